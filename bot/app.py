@@ -44,6 +44,8 @@ from bot.slack.send.budget import Budget
 from bot.slack.send.lookup import LOOKS
 from bot.slack.send.outbox import Outbox
 from bot.slack.send.web_calls import Background, close_client
+from bot.slack.show.directory import Directory
+from bot.slack.show.job_messenger import Messengers
 from bot.slack.show.people import People
 from bot.slack.show.thread import Thread
 from bot.store.interface import Store
@@ -178,10 +180,8 @@ async def running(
     happens; `can_ask` says if there are people who can approve something.
     Raises SettingsError if the crew cannot be read, or Slack does not take the token.
     """
-    crews = Crews.of([crew]) if isinstance(crew, Crew) else crew or open_crews(settings)
+    crews = _ready(crew or open_crews(settings))
     file = open_channels(settings, crews.names)
-    for warning in (each for one in crews.by_name.values() for each in one.every_warning):
-        log.warning("%s", warning)
     try:
         client, account = await proven_client(settings.bot_token, settings.slack_api_url)
     except NotConnected as error:
@@ -198,7 +198,8 @@ async def running(
     outbox = Outbox(client, store, Budget(unlimited=settings.slack_unlimited), bot_user_id=account.user, looks=looks)
     people = People(client, outbox.calls, account.home)
     people.name_groups([*named, *crews.asked])
-    thread = Thread(client, outbox, store, people, model_label=model.label)
+    messengers = Messengers(outbox, people, Directory(client, outbox.calls, people), settings.admins)
+    thread = Thread(client, outbox, store, people, messengers, model_label=model.label)
     metrics = instruments.metrics if instruments is not None else None
     limits = CallLimits(store.counters, model, settings.rules, store.clock, metrics)
     note = AuditLog(store).note
@@ -242,6 +243,14 @@ async def running(
             task.cancel()
         await asyncio.gather(*beside, return_exceptions=True)
         await _end(app, background, limits, crews, board)
+
+
+def _ready(crew: Crew | Crews) -> Crews:
+    """Return the crews of a bot, and log what people should know of their files."""
+    crews = Crews.of([crew]) if isinstance(crew, Crew) else crew
+    for warning in (each for one in crews.by_name.values() for each in one.every_warning):
+        log.warning("%s", warning)
+    return crews
 
 
 async def _check_home(store: Store, team: str) -> None:

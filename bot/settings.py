@@ -71,6 +71,14 @@ DATABASES = "LEADHAND_DATABASES"
 _PASSWORD = re.compile(r"://[^:/@\s]*:([^@\s]+)@")
 
 
+def _password(url: str) -> str:
+    """Return the password in an address, as it stands there; empty if there is none, or nobody can read it."""
+    try:
+        return urlsplit(url).password or ""
+    except ValueError:
+        return ""
+
+
 @dataclass(frozen=True)
 class Settings:
     """The settings of one instance. `lease` is in seconds; `slots` is the number of jobs that it runs at once."""
@@ -115,7 +123,8 @@ class Settings:
     def secrets(self) -> frozenset[str]:
         """Texts that must never be shown: tokens, keys, and the passwords of the store and of databases."""
         named = {value for name, value in self.env.items() if name in NAMES and SECRET.search(name)}
-        passwords = {urlsplit(self.redis_url).password or "", *_PASSWORD.findall(self.env.get(DATABASES, ""))}
+        urls = (self.redis_url, self.env.get("LEADHAND_SMTP", ""))
+        passwords = {*map(_password, urls), *_PASSWORD.findall(self.env.get(DATABASES, ""))}
         plain = map(unquote, passwords)
         return frozenset({*named, self.bot_token, self.app_token, self.signing_secret, *passwords, *plain} - {""})
 
@@ -178,6 +187,15 @@ NAMES: Mapping[str, str] = {
     "LEADHAND_STRANGERS": "ids of other workspaces (T...) whose people may use it in shared channels (Slack Connect), "
     "with commas; default none",
     "LEADHAND_APPROVERS": "ids of the people and user groups who may approve; default as the crew says",
+    "GITHUB_TOKEN": "what GitHub knows the bot by",
+    "GITLAB_TOKEN": "what GitLab knows the bot by",
+    "GITHUB_API_URL": "where a GitHub of your own has its API; default https://api.github.com",
+    "GITLAB_URL": "where a GitLab of your own is; default https://gitlab.com",
+    "LEADHAND_TICKETS": "where tickets are opened: github:OWNER/REPOSITORY, gitlab:GROUP/PROJECT, message:#channel or "
+    "message:contact (the crew's contact, and the default)",
+    "LEADHAND_SMTP": "the mail server: smtp://USER:PASSWORD@HOST:587 (STARTTLS) or smtps://USER:PASSWORD@HOST:465; "
+    "?tls=off for one without, which loopback needs not say",
+    "LEADHAND_MAIL_FROM": "the address that mail comes from: `Leadhand <bot@example.com>`",
     "LEADHAND_OPERATION": "where /healthz, /readyz and /metrics are, host:port, or off; default 127.0.0.1:9464",
     "LEADHAND_LOG": "text, or json for one object a line; default text",
     "LEADHAND_BREAKERS": "off: call a specialist or a model again and again although it fails; default on",

@@ -83,7 +83,9 @@ class _MemoryStore:
 
 
 class _NoThread:
-    """A thread that nobody reads."""
+    """A thread that nobody reads, with no way to other places."""
+
+    messengers = None
 
     async def look_around(self, _job: Job, ask: Ask, _named: Sequence[str] = (), _contact: str = "") -> ev.SettingKnown:
         """Know nothing of who asks and where: cases are not about that."""

@@ -8,7 +8,7 @@ import secrets
 import shutil
 import time
 from collections.abc import AsyncIterator, Awaitable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from bot.jobs.job_runner import JobRunner
@@ -33,6 +33,7 @@ from handoff.state_values import Ruling, UnknownWrite, Written
 from specialists.registry import Crew
 from specialists.runner import End, run
 from specialists.specialist import NotLent, Specialist, decided_by, specialist_for
+from specialists.toolkits.messenger import Messenger
 from specialists.toolkits.scratch import scratch
 from specialists.toolkits.tool import FolderWorkbench, ToolOutcome, WorkbenchLost
 from specialists.turns import briefing
@@ -40,6 +41,22 @@ from specialists.turns.model import Model, ModelError, Withheld
 from specialists.turns.one_call import ToolBroke
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """The people and places around an attempt.
+
+    `note` records what goes out. `approvers` are those of the channel, who come before those that the crew names; None:
+    there is nobody to ask. The `messenger` lets its tools reach people outside of the thread.
+    """
+
+    note: Note = dropped
+    approvers: tuple[str, ...] | None = ()
+    messenger: Messenger | None = None
+
+
+ALONE = Around()
 
 
 async def run_attempt(
@@ -50,14 +67,11 @@ async def run_attempt(
     model: Model,
     store: Store,
     breakers: Breakers,
-    note: Note = dropped,
-    approvers: tuple[str, ...] | None = (),
+    around: Around = ALONE,
 ) -> ev.Event:
     """Work on a subtask, from its last checkpoint if it has one, and return how the attempt ended.
 
-    `crew` is the one whose plan the subtask is part of. `note` records what goes out. `approvers` are those of the
-    channel, who come before those that the crew names; None: there is nobody to ask. Raises Fenced, and StoreError
-    while the store is away.
+    `crew` is the one whose plan the subtask is part of. Raises Fenced, and StoreError while the store is away.
     """
     job, ask = runner.find(effect.request)
     work = ask.work[effect.subtask]
@@ -73,13 +87,20 @@ async def run_attempt(
     if specialist is None:
         text = f"the crew has no specialist called {effect.specialist!r} any more"
         return _failed(effect, runner, "lost", text, private=False)
-    specialist = decided_by(specialist, approvers or ())
+    specialist = decided_by(specialist, around.approvers or ())
     resumed = work.state == "in_progress"
     log = _Log(
-        effect, runner, work, handoff, note, corrected=ask.corrections, resumed=resumed, can_ask=approvers is not None
+        effect,
+        runner,
+        work,
+        handoff,
+        around.note,
+        corrected=ask.corrections,
+        resumed=resumed,
+        can_ask=around.approvers is not None,
     )
     try:
-        async with _workbench(effect, runner, handoff, log, store) as workbench:
+        async with _workbench(effect, runner, handoff, log, store, around.messenger) as workbench:
             outcome = await run(
                 specialist,
                 handoff,
@@ -107,7 +128,7 @@ async def run_attempt(
 
 @contextlib.asynccontextmanager
 async def _workbench(
-    effect: RunSubtask, runner: JobRunner, handoff: Handoff, log: _Log, store: Store
+    effect: RunSubtask, runner: JobRunner, handoff: Handoff, log: _Log, store: Store, messenger: Messenger | None
 ) -> AsyncIterator[FolderWorkbench]:
     """Give the attempt a workbench of its own, with the files made before, and remove its folder at the end."""
     made = [file for point in log.history if isinstance(point, ev.ToolReturned) for file in point.artifacts]
@@ -119,6 +140,7 @@ async def _workbench(
             lambda data: _reached(store.blobs.put(runner.claim.key, data)),
             folder,
             provenance_of(*runner.find(effect.request), _work(effect, runner)),
+            messenger,
         )
     finally:
         if folder.exists():  # it is made once a tool asks for a file

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from bot.jobs.attempt import run_attempt
+from bot.jobs.attempt import Around, run_attempt
 from bot.jobs.job_runner import JobRunner
 from bot.jobs.material_texts import handed, load
 from bot.limits.breakers import Breakers
@@ -162,15 +162,21 @@ async def revise_plan(effect: ef.RevisePlan, inputs: Inputs) -> ev.Event:
 async def run_subtask(effect: ef.RunSubtask, inputs: Inputs) -> ev.Event:
     """Have a specialist work on a subtask. One made for this plan leaves no track record: it never works again."""
     services, work = inputs.services, inputs.ask.work[effect.subtask]
+    messengers = services.thread.messengers
+    crew = services.crew.within(crew_at(inputs.ask, work.within)) or NO_CREW
+    contact = getattr(crew, "contact", "")
     attempt = run_attempt(
         effect,
         inputs.runner,
-        crew=services.crew.within(crew_at(inputs.ask, work.within)) or NO_CREW,
+        crew=crew,
         model=inputs.model,
         store=services.store,
         breakers=services.breakers,
-        note=services.note,
-        approvers=await services.approvers_in(inputs.job.place.team, inputs.job.place.channel),
+        around=Around(
+            services.note,
+            await services.approvers_in(inputs.job.place.team, inputs.job.place.channel),
+            messengers.of(inputs.runner.claim, inputs.job, inputs.ask, contact) if messengers is not None else None,
+        ),
     )
     if made_as(plan_around(inputs.ask, work), effect.specialist):
         return await attempt

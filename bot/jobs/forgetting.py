@@ -18,6 +18,7 @@ from typing import Any
 from bot.jobs.job_reading import read_job
 from bot.limits.rules import forgotten_counters
 from bot.logs import log_deed
+from bot.slack.send.elsewhere import KEY
 from bot.slack.send.outbox import Outbox
 from bot.slack.send.taking_back import TakenBack, take_back
 from bot.slack.send.web_calls import CALL_SECONDS, NoReply
@@ -114,7 +115,8 @@ class Forgetting:
         found_job = await read_job(self._store.jobs, key)
         job = found_job if isinstance(found_job, Job) else None
         number, size = await self._store.blobs.count(key)
-        posts = [one for one in (await self._store.outbox.messages(key)).values() if one.ts or one.draft_ts]
+        known = (await self._store.outbox.messages(key)).items()
+        posts = [one for name, one in known if (one.ts or one.draft_ts) and not name.startswith(KEY)]
         who = askers(job) if job is not None else {}
         found = ToForget(
             job=key.job,

@@ -27,7 +27,7 @@ def all_toolkits(
         settings: What the others are set up with; without, none of those that need some.
     """
     # Imported here, so that what never runs a tool does not pay for defining them.
-    from specialists.toolkits import calculate, charts, documents, tables, web  # noqa: PLC0415  # see above
+    from specialists.toolkits import calculate, charts, documents, mail, messages, tables, tickets, web  # noqa: PLC0415
     from specialists.toolkits.databases import database_tools  # noqa: PLC0415  # the same
     from specialists.toolkits.knowledge import knowledge_toolkit  # noqa: PLC0415  # the same
 
@@ -39,6 +39,9 @@ def all_toolkits(
         Toolkit("", documents.tools()),
         knowledge_toolkit.named(settings),
         database_tools.named(settings),
+        Toolkit("", messages.tools()),
+        Toolkit("", tickets.tools(settings)),
+        Toolkit("", mail.tools(settings)),
     )
 
 

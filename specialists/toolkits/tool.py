@@ -21,6 +21,7 @@ from pydantic import BaseModel
 
 from handoff.contracts import Artifact
 from handoff.provenance import Provenance
+from specialists.toolkits.messenger import Messenger, Readers
 
 Access = Literal["read", "write"]
 Key = Literal["none", "marks", "drops_repeats"]
@@ -69,6 +70,10 @@ class Workbench(Protocol):
     async def may_follow(self, url: str, target: str) -> bool:
         """Say if a call that asked for `url` may go on to where that redirects; see `turns.egress`."""
 
+    @property
+    def messenger(self) -> Messenger | None:
+        """The way to people outside of the job's thread; None where nobody is connected."""
+
 
 @dataclass(frozen=True, slots=True)
 class ToolOutcome:
@@ -106,6 +111,19 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True)
+class Prepared:
+    """A call as it would be made: `arguments` with its names resolved into what they stand for.
+
+    `why` tells people what they should know of it. `readers` are those of whom one has to approve it, whatever the crew
+    says; None: as the crew says. Preparing a prepared call changes nothing.
+    """
+
+    arguments: BaseModel
+    why: str = ""
+    readers: Readers | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ToolSpec:
     """A tool as models see it: `parameters` is a JSON Schema object."""
 
@@ -133,6 +151,9 @@ class Tool:
         what: For `write`: a few words for people on what a call does. Without, the tool's name and arguments.
         target: For `write`: says where a call goes to, for people who approve it: a channel, a board, a repository.
             Who approves the like of a call approves it for the same target only.
+        prepare: For `write`: takes the arguments and the workbench, and gives the call as it would be made
+            (`Prepared`), or a failed outcome. It is asked before people are, and again before the call: what they
+            approve is what is made.
         url: The name of the argument that holds the URL that a call asks for; empty: it asks for none. Which may be
             asked for, and in which spelling, is decided in `turns.egress`.
         sends: Says what a call with these arguments sends out, if that is more than a request for its `url`. Once
@@ -162,6 +183,7 @@ class Tool:
     look_up: Callable[..., Awaitable[ToolOutcome | None]] | None = None
     what: Callable[[Any], str] | None = None
     target: Callable[[Any], str] | None = None
+    prepare: Callable[..., Awaitable[Prepared | ToolOutcome]] | None = None
     url: str = ""
     sends: Callable[[Any], Sent] | None = None
     sent_words: str = ""
@@ -202,6 +224,7 @@ class Tool:
             found.append(f"has the access {self.access!r}; it is read or write")
         elif self.access == "read":
             extras = {"a key": self.key != "none", "look_up": self.look_up, "what": self.what, "target": self.target}
+            extras |= {"prepare": self.prepare is not None}
             found += [f"only reads, so {name} is not for it; leave that out" for name, has in extras.items() if has]
         if self.key not in get_args(Key):
             found.append(f"has the key {self.key!r}; it is one of {', '.join(get_args(Key))}")
@@ -264,6 +287,7 @@ class FolderWorkbench:
         folder: for local copies; made, for us alone, when the first is asked for. Whoever named it
             removes it when the attempt ends.
         provenance: where the words of the brief come from.
+        messenger: the way to people outside of the job's thread, if somebody is connected.
     """
 
     def __init__(
@@ -273,8 +297,10 @@ class FolderWorkbench:
         store: Callable[[bytes], Awaitable[str]],
         folder: Path,
         provenance: Provenance = PEOPLE,
+        messenger: Messenger | None = None,
     ) -> None:
         self.provenance = provenance
+        self.messenger = messenger
         self._given = artifacts
         self._made: list[Artifact] = []
         self._fetch = fetch

@@ -14,9 +14,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from handoff.approval_values import ASK, Approval, ApprovalTerms, digest_of, together
-from handoff.contracts import ToolCall
+from handoff.approval_values import ADMINS, ASK, Approval, ApprovalTerms, digest_of, together
+from handoff.contracts import REQUESTER, ToolCall
 from handoff.state_values import Ruling
+from specialists.toolkits.messenger import Readers
 from specialists.toolkits.tool import ToolOutcome
 from specialists.turns import briefing
 from specialists.turns.one_call import Ready
@@ -57,10 +58,13 @@ class Approvals:
         """Take in how an approval ended, from the history."""
         self._rulings[ruling.call] = ruling
 
-    def as_ruled(self, call: ToolCall) -> ToolCall:
-        """Return the call with the arguments that people approved in place of the model's, if they edited it."""
+    def as_ruled(self, call: ToolCall, *, prepared: bool = False) -> ToolCall:
+        """Return the call with the arguments that people approved in place of the model's, if they edited it.
+
+        `prepared`: also if they approved it as its tool had prepared it: the model's might mean something else by now.
+        """
         ruling = self._rulings.get(call.id)
-        if ruling is None or ruling.outcome != "edited":
+        if ruling is None or not (ruling.outcome == "edited" or (prepared and ruling.approved)):
             return call
         return call.model_copy(update={"arguments": dict(ruling.arguments)})
 
@@ -79,17 +83,23 @@ class Approvals:
         A call that they did not approve before has its outcome at once.
         """
         terms = self.terms(ready.tool.name) if ready.tool.access == "write" else None
+        if ready.readers is not None:
+            terms = terms_for(ready.readers, terms or self.terms("") or ASK)
+            if terms is None:
+                return ToolOutcome(briefing.note("nobody_reads_both", **_places(ready.readers)), failed=True)
         if terms is None and leaving is None:
             return None
         asked = _approval(ready, terms, leaving, self.terms(""))
         ruling = self._ruling(ready, asked)
-        if ruling is None:
+        if ruling is None or not _allows(ruling, ready.readers):
             return asked
         return None if ruling.approved else _refused(ruling)
 
     def who_approved(self, ready: Ready) -> tuple[str, ...]:
         """Return the people who approved the call of a tool that writes; none if its crew asks nobody."""
         terms = self.terms(ready.tool.name)
+        if ready.readers is not None:
+            terms = terms_for(ready.readers, terms or self.terms("") or ASK)
         ruling = self._ruling(ready, _approval(ready, terms, None, None)) if terms is not None else None
         return ruling.users if ruling is not None else ()
 
@@ -145,9 +155,38 @@ def _refused(ruling: Ruling) -> ToolOutcome:
     return ToolOutcome(briefing.note(note, tool=ruling.tool, reason=said), failed=True)
 
 
+def terms_for(readers: Readers, terms: ApprovalTerms) -> ApprovalTerms | None:
+    """Return the terms as only those decide by them who may read both places; None if that leaves nobody.
+
+    Members of a user group decide where they are named themselves: who is in it is known at the click alone.
+    """
+    named = (
+        readers.admins if one == ADMINS else {readers.requester if one == REQUESTER else one} for one in terms.approvers
+    )
+    may = dict.fromkeys(user for each in named for user in sorted(each) if user in readers.people)
+    whom = tuple(user for user in may if terms.own or user != readers.requester)
+    return terms.decided_by(whom) if whom else None
+
+
+def _allows(ruling: Ruling, readers: Readers | None) -> bool:
+    """Return True unless a call was approved by people who may not read both places any more."""
+    return readers is None or not ruling.approved or not readers.people.isdisjoint(ruling.users)
+
+
+def _places(readers: Readers) -> dict[str, str]:
+    return {"came": readers.came, "goes": readers.goes}
+
+
 def shown(arguments: BaseModel) -> dict[str, Any]:
     """Return the arguments that a tool is run with, as JSON: what people are shown and what a digest is made of."""
     return arguments.model_dump(mode="json")
+
+
+def _why(ready: Ready, leaving: Leaving | None, *, writes: bool) -> str:
+    """Say why people are asked. Of a call that writes they would be anyway: what its tool tells of it comes first."""
+    if leaving is None or not writes:
+        return leaving.why if leaving else ready.why
+    return f"{ready.why} {leaving.why[:1].upper()}{leaving.why[1:]}.".strip()
 
 
 def _approval(
@@ -164,6 +203,6 @@ def _approval(
         digest=digest_of(tool.name, arguments),
         target=where or (leaving.target if leaving else ""),
         leaves=leaving.leaves if leaving else "",
-        why=leaving.why if leaving else "",
+        why=_why(ready, leaving, writes=terms is not None),
         terms=terms or usual or ASK,
     )

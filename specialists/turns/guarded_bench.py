@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from handoff.contracts import Artifact
 from handoff.provenance import Provenance
+from specialists.toolkits.messenger import Messenger
 from specialists.toolkits.tool import Workbench
 from specialists.turns.egress import EgressGuard
 from specialists.turns.known_urls import host_of
@@ -36,6 +37,11 @@ class GuardedBench:
     def artifacts(self) -> tuple[Artifact, ...]:
         """As the workbench has them."""
         return self.bench.artifacts
+
+    @property
+    def messenger(self) -> Messenger | None:
+        """As the workbench has it."""
+        return self.bench.messenger
 
     async def path(self, artifact: Artifact) -> Path:
         """Give what the workbench gives."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pydantic import BaseModel, ValidationError
 
 from handoff.contracts import ToolCall, Usage
+from specialists.toolkits.messenger import Readers
 from specialists.toolkits.tool import NotKept, Tool, ToolOutcome, Workbench, WorkbenchLost
 from specialists.turns.finish_tools import faults_of
 
@@ -18,6 +19,9 @@ OUTPUT_LIMIT = 12_000
 
 LONGEST = 120.0
 """Seconds that a call which only reads may take at most, however much time the attempt still has."""
+
+PREPARE_SECONDS = 30.0
+"""Seconds that preparing a call may take, before people are asked about it."""
 
 RUNS_OF_SAME = 3
 """Times that one call with the same arguments is run if it writes or fails; then the model is told so instead."""
@@ -39,12 +43,17 @@ class ToolBroke(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A call that may be made: its tool is there, and its arguments are valid. `to` is who it sends to, if it does."""
+    """A call that may be made: its tool is there, and its arguments are valid. `to` is who it sends to, if it does.
+
+    `why` and `readers` are those of `Prepared`, of a call that its tool has prepared.
+    """
 
     call: ToolCall
     tool: Tool
     arguments: BaseModel
     to: str = ""
+    why: str = ""
+    readers: Readers | None = None
 
 
 def check(call: ToolCall, tools: Mapping[str, Tool], *, times: int) -> Ready | ToolOutcome:
@@ -70,6 +79,28 @@ def check(call: ToolCall, tools: Mapping[str, Tool], *, times: int) -> Ready | T
         return Ready(call, tool, tool.arguments.model_validate(call.arguments))
     except ValidationError as error:
         return _failed(f"{call.name} was not run. Mend its arguments: {faults_of(error)}")
+
+
+async def prepared(ready: Ready | ToolOutcome, workbench: Workbench) -> Ready | ToolOutcome:
+    """Have the tool of a call that writes prepare it, if it does that, or say why it cannot be made.
+
+    Raises ToolBroke and WorkbenchLost, as `perform` does.
+    """
+    if isinstance(ready, ToolOutcome) or ready.tool.prepare is None:
+        return ready
+    try:
+        async with asyncio.timeout(PREPARE_SECONDS):
+            found = await ready.tool.prepare(ready.arguments, workbench)
+    except TimeoutError:
+        return _failed(f"{ready.tool.name} was not run: where it would go to could not be found out in time.")
+    except WorkbenchLost:
+        raise
+    except Exception as error:
+        _log.exception("the tool %s broke", ready.tool.name)
+        raise ToolBroke(ready.tool.name, error) from error
+    if isinstance(found, ToolOutcome):
+        return found
+    return replace(ready, arguments=found.arguments, why=found.why, readers=found.readers)
 
 
 async def perform(ready: Ready, workbench: Workbench, *, until: float, longest: float = LONGEST) -> ToolOutcome:

@@ -17,7 +17,7 @@ from specialists.turns import briefing, finish_tools
 from specialists.turns.approving import Approvals, on_one_card
 from specialists.turns.conversation import Conversation, key_of
 from specialists.turns.egress import Verdict
-from specialists.turns.one_call import Ready, check, perform
+from specialists.turns.one_call import Ready, check, perform, prepared
 
 if TYPE_CHECKING:
     from specialists.turns.attempt_log import AttemptLog
@@ -78,7 +78,7 @@ class ToolCalls:
             from specialists.turns import write_calls  # noqa: PLC0415 - only where a call writes
 
             call, times = next(one for one in self.conversation.open_calls if one[0].id == intent.call)
-            ready = check(self.approvals.as_ruled(call), self.toolbox, times=times)
+            ready = check(self._as_ruled(call), self.toolbox, times=times)
             outcome = await write_calls.settle(ready, intent, self.workbench)
             if isinstance(outcome, UnknownWrite):
                 return outcome
@@ -102,7 +102,8 @@ class ToolCalls:
             for place, (call, times) in enumerate(writes):
                 rest = await _not_cut_short(self._write(call, times))
                 if isinstance(rest, Approval):
-                    return on_one_card(rest, filter(None, (self._asks(*one) for one in writes[place + 1 :])))
+                    beside = [await self._found(*one) for one in writes[place + 1 :]]
+                    return on_one_card(rest, (one for one in beside if isinstance(one, Approval)))
                 if rest is not None:
                     return rest
         for call, _ in due[room:]:  # last, so that after a takeover the same calls are run and refused
@@ -122,6 +123,11 @@ class ToolCalls:
         """The tools that may be called now: the specialist's own, and the one that gives left-out replies again."""
         more = self.conversation.room.tool
         return self.toolbox if more is None else {more.name: more, **self.toolbox}
+
+    def _as_ruled(self, call: ToolCall) -> ToolCall:
+        """Return the call as people ruled: edited, or as it was prepared when they approved it."""
+        tool = self.toolbox.get(call.name)
+        return self.approvals.as_ruled(call, prepared=tool is not None and tool.prepare is not None)
 
     def _writes(self, call: ToolCall) -> bool:
         tool = self.toolbox.get(call.name)
@@ -146,10 +152,8 @@ class ToolCalls:
         return None
 
     def _asks(self, call: ToolCall, times: int) -> Approval | None:
-        """Return what people have to approve before a call is made; None if it is not for them."""
+        """Return what people have to approve before a call that only reads is made; None if it is not for them."""
         if call.name in finish_tools.NAMES or self.conversation.earlier(call) is not None or self._late():
-            return None
-        if self._writes(call) and self._barred(call, times) is not None:
             return None
         found = self._checked(call, times)
         return found if isinstance(found, Approval) else None
@@ -184,7 +188,9 @@ class ToolCalls:
         """See whether a call may be made: not a wrong one, nor one that the guard refuses or people have to approve."""
         if (refusal := self.approvals.refusal(call)) is not None:
             return refusal
-        ready = check(self.approvals.as_ruled(call), self.offered, times=times)
+        return self._judged(check(self._as_ruled(call), self.offered, times=times))
+
+    def _judged(self, ready: Ready | ToolOutcome) -> Ready | ToolOutcome | Verdict | Approval:
         if not isinstance(ready, Ready):
             return ready
         verdict = self.conversation.egress.judge(ready.tool, ready.arguments)
@@ -198,9 +204,7 @@ class ToolCalls:
 
     async def _write(self, call: ToolCall, times: int) -> Rest | None:
         """Make a call that writes: its intent, the call, its outcome, each kept before anything follows from it."""
-        found = self._checked(call, times)
-        if isinstance(found, Approval) and (self._late() or self._barred(call, times) is not None):
-            found = ToolOutcome(self._barred(call, times) or _LATE, failed=True)  # nobody is asked in vain
+        found = await self._found(call, times)
         if isinstance(found, Verdict):
             found = await self._refused(call, found)
         outcome = await self._write_once(found) if isinstance(found, Ready) else found
@@ -209,11 +213,19 @@ class ToolCalls:
             return None
         return outcome
 
-    def _barred(self, call: ToolCall, times: int) -> str | None:
+    async def _found(self, call: ToolCall, times: int) -> Ready | ToolOutcome | Verdict | Approval:
+        """See whether a call that writes may be made, as it would be made. Nobody is asked in vain."""
+        ready = self.approvals.refusal(call) or check(self._as_ruled(call), self.offered, times=times)
+        ready = await prepared(ready, self.workbench)
+        found = self._judged(ready)
+        if isinstance(found, Approval) and (self._late() or self._barred(ready) is not None):
+            return ToolOutcome(self._barred(ready) or _LATE, failed=True)
+        return found
+
+    def _barred(self, ready: Ready | ToolOutcome) -> str | None:
         """Return the reply in place of a call that must not be made again; None if it may be."""
         from specialists.turns import write_calls  # noqa: PLC0415 - only where a call writes
 
-        ready = check(self.approvals.as_ruled(call), self.offered, times=times)
         return self.barred.get(write_calls.digest(ready)) if isinstance(ready, Ready) else None
 
     async def _write_once(self, ready: Ready) -> ToolOutcome | UnknownWrite:

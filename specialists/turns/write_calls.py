@@ -18,7 +18,7 @@ from handoff.events import ToolStarted
 from handoff.state_values import UnknownWrite
 from specialists.toolkits.tool import ToolOutcome, Workbench, WorkbenchLost
 from specialists.turns import briefing
-from specialists.turns.one_call import Ready, capped
+from specialists.turns.one_call import Ready, capped, prepared
 
 if TYPE_CHECKING:
     from specialists.turns.attempt_log import AttemptLog
@@ -28,6 +28,7 @@ SETTLE_SECONDS = 20.0
 
 RESTARTED = "I was interrupted while it was under way"
 _CUT = "it took too long and was cut off"
+_OTHERWISE = "I was interrupted while it was under way, and where it went to cannot be found again"
 _ELSEWHERE = "I was interrupted while it was under way, and the tool is no longer there"
 
 _log = logging.getLogger(__name__)
@@ -66,6 +67,9 @@ async def settle(ready: Ready | ToolOutcome, intent: ToolStarted, workbench: Wor
     """Find out what became of a call that somebody began, and make it now if it certainly was not carried out."""
     if isinstance(ready, ToolOutcome) or ready.tool.access != "write":
         return in_doubt(intent, _ELSEWHERE)
+    ready = await prepared(ready, workbench)
+    if isinstance(ready, ToolOutcome) or (ready.tool.prepare is not None and digest(ready) != intent.digest):
+        return in_doubt(intent, _OTHERWISE)
     return await _find_outcome(ready, intent, workbench, _NoOutcome(RESTARTED), cut=False)
 
 

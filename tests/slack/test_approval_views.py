@@ -178,10 +178,19 @@ SCHEMA: dict[str, Any] = {
         "loud": {"type": "boolean"},
         "tags": {"type": "array", "items": {"type": "string"}},
         "note": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+        "more": {"type": "array", "items": {"type": "object"}},
     },
     "required": ["text", "count"],
 }
-GIVEN: dict[str, Any] = {"text": "tea", "count": 2, "share": None, "loud": False, "tags": ["a"], "note": None}
+GIVEN: dict[str, Any] = {
+    "text": "tea",
+    "count": 2,
+    "share": None,
+    "loud": False,
+    "tags": ["a", "b c"],
+    "note": None,
+    "more": [{}],
+}
 
 
 def test_each_argument_gets_a_field_of_its_kind() -> None:
@@ -189,7 +198,8 @@ def test_each_argument_gets_a_field_of_its_kind() -> None:
     assert list(found) == list(GIVEN)
     assert found["loud"]["element"]["type"] == "radio_buttons"
     assert found["loud"]["element"]["initial_option"]["value"] == "false"
-    assert found["tags"]["element"]["initial_value"] == '["a"]'
+    assert (found["tags"]["element"]["initial_value"], found["tags"]["hint"]["text"]) == ("a\nb c", "One a line")
+    assert (found["more"]["element"]["initial_value"], found["more"]["hint"]["text"]) == ("[{}]", "JSON")
     assert [name for name, block in found.items() if not block.get("optional")] == ["text", "count"]
     _, question = asking({**GIVEN, "long": "x" * 4_000})
     assert question.approval is not None
@@ -200,19 +210,20 @@ def test_each_argument_gets_a_field_of_its_kind() -> None:
 
 
 def test_fields_are_read_as_their_kinds() -> None:
-    values = {"text": "cake", "count": "1,200", "share": "0.5", "loud": "true", "tags": '["b"]', "note": ""}
+    values = {"text": "cake", "count": "1,200", "share": "0.5", "loud": "true", "tags": " b, c\n\nd ", "note": ""}
     assert read_fields(values, {**GIVEN, "long": "kept"}, SCHEMA) == {
         "text": "cake",
         "count": 1200,
         "share": 0.5,
         "loud": True,
-        "tags": ["b"],
+        "tags": ["b, c", "d"],
+        "more": [{}],
         "long": "kept",
     }
     assert read_fields({"text": ""}, GIVEN, SCHEMA)["text"] == ""
 
 
-@pytest.mark.parametrize(("name", "value", "wanted"), [("count", "two", "a whole number"), ("tags", "[", "JSON")])
+@pytest.mark.parametrize(("name", "value", "wanted"), [("count", "two", "a whole number"), ("more", "[", "JSON")])
 def test_a_field_that_cannot_be_read_is_named(name: str, value: str, wanted: str) -> None:
     with pytest.raises(ValueError, match=wanted) as raised:
         read_fields({name: value}, GIVEN, SCHEMA)
@@ -223,3 +234,17 @@ def test_nothing_that_is_there_is_hidden() -> None:
     assert written("plain\ntext\t") == "plain\ntext\t"
     assert written("a\u200b") == "a[U+200B]"
     assert written({"a": 1.5}) == '{\n "a": 1.5\n}'
+    assert written(["a@b", "c d"]) == "a@b, c d"
+    assert written(["a, b", "c"]) == '[\n "a, b",\n "c"\n]'
+
+
+def test_a_text_that_fits_the_card_is_shown_whole_and_where_it_goes_stands_there_once() -> None:
+    text = "\n".join(f"Line {number} of a note that people are to approve." for number in range(40))
+    message = drawn({"to": "#sales (C1)", "text": text, "draft": False, "files": []}, target="#sales (C1)")
+    told = shown(message)
+    assert text in told
+    assert told.count("#sales (C1)") == 2, "above, and in the small print on the like"
+    assert "files" not in told
+    assert "Show all" not in buttons(message)
+    long = drawn({"to": "#sales (C1)", "text": text * 2}, target="#sales (C1)")
+    assert "Show all" in buttons(long)

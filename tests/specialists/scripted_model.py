@@ -16,6 +16,7 @@ from handoff.contracts import Artifact, Constraints, Handoff, ToolCall, ToolRepl
 from handoff.provenance import Provenance
 from handoff.state_values import Checkpoint, Ruling
 from specialists.specialist import Specialist
+from specialists.toolkits.messenger import Messenger
 from specialists.toolkits.tool import PEOPLE, Tool, ToolOutcome, Workbench
 from specialists.turns.model import ModelCall, ModelError
 
@@ -126,6 +127,7 @@ class EmptyBench:
     provenance: Provenance = PEOPLE
     artifacts: tuple[Artifact, ...] = ()
     follows: bool = True
+    messenger: Messenger | None = None
 
     async def path(self, artifact: Artifact) -> Path:
         raise KeyError(artifact.id)

@@ -14,6 +14,7 @@ from typing import Any
 
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
+from bot.slack.send.elsewhere import KEY
 from bot.slack.send.lookup import key_of
 from bot.slack.send.outbox import Outbox
 from bot.slack.send.web_calls import Refused
@@ -69,7 +70,7 @@ class _TakingBack:
         except Refused:  # what the outbox knows is deleted all the same, or says why it cannot be
             thread = []
         ours = [one for one in thread if self._is_of_job(one, askers)]
-        known = {key: one for key, one in left.items() if not key.endswith(ALONE)}
+        known = {key: one for key, one in left.items() if not key.endswith(ALONE) and not key.startswith(KEY)}
         canvases = {one.draft_ts for one in known.values() if _is_file(one.draft_ts) and not _is_file(one.ts)}
         shown = [file for one in ours for file in one.get("files") or ()]
         ids = {str(file.get("id")) for file in shown if file.get("mode") != "tombstone"}

@@ -14,6 +14,7 @@ from bot.slack.send.outbox import Outbox, Sent
 from bot.slack.send.web_calls import Allowed, Background, Gone, close_client
 from bot.slack.show.card_painter import CardPainter
 from bot.slack.show.direct_message import send_direct
+from bot.slack.show.job_messenger import Messengers
 from bot.slack.show.open_questions import close_open_questions, closed_question
 from bot.slack.show.people import People
 from bot.slack.show.publisher import Publisher
@@ -47,14 +48,22 @@ LAST_EDITS = 10.0
 
 
 class Thread:
-    """Shows jobs in their threads. One serves all the jobs of an instance.
+    """Shows jobs in their threads. One serves all the jobs of an instance. `messengers` reach other places.
 
     `allowed` is asked before every call that shows something, each try of it: what is not, is left out.
     """
 
     def __init__(
-        self, client: AsyncWebClient, outbox: Outbox, store: Store, people: People, *, model_label: str
+        self,
+        client: AsyncWebClient,
+        outbox: Outbox,
+        store: Store,
+        people: People,
+        messengers: Messengers | None,
+        *,
+        model_label: str,
     ) -> None:
+        self.messengers = messengers
         self._client = client
         self._outbox = outbox
         self._publisher = Publisher(outbox)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.slack.text.cleaning import clean, mention
-from bot.slack.views.argument_blocks import argument_blocks, quoted
+from bot.slack.views.argument_blocks import argument_blocks, quoted, written
 from bot.slack.views.outgoing import Block, Outgoing, actions, button, context, counted, moment, section
 from bot.slack.views.waiting import in_row, named
 from handoff.approval_values import Approval
@@ -23,6 +23,10 @@ APPROVE, ALIKE, EDIT, APART, DENY, SHOW = (
     f"approval:{name}" for name in ("approve", "alike", "edit", "apart", "deny", "show")
 )
 """The action_ids of the buttons. `APART`: decide on several calls one by one. `SHOW` opens a window with all of it."""
+
+
+TARGET = 400
+"""Characters that are shown of where a call goes to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +102,9 @@ def _body(asked: Approval, *, brief: bool = False) -> tuple[list[Block], bool]:
         return _bodies(asked, brief=brief)
     lines = [] if asked.kind == "cost" else [f"*Tool:* `{clean(asked.tool, limit=100).replace('`', chr(39))}`"]
     if asked.target:
-        lines.append(f"*To:* {clean(asked.target, limit=200)}")
+        lines.append(f"*To:* {clean(asked.target, limit=TARGET)}")
     blocks = [section("   ".join(lines))] if lines else []
-    drawn, cut = argument_blocks(asked.arguments, brief=brief)
+    drawn, cut = argument_blocks(asked.arguments, brief=brief, told=asked.target if len(asked.target) <= TARGET else "")
     blocks += drawn
     if asked.leaves:
         leaves, cut_too = quoted(asked.leaves, brief=brief)
@@ -174,8 +178,14 @@ def approval_decided(title: str, answered: Answered) -> Outgoing:
         who = f"{mention(answered.user)} chose to decide on these one by one {moment(answered.at)}"
         return _closed(title, asked, f":arrow_down: {who}: see below.")
     decided = _decision(answered.question, ruling)
-    shown = asked.model_copy(update={"arguments": dict(ruling.arguments)}) if ruling.outcome == "edited" else asked
-    return _closed(title, shown, decided)
+    return _closed(title, _edited(asked, ruling) if ruling.outcome == "edited" else asked, decided)
+
+
+def _edited(asked: Approval, ruling: Ruling) -> Approval:
+    """Return what was approved in place of what was asked, also where that goes to, if an argument says it."""
+    holds = [name for name, value in asked.arguments.items() if asked.target and written(value) == asked.target]
+    target = written(ruling.arguments.get(holds[0], "")) if holds else asked.target
+    return asked.model_copy(update={"arguments": dict(ruling.arguments), "target": target})
 
 
 def approval_dropped(title: str, question: Question) -> Outgoing:

@@ -27,25 +27,43 @@ _INLINE = 60
 
 
 def written(value: Any) -> str:
-    """Write a value as people read it: texts as they are, all else as JSON. What nobody would see is spelt out."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
+    """Write a value as people read it: texts as they are, a list of words in a row, all else as JSON.
+
+    What nobody would see is spelt out.
+    """
+    text = value if isinstance(value, str) else _in_a_row(value) or json.dumps(value, ensure_ascii=False, indent=1)
     if visible(text) == text:
         return text
     return "".join(one if visible(one) == one else f"[U+{ord(one):04X}]" for one in text)
 
 
-def argument_blocks(arguments: Mapping[str, Any], *, brief: bool = False) -> tuple[list[Block], bool]:
-    """Draw arguments for a card. Returns True beside it if not all of them is shown."""
+def _in_a_row(value: Any) -> str:
+    """Write a list of words with commas between them; empty for what is none, or could be read in two ways."""
+    if not isinstance(value, list) or not all(isinstance(one, str) and one == one.strip() for one in value):
+        return ""
+    return ", ".join(value) if all(one and not set(one) & set(',"\n') for one in value) else ""
+
+
+def argument_blocks(arguments: Mapping[str, Any], *, brief: bool = False, told: str = "") -> tuple[list[Block], bool]:
+    """Draw arguments for a card. Returns True beside it if not all of them is shown.
+
+    Those that fit a card together are shown whole. One that says no more than `told`, which stands above, is left out,
+    and so is what is empty.
+    """
     elements: list[Block] = []
-    cut = len(arguments) > MOST_SHOWN
-    for name, value in list(arguments.items())[:MOST_SHOWN]:
-        text = written(value)
-        shown = _shortened(text, BRIEF if brief else SHORT)
+    texts = {name: written(value) for name, value in arguments.items() if value not in ([], {}, None)}
+    texts = {name: text for name, text in texts.items() if not told or text != told}
+    fits = (
+        sum(map(len, texts.values())) <= WHOLE[0] and sum(text.count("\n") + 1 for text in texts.values()) <= WHOLE[1]
+    )
+    cut = len(texts) > MOST_SHOWN
+    for name, text in list(texts.items())[:MOST_SHOWN]:
+        shown = _shortened(text, BRIEF if brief else WHOLE if fits else SHORT)
         cut = cut or shown != text
         elements += _argument(name, shown)
     if not elements:
-        elements = [_line([_text("It takes no arguments.")])]
-    return [{"type": "rich_text", "elements": elements}], cut
+        elements = [] if told else [_line([_text("It takes no arguments.")])]
+    return [{"type": "rich_text", "elements": elements}] if elements else [], cut
 
 
 def whole_blocks(arguments: Mapping[str, Any]) -> list[Block]:
@@ -150,6 +168,8 @@ def _value(name: str, text: str, kind: str) -> Any:
             return int(text.strip().replace(",", ""))
         if kind == "number":
             return float(text.strip().replace(",", ""))
+        if kind == "lines":
+            return [line.strip() for line in text.splitlines() if line.strip()]
         return text == "true" if kind == "boolean" else text if kind == "string" else json.loads(text)
     except ValueError:
         wanted = {"integer": "a whole number", "number": "a number"}.get(kind, "JSON")
@@ -165,15 +185,18 @@ def _field(name: str, value: Any, about: Mapping[str, Any], *, required: bool) -
         if isinstance(value, bool):
             element["initial_option"] = options[0 if value else 1]
     else:
-        text = _initial(value)
+        text = "\n".join(value or ()) if kind == "lines" else _initial(value)
         element |= {"type": "plain_text_input", "max_length": EDITABLE}
-        element |= {"multiline": True} if kind in {"string", "json"} else {}
+        element |= {"multiline": True} if kind in {"string", "lines", "json"} else {}
         element |= {"initial_value": text} if text else {}
     block: Block = {"type": "input", "block_id": f"{FIELD}{name}"[:255], "element": element}
     block["label"] = {"type": "plain_text", "text": name[:200] or "…"}
-    if kind == "json":
-        block["hint"] = {"type": "plain_text", "text": "JSON"}
+    if kind in _HINTS:
+        block["hint"] = {"type": "plain_text", "text": _HINTS[kind]}
     return block if required and value != "" else {**block, "optional": True}
+
+
+_HINTS = {"json": "JSON", "lines": "One a line"}
 
 
 def _initial(value: Any) -> str:
@@ -181,9 +204,16 @@ def _initial(value: Any) -> str:
 
 
 def _kind(about: Mapping[str, Any], value: Any) -> str:
-    """Say how a value is put in: as a string, integer, number, boolean, or as JSON."""
+    """Say how a value is put in: as a string, integer, number, boolean, as lines of a list, or as JSON."""
+    if _takes_lines(about) and all(isinstance(one, str) and len(one.splitlines()) < 2 for one in value or ()):
+        return "lines"
     kinds = [about.get("type"), *(one.get("type") for one in about.get("anyOf") or () if isinstance(one, dict))]
     named = [one for one in kinds if one and one != "null"]
     if not named:
         named = ["boolean" if isinstance(value, bool) else "string" if isinstance(value, str) else "json"]
     return str(named[0]) if len(named) == 1 and named[0] in {"string", "integer", "number", "boolean"} else "json"
+
+
+def _takes_lines(about: Mapping[str, Any]) -> bool:
+    items = about.get("items")
+    return about.get("type") == "array" and isinstance(items, dict) and items.get("type") == "string"

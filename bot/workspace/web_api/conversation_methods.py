@@ -1,4 +1,4 @@
-"""conversations.info, history, replies, list, members, open, join."""
+"""conversations.info, history, replies, list, members, open, join; users.conversations."""
 
 import base64
 import binascii
@@ -44,8 +44,8 @@ async def replies(call: Call) -> Answer:
     return _listed(call, [root, *page], more, cursor)
 
 
-async def list_channels(call: Call) -> Answer:
-    """List channels."""
+def _kinds(call: Call) -> list[str]:
+    """Return the kinds of channels that are asked for, each of which takes its scope."""
     kinds = []
     for name in str(call.args.get("types") or "public_channel").split(","):
         kind = KIND_OF_TYPE.get(name.strip())
@@ -53,6 +53,30 @@ async def list_channels(call: Call) -> Answer:
             raise Refusal("invalid_types")
         call.need_scope(f"{SCOPE_WORD[kind]}:read")
         kinds.append(kind)
+    return kinds
+
+
+async def list_own(call: Call) -> Answer:
+    """List the channels that the bot is in, or those of them that a person is in too. It does not say `is_member`."""
+    kinds, user = _kinds(call), call.args.get("user")
+    if user is not None and user not in call.state.users:
+        raise Refusal("user_not_found")
+    found = [
+        channel
+        for channel in call.state.channels.values()
+        if channel.kind in kinds
+        and not (call.args.get("exclude_archived") and channel.archived)
+        and call.state.bot_is_in(channel)
+        and (user is None or user in channel.members)
+    ]
+    page, _, cursor = _page(call, found, HISTORY_DEFAULT)
+    listed = [{key: value for key, value in describe(call, one).items() if key != "is_member"} for one in page]
+    return {"channels": listed, "response_metadata": {"next_cursor": cursor}}
+
+
+async def list_channels(call: Call) -> Answer:
+    """List channels."""
+    kinds = _kinds(call)
     hidden = bool(call.args.get("exclude_archived"))
     found = [
         channel

@@ -121,6 +121,12 @@ READING: dict[str, Method] = {
     "conversations.members": Method(
         conversation_methods.members, {**PAGED, "channel": "text"}, TIER_4, ("channel",), get=True
     ),
+    "users.conversations": Method(
+        conversation_methods.list_own,
+        {**PAGED, "exclude_archived": "bool", "team_id": "text", "types": "text", "user": "text"},
+        TIER_3,
+        get=True,
+    ),
     "users.info": Method(
         user_methods.user_info, {"user": "text", "include_locale": "bool"}, TIER_4, ("user",), ("users:read",), get=True
     ),

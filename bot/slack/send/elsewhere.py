@@ -1,0 +1,137 @@
+"""Sends messages of a job outside of its thread, once each: what a person has approved for another place.
+
+The order is that of the outbox: the intent is recorded before the call, Slack's id after it, and where a call was left
+in doubt the place is searched for the message's key before it is sent again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
+
+from bot.slack.send.lookup import OutcomeUnknown, key_of, metadata
+from bot.slack.send.outbox import Outbox, Sent
+from bot.slack.send.web_calls import NoReply, Refused
+from bot.slack.views.outgoing import Outgoing
+from bot.store.interface import Claim
+from handoff.contracts import Place
+
+log = logging.getLogger(__name__)
+
+KEY = "sent-elsewhere:"
+"""The start of an outbox key of what was sent elsewhere: it stays when its job is forgotten."""
+PAUSES = (0.0, 2.0, 5.0)
+"""Seconds before each try of a post whose outcome Slack does not tell: a tool's call has no minutes to wait."""
+MOST_PAGES = 20
+PAGE = 200
+"""Messages that are looked through since a post was begun, a page at a time. In a place with more, nobody can tell."""
+EARLIER = 60.0
+"""Seconds before its intent from which a message is looked for: Slack's clock is not ours."""
+
+
+class Elsewhere:
+    """The way of one job's messages into other places, for whoever holds `claim` to it. `place` is the job's thread."""
+
+    def __init__(self, outbox: Outbox, claim: Claim, place: Place) -> None:
+        self._outbox = outbox
+        self._claim = claim
+        self._place = place
+
+    async def post(self, channel: str, key: str, message: Outgoing) -> Sent:
+        """Put a message into a channel, once. A `fault` says why it certainly is not there.
+
+        Raises Gone, StoreError and OutcomeUnknown.
+        """
+        since = time.time()
+        intent = await self._outbox.begin(self._claim, key)
+        if intent.ts:
+            return Sent(intent.ts, adopted=True)
+        if not intent.first:
+            waited = await self._outbox.wait_out(intent)
+            if found := await self._find(channel, key, intent.began, waited):
+                return await self._outbox.done(self._claim, key, found)
+        try:
+            ts = await self._send(channel, key, message, since, intent.began)
+        except Refused as error:
+            return Sent("", str(error))
+        return await self._outbox.done(self._claim, key, ts)
+
+    async def look_up(self, channel: str, key: str) -> Sent | None:
+        """Find what was posted with a key; None if it certainly was not. Raises Gone, StoreError and OutcomeUnknown."""
+        intent = await self._outbox.begin(self._claim, key)
+        if intent.ts:
+            return Sent(intent.ts, adopted=True)
+        if intent.first:  # whoever was about to post it never came to record it
+            return None
+        waited = await self._outbox.wait_out(intent)
+        found = await self._find(channel, key, intent.began, waited)
+        return await self._outbox.done(self._claim, key, found) if found else None
+
+    async def _send(self, channel: str, key: str, message: Outgoing, since: float, began: float) -> str:
+        for pause in PAUSES:
+            await asyncio.sleep(pause)
+            try:
+                return await self._post_once(channel, key, message, since)
+            except NoReply as lost:
+                log.warning("job %s: %s; looking for %s", self._place.job_id, lost, key)
+                if found := await self._find(channel, key, began, 0.0):
+                    return found
+        raise Refused("no_answer", f"it was not seen there after {len(PAUSES)} tries")
+
+    async def _post_once(self, channel: str, key: str, message: Outgoing, since: float) -> str:
+        async def post() -> AsyncSlackResponse:
+            await self._outbox.still_ours(self._claim, key, since)
+            return await self._outbox.client.chat_postMessage(
+                channel=channel,
+                text=message.text,
+                blocks=list(message.blocks),
+                metadata=metadata(self._place, key),
+                unfurl_links=False,
+                unfurl_media=False,
+            )
+
+        data = await self._outbox.calls.make("chat.postMessage", post, channel=channel, priority=message.priority)
+        return str(data["ts"])
+
+    async def _find(self, channel: str, key: str, began: float, waited: float) -> str:
+        """Find the id of the message that carries this key; empty after a patient look. Raises OutcomeUnknown.
+
+        `waited`: seconds since it could have been posted, for which nobody has to be patient any more.
+        """
+        looks = self._outbox.lookup.looks if waited < sum(self._outbox.lookup.looks) else (0.0,)
+        for wait in looks:
+            await asyncio.sleep(wait)
+            try:
+                async for one in self._since(channel, began - EARLIER):
+                    if one.get("user") == self._outbox.lookup.bot_user_id and key_of(one) == key:
+                        log.info("job %s: %s was there already", self._place.job_id, key, extra={"event": "reconciled"})
+                        return str(one["ts"])
+            except (Refused, NoReply) as error:
+                raise OutcomeUnknown(f"whether it was posted cannot be told: {error}") from error
+        return ""
+
+    async def _since(self, channel: str, oldest: float) -> AsyncIterator[dict[str, Any]]:
+        cursor = ""
+        for _ in range(MOST_PAGES):
+            data = await self._outbox.calls.make(
+                "conversations.history",
+                lambda cursor=cursor: self._outbox.client.conversations_history(  # type: ignore[misc]
+                    channel=channel,
+                    oldest=f"{oldest:.6f}",
+                    include_all_metadata=True,
+                    limit=PAGE,
+                    cursor=cursor or None,
+                ),
+                again=True,
+            )
+            for one in data.get("messages", []):
+                yield one
+            cursor = (data.get("response_metadata") or {}).get("next_cursor", "")
+            if not cursor:
+                return
+        raise OutcomeUnknown("whether it was posted cannot be told: too much was written there since")

@@ -1,0 +1,219 @@
+"""Finds channels and people by the names that they are called by, and says who may read what.
+
+Only what the requester could reach themselves is found: a public channel, a private one that they are in, or a person
+of the workspace. The bot has to be in a channel to post there.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Awaitable, Callable
+from difflib import get_close_matches
+from typing import Any
+
+from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
+
+from bot.access.person_facts import facts_of
+from bot.slack.send.web_calls import NoReply, Refused, WebCalls
+from bot.slack.show.people import People
+from specialists.toolkits.messenger import Addressee
+
+KEPT = 60.0
+"""Seconds for which a list of channels, members or people is kept."""
+MOST_PAGES = 10
+PAGE = 500
+"""Entries of a list that is read, a page at a time: who comes after them is found by id alone."""
+NAMED = 5
+"""Names that are told where none, or several, fit."""
+_IDS = re.compile(r"(?:.*\()?<?[#@]?([CGUW][A-Z0-9]{4,})(?:\|[^>]*)?>?\)?")
+"""`C0123ABC`, `#ops (C0123ABC)`, `<#C0123ABC|ops>`, `<@U0123ABC>`."""
+
+Json = dict[str, Any]
+Ask = Callable[[str], Awaitable[AsyncSlackResponse]]
+
+
+class NotTold(Exception):
+    """Slack does not say what was asked. The text is fit for people."""
+
+
+class Directory:
+    """Names and members, as Slack lists them. One serves all jobs of an instance."""
+
+    def __init__(self, client: AsyncWebClient, calls: WebCalls, people: People) -> None:
+        self._client = client
+        self._calls = calls
+        self._people = people
+        self._kept: dict[str, tuple[float, list[Any]]] = {}
+
+    async def find(self, to: str, requester: str) -> Addressee | str:
+        """Resolve a channel or a person for a requester; a text says why there is none, fit for a model."""
+        wanted = to.strip()
+        named = _IDS.fullmatch(wanted)
+        try:
+            if named and named[1][0] in "CG":
+                return await self._channel(named[1], requester)
+            if named:
+                return await self._person(named[1], requester)
+            if wanted.startswith("@"):
+                return await self._person_called(wanted, requester)
+            return await self._channel_called(wanted, requester)
+        except NotTold as error:
+            return f"{wanted} could not be looked up: {error}."
+
+    async def readers_of(self, channel: str) -> frozenset[str] | None:
+        """Return the members of a channel; None if Slack does not tell all of them."""
+        try:
+            return frozenset(await self._members(channel))
+        except NotTold:
+            return None
+
+    # ------------------------------------------------------------ channels
+
+    async def _channel_called(self, wanted: str, requester: str) -> Addressee | str:
+        name = wanted.removeprefix("#").casefold()
+        listed = await self._mine()
+        fit = [one for one in listed if name in {str(one.get("name", "")).casefold(), one.get("name_normalized")}]
+        if fit:
+            return await self._channel(str(fit[0]["id"]), requester)
+        if not wanted.startswith("#"):
+            found = await self._person_called(wanted, requester)
+            if isinstance(found, Addressee):
+                return found
+        public = [str(one["name"]) for one in listed if not one.get("is_private", True) and one.get("name")]
+        close = get_close_matches(name, public, NAMED, 0.5) or public[:NAMED]
+        told = ", ".join(f"#{one}" for one in close) or "none"
+        return f"I am in no channel {wanted!r} that the requester could read. Public ones that I am in: {told}."
+
+    async def _channel(self, channel: str, requester: str) -> Addressee | str:
+        info = await self._ask(
+            "conversations.info",
+            lambda: self._client.conversations_info(channel=channel, include_num_members=True),
+            {"channel_not_found"},
+        )
+        about = (info or {}).get("channel") or {}
+        private = bool(about.get("is_private", True))
+        if not about or about.get("is_im") or about.get("is_mpim"):
+            return f"I am in no channel {channel} that the requester could read."
+        if private and requester not in await self._members(channel):  # its name is none of theirs either
+            return f"I am in no channel {channel} that the requester could read."
+        name = f"#{about.get('name', channel)}"
+        if not about.get("is_member"):
+            return f"I am not in {name}, so I cannot post there. Somebody has to invite me first."
+        if about.get("is_archived"):
+            return f"{name} is archived."
+        if not private and not await self._is_ours(requester) and requester not in await self._members(channel):
+            return f"The requester is no full member of the workspace, and not in {name}."
+        shared = bool(about.get("is_ext_shared"))
+        return Addressee(channel, name, "channel", _read_by(about, private=private), private, shared)
+
+    async def _mine(self) -> list[Json]:
+        types = "public_channel,private_channel"
+        return await self._all(
+            "users.conversations",
+            "",
+            "channels",
+            lambda cursor: self._client.users_conversations(
+                types=types, exclude_archived=True, limit=PAGE, cursor=cursor or None
+            ),
+        )
+
+    async def _members(self, channel: str) -> list[str]:
+        return await self._all(
+            "conversations.members",
+            channel,
+            "members",
+            lambda cursor: self._client.conversations_members(channel=channel, limit=PAGE, cursor=cursor or None),
+        )
+
+    # ------------------------------------------------------------ people
+
+    async def _person_called(self, wanted: str, requester: str) -> Addressee | str:
+        name = wanted.removeprefix("@").casefold()
+        listed = await self._all(
+            "users.list",
+            "",
+            "members",
+            lambda cursor: self._client.users_list(limit=PAGE, cursor=cursor or None),
+        )
+        fit = [one for one in listed if name in _names(one) and not one.get("deleted") and not one.get("is_bot")]
+        if len(fit) > 1:
+            told = ", ".join(f"{_shown(one)} ({one['id']})" for one in fit[:NAMED])
+            return f"Several people are called {wanted!r}: {told}. Name one by the id."
+        return (
+            await self._person(str(fit[0]["id"]), requester)
+            if fit
+            else f"I know nobody called {wanted!r} in this workspace."
+        )
+
+    async def _person(self, user: str, requester: str) -> Addressee | str:
+        if user != requester and not await self._is_ours(requester):
+            return "The requester is no full member of the workspace, so I write to nobody else for them."
+        info = await self._ask("users.info", lambda: self._client.users_info(user=user), {"user_not_found"})
+        about = (info or {}).get("user") or {}
+        facts = facts_of(info or {}, self._people.home)
+        if facts is None or facts.standing not in {"ours", "guest"}:
+            return f"{user} is nobody of this workspace whom I could write to."
+        guest = ", a guest of the workspace" if facts.standing == "guest" else ""
+        return Addressee(user, _shown(about), "person", f"one person{guest}: nobody else reads it")
+
+    async def _is_ours(self, user: str) -> bool:
+        facts = await self._people.facts(user)
+        return facts is not None and facts.standing == "ours"
+
+    # ------------------------------------------------------------ asking Slack
+
+    async def _all(self, method: str, of: str, field: str, ask: Ask) -> list[Any]:
+        """Return a whole list, a minute old at most. Raises NotTold."""
+        kept = self._kept.get(f"{method} {of}")
+        if kept is not None and time.monotonic() - kept[0] < KEPT:
+            return kept[1]
+        found: list[Any] = []
+        cursor = ""
+        for _ in range(MOST_PAGES):
+            data = await self._ask(method, lambda cursor=cursor: ask(cursor))  # type: ignore[misc]
+            found += (data or {}).get(field) or []
+            cursor = ((data or {}).get("response_metadata") or {}).get("next_cursor") or ""
+            if not cursor:
+                break
+        if len(self._kept) > MOST_PAGES * PAGE:
+            self._kept.clear()
+        self._kept[f"{method} {of}"] = (time.monotonic(), found)
+        return found
+
+    async def _ask(
+        self,
+        method: str,
+        send: Callable[[], Awaitable[AsyncSlackResponse]],
+        none: frozenset[str] | set[str] = frozenset(),
+    ) -> Json | None:
+        """Ask Slack; None where it answers that there is none. Raises NotTold."""
+        try:
+            return await self._calls.make(method, send, priority="question", again=True)
+        except Refused as error:
+            if error.code in none:
+                return None
+            raise NotTold(str(error)) from error
+        except NoReply as error:
+            raise NotTold("Slack does not answer") from error
+
+
+def _read_by(about: Json, *, private: bool) -> str:
+    count = about.get("num_members")
+    people = f" of {count} {'member' if count == 1 else 'members'}" if isinstance(count, int) else ""
+    shared = ", shared with another organisation" if about.get("is_ext_shared") else ""
+    if private:
+        return f"a private channel{people}{shared}"
+    return f"a public channel{people}{shared}: everybody in the workspace may read it"
+
+
+def _names(about: Json) -> set[str]:
+    profile = about.get("profile") or {}
+    names = (about.get("name"), about.get("real_name"), profile.get("real_name"), profile.get("display_name"))
+    return {one.casefold() for one in names if isinstance(one, str) and one}
+
+
+def _shown(about: Json) -> str:
+    profile = about.get("profile") or {}
+    return str(profile.get("real_name") or about.get("real_name") or about.get("name") or about.get("id"))

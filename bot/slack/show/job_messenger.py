@@ -1,0 +1,154 @@
+"""The way of one job's tools to other channels and people: see `specialists.toolkits.messenger`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from bot.slack.send.elsewhere import KEY, Elsewhere
+from bot.slack.send.lookup import OutcomeUnknown
+from bot.slack.send.outbox import Outbox, Sent
+from bot.slack.send.web_calls import Gone, NoReply, Refused
+from bot.slack.show.directory import Directory
+from bot.slack.show.people import People
+from bot.slack.text.cleaning import clean, clean_markdown
+from bot.slack.views.outgoing import Outgoing, context, section
+from bot.store.interface import Claim, StoreError
+from handoff.addresses import known_addresses
+from handoff.audience import may_go
+from handoff.contracts import Audience
+from handoff.materials.at_hand import material_of
+from handoff.state import Ask, Job
+from specialists.toolkits.messenger import Addressee, Delivered, DeliveryUnknown, Readers
+from specialists.toolkits.tool import WorkbenchLost
+
+T = TypeVar("T")
+
+LONGEST = 11_000
+"""Characters of a cleaned text in one message: Slack takes 12,000 of Markdown."""
+PLACES = {
+    "": "this thread",
+    "public": "this thread",
+    "private": "this private channel",
+    "group": "this group",
+    "direct": "these direct messages",
+}
+"""How people on the spot read of the place that something was said in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Messengers:
+    """Makes messengers. `admins` are the Slack ids of the admins."""
+
+    outbox: Outbox
+    people: People
+    directory: Directory
+    admins: frozenset[str]
+
+    def of(self, claim: Claim, job: Job, ask: Ask, contact: str = "") -> JobMessenger:
+        """Make the messenger of a request, for whoever holds the claim."""
+        return JobMessenger(self, claim, job, ask, contact)
+
+
+@dataclass(frozen=True, slots=True)
+class JobMessenger:
+    """The `Messenger` of a request."""
+
+    parts: Messengers
+    claim: Claim
+    job: Job
+    ask: Ask
+    contact: str = ""
+
+    async def find(self, to: str) -> Addressee | str:
+        """Resolve a channel or a person, as far as the requester could reach them."""
+        return await self.parts.directory.find(to, self.ask.request.user)
+
+    async def crossing(self, goes: Addressee) -> Readers | None:
+        """Say who may allow what was said in the job to go there; None: it may go unasked.
+
+        A person's direct messages have one reader. Whoever approves a message to them has read it whole on its card,
+        and counts as a reader there; what was said in a place that the addressee reads anyway crosses nothing.
+        What goes to another organisation too is always for somebody who is there.
+        """
+        here = await self.parts.people.audience(self.job.place)
+        there = Audience(channel=goes.id, kind="direct" if goes.kind == "person" else "")
+        said_in = {here, *(one.audience or here for one in material_of(self.job, self.ask))}
+        found = [came for came in said_in if not may_go(came, there)]
+        if not found and not goes.shared:
+            return None
+        able = await self._readers(found) if found else None
+        if goes.kind == "person" and able is not None and goes.id in able:
+            return None
+        if goes.kind == "channel" and (goes.private or goes.shared):
+            members = await self.parts.directory.readers_of(goes.id) or frozenset()
+            able = members if able is None else able & members
+        able = able or frozenset()
+        return Readers(able, self.ask.request.user, self.parts.admins & able, PLACES[here.kind], goes.name)
+
+    async def send(self, to: Addressee, text: str, *, key: str, draft: bool = False) -> Delivered:
+        """Post Markdown once; a draft goes to the requester alone. Raises WorkbenchLost and DeliveryUnknown."""
+        message = await self._message(to, text, draft=draft)
+
+        async def post(channel: str) -> Sent:
+            return await self._elsewhere.post(channel, KEY + key, message)
+
+        return _delivered(await self._reached(lambda: self._there(to, post, draft=draft)))
+
+    async def look_up(self, to: Addressee, *, key: str, draft: bool = False) -> Delivered | None:
+        """Find what was sent with a key. Raises WorkbenchLost and DeliveryUnknown."""
+
+        async def look(channel: str) -> Sent | None:
+            return await self._elsewhere.look_up(channel, KEY + key)
+
+        found = await self._reached(lambda: self._there(to, look, draft=draft))
+        return None if found is None else _delivered(found)
+
+    @property
+    def _elsewhere(self) -> Elsewhere:
+        return Elsewhere(self.parts.outbox, self.claim, self.job.place)
+
+    async def _readers(self, places: Sequence[Audience]) -> frozenset[str]:
+        """Return those who may read all of these places. Who asks in a place may read it."""
+        able: frozenset[str] | None = None
+        for one in places:
+            own = frozenset({self.ask.request.user}) if one.channel == self.job.place.channel else frozenset()
+            told = None if one.kind in {"direct", "group"} else await self.parts.directory.readers_of(one.channel)
+            able = (told or frozenset()) | own if able is None else able & ((told or frozenset()) | own)
+        return able or frozenset()
+
+    async def _there(self, to: Addressee, work: Callable[[str], Awaitable[T]], *, draft: bool) -> T | Sent:
+        """Do the work on the channel that a message goes to; a draft goes to the requester's direct messages."""
+        if to.kind == "channel" and not draft:
+            return await work(to.id)
+        user = self.ask.request.user if draft else to.id
+        calls, client = self.parts.outbox.calls, self.parts.outbox.client
+        try:
+            data = await calls.make("conversations.open", lambda: client.conversations_open(users=user), again=True)
+        except Refused as error:
+            return Sent("", str(error))
+        return await work(str(data["channel"]["id"]))
+
+    async def _message(self, to: Addressee, text: str, *, draft: bool) -> Outgoing:
+        known = known_addresses(self.job, self.ask)
+        body = clean_markdown(text, known=known, limit=LONGEST)
+        name = clean(await self.parts.people.name(self.ask.request.user) or "somebody", limit=100)
+        if draft:
+            above = f"A draft for {clean(to.name, limit=100)}, for you to send. It was not sent to them."
+            return Outgoing(text=above, blocks=(section(above), {"type": "markdown", "text": body}))
+        small = f"Sent for {name}, who asked for it. I do not read replies here unless you mention me."
+        note = clean(text, known=known, limit=300)
+        return Outgoing(text=note, blocks=({"type": "markdown", "text": body}, context(small)))
+
+    async def _reached(self, work: Callable[[], Awaitable[T]]) -> T:
+        try:
+            return await work()
+        except (Gone, StoreError) as error:
+            raise WorkbenchLost(error) from error
+        except (OutcomeUnknown, NoReply) as error:
+            raise DeliveryUnknown(str(error)) from error
+
+
+def _delivered(sent: Sent) -> Delivered:
+    return Delivered(sent.ts, sent.fault)

@@ -1,0 +1,82 @@
+"""Where tickets are opened, as the operator's setting says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import quote, urlsplit
+
+NAME = "LEADHAND_TICKETS"
+CONTACT = "contact"
+FORMS = "github:OWNER/REPOSITORY, gitlab:GROUP/PROJECT or message:#channel (message:contact for the crew's contact)"
+_PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)+")
+_TOKENS = {"github": "GITHUB_TOKEN", "gitlab": "GITLAB_TOKEN"}
+_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+@dataclass(frozen=True, slots=True)
+class TicketDesk:
+    """A place for tickets.
+
+    Attributes:
+        kind: What it is.
+        path: The repository or project; for messages the channel or person, or `contact`.
+        issues: The address of its list of issues; empty for messages.
+        token: What its forge knows us by.
+        fault: Why it cannot be used, and what to do; empty if it can be.
+    """
+
+    kind: Literal["github", "gitlab", "message"]
+    path: str
+    issues: str = ""
+    token: str = ""
+    fault: str = ""
+
+    @property
+    def written(self) -> str:
+        """Name it for people."""
+        names = {"github": "GitHub", "gitlab": "GitLab"}
+        return f"{names[self.kind]} issues of {self.path}" if self.kind in names else self.path
+
+    @property
+    def host(self) -> str:
+        """Return the host that its issues are at, as people know it."""
+        host = urlsplit(self.issues).hostname or ""
+        return "github.com" if host == "api.github.com" else host
+
+
+def desk_of(env: Mapping[str, str]) -> TicketDesk:
+    """Read the setting. Where nothing is set up, a ticket is a message to the crew's contact."""
+    text = env.get("LEADHAND_TICKETS", "").strip()
+    kind, _, path = (text or f"message:{CONTACT}").partition(":")
+    path = path.strip()
+    if kind == "message" and path:
+        return TicketDesk("message", path)
+    if kind == "list":
+        return TicketDesk("message", "", fault=f"{NAME}: rows of Slack lists are not supported; set {FORMS}.")
+    if kind not in _TOKENS or not _PATH.fullmatch(path) or (kind == "github" and path.count("/") != 1):
+        return TicketDesk("message", "", fault=f"{NAME}={text!r} is not understood; set {FORMS}.")
+    return _forge(kind, path, env)
+
+
+def _forge(kind: str, path: str, env: Mapping[str, str]) -> TicketDesk:
+    if kind == "github":
+        token = env.get("GITHUB_TOKEN", "").strip()
+        base = (env.get("GITHUB_API_URL") or "https://api.github.com").rstrip("/")
+        desk = TicketDesk("github", path, f"{base}/repos/{path}/issues", token)
+    else:
+        token = env.get("GITLAB_TOKEN", "").strip()
+        base = (env.get("GITLAB_URL") or "https://gitlab.com").rstrip("/")
+        desk = TicketDesk("gitlab", path, f"{base}/api/v4/projects/{quote(path, safe='')}/issues", token)
+    return TicketDesk(desk.kind, desk.path, desk.issues, desk.token, _fault(desk, base))
+
+
+def _fault(desk: TicketDesk, base: str) -> str:
+    if not desk.token:
+        return f"{NAME} names {desk.path}, and {_TOKENS[desk.kind]} is not set: nobody may open issues without it."
+    address = urlsplit(base)
+    if address.scheme != "https" and address.hostname not in _LOOPBACK:
+        return f"{base} is not https: the token would go over the network in clear. Name an https address."
+    return ""

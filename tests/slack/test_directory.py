@@ -1,0 +1,95 @@
+"""Channels and people are found by name as far as the requester could reach them, and told as what they are."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from bot.access.person_facts import Home
+from bot.app import manifest_path
+from bot.slack.send.budget import Budget
+from bot.slack.send.web_calls import WebCalls, close_client, make_client
+from bot.slack.show.directory import Directory
+from bot.slack.show.people import People
+from bot.workspace.workspace_server import Workspace
+from specialists.toolkits.messenger import Addressee
+
+
+@pytest.fixture
+async def workspace() -> AsyncIterator[Workspace]:
+    workspace = await Workspace.start(manifest_path())
+    yield workspace
+    await workspace.stop()
+
+
+@pytest.fixture
+async def directory(workspace: Workspace) -> AsyncIterator[Directory]:
+    client, calls = make_client(workspace.bot_token, workspace.api_url), WebCalls(Budget())
+    yield Directory(client, calls, People(client, calls, Home(workspace.team_id)))
+    await close_client(client)
+
+
+async def test_who_and_what_is_found_and_how_it_is_told(workspace: Workspace, directory: Directory) -> None:
+    ana, ben, cleo, gus = (workspace.person(name).id for name in ("ana", "ben", "cleo", "gus"))
+    sales, leads, shared = (workspace.channel_id(name) for name in ("#sales", "#leads", "#northwind"))
+    everybody = "everybody in the workspace may read it"
+
+    async def found(to: str, requester: str = ana) -> str | Addressee:
+        return await directory.find(to, requester)
+
+    for to in ("#sales", "sales", "#SALES", sales, f"#sales ({sales})", f"<#{sales}|sales>"):
+        one = await found(to)
+        assert isinstance(one, Addressee), to
+        assert (one.id, one.name, one.kind, one.private) == (sales, "#sales", "channel", False)
+        assert one.about.startswith("a public channel of ")
+        assert one.about.endswith(everybody)
+        assert one.written == f"#sales ({sales})"
+    private = await found("#leads")
+    assert isinstance(private, Addressee)
+    assert (private.id, private.private, private.about) == (leads, True, "a private channel of 4 members")
+    northwind = await found("#northwind")
+    assert isinstance(northwind, Addressee)
+    assert northwind.shared
+    assert "shared with another organisation" in northwind.about
+    for to in ("@ben", "Ben Okafor", "@Ben Okafor", ben, f"<@{ben}>", f"Ben Okafor ({ben})"):
+        assert await found(to) == Addressee(ben, "Ben Okafor", "person", "one person: nobody else reads it")
+    guest = await found("@gus")
+    assert isinstance(guest, Addressee)
+    assert "a guest of the workspace" in guest.about
+    # What its requester could not reach is not found, and its name is not told.
+    for to in ("#leads", leads, f"#leads ({leads})"):
+        assert "I am in no channel" in str(await found(to, cleo))
+        assert "members" not in str(await found(to, cleo))
+    assert await found("#general", gus) == "The requester is no full member of the workspace, and not in #general."
+    assert "I write to nobody else for them" in str(await found("@ben", gus))
+    assert isinstance(await found("#sales", gus), Addressee)
+    assert isinstance(await found("@gus", gus), Addressee)
+    sol = workspace.person("sol").id
+    assert "no full member" in str(await found("#sales", sol))
+    assert isinstance(await found("#northwind", sol), Addressee)
+    assert "Public ones that I am in: #sales" in str(await found("#sale"))
+    assert "leads" not in str(await found("#nowhere"))
+    for to in ("@sol", "@buildbot", workspace.bot_user_id):
+        assert "whom I could write to" in str(await found(to)) or "I know nobody" in str(await found(to))
+    assert await found("@nobody") == "I know nobody called '@nobody' in this workspace."
+    dm = workspace.person("ben").dm
+    assert "could be looked up" not in str(await found(dm))
+    assert not isinstance(await found(dm), Addressee), "people are named, not their conversations"
+    workspace.archive("#sales")
+    assert await found(sales) == "#sales is archived."
+    await workspace.person("ana").kick("#general")
+    assert "I am not in #general" in str(await found(workspace.channel_id("#general")))
+    assert shared
+
+
+async def test_two_people_of_one_name_and_a_slack_that_refuses(workspace: Workspace, directory: Directory) -> None:
+    ana = workspace.person("ana").id
+    directory._kept["users.list "] = (
+        float("inf"),
+        [{"id": "U00001", "name": "sam", "real_name": "Sam A"}, {"id": "U00002", "name": "x", "real_name": "Sam"}],
+    )
+    told = await directory.find("@sam", ana)
+    assert told == "Several people are called '@sam': Sam A (U00001), Sam (U00002). Name one by the id."
+    workspace.faults.add("users.conversations", "error", error="missing_scope")
+    assert "could not be looked up: the app lacks a scope" in str(await directory.find("#sales", ana))

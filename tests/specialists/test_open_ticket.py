@@ -1,0 +1,197 @@
+"""Tickets: issues in the wire formats of GitHub and GitLab, or a message; once, and with nothing in them that acts."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from specialists.toolkits import tickets
+from specialists.toolkits.messenger import Readers
+from specialists.toolkits.ticketing import issue_tracker
+from specialists.toolkits.ticketing.issue_text import defused
+from specialists.toolkits.ticketing.ticket_desk import desk_of
+from specialists.toolkits.tool import Prepared, Tool, ToolOutcome
+from specialists.toolkits.toolkit import ToolSettings
+from tests.specialists.deed_bench import KeptMessenger, bench
+from tests.specialists.local_web import Site, serving
+
+KEY = "5f9c1c8e-0000-4000-8000-000000000001"
+TOKEN = "ghp_of-a-test"
+
+
+@dataclass
+class Tracker:
+    """A server that has issues of one project. `drops`: it takes an issue and gives no answer. `says`: its status."""
+
+    site: Site = field(default_factory=lambda: Site(0))
+    issues: list[dict[str, Any]] = field(default_factory=list)
+    drops: bool = False
+    says: int = 201
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        github = request.raw_path.startswith("/repos/acme/shop/issues")
+        gitlab = request.raw_path.startswith("/api/v4/projects/acme%2Fweb%2Fshop/issues")
+        given = request.headers.get("Authorization" if github else "PRIVATE-TOKEN", "").removeprefix("Bearer ")
+        if given != TOKEN or not (github or gitlab):
+            raise web.HTTPNotFound(text='{"message": "Not Found"}')
+        if request.method == "GET":
+            assert request.query["state"] == "all"
+            size, page = int(request.query["per_page"]), int(request.query["page"])
+            newest = self.issues[::-1]
+            return web.json_response(newest[(page - 1) * size : page * size])
+        if self.says != 201:
+            return web.json_response({"message": "Validation Failed"}, status=self.says)
+        made = await request.json()
+        address = f"{self.site.url()}acme/shop/issues/{len(self.issues) + 1}"
+        self.issues.append({**made, "created_at": "2026-11-20T08:00:00Z", "html_url" if github else "web_url": address})
+        if self.drops:
+            assert request.transport is not None
+            request.transport.abort()
+        return web.json_response(self.issues[-1], status=201)
+
+    def tool(self, kind: str) -> Tool:
+        env = {"GITHUB_API_URL": self.site.url("").rstrip("/"), "GITLAB_URL": self.site.url("").rstrip("/")}
+        env |= {"GITHUB_TOKEN": TOKEN, "GITLAB_TOKEN": TOKEN}
+        env["LEADHAND_TICKETS"] = "github:acme/shop" if kind == "github" else "gitlab:acme/web/shop"
+        (made,) = tickets.tools(ToolSettings(env))
+        return made
+
+
+@asynccontextmanager
+async def tracker() -> AsyncIterator[Tracker]:
+    found = Tracker()
+    async with serving(found.handle) as site:
+        found.site = site
+        yield found
+
+
+def arguments(**more: str) -> tickets.OpenTicketArguments:
+    given = {"title": "The nightly export fails", "body": "Since **2 November**.\n\n/close @ops", **more}
+    return tickets.OpenTicketArguments(**given)
+
+
+async def prepared(made: Tool, folder: Path, messenger: KeptMessenger | None = None, **more: str) -> Prepared:
+    assert made.prepare is not None
+    at = bench(folder, messenger)
+    ready = await made.prepare(arguments(**more), at)
+    assert isinstance(ready, Prepared), ready
+    assert await made.prepare(ready.arguments, at) == ready
+    return ready
+
+
+@pytest.mark.parametrize("kind", ["github", "gitlab"])
+async def test_an_issue_is_opened_and_found_again_by_its_key(tmp_path: Path, kind: str) -> None:
+    async with tracker() as far:
+        made = far.tool(kind)
+        assert made.look_up is not None
+        ready, at = await prepared(made, tmp_path, to="somewhere else"), bench(tmp_path)
+        assert made.target is not None
+        name = "GitHub issues of acme/shop" if kind == "github" else "GitLab issues of acme/web/shop"
+        assert made.target(ready.arguments) == name, "a model cannot choose where it goes"
+        assert await made.look_up(ready.arguments, at, KEY) is None
+        outcome = await made.run(ready.arguments, at, KEY)
+        assert outcome.text == f"The ticket is open: {far.site.url()}acme/shop/issues/1."
+        assert outcome.sources == (f"{far.site.url()}acme/shop/issues/1",)
+        far.issues += [{"body": "another", "description": "another"}] * 150
+        assert await made.look_up(ready.arguments, at, KEY) == outcome
+    issue = far.issues[0]
+    assert issue["title"] == "The nightly export fails"
+    text = issue["body" if kind == "github" else "description"]
+    assert text == f"Since **2 November**.\n\n\\/close `@ops`\n\n<!-- leadhand:{KEY} -->"
+
+
+@pytest.mark.parametrize("kind", ["github", "gitlab"])
+async def test_what_certainly_failed_is_told_and_what_may_have_happened_is_looked_up(tmp_path: Path, kind: str) -> None:
+    async with tracker() as far:
+        made, at = far.tool(kind), bench(tmp_path)
+        assert made.look_up is not None
+        ready = (await prepared(made, tmp_path)).arguments
+        far.says = 422
+        outcome = await made.run(ready, at, KEY)
+        assert outcome.failed
+        assert outcome.text == "No ticket was opened: 127.0.0.1 answered 422: Validation Failed."
+        far.says = 502
+        with pytest.raises(issue_tracker.CannotTell):
+            await made.run(ready, at, KEY)
+        assert await made.look_up(ready, at, KEY) is None
+        far.says, far.drops = 201, True
+        with pytest.raises(issue_tracker.CannotTell):
+            await made.run(ready, at, KEY)
+        found = await made.look_up(ready, at, KEY)
+        assert found is not None
+        assert "The ticket is open" in found.text
+        assert len(far.issues) == 1
+        far.issues += [{"body": "x", "description": "x", "created_at": "2999-01-01T00:00:00Z"}] * 300
+        with pytest.raises(issue_tracker.CannotTell):
+            await made.look_up(ready, at, KEY)
+    away = await made.run(ready, at, KEY)
+    assert away.failed
+    assert "cannot be reached" in away.text
+    (other,) = tickets.tools(ToolSettings({"LEADHAND_TICKETS": "github:acme/other", "GITHUB_TOKEN": TOKEN}))
+    assert other.sends is not None
+    assert other.sends(ready).to == "github.com"
+
+
+async def test_without_a_forge_a_ticket_is_a_message_to_the_contact(tmp_path: Path) -> None:
+    (made,) = tickets.tools()
+    messenger = KeptMessenger(readers=Readers(frozenset({"U1"}), "U1", frozenset(), "this private channel", "#help"))
+    ready = await prepared(made, tmp_path, messenger)
+    at = bench(tmp_path, messenger)
+    assert (ready.arguments.to, ready.readers) == ("#help (C0HELP)", messenger.readers)  # type: ignore[attr-defined]
+    assert "It may tell #help what was said in this private channel" in ready.why
+    assert made.look_up is not None
+    assert await made.look_up(ready.arguments, at, KEY) is None
+    assert (await made.run(ready.arguments, at, KEY)).text == "The ticket was sent to #help (C0HELP)."
+    assert messenger.sent[KEY][1].startswith("**The nightly export fails**\n\nSince")
+    assert await made.look_up(ready.arguments, at, KEY) == ToolOutcome("The ticket was sent to #help (C0HELP).")
+    assert made.prepare is not None
+    nobody = await made.prepare(arguments(), bench(tmp_path, KeptMessenger(contact="")))
+    assert isinstance(nobody, ToolOutcome)
+    assert "whoever runs the bot sets LEADHAND_TICKETS, or the crew's contact" in nobody.text
+    alone = await made.prepare(arguments(), bench(tmp_path))
+    assert isinstance(alone, ToolOutcome)
+    assert alone.failed
+
+
+@pytest.mark.parametrize(
+    ("env", "told"),
+    [
+        ({"LEADHAND_TICKETS": "jira:SHOP"}, "is not understood; set github:OWNER/REPOSITORY"),
+        ({"LEADHAND_TICKETS": "github:acme/web/shop"}, "is not understood"),
+        ({"LEADHAND_TICKETS": "github:acme/shop"}, "GITHUB_TOKEN is not set"),
+        ({"LEADHAND_TICKETS": "list:F0123"}, "rows of Slack lists are not supported"),
+        (
+            {"LEADHAND_TICKETS": "gitlab:a/b", "GITLAB_TOKEN": "t", "GITLAB_URL": "http://git.acme.example"},
+            "is not https: the token would go over the network in clear",
+        ),
+    ],
+)
+async def test_a_wrong_setting_is_told_once_and_to_who_asks(tmp_path: Path, env: dict[str, str], told: str) -> None:
+    assert told in desk_of(env).fault
+    toolkit = tickets.toolkit(ToolSettings(env))
+    assert toolkit.prove is not None
+    assert await toolkit.prove() == (desk_of(env).fault,)
+    (made,) = toolkit.tools
+    assert made.prepare is not None
+    outcome = await made.prepare(arguments(), bench(tmp_path))
+    assert isinstance(outcome, ToolOutcome)
+    assert told in outcome.text
+
+
+def test_nothing_in_an_issue_acts() -> None:
+    body = (
+        "Ask @ops and (@ben), not a@b.example.\n/assign @eve\n  /label ~x\n![pixel](https://evil.example/p.png)\n"
+        "<img src=x>\u202e <!-- leadhand:other -->\n```\n@code stays\n```\n@end"
+    )
+    text = defused(body)
+    assert defused(text) == text
+    assert text == (
+        "Ask `@ops` and (`@ben`), not a@b.example.\n\\/assign `@eve`\n  \\/label ~x\n[pixel](https://evil.example/p.png)\n"
+        "&lt;img src=x> &lt;!-- leadhand:other -->\n```\n@code stays\n```\n`@end`"
+    )

@@ -1,0 +1,244 @@
+"""A message to another channel or person: shown as what it is, sent once, and never across places unasked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from bot.app import App
+from bot.settings import Settings
+from handoff import events as ev
+from handoff.contracts import Terms
+from specialists.registry import load_crew
+from specialists.toolkits import messages
+from specialists.turns import tool_calls
+from tests.providers.rendering import Reply
+from tests.providers.server import ProviderServer
+from tests.providers.wire import WireRequest
+from tests.system.brains import connect, plan, provider, result, subtask, tool_call
+from tests.system.scene import Json, Scene, Talk, shown
+
+PAGE = """\
+---
+name: teller
+description: Tells people.
+tools: [send_message]
+model: fast
+{more}---
+You are the teller."""
+NOTE = "The nightly export is **late**.\n\nWe look into it, @channel."
+
+
+def teller(*calls: dict[str, object]) -> Callable[[WireRequest], Reply]:
+    """A teller who makes these calls one after the other, then says what came of each."""
+
+    def words(request: WireRequest) -> Reply:
+        replies = [reply.text for message in request.messages for reply in message.replies]
+        if len(replies) < len(calls):
+            return tool_call("send_message", **calls[len(replies)])
+        return result("Said: " + " / ".join(" ".join(reply.split()) for reply in replies))
+
+    return words
+
+
+class Desk:
+    """A scene with a teller. `bot()` may be entered again and again."""
+
+    def __init__(self, scene: Scene, folder: Path) -> None:
+        self.scene = scene
+        self.folder = folder
+        self.more = ""
+        self.server: ProviderServer | None = None
+
+    @asynccontextmanager
+    async def saying(self, *calls: dict[str, object]) -> AsyncIterator[None]:
+        planner = lambda _: plan(subtask("note", "teller"))  # noqa: E731 - as the others of this kind
+        async with provider(planner=planner, teller=teller(*calls)) as self.server:
+            yield
+
+    @asynccontextmanager
+    async def bot(self, terms: Terms = Settings.terms, later: float = 0.0, **options: object) -> AsyncIterator[App]:
+        (self.folder / "teller.md").write_text(PAGE.format(more=self.more))
+        crew = load_crew(self.folder, {tool.name: tool for tool in messages.tools()})
+        assert self.server is not None
+        model = connect("chat", self.server)
+        async with self.scene.bot(model, crew=crew, later=later, terms=terms, **options) as app:
+            yield app
+
+    async def ask(self, channel: str = "#general") -> Talk:
+        return await self.scene.ask("Tell sales that the export is late", channel=channel)
+
+    def sent(self, channel: str) -> list[Json]:
+        """What the bot posted at the top of a channel."""
+        bot = self.scene.workspace.bot_user_id
+        posted = self.scene.workspace.messages(channel)
+        return [one for one in posted if one["user"] == bot and one.get("thread_ts", one["ts"]) == one["ts"]]
+
+
+@pytest.fixture
+def desk(scene: Scene, tmp_path: Path) -> Desk:
+    return Desk(scene, tmp_path)
+
+
+async def card(talk: Talk, number: int = 1) -> Json:
+    """The approval card of that number, once it is there and the job knows of it."""
+    await talk.until(lambda job: sum(":question:" in key for ask in job.asks for key in ask.posted) >= number)
+    asked = [one for one in talk.words() if "wants to" in shown(one) or "asked for approval" in shown(one)]
+    return asked[number - 1]
+
+
+async def press(desk: Desk, talk: Talk, message: Json, who: str = "ana", action: str = "approve") -> None:
+    await desk.scene.person(who).click(talk.channel, message["ts"], f"approval:{action}")
+
+
+async def test_an_approved_message_is_posted_once_where_the_card_says(desk: Desk) -> None:
+    sales = desk.scene.workspace.channel_id("#sales")
+    async with desk.saying({"to": "sales", "text": NOTE}), desk.bot():
+        talk = await desk.ask()
+        message = await card(talk)
+        text = shown(message)
+        assert f"*To:* #sales ({sales})" in text
+        assert "#sales is a public channel" in text
+        assert "everybody in the workspace may read it" in text
+        assert "We look into it, @channel." in text
+        assert desk.sent("#sales") == []
+        await press(desk, talk, message)
+        await talk.over()
+    (posted,) = desk.sent("#sales")
+    assert "The nightly export is **late**." in shown(posted)
+    assert "<!channel>" not in str(posted["blocks"])
+    assert "Sent for Ana Duarte" in shown(posted)
+    assert f"Sent to #sales ({sales})." in talk.said()
+    audit = [json.loads(line) async for line in desk.scene.store.audit.read()]
+    told = [(one["deed"], one["user"], one["target"]) for one in audit if one["deed"] in {"approved", "wrote"}]
+    ana = desk.scene.person().id
+    assert sorted(told) == [("approved", ana, "send_message"), ("wrote", ana, "send_message")]
+
+
+async def test_a_bot_that_died_while_it_sent_leaves_one_message(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tool_calls, "GRACE", 0.01)
+    async with desk.saying({"to": "#sales", "text": NOTE}):
+        async with desk.bot():
+            talk = await desk.ask()
+            message = await card(talk)
+            desk.scene.workspace.faults.add("chat.postMessage", "slow_reply", seconds=60)
+            await press(desk, talk, message)
+            await desk.scene.workspace.until(lambda: desk.sent("#sales"))
+        assert (await talk.job()).latest.state == "working"
+        async with desk.bot(later=60.0):
+            job = await talk.over()
+    assert len(desk.sent("#sales")) == 1
+    assert job.latest.state == "completed"
+    assert "Sent to #sales" in talk.said()
+    assert await talk.of(ev.ToolInDoubt) == [], "it was looked up, and nobody was asked"
+
+
+async def test_an_edited_draft_goes_to_the_requester_alone(desk: Desk) -> None:
+    async with desk.saying({"to": "@Ben Okafor", "text": NOTE}), desk.bot():
+        talk = await desk.ask()
+        message = await card(talk)
+        ben = desk.scene.person("ben")
+        assert f"*To:* Ben Okafor ({ben.id})" in shown(message)
+        assert "Ben Okafor is one person: nobody else reads it." in shown(message)
+        ana = desk.scene.person()
+        await ana.click(talk.channel, message["ts"], "approval:edit")
+        (view,) = await desk.scene.workspace.until(ana.views)
+        assert await ana.submit(str(view["id"]), {"to": f"Ben Okafor ({ben.id})", "text": "Late.", "draft": "true"})
+        await talk.over()
+    (draft,) = desk.sent(ana.dm)
+    assert "A draft for Ben Okafor, for you to send. It was not sent to them." in shown(draft)
+    assert "Late." in shown(draft)
+    assert desk.sent(ben.dm) == []
+    assert "It was not sent on." in talk.said()
+
+
+async def test_a_place_that_was_edited_in_is_shown_as_what_it_is_before_anything_is_sent(desk: Desk) -> None:
+    async with desk.saying({"to": "#sales", "text": NOTE}), desk.bot():
+        talk = await desk.ask()
+        ana, message = desk.scene.person(), await card(talk)
+        await ana.click(talk.channel, message["ts"], "approval:edit")
+        (view,) = await desk.scene.workspace.until(ana.views)
+        assert await ana.submit(str(view["id"]), {"to": "leads", "text": NOTE})
+        second = await card(talk, 2)
+        assert "#leads is a private channel of 4 members." in shown(second)
+        assert desk.sent("#sales") == desk.sent("#leads") == []
+        await press(desk, talk, second)
+        await talk.over()
+    assert len(desk.sent("#leads")) == 1
+    assert desk.sent("#sales") == []
+
+
+async def test_what_was_said_in_private_goes_elsewhere_by_the_yes_of_who_reads_both(desk: Desk) -> None:
+    ben, cleo = (desk.scene.person(name) for name in ("ben", "cleo"))
+    desk.more = f"approve: {{send_message: never}}\napprovers: [{cleo.id}, {ben.id}]\n"
+    async with desk.saying({"to": "#sales", "text": NOTE}), desk.bot():
+        talk = await desk.ask("#leads")
+        message = await card(talk)
+        assert "It may tell #sales what was said in this private channel" in shown(message)
+        assert (await talk.job()).latest.open_questions["note"].whom == (ben.id,), "Cleo cannot read #leads"
+        await press(desk, talk, message, "ana")
+        assert desk.sent("#sales") == []
+        await press(desk, talk, message, "ben")
+        await talk.over()
+    assert len(desk.sent("#sales")) == 1
+
+
+async def test_the_like_is_the_same_place_however_it_is_called_and_a_shared_one_always_asks(desk: Desk) -> None:
+    calls = (
+        {"to": "#sales", "text": "A.", "draft": True},
+        {"to": "#sales", "text": "One."},
+        {"to": "sales", "text": "Two."},
+        {"to": "#northwind", "text": "Three."},
+    )
+    async with desk.saying(*calls), desk.bot():
+        talk = await desk.ask()
+        await press(desk, talk, await card(talk), action="alike")
+        await press(desk, talk, await card(talk, 2), action="alike")  # a yes to drafts is none to what is sent
+        third = await card(talk, 3)
+        assert "*To:* #northwind" in shown(third)
+        assert len(desk.sent("#sales")) == 2
+        await press(desk, talk, third)
+        await talk.over()
+    assert len(desk.sent("#northwind")) == 1
+    desk.more = "approve: {send_message: never}\n"
+    async with desk.saying(*calls[2:]), desk.bot():
+        talk = await desk.ask()
+        asked = await card(talk)
+        assert "shared with another organisation" in shown(asked)
+        assert "It may tell #northwind what was said in this thread" in shown(asked)
+        assert len(desk.sent("#sales")) == 3, "the crew asks nobody for what stays here"
+        cleo = desk.scene.person("cleo")
+        assert cleo.id not in (await talk.job()).latest.open_questions["note"].whom
+
+
+async def test_where_nobody_who_approves_reads_both_nothing_is_asked_or_sent(desk: Desk) -> None:
+    desk.more = f"approvers: [{desk.scene.person('cleo').id}]\n"
+    async with desk.saying({"to": "#sales", "text": NOTE}, {"to": "#nowhere", "text": NOTE}), desk.bot():
+        talk = await desk.ask("#leads")
+        await talk.over()
+    assert desk.sent("#sales") == []
+    assert await talk.of(ev.ApprovalAsked) == []
+    assert "nobody who may approve it here can read both" in talk.said()
+    assert "I am in no channel '#nowhere'" in talk.said()
+
+
+async def test_forgetting_a_job_leaves_what_it_sent_elsewhere(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.jobs.forgetting.SETTLES_IN", 0.3)
+    monkeypatch.setattr("bot.jobs.forgetting.LOOK", 0.1)
+    async with desk.saying({"to": "#general", "text": NOTE}), desk.bot():
+        talk = await desk.ask()
+        await press(desk, talk, await card(talk))
+        await talk.over()
+        ana = desk.scene.person()
+        await desk.scene.command(f"forget {talk.key.job}")
+        view = (await desk.scene.workspace.until(ana.views))[-1]
+        assert await ana.submit(view["id"])
+        bot = desk.scene.workspace.bot_user_id
+        said = lambda: [shown(one) for one in desk.scene.workspace.messages(ana.dm) if one["user"] == bot]  # noqa: E731
+        await desk.scene.workspace.until(lambda: any("Forgotten" in one for one in said()), timeout=20)
+    assert talk.replies() == []
+    assert len(desk.sent("#general")) == 1
