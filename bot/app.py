@@ -31,6 +31,7 @@ from bot.jobs.tasks import Bounds
 from bot.limits.call_limits import CallLimits
 from bot.logs import about
 from bot.models.choosing import ChosenModel
+from bot.models.named_models import names_at, take_on
 from bot.operation.audit_log import AuditLog
 from bot.operation.periodic import CHECK_SECONDS, StoreCheck, every
 from bot.operation.sweeping import sweep
@@ -152,6 +153,8 @@ async def running(
     Raises SettingsError if the crew cannot be read, or Slack does not take the token.
     """
     crew, file = crew or open_crew(settings), open_channels(settings)
+    if faults := await take_on(model, crew):
+        raise SettingsError("\n".join(map(str, faults)))
     try:
         client, account = await proven_client(settings.bot_token, settings.slack_api_url)
     except NotConnected as error:
@@ -170,7 +173,8 @@ async def running(
     people.name_groups([*named, *crew.asked])
     thread = Thread(client, outbox, store, people, model_label=model.label)
     metrics = instruments.metrics if instruments is not None else None
-    limits = CallLimits(store.counters, model, settings.rules, store.clock, metrics)
+    wished = names_at(model, crew)
+    limits = CallLimits(store.counters, model, settings.rules, store.clock, metrics, wished)
     note = AuditLog(store).note
     who = channels.approvers_in if can_ask else nobody_to_ask
     effects: Effects = EffectRunner(store, thread, model, crew, limits, settings.terms, note=note, approvers_in=who)

@@ -139,6 +139,8 @@ NAMES: Mapping[str, str] = {
     "LEADHAND_MODEL_DEEP": "the model of the tier `deep`",
     "LEADHAND_TOOL_CALLS": "how a compatible server's models call tools: native, schema (each step held by a JSON "
     "schema), or auto, which goes over to steps where the server does not recognise a call; default auto",
+    "LEADHAND_EFFORT": "how hard the models of a tier think: `fast low, deep high`; default: low, medium and high for "
+    "the providers' own models, nothing is said to others",
     "LEADHAND_SEES": "the tiers whose models see pictures: `balanced, deep`, all or none; default: as their provider "
     "says, and none where nobody says",
     "LEADHAND_SILENCE": "seconds that a model's server may say nothing before a call is given up; default 120. A "

@@ -18,10 +18,11 @@ from handoff.approval_values import ASK, ApprovalTerms
 from handoff.context_budget import tokens
 from handoff.contracts import RESERVED, Made, Plan, Tier
 from handoff.planning.adhoc import NAME, made_as
-from specialists.loading import approval_keys, crew_checks
+from specialists.loading import approval_keys, crew_checks, model_keys
 from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
 from specialists.loading.crew_checks import tool_names
 from specialists.loading.frontmatter import Page, did_you_mean
+from specialists.loading.model_keys import NO_WISH, ModelWish
 from specialists.toolkits.tool import Tool, ToolSpec
 from specialists.turns import briefing, finish_tools
 
@@ -36,7 +37,17 @@ ADHOC_TURNS = 8
 
 _TIERS: tuple[str, ...] = get_args(Tier)
 _REQUIRED = ("name", "description", "tools", "model")
-_KEYS = (*_REQUIRED, "can", "cannot", "examples", "fallback", "max_turns", "asks", *approval_keys.KEYS)
+_KEYS = (
+    *_REQUIRED,
+    "can",
+    "cannot",
+    "examples",
+    "fallback",
+    "max_turns",
+    "asks",
+    *model_keys.KEYS,
+    *approval_keys.KEYS,
+)
 
 
 @dataclass(frozen=True)
@@ -61,6 +72,7 @@ class Specialist:
         usual: The terms of all else that it does and that needs approval.
         allow_out: The tools and the hosts to which something private may go without asking anybody.
         rules: What its own file says on approvals.
+        wish: What its file asks of its model: a provider's model in place of the tier's, effort, temperature.
         form: The form of the answer that its crew asks for, if what it returns is the answer.
     """
 
@@ -80,6 +92,7 @@ class Specialist:
     usual: ApprovalTerms = ASK
     allow_out: frozenset[str] = frozenset()
     rules: ApprovalRules = NOTHING_SAID
+    wish: ModelWish = NO_WISH
     form: str = ""
 
     def terms_of(self, tool: str) -> ApprovalTerms | None:
@@ -149,6 +162,7 @@ def read(page: Page, tools: Mapping[str, Tool]) -> Specialist:
         path=page.path,
         examples=crew_checks.read_examples(page),
         asks=_read_asks(page),
+        wish=model_keys.read(page),
         rules=approval_keys.read(page, tools, own_tools=frozenset(own_tools)),
     )
 
@@ -220,8 +234,12 @@ def _read_tier(page: Page) -> Tier:
     for tier in get_args(Tier):
         if value == tier:
             return tier  # type: ignore[no-any-return]  # a member of the Literal that it was read from
-    if "model" in page.values:
-        page.fault(f"model must be a tier: {', '.join(_TIERS)}; which model that is, the settings say", key="model")
+    if "model" in page.values and not (isinstance(value, str) and model_keys.is_name(value)):
+        page.fault(
+            f"model must be a tier ({', '.join(_TIERS)}; which model that is, the settings say) or the name of a "
+            f"provider's model, such as claude-opus-5-5{did_you_mean(str(value), _TIERS)}",
+            key="model",
+        )
     return "balanced"
 
 

@@ -78,7 +78,7 @@ class CrewWords:
 
     @property
     def for_roles(self) -> dict[str, str]:
-        """What each role is told, by its name (the critic the form alone), and the planner's `examples`, a line each."""
+        """What each role is told, by its name (the critic the form), and the planner's `examples`, a line each."""
         said = dict(self.instructions)
         if self.examples:
             said["examples"] = "\n".join(one.line for one in self.examples)

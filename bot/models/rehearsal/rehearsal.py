@@ -23,7 +23,7 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 from bot.models.rehearsal import (
     rehearsed_analyst,
@@ -75,9 +75,14 @@ class RehearsalModel:
     async def close(self) -> None:
         """Nothing to release."""
 
-    def price(self, tier: Tier, tokens_in: int, tokens_out: int) -> float | None:
+    async def take_on(self, names: Iterable[str]) -> Mapping[str, str]:
+        """Stand in for every model that a specialist names."""
+        del names
+        return {}
+
+    def price(self, tier: Tier, tokens_in: int, tokens_out: int, model: str = "") -> float | None:
         """Return 0: rules take no tokens."""
-        del tier, tokens_in, tokens_out
+        del tier, tokens_in, tokens_out, model
         return 0.0
 
     async def reply(self, call: ModelCall) -> Turn:
