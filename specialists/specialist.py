@@ -23,6 +23,7 @@ from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
 from specialists.loading.crew_checks import tool_names
 from specialists.loading.frontmatter import Page, did_you_mean
 from specialists.loading.model_keys import NO_WISH, ModelWish
+from specialists.loading.skill_folders import Skill
 from specialists.toolkits.tool import Tool, ToolSpec
 from specialists.turns import briefing, finish_tools
 
@@ -74,6 +75,7 @@ class Specialist:
         rules: What its own file says on approvals.
         wish: What its file asks of its model: a provider's model in place of the tier's, effort, temperature.
         form: The form of the answer that its crew asks for, if what it returns is the answer.
+        skills: Those that it may read, by `skills` in its front matter: folders `skills/NAME/SKILL.md` of its crew.
     """
 
     name: str
@@ -94,6 +96,7 @@ class Specialist:
     rules: ApprovalRules = NOTHING_SAID
     wish: ModelWish = NO_WISH
     form: str = ""
+    skills: tuple[Skill, ...] = ()
 
     def terms_of(self, tool: str) -> ApprovalTerms | None:
         """Return the terms on which a tool's calls are approved; None: they need no approval."""
