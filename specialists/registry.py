@@ -17,6 +17,7 @@ from specialists.loading import crew_checks, crew_file, crew_toolkits, frontmatt
 from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
 from specialists.loading.crew_file import CrewFile
 from specialists.loading.crew_words import NO_WORDS, CrewWords
+from specialists.loading.extending import layers_of
 from specialists.loading.frontmatter import CrewFault, Page
 from specialists.specialist import Specialist
 from specialists.toolkits.tool import Tool
@@ -198,10 +199,11 @@ def _read_crew(
 
     `names` are those of the folders that lead to it from the outermost crew's. What is wrong is added to `faults`.
     """
-    path = SLASH.join(names)
-    toolkits = crew_toolkits.read(folder, tools, settings, faults)
+    path, before = SLASH.join(names), len(faults)
+    layers = layers_of(folder, CREWS, faults)
+    toolkits = layers.toolkits(lambda one, there: crew_toolkits.read(one, there, settings, faults), tools)
     tools = {**tools, **{tool.name: tool for toolkit in toolkits for tool in toolkit.tools}}
-    folders = _crew_folders(folder)
+    folders = layers.over(_crew_folders)
     if len(names) == LEVELS - 1:
         text = f"more than {LEVELS} crews lie in each other; move this one up, or take its {crew_file.NAME} out"
         faults.extend(CrewFault(inner / crew_file.NAME, 1, text) for inner in folders)
@@ -209,12 +211,12 @@ def _read_crew(
     else:
         read = [_read_crew(inner, tools, (*names, inner.name), faults, settings) for inner in folders]
     faults.extend(CrewFault(folder / name / crew_file.NAME, 1, _TAKEN) for name in _taken_names(folder))
-    files = _pages(folder, folders)
-    pages = [frontmatter.read(one) for one in files if _depth(folder, one) <= DEPTH_LIMIT]
+    files = layers.over(lambda one: _pages(one, folders))
+    pages = [frontmatter.read(one) for one in files if layers.depth(one) <= DEPTH_LIMIT]
     faults.extend(
         CrewFault(one, 1, f"the file lies more than {DEPTH_LIMIT} levels deep; move it up")
         for one in files
-        if _depth(folder, one) > DEPTH_LIMIT
+        if layers.depth(one) > DEPTH_LIMIT
     )
     if not files and not folders:
         faults.append(CrewFault(folder, 1, "the crew is empty; add a specialist"))
@@ -223,8 +225,10 @@ def _read_crew(
     about = {page.path.parent.name: page for _, page in read}
     crew_checks.check(readable, about, unread=[page.path.stem for page in pages if page not in readable], tools=tools)
     faults.extend(fault for page in (*pages, *about.values()) for fault in page.faults)
-    own = crew_file.read(folder, [*(page.path.stem for page in pages), *about], tools)
+    own = crew_file.read(folder, [*(page.path.stem for page in pages), *about], tools, layers.roots)
     faults.extend(own.faults)
+    faults.extend(layers.strangers(_crew_folders, lambda one: _pages(one, _crew_folders(one))))
+    faults[before:] = layers.told(faults[before:])
     crew = _crew(folder, path, found, [crew for crew, _ in read], own, tools)
     return replace(crew, toolkits=toolkits), _about(own, names)
 
@@ -279,10 +283,6 @@ def _about(own: CrewFile, names: tuple[str, ...]) -> Page:
     if fallback is not None and not isinstance(fallback, str):
         page.fault("fallback must be the name of a specialist or a crew beside this one", key="fallback")
     return page
-
-
-def _depth(folder: Path, path: Path) -> int:
-    return len(path.relative_to(folder).parts)
 
 
 # ---------------------------------------------------------------- crews inside the crew
