@@ -13,7 +13,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,6 +47,7 @@ from bot.slack.send.web_calls import Background, close_client
 from bot.slack.show.people import People
 from bot.slack.show.thread import Thread
 from bot.store.interface import Store
+from specialists.loading import package_toolkits
 from specialists.registry import CREWS, Crew, CrewError, load_crew
 from specialists.toolkits.catalogue import all_toolkits
 from specialists.toolkits.toolkit import ToolSettings
@@ -97,12 +98,14 @@ def crew_folder(settings: Settings) -> Path:
 
 def open_crew(settings: Settings) -> Crew:
     """Load the crew of the settings, with its tools. Raises SettingsError naming every fault, by file and line."""
+    setup = ToolSettings(settings.env, settings.data)
+    own = all_toolkits(search_settings(settings), settings=setup)
+    packages, faults = package_toolkits.read({tool.name: tool for kit in own for tool in kit.tools}, setup)
     try:
-        setup = ToolSettings(settings.env, settings.data)
-        kits = all_toolkits(search_settings(settings), settings=setup)
-        return load_crew(crew_folder(settings), {}, setup, around=kits)
+        crew = load_crew(crew_folder(settings), {}, setup, around=(*own, *packages))
+        return replace(crew, warnings=(*faults, *crew.warnings))
     except CrewError as error:
-        raise SettingsError(str(error)) from None
+        raise SettingsError("\n".join((str(error), *map(str, faults)))) from None
 
 
 def open_channels(settings: Settings) -> Mapping[str, ChannelValues]:
@@ -156,6 +159,8 @@ async def running(
     crew, file = crew or open_crew(settings), open_channels(settings)
     if faults := await take_on(model, crew):
         raise SettingsError("\n".join(map(str, faults)))
+    for warning in crew.every_warning:
+        log.warning("%s", warning)
     try:
         client, account = await proven_client(settings.bot_token, settings.slack_api_url)
     except NotConnected as error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,9 +15,15 @@ from handoff.engine.nested import SLASH
 from handoff.planning.adhoc import NAME, Allowance
 from handoff.planning.routing import Rule
 from specialists import specialist
-from specialists.loading import crew_checks, crew_file, crew_toolkits, frontmatter
+from specialists.loading import (
+    crew_checks,
+    crew_file,
+    crew_folders,
+    crew_toolkits,
+)
 from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
 from specialists.loading.crew_file import CrewFile
+from specialists.loading.crew_surroundings import Surroundings
 from specialists.loading.crew_words import NO_WORDS, CrewWords
 from specialists.loading.extending import layers_of
 from specialists.loading.frontmatter import CrewFault, Page
@@ -24,15 +32,11 @@ from specialists.toolkits.tool import Tool
 from specialists.toolkits.toolkit import Toolkit, ToolSettings
 
 CREWS = Path(__file__).parent / "crews"
-DEPTH_LIMIT = 3
 LEVELS = 3
 """Crews that lie in each other, the outermost counted."""
-BESIDE = ("demo", "evaluation", "knowledge", "skills", "toolkits")
-"""Folders of a crew, beside its specialists, in which no specialist is looked for."""
-NO_SPECIALISTS = ("AGENTS.md", "CLAUDE.md", "README.md")
-"""Markdown files of a crew that are no specialists: its house rules, and what its readers read."""
-_TAKEN = f"folders called {', '.join(BESIDE)} hold other things than crews; call this one something else"
+CLOSE_SECONDS = 10.0
 _NO_SETTINGS = ToolSettings()
+_log = logging.getLogger(__name__)
 
 _EXAMPLE = """\
 A specialist is one Markdown file in the crew's folder, named after it. For example translator.md:
@@ -41,7 +45,7 @@ A specialist is one Markdown file in the crew's folder, named after it. For exam
 name: translator
 description: Translates given text and keeps its layout.
 cannot: [look anything up]   # or in the description: "Cannot look anything up."
-tools: []              # of those that no other specialist has
+tools: []              # of those that `leadhand check` lists
 model: balanced        # fast, balanced or deep
 fallback: writer       # optional: who takes over where this one fails
 max_turns: 5           # optional: 1 to 50
@@ -82,8 +86,7 @@ class Crew:
     `make` is what a plan may have made (None: nothing), and `lent` are the tools for that. `approvals` is what its
     file, and those of the crews around it, say on approvals. `allow_out` are the tools and the hosts to which something
     private may go without asking anybody. `toolkits` are those that lie in its folder, and for the outermost crew also
-    those that it was loaded with. `house_rules` is the text of `AGENTS.md` and `CLAUDE.md` in its folder, bounded, or
-    of the crew around it; `warnings` are what people should know of its files though it can be used.
+    those that it was loaded with. `warnings` are what people should know of its files though it can be used.
     """
 
     name: str
@@ -104,7 +107,6 @@ class Crew:
     toolkits: tuple[Toolkit, ...] = ()
     words: CrewWords = NO_WORDS
     """What its file says to its supervisor."""
-    house_rules: str = ""
     warnings: tuple[CrewFault, ...] = ()
 
     def within(self, name: str) -> Crew | None:
@@ -112,6 +114,11 @@ class Crew:
         if name == self.path:
             return self
         return next((found for crew in self.crews.values() if (found := crew.within(name))), None)
+
+    @property
+    def house_rules(self) -> str:
+        """The text of `AGENTS.md` and `CLAUDE.md` in its folder, bounded; without any, of the crew around it."""
+        return self.words.house_rules
 
     @property
     def asked(self) -> frozenset[str]:
@@ -129,13 +136,19 @@ class Crew:
         inside = {name: one for crew in self.crews.values() for name, one in crew.everyone.items()}
         return {**self.specialists, **inside}
 
+    @property
+    def every_warning(self) -> tuple[CrewFault, ...]:
+        """What people should know of the files of this crew and of all inside it."""
+        return (*self.warnings, *(each for crew in self.crews.values() for each in crew.every_warning))
+
     async def close(self) -> None:
-        """End what the toolkits of this crew and of the crews inside it hold open."""
-        for toolkit in self.toolkits:
-            if toolkit.close is not None:
-                await toolkit.close()
-        for crew in self.crews.values():
-            await crew.close()
+        """End what the toolkits of this crew and of the crews inside it hold open, each in bounded time."""
+        closing = [kit.close() for kit in self.toolkits if kit.close is not None]
+        ends = (asyncio.wait_for(each, CLOSE_SECONDS) for each in closing)
+        ended = await asyncio.gather(*ends, *(crew.close() for crew in self.crews.values()), return_exceptions=True)
+        for error in ended:
+            if isinstance(error, Exception):
+                _log.warning("a toolkit could not be closed: %s: %s", type(error).__name__, error)
 
 
 def available_crews(folder: Path = CREWS) -> tuple[str, ...]:
@@ -153,7 +166,7 @@ def load_crew(
     """Read and check a crew, with the crews inside it.
 
     Args:
-        folder: The crew's folder. Files may lie in folders inside it, `DEPTH_LIMIT` levels in all. One of those that
+        folder: The crew's folder. Files may lie in folders inside it, three levels in all. One of those that
             has a `crew.yml` is a crew of its own, and a member of this one under the folder's name.
         tools: All tools there are besides those of the crew's own toolkits, by name.
         settings: What its toolkits are set up with.
@@ -168,7 +181,7 @@ def load_crew(
         raise CrewError(folder, [CrewFault(folder, 1, f"there is no such folder{hint}")])
     faults: list[CrewFault] = []
     tools = {**tools, **{tool.name: tool for toolkit in around for tool in toolkit.tools}}
-    crew, _ = _read_crew(folder, tools, (), faults, settings)
+    crew, _ = _read_crew(folder, Surroundings(tools, settings), faults)
     crew = replace(crew, toolkits=(*around, *crew.toolkits))
     crew = _with_approvals(crew, NOTHING_SAID, faults)
     if faults:
@@ -192,45 +205,41 @@ def _with_approvals(crew: Crew, around: ApprovalRules, faults: list[CrewFault]) 
     )
 
 
-def _read_crew(
-    folder: Path, tools: Mapping[str, Tool], names: tuple[str, ...], faults: list[CrewFault], settings: ToolSettings
-) -> tuple[Crew, Page]:
+def _read_crew(folder: Path, around: Surroundings, faults: list[CrewFault]) -> tuple[Crew, Page]:
     """Read a crew as far as it can be read, and what it says of itself, whose faults are not added yet.
 
-    `names` are those of the folders that lead to it from the outermost crew's. What is wrong is added to `faults`.
+    What is wrong is added to `faults`.
     """
-    path, before = SLASH.join(names), len(faults)
+    names, before = around.names, len(faults)
+    path = SLASH.join(names)
     layers = layers_of(folder, CREWS, faults)
-    toolkits = layers.toolkits(lambda one, there: crew_toolkits.read(one, there, settings, faults), tools)
-    tools = {**tools, **{tool.name: tool for toolkit in toolkits for tool in toolkit.tools}}
-    folders = layers.over(_crew_folders)
+    settings = around.settings
+    toolkits = layers.toolkits(lambda one, there: crew_toolkits.read(one, there, settings, faults), around.tools)
+    around, warnings = layers.surroundings(around, toolkits)
+    tools = around.tools
+    folders = layers.over(crew_folders.inside)
     if len(names) == LEVELS - 1:
         text = f"more than {LEVELS} crews lie in each other; move this one up, or take its {crew_file.NAME} out"
         faults.extend(CrewFault(inner / crew_file.NAME, 1, text) for inner in folders)
         read = []
     else:
-        read = [_read_crew(inner, tools, (*names, inner.name), faults, settings) for inner in folders]
-    faults.extend(CrewFault(folder / name / crew_file.NAME, 1, _TAKEN) for name in _taken_names(folder))
-    files = layers.over(lambda one: _pages(one, folders))
-    pages = [frontmatter.read(one) for one in files if layers.depth(one) <= DEPTH_LIMIT]
-    faults.extend(
-        CrewFault(one, 1, f"the file lies more than {DEPTH_LIMIT} levels deep; move it up")
-        for one in files
-        if layers.depth(one) > DEPTH_LIMIT
-    )
-    if not files and not folders:
+        read = [_read_crew(inner, around.inside(inner), faults) for inner in folders]
+    pages = layers.pages(around, faults)
+    if not pages and not folders and len(faults) == before:
         faults.append(CrewFault(folder, 1, "the crew is empty; add a specialist"))
     readable = [page for page in pages if not page.faults]
-    found = [specialist.read(page, tools) for page in readable]
+    found = [specialist.read(page, tools, around.skills) for page in readable]
     about = {page.path.parent.name: page for _, page in read}
-    crew_checks.check(readable, about, unread=[page.path.stem for page in pages if page not in readable], tools=tools)
+    crew_checks.check(readable, about, unread=[page.name for page in pages if page not in readable], tools=tools)
     faults.extend(fault for page in (*pages, *about.values()) for fault in page.faults)
-    own = crew_file.read(folder, [*(page.path.stem for page in pages), *about], tools, layers.roots)
+    warnings += [warning for page in pages for warning in page.warnings]
+    own = crew_file.read(folder, [*(page.name for page in pages), *about], tools, layers.roots)
     faults.extend(own.faults)
-    faults.extend(layers.strangers(_crew_folders, lambda one: _pages(one, _crew_folders(one))))
+    faults.extend(layers.strangers())
     faults[before:] = layers.told(faults[before:])
     crew = _crew(folder, path, found, [crew for crew, _ in read], own, tools)
-    return replace(crew, toolkits=toolkits), _about(own, names)
+    words = replace(crew.words, house_rules=around.house_rules)
+    return replace(crew, toolkits=toolkits, warnings=tuple(warnings), words=words), _about(own, names)
 
 
 def _crew(
@@ -286,40 +295,6 @@ def _about(own: CrewFile, names: tuple[str, ...]) -> Page:
 
 
 # ---------------------------------------------------------------- crews inside the crew
-
-
-def _crew_folders(folder: Path) -> list[Path]:
-    """List the folders inside a crew's that are crews of their own, those with a `crew.yml`, in order.
-
-    Their files are their own. Other folders inside a crew are only there for order.
-    """
-    found: list[Path] = []
-    for path in _ordering_folders(folder, top=True):
-        found += [path] if (path / crew_file.NAME).exists() else _crew_folders(path)
-    return found
-
-
-def _pages(folder: Path, crews: list[Path], *, top: bool = True) -> list[Path]:
-    """List the files of a crew's own specialists, in order, without those of the crews inside it."""
-    own = [one for one in folder.glob("*.md") if one.name[0] != "." and not (top and one.name in NO_SPECIALISTS)]
-    inside = [one for one in _ordering_folders(folder, top=top) if one not in crews]
-    return sorted([*own, *(page for one in inside for page in _pages(one, crews, top=False))])
-
-
-def _ordering_folders(folder: Path, *, top: bool) -> list[Path]:
-    """List the folders in which specialists or crews may lie. Links count if they lead to crews."""
-    return [
-        path
-        for path in sorted(folder.iterdir())
-        if path.is_dir()
-        and path.name[0] != "."
-        and not (top and path.name in BESIDE)
-        and (not path.is_symlink() or (path / crew_file.NAME).exists())
-    ]
-
-
-def _taken_names(folder: Path) -> list[str]:
-    return [name for name in BESIDE if (folder / name / crew_file.NAME).exists()]
 
 
 def _outside(path: str, name: str) -> str:

@@ -12,18 +12,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path, PurePath
+from types import MappingProxyType
 from typing import TYPE_CHECKING, get_args
 
 from handoff.approval_values import ASK, ApprovalTerms
 from handoff.context_budget import tokens
 from handoff.contracts import RESERVED, Made, Plan, Tier
 from handoff.planning.adhoc import NAME, made_as
-from specialists.loading import approval_keys, crew_checks, model_keys
+from specialists.loading import approval_keys, crew_checks, model_keys, skill_folders
 from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
 from specialists.loading.crew_checks import tool_names
 from specialists.loading.frontmatter import Page, did_you_mean
 from specialists.loading.model_keys import NO_WISH, ModelWish
 from specialists.loading.skill_folders import Skill
+from specialists.toolkits import skill_reading
 from specialists.toolkits.tool import Tool, ToolSpec
 from specialists.turns import briefing, finish_tools
 
@@ -39,16 +41,10 @@ ADHOC_TURNS = 8
 _TIERS: tuple[str, ...] = get_args(Tier)
 _REQUIRED = ("name", "description", "tools", "model")
 _KEYS = (
-    *_REQUIRED,
-    "can",
-    "cannot",
-    "examples",
-    "fallback",
-    "max_turns",
-    "asks",
-    *model_keys.KEYS,
-    *approval_keys.KEYS,
-)
+    *_REQUIRED, "can", "cannot", "examples", "fallback", "max_turns", "asks", "skills",
+    *model_keys.KEYS, *approval_keys.KEYS,
+)  # fmt: skip
+_NO_SKILLS: Mapping[str, Skill] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -73,9 +69,10 @@ class Specialist:
         usual: The terms of all else that it does and that needs approval.
         allow_out: The tools and the hosts to which something private may go without asking anybody.
         rules: What its own file says on approvals.
-        wish: What its file asks of its model: a provider's model in place of the tier's, effort, temperature.
         form: The form of the answer that its crew asks for, if what it returns is the answer.
         skills: Those that it may read, by `skills` in its front matter: folders `skills/NAME/SKILL.md` of its crew.
+        wish: What its file asks of its model: a provider's model in place of the tier's, effort, temperature.
+        read_as: How a file of other makers, such as an agent of Claude Code, was understood; empty: it is one of ours.
     """
 
     name: str
@@ -97,6 +94,7 @@ class Specialist:
     wish: ModelWish = NO_WISH
     form: str = ""
     skills: tuple[Skill, ...] = ()
+    read_as: str = ""
 
     def terms_of(self, tool: str) -> ApprovalTerms | None:
         """Return the terms on which a tool's calls are approved; None: they need no approval."""
@@ -135,10 +133,11 @@ class Specialist:
     @cached_property
     def system(self) -> str:
         """Its prompt and the shared protocol. Built once."""
-        return briefing.system(self.prompt, self.form)
+        prompt = briefing.with_skills(self.prompt, ((one.name, one.description) for one in self.skills))
+        return briefing.system(prompt, self.form)
 
 
-def read(page: Page, tools: Mapping[str, Tool]) -> Specialist:
+def read(page: Page, tools: Mapping[str, Tool], skills: Mapping[str, Skill] = _NO_SKILLS) -> Specialist:
     """Read the specialist of a page. What is wrong is added to the page's faults and left out."""
     for key in page.values:
         if key not in _KEYS:
@@ -153,11 +152,13 @@ def read(page: Page, tools: Mapping[str, Tool]) -> Specialist:
         page.fault("fallback must be the name of another specialist", key="fallback")
     description, cannot = crew_checks.read(page, read_description(page))
     own_tools = _read_tools(page, tools)
+    named = skill_folders.named_by(page, skills)
+    readers = (skill_reading.reader_of(named),) if named else ()
     return Specialist(
         name=_read_name(page),
         description=description,
         cannot=cannot,
-        tools=tuple(tools[name] for name in own_tools),
+        tools=(*(tools[name] for name in own_tools), *readers),
         tier=_read_tier(page),
         fallback=str(fallback) if fallback else None,
         max_turns=_read_turns(page),
@@ -167,6 +168,8 @@ def read(page: Page, tools: Mapping[str, Tool]) -> Specialist:
         asks=_read_asks(page),
         wish=model_keys.read(page),
         rules=approval_keys.read(page, tools, own_tools=frozenset(own_tools)),
+        skills=named,
+        read_as=page.read_as,
     )
 
 
@@ -193,7 +196,7 @@ def _read_name(page: Page) -> str:
         page.fault("name must be small letters, digits, - and _, a letter first, at most 40", key="name")
     elif name in RESERVED:
         page.fault(f"the name {name} is taken by the bot itself; choose another", key="name")
-    elif name != page.path.stem:
+    elif name != page.path.stem and not page.read_as:
         page.fault(f"the name {name} is not that of the file; call the file {name}.md", key="name")
     return str(name)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import yaml
 
 from bot.app import manifest_path, open_channels, open_crew
+from bot.command_line import tool_list
 from bot.command_line.console import say
 from bot.command_line.model_proof import prove
 from bot.models.choosing import ModelSettingsError, choose_model
@@ -21,6 +22,7 @@ from bot.slack.connection import NotConnected, bot_account, prove_app_token, sco
 from bot.slack.send.web_calls import close_client, make_client
 from bot.store.interface import StoreError
 from bot.store.retention import DAY, Retention
+from specialists.registry import Crew
 
 WARNING = "Warning: "
 NO_MODEL = "set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama; LEADHAND_MODEL=rehearsal where it is meant so"
@@ -34,18 +36,20 @@ _WALLS = 'allow user namespaces, Landlock or seccomp on Linux, see docs/operatin
 class Verdict:
     """One thing that was checked. `note` says what was found, `fault` what is wrong with it and what to do.
 
-    A `risk` is no fault: the bot runs, but it should not stay so.
+    A `risk` is no fault: the bot runs, but it should not stay so. `below` are further lines.
     """
 
     what: str
     note: str = ""
     fault: str = ""
     risk: str = ""
+    below: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """The line for people."""
+        """The line for people, and those below it."""
         word = "FAIL" if self.fault else "warn" if self.risk else "ok"
-        return f"{word:<4}  {self.what}: {self.fault or '; '.join(filter(None, (self.note, self.risk)))}"
+        line = f"{word:<4}  {self.what}: {self.fault or '; '.join(filter(None, (self.note, self.risk)))}"
+        return "\n".join((line, *(f"      {one}" for one in self.below)))
 
 
 async def check(options: argparse.Namespace, settings: Settings) -> int:
@@ -65,9 +69,12 @@ async def check(options: argparse.Namespace, settings: Settings) -> int:
 
 async def verdicts(settings: Settings) -> AsyncIterator[Verdict]:
     """Each verdict as soon as it is known."""
+    names: tuple[str, ...] = ("anyone",)
     try:
         crew = open_crew(settings)
-        yield Verdict("crew", f"{settings.crew}: {', '.join(crew.everyone)}")
+        names = tuple(crew.everyone)
+        async for verdict in _crew(settings, crew):
+            yield verdict
     except SettingsError as error:
         yield Verdict("crew", fault=str(error))
     try:
@@ -77,9 +84,32 @@ async def verdicts(settings: Settings) -> AsyncIterator[Verdict]:
     except SettingsError as error:
         yield Verdict("channels", fault=str(error))
     yield Verdict("kept", kept_words(settings.retention))
-    for proofs in (_children, _bot, _way_in, _redis, _models):
-        async for verdict in proofs(settings):
+    for proved in (_children, _bot, _way_in, _redis):
+        async for verdict in proved(settings):
             yield verdict
+    async for verdict in _models(settings, names):
+        yield verdict
+
+
+async def _crew(settings: Settings, crew: Crew) -> AsyncIterator[Verdict]:
+    """Who is in the crew, what is odd about its files, and its tools, proved."""
+    try:
+        yield Verdict("crew", f"{settings.crew}: {', '.join(crew.everyone)}")
+        for name, one in crew.everyone.items():
+            if one.read_as:
+                told = f"{one.read_as}; the planner is told: {one.description}"
+                yield Verdict(f"{name}, an agent of Claude Code", told)
+        for warning in crew.every_warning:
+            yield Verdict("crew", risk=str(warning))
+        note, lines = tool_list.tool_lines(crew)
+        yield Verdict("tools", note, below=tuple(lines))
+        async for origin, faults in tool_list.proofs(crew):
+            if not faults:
+                yield Verdict(f"tools of {origin}", "would work now")
+            for fault in faults:
+                yield Verdict(f"tools of {origin}", fault=fault)
+    finally:
+        await crew.close()
 
 
 async def _children(settings: Settings) -> AsyncIterator[Verdict]:
@@ -211,14 +241,7 @@ async def store_url(settings: Settings) -> AsyncIterator[str]:
             await stop_embedded(settings.data)
 
 
-def _specialists(settings: Settings) -> tuple[str, ...]:
-    try:
-        return tuple(open_crew(settings).everyone)
-    except SettingsError:  # said already
-        return ("anyone",)
-
-
-async def _models(settings: Settings) -> AsyncIterator[Verdict]:
+async def _models(settings: Settings, specialists: tuple[str, ...]) -> AsyncIterator[Verdict]:
     try:
         model = await choose_model(settings.env)
     except ModelSettingsError as error:
@@ -227,7 +250,7 @@ async def _models(settings: Settings) -> AsyncIterator[Verdict]:
     try:
         found = isinstance(model, RehearsalModel) and not settings.env.get("LEADHAND_MODEL")
         yield Verdict("model", model.label, risk=NO_MODEL if found else "")
-        for tier, proof in (await prove(model, _specialists(settings), settings.terms.context)).items():
+        for tier, proof in (await prove(model, specialists, settings.terms.context)).items():
             name = model.tiers[tier]
             fault = f"{name}: {proof.fault}" if proof.fault else ""
             yield Verdict(f"model, tier {tier}", f"{name}: {proof.note}" if proof.note else name, fault, proof.risk)

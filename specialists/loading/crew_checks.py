@@ -109,7 +109,7 @@ def check(pages: Sequence[Page], crews: Mapping[str, Page], unread: Sequence[str
     owners: dict[str, Page] = {}
     holders: dict[str, Page] = {}
     for page in pages:
-        name = str(page.values.get("name", page.path.stem))
+        name = page.name
         if name in owners:
             page.fault(f"the name {name} is that of {owners[name].path} too; rename one of them", key="name")
             continue

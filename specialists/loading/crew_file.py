@@ -19,7 +19,7 @@ from handoff.contracts import Tier
 from handoff.planning.adhoc import Allowance
 from handoff.planning.routing import Rule
 from handoff.working_time import read_span
-from specialists.loading import approval_keys, crew_making, crew_rules, crew_words, extending
+from specialists.loading import approval_keys, crew_making, crew_rules, crew_words
 from specialists.loading import crew_nodes as nodes
 from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
 from specialists.loading.crew_checks import asked_fault
@@ -33,6 +33,8 @@ _TERMS = {"confidence": (0, 100), "subtask_seconds": (1, 86_400), "job_seconds":
 """The keys of `handoff.contracts.Terms`, each with the lowest and highest whole number that it takes."""
 _ABOUT = ("description", "can", "cannot", "fallback")
 """What a crew inside another says of itself, as a specialist does in its front matter."""
+_BELOW = ("extends", "without")
+"""What it says of the crew that it extends, read by `extending`."""
 _HOST = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,62})\.)+[a-z][a-z0-9-]{1,62}(?::\d{1,5})?", re.IGNORECASE)
 _UNSURE = ("mark", "apart")
 _WHOM = {"asks": "whom", "asks_next": "then"}
@@ -92,7 +94,7 @@ def read(
         named = Named(tuple(specialists), tools)
         top: nodes.Mapped = {}
         for one in (*below, root):
-            top |= nodes.mapping(file, one, (*_READERS, *_ABOUT, *approval_keys.KEYS, *extending.KEYS), "the file")
+            top |= nodes.mapping(file, one, (*_READERS, *_ABOUT, *approval_keys.KEYS, *_BELOW), "the file")
         for key, (_, node) in top.items():
             if reader := _READERS.get(key):
                 reader(file, key, node, named)

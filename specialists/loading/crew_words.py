@@ -71,6 +71,8 @@ class CrewWords:
     answer: str = ""
     """The form of the answer."""
     members: frozenset[str] = frozenset()
+    house_rules: str = ""
+    """What `AGENTS.md` and `CLAUDE.md` in the crew's folder say, see `house_rules`."""
 
     def outside(self, path: str) -> CrewWords:
         """Return them with the names that members have outside of the crew with that path; empty for the outermost."""
@@ -80,6 +82,8 @@ class CrewWords:
     def for_roles(self) -> dict[str, str]:
         """What each role is told, by its name (the critic the form), and the planner's `examples`, a line each."""
         said = dict(self.instructions)
+        for role in ROLES if self.house_rules else ():
+            said[role] = "\n\n".join(filter(None, (said.get(role, ""), self.house_rules)))
         if self.examples:
             said["examples"] = "\n".join(one.line for one in self.examples)
         if "planner" in said:

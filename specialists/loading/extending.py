@@ -14,13 +14,14 @@ from typing import Any
 
 import yaml
 
-from specialists.loading.frontmatter import CrewFault, did_you_mean
+from specialists.loading import crew_folders, crew_surroundings
+from specialists.loading.crew_file import NAME
+from specialists.loading.crew_surroundings import Surroundings
+from specialists.loading.frontmatter import CrewFault, Page, did_you_mean
 from specialists.loading.yaml_root import yaml_root
 from specialists.toolkits.tool import Tool
 from specialists.toolkits.toolkit import Toolkit
 
-NAME = "crew.yml"
-KEYS = ("extends", "without")
 LONGEST = 3
 """Crews below a crew."""
 
@@ -72,15 +73,30 @@ class Layers:
             found += [(layer, one) for one in read(layer.folder, {**tools, **taken})]
         return tuple(one for _, one in found)
 
-    def depth(self, path: Path) -> int:
-        """Return how deep a file lies in the folder of its layer."""
-        inside = [one.folder for one in self.layers if one.folder in path.parents]
-        return min((len(path.relative_to(one).parts) for one in inside), default=1)
+    def surroundings(self, around: Surroundings, toolkits: tuple[Toolkit, ...]) -> tuple[Surroundings, list[CrewFault]]:
+        """Add what lies in the folders of all layers for the crew; what is odd about that is a warning."""
+        warnings: list[CrewFault] = []
+        for layer in self.layers:
+            around, odd = crew_surroundings.with_own(layer.folder, around, toolkits)
+            warnings += odd
+        return around, warnings
 
-    def strangers(self, *lists: Callable[[Path], Iterable[Path]]) -> list[CrewFault]:
-        """Return a fault for each name to be left out that no layer below has, by what these list of a folder."""
+    def pages(self, around: Surroundings, faults: list[CrewFault]) -> list[Page]:
+        """Read the files of the crew's specialists; what lies in the wrong place is added to `faults`."""
+        found: list[Page] = []
+        for layer in self.layers:
+            crews = crew_folders.inside(layer.folder)
+            own = crew_surroundings.read_pages(layer.folder, crews, around, faults)
+            gone = {*layer.without, *(page.name for page in own), *(one.name for one in crews)}
+            found = [page for page in found if page.name not in gone] + own
+        return found
+
+    def strangers(self) -> list[CrewFault]:
+        """Return a fault for each name to be left out that no layer below has."""
         *below, top = self.layers
-        there = sorted({one.stem for layer in below for list_of in lists for one in list_of(layer.folder)})
+        crews = {layer.folder: crew_folders.inside(layer.folder) for layer in below}
+        files = (one for folder, inside in crews.items() for one in crew_folders.pages(folder, inside))
+        there = sorted({one.stem for inside in crews.values() for one in inside} | {one.stem for one in files})
         known = ", ".join(there)
         return [
             CrewFault(top.path, line, f"without names {name}{did_you_mean(name, there)}; below there are {known}")

@@ -27,7 +27,11 @@ class CrewFault:
 
 @dataclass(slots=True)
 class Page:
-    """A file's front matter with the line of each key, its body, and what could not be read."""
+    """A file's front matter with the line of each key, its body, and what could not be read.
+
+    `front` is the front matter as it stands there, `unclear` says that it is not valid YAML, `warnings` are what people
+    should know though the file can be used, and `read_as` how a file of other makers was understood.
+    """
 
     path: Path
     values: dict[str, Any] = field(default_factory=dict)
@@ -37,11 +41,24 @@ class Page:
     faults: list[CrewFault] = field(default_factory=list)
     places: dict[str, Path] = field(default_factory=dict)
     """The files of those keys that do not stand in this one."""
+    warnings: list[CrewFault] = field(default_factory=list)
+    front: str = ""
+    unclear: bool = False
+    read_as: str = ""
+
+    @property
+    def name(self) -> str:
+        """What it is called: by its front matter, else as its file."""
+        return str(self.values.get("name", self.path.stem))
 
     def fault(self, text: str, *, line: int = 0, key: str = "") -> None:
         """Note a fault, at a line or at a key's line; a key that is not there counts as line 1."""
         path = self.path if line else self.places.get(key, self.path)
         self.faults.append(CrewFault(path, line or self.lines.get(key, 1), text))
+
+    def warn(self, text: str, *, key: str = "") -> None:
+        """Note what people should know, at a key's line."""
+        self.warnings.append(CrewFault(self.path, self.lines.get(key, 1), text))
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -71,7 +88,8 @@ def read(path: Path) -> Page:
         page.fault(f"the front matter does not end; close it with a line {FENCE}")
         return page
     page.body, page.body_line = "\n".join(lines[end + 1 :]).strip(), end + 2
-    _read_keys(page, "\n".join(lines[1:end]))
+    page.front = "\n".join(lines[1:end])
+    _read_keys(page, page.front)
     return page
 
 
@@ -107,6 +125,7 @@ def _read_keys(page: Page, text: str) -> None:
 
 
 def _no_yaml(page: Page, error: yaml.YAMLError) -> None:
+    page.unclear = True
     mark = getattr(error, "problem_mark", None)
     line = mark.line + 2 if mark else 2
     page.fault(f"the front matter is not valid YAML: {yaml_fault(error)}", line=line)

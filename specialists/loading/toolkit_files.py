@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from specialists.loading.frontmatter import CrewFault
 from specialists.toolkits.plain_functions import NoTool, tool_of
@@ -28,6 +28,8 @@ GIVES = "tools"
 """The function of a module that gives its tools itself: `tools()` or `tools(settings)`."""
 _PACKAGE = "leadhand_toolkits_"
 _LINE_LIMIT = 200
+
+_T = TypeVar("_T")
 
 
 class Unfit(Exception):
@@ -74,12 +76,14 @@ def toolkit_of(module: ModuleType, origin: str, settings: ToolSettings, fault: C
     values = {name: value for name, value in vars(module).items() if not name.startswith("_")}
     tools = [value for value in values.values() if isinstance(value, Tool)]
     runs = {each for tool in tools for each in (tool.run, tool.look_up, tool.what, tool.target, tool.sends) if each}
-    plain = [
-        value
-        for value in values.values()
-        if inspect.isfunction(value) and value.__module__ == module.__name__ and value not in runs
-    ]
+    plain = [value for value in values.values() if _is_own_function(value, module) and value not in runs]
     return _collected([*tools, *plain], Toolkit(origin), fault)
+
+
+def _is_own_function(value: Any, module: ModuleType) -> bool:
+    """Say if a value is a function that was written in the module, decorated or not."""
+    own = getattr(value, "__module__", "") == module.__name__
+    return own and callable(value) and hasattr(value, "__name__") and not isinstance(value, type)
 
 
 def given_by(gives: Any, origin: str, settings: ToolSettings, fault: Callable[[str, int], None]) -> Toolkit:
@@ -91,14 +95,24 @@ def given_by(gives: Any, origin: str, settings: ToolSettings, fault: Callable[[s
         return _collected(list(given), Toolkit(origin), fault)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is, it is named, and costs these tools
         text = f"{getattr(gives, '__name__', 'it')} raises {_said(error)}; mend it, or take it away"
-        raise Unfit(text, getattr(getattr(gives, "__code__", None), "co_firstlineno", 0)) from None
+        raise Unfit(text, _line_of(gives)) from None
+
+
+def _line_of(function: Any) -> int:
+    return getattr(getattr(inspect.unwrap(function), "__code__", None), "co_firstlineno", 0)
 
 
 def _collected(values: Iterable[Any], into: Toolkit, fault: Callable[[str, int], None]) -> Toolkit:
     tools: list[Tool] = []
     lines: dict[str, int] = {}
+    values = list(values)
+    if not values:
+        fault("it has no function that could be a tool; write one with types and a docstring, or remove the file", 0)
     for value in values:
-        line = getattr(getattr(value, "__code__", None), "co_firstlineno", 0)
+        if not callable(value) and not isinstance(value, Tool):
+            fault(f"it gives a {type(value).__name__}, which is neither a tool nor a function", 0)
+            continue
+        line = _line_of(value.run if isinstance(value, Tool) else value)
         try:
             tool = value if isinstance(value, Tool) else tool_of(value)
         except NoTool as error:
@@ -110,8 +124,6 @@ def _collected(values: Iterable[Any], into: Toolkit, fault: Callable[[str, int],
         if not found:
             tools.append(tool)
             lines[tool.name] = line or 1
-    if not tools and not lines:
-        fault("it has no function that could be a tool; write one with types and a docstring, or remove it", 0)
     return replace(into, tools=tuple(tools), lines={**lines, **into.lines})
 
 
@@ -132,33 +144,37 @@ def _imported(path: Path, name: str) -> ModuleType:
     if spec is None or spec.loader is None:
         raise Unfit("the file cannot be imported; give it a name of letters, digits and _")
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    in_time(lambda: spec.loader.exec_module(module), str(path))  # type: ignore[union-attr]  # looked at above
+    return module
+
+
+def in_time(imports: Callable[[], _T], file: str = "") -> _T:
+    """Import something in bounded time. Raises Unfit, with the line of `file` at which the error came up."""
+    done: list[_T] = []
     raised: list[BaseException] = []
 
     def work() -> None:
         try:
-            spec.loader.exec_module(module)  # type: ignore[union-attr]  # looked at above
+            done.append(imports())
         except BaseException as error:  # noqa: BLE001 - nothing is hidden: it is named below
             raised.append(error)
 
     thread = Thread(target=work, daemon=True)
     thread.start()
     thread.join(IMPORT_SECONDS)
-    if thread.is_alive():
-        raise Unfit(
-            f"it takes longer than {IMPORT_SECONDS:g} s to import; do such work in a function, when it is called"
-        )
     if raised:
-        raise Unfit(
-            f"it raises {_said(raised[0])} when it is imported; mend it, or take the file away", _line(raised[0], path)
-        )
-    return module
+        text = f"it raises {_said(raised[0])} when it is imported; mend it, or take it away"
+        raise Unfit(text, _line(raised[0], file))
+    if not done:
+        raise Unfit(f"it takes longer than {IMPORT_SECONDS:g} s to import; do such work when a function is called")
+    return done[0]
 
 
-def _line(error: BaseException, path: Path) -> int:
+def _line(error: BaseException, file: str) -> int:
     """Find the line of a file at which an error came up; 0 if it is not in the file."""
-    if isinstance(error, SyntaxError) and error.filename == str(path):
+    if isinstance(error, SyntaxError) and error.filename == file:
         return error.lineno or 0
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     return (lines[-1] if lines else 0) or 0
 
 

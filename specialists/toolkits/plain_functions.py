@@ -6,7 +6,7 @@ import inspect
 import logging
 import threading
 import typing
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,6 +57,8 @@ def tool_of(function: Callable[..., Any], **more: Any) -> Tool:
 
 
 def _described(made: _Made, function: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, ToolOutcome]]:
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise NoTool("yields, and might never end; return a list instead")
     prompt = inspect.cleandoc(function.__doc__ or "")
     if not prompt:
         raise NoTool("has no docstring, which is what models read of it; write one, or begin its name with _")
@@ -123,28 +125,30 @@ class _Made:
         if self.bench:
             given[self.bench] = workbench
         try:
-            return self._worded(await self._called(given))
+            return await self._called(given)
         except (WorkbenchLost, NotKept):
             raise
         except (Exception, SystemExit) as error:
-            _log.exception("the tool %s raised", self.name)
+            _log.warning("the tool %s raised", self.name, exc_info=True)
             if self.writing:  # it may have been carried out: `turns.write_calls` asks people
                 raise RuntimeError(_words(error)) from error
             return ToolOutcome(f"{self.name} failed: {_words(error)}", failed=True)
 
-    async def _called(self, given: dict[str, Any]) -> Any:
+    async def _called(self, given: dict[str, Any]) -> ToolOutcome:
         if inspect.iscoroutinefunction(self.function):
-            return await self.function(**given)
+            return self._worded(await self.function(**given))
         if not self.places.acquire(blocking=False):
             return ToolOutcome(f"{self.name} is busy with {MOST_AT_ONCE} other calls. Go on without it.", failed=True)
 
-        def work() -> Any:
+        def work() -> ToolOutcome | Awaitable[Any]:
             try:
-                return self.function(**given)
+                value = self.function(**given)
+                return value if inspect.isawaitable(value) else self._worded(value)
             finally:
                 self.places.release()
 
-        return await in_thread(work, _NO_CUT)
+        found = await in_thread(work, _NO_CUT)
+        return found if isinstance(found, ToolOutcome) else self._worded(await found)
 
     def _worded(self, value: Any) -> ToolOutcome:
         if isinstance(value, ToolOutcome):

@@ -72,6 +72,12 @@ def system(prompt: str, form: str = "") -> str:
     return f"{prompt}\n\n{_text('protocol.md')}{asked}"
 
 
+def with_skills(prompt: str, skills: Iterable[tuple[str, str]]) -> str:
+    """Join a prompt and the list of its specialist's skills, each a name and what it is for; as it is without any."""
+    lines = "\n".join(f"- {name}: {_one_line(about)}" for name, about in skills)
+    return f"{prompt}\n\n{_text('skills.md').format(skills=lines)}" if lines else prompt
+
+
 def adhoc_prompt(name: str, brief: str) -> str:
     """Write an ad-hoc specialist's prompt: a fixed frame around the planner's brief, which cannot close it."""
     return _text("adhoc.md").format(name=name, brief=demote_headings(brief))

@@ -10,6 +10,7 @@ import pytest
 
 from bot.__main__ import _parser
 from bot.settings import NAMES
+from specialists.loading.crew_folders import BESIDE, NO_SPECIALISTS
 from tests.command_line.command import ROOT
 from tests.conftest import LONG_FILES, LONG_FOLDERS, LONG_TESTS
 
@@ -118,6 +119,10 @@ def test_the_table_of_the_settings_is_that_of_the_code() -> None:
     assert rows == dict(NAMES)
 
 
+IN_A_CREW = {"crew.yml", "SKILL.md", ".agents", ".claude", *BESIDE, *NO_SPECIALISTS} - {"README.md"}
+"""What pages name as part of any crew's folder."""
+
+
 @EACH_PAGE
 def test_every_setting_that_a_document_names_exists(page: Path) -> None:
     assert set(SETTING.findall(page.read_text(encoding="utf-8"))) - set(NAMES) - OTHERS == set()
@@ -166,7 +171,10 @@ def test_every_file_that_a_document_points_at_exists(page: Path) -> None:
     paths = [
         ROOT / word
         for word in re.findall(r"`([\w./-]+/[\w./-]*|\w+\.(?:yml|toml|md|lock))`", text)
-        if "NAME" not in word and "translator" not in word and not word.startswith(("/", "./"))
+        if "NAME" not in word
+        and "translator" not in word
+        and not word.startswith(("/", "./"))
+        and word.split("/")[0] not in IN_A_CREW
     ]
     assert [path for path in (*links, *paths) if not path.exists()] == []
 

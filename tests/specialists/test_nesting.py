@@ -142,3 +142,19 @@ def test_a_circle_of_fallbacks_is_named_at_both_ends(tmp_path: Path) -> None:
         "a.md:6: the fallbacks go in a circle: a -> in -> a; take one of them out",
         "in/crew.yml:2: the fallbacks go in a circle: in -> a -> in; take one of them out",
     ]
+
+
+def test_what_lies_beside_specialists_is_not_looked_through_for_them(tmp_path: Path) -> None:
+    beside = {f"{name}/deep/er/still/x": "no specialist" for name in ("demo", "evaluation", "knowledge")}
+    crew = load_crew(tree(tmp_path, **{"a": page("a"), "README": "For people.", "north/README": "", **beside}), TOOLS)
+    assert list(crew.specialists) == ["a"]
+    tree(tmp_path, **{"knowledge/crew": ABOUT})
+    assert faults(tmp_path)[0].startswith("knowledge/crew.yml:1: folders called demo, evaluation, knowledge, skills, ")
+
+
+def test_links_that_lead_round_in_a_circle_end(tmp_path: Path) -> None:
+    tree(tmp_path, **{"a": page("a"), "north/b": page("b")})
+    (tmp_path / "north" / "loop").symlink_to(tmp_path)
+    assert list(load_crew(tmp_path, TOOLS).specialists) == ["a", "b"]
+    tree(tmp_path, crew=ABOUT)
+    assert "loop/crew.yml:1: more than 3 crews lie in each other" in faults(tmp_path)[0]

@@ -1,14 +1,16 @@
-"""The README's ten lines really add a specialist, and the crew file of docs/crews.md is one."""
+"""The README's ten lines really add a specialist, and the crews of docs/crews.md and docs/extending.md work."""
 
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 from specialists.registry import CREWS, load_crew
 from specialists.toolkits.catalogue import all_tools
 
 README = Path(__file__).parents[2] / "README.md"
 CREW_PAGE = Path(__file__).parents[2] / "docs" / "crews.md"
+EXTENDING_PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
 
 
 def test_the_specialist_of_the_readme_joins_the_crew(tmp_path: Path) -> None:
@@ -41,3 +43,36 @@ def test_the_crew_file_of_the_page_on_crews_is_one(tmp_path: Path) -> None:
     assert crew.terms == {"confidence": 70, "unsure": "mark", **who, **costs}
     assert crew.make is not None
     assert (crew.make.tools, crew.make.at_most, crew.make.fallback) == (("calculate", "web_search"), 2, "translator")
+
+
+def files_of_the_page(folder: Path) -> Path:
+    """Write the crew of the page on extending as the page says, and one word into its glossary."""
+    text = EXTENDING_PAGE.read_text(encoding="utf-8")
+    found = dict(re.findall(r"^`([\w/.]+)`:\n\n```\w+\n(.*?)```", text, re.DOTALL | re.MULTILINE))
+    assert list(found) == ["translator.md", "toolkits/glossary.py"], "the page no longer shows a crew"
+    for name, content in found.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(content, encoding="utf-8")
+    (folder / "toolkits" / "glossary.csv").write_text("gateway,Zugang\n", encoding="utf-8")
+    return folder
+
+
+async def test_the_toolkit_of_the_page_on_extending_works_in_fifteen_lines(tmp_path: Path) -> None:
+    crew = load_crew(files_of_the_page(tmp_path), all_tools())
+    code = (tmp_path / "toolkits" / "glossary.py").read_text(encoding="utf-8")
+    assert len([line for line in code.splitlines() if line.strip()]) <= 15
+    tools = crew.specialists["translator"].toolbox
+    assert {name: (tool.access, tool.origin) for name, tool in tools.items()} == {
+        "look_up_term": ("read", "toolkits/glossary.py"),
+        "add_term": ("write", "toolkits/glossary.py"),
+    }
+    assert not crew.warnings
+
+    async def call(name: str, **given: str) -> str:
+        bench: Any = None
+        return (await tools[name].run(tools[name].arguments.model_validate(given), bench)).text
+
+    assert await call("look_up_term", term="Gateway") == "Zugang"
+    assert await call("add_term", term="Proxy", german="Vermittler") == "Done."
+    assert await call("look_up_term", term="proxy") == "Vermittler"
+    assert await call("look_up_term", term="relay") == "relay is not in the glossary."

@@ -1,0 +1,119 @@
+"""What `leadhand check` says of tools: where each comes from, if it writes, who holds it, and if it would work."""
+
+from __future__ import annotations
+
+import asyncio
+import textwrap
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass, field
+
+from handoff.approval_values import ApprovalTerms
+from specialists.loading.crew_toolkits import LEADHAND
+from specialists.registry import Crew
+from specialists.toolkits.tool import Tool
+from specialists.toolkits.toolkit import Toolkit
+
+PROOF_SECONDS = 30.0
+"""Seconds that a toolkit may take to prove itself."""
+MADE = "those made for a job"
+_WIDTH = 110
+_NOBODY = "held by nobody: "
+
+
+@dataclass(slots=True)
+class _Listed:
+    """A tool, with who holds it."""
+
+    tool: Tool
+    holders: list[str] = field(default_factory=list)
+    terms: ApprovalTerms | None = None
+
+    @property
+    def access(self) -> str:
+        if self.tool.access == "read":
+            return "read"
+        if not self.holders:
+            return "write"
+        modes = {"ask": "write, asks", "always": "write, always asks", "never": "write, asks nobody"}
+        return modes["never" if self.terms is None else self.terms.mode]
+
+
+def tool_lines(crew: Crew) -> tuple[str, list[str]]:
+    """List every tool, by where it comes from: how many there are in a few words, and the lines.
+
+    A tool that somebody holds has a line of its own; those that nobody holds share some.
+    """
+    listed = _listed(crew)
+    held = [one for one in listed if one.holders]
+    writing = sum(one.tool.access == "write" for one in held)
+    name, access = (max((len(text) for text in texts), default=0) for texts in _columns(held))
+    lines: list[str] = []
+    for origin in dict.fromkeys(one.tool.origin for one in listed):
+        lines.append(origin or LEADHAND)
+        own = [one for one in listed if one.tool.origin == origin]
+        lines += [
+            f"  {one.tool.name:<{name}}  {one.access:<{access}}  {', '.join(one.holders)}" for one in own if one.holders
+        ]
+        if idle := ", ".join(_named(one) for one in own if not one.holders):
+            lines += textwrap.wrap(_NOBODY + idle, _WIDTH, initial_indent="  ", subsequent_indent="    ")
+    return f"{len(held)} held, {writing or 'none'} of them {'write' if writing != 1 else 'writes'}", lines
+
+
+def _columns(held: list[_Listed]) -> tuple[list[str], list[str]]:
+    return [one.tool.name for one in held], [one.access for one in held]
+
+
+def _named(one: _Listed) -> str:
+    return one.tool.name if one.tool.access == "read" else f"{one.tool.name} (writes)"
+
+
+def _listed(crew: Crew) -> list[_Listed]:
+    """List the tools there are, in the order of their toolkits, and then those that only a specialist brings."""
+    found: dict[tuple[str, str], _Listed] = {}
+    for tool in (tool for kit in toolkits_of(crew) for tool in kit.tools):
+        found.setdefault((tool.origin, tool.name), _Listed(tool))
+    for name, one in crew.everyone.items():
+        for tool in one.tools:
+            place = found.setdefault((tool.origin, tool.name), _Listed(tool))
+            place.holders.append(name)
+            place.terms = one.terms_of(tool.name)
+    for each in _all(crew):
+        for tool in each.lent.values():
+            holders = found.setdefault((tool.origin, tool.name), _Listed(tool)).holders
+            holders += [MADE] if MADE not in holders else []
+    return list(found.values())
+
+
+def toolkits_of(crew: Crew) -> list[Toolkit]:
+    """List the toolkits of a crew and of the crews inside it."""
+    return [kit for each in _all(crew) for kit in each.toolkits]
+
+
+def _all(crew: Crew) -> Iterable[Crew]:
+    yield crew
+    for inner in crew.crews.values():
+        yield from _all(inner)
+
+
+async def proofs(crew: Crew) -> AsyncIterator[tuple[str, tuple[str, ...]]]:
+    """Prove all toolkits that can be, side by side: the origin of each and its faults, as soon as they are known."""
+    works = [asyncio.create_task(_proved(kit)) for kit in toolkits_of(crew) if kit.prove is not None]
+    try:
+        for work in asyncio.as_completed(works):
+            yield await work
+    finally:
+        for task in works:
+            task.cancel()
+        await asyncio.gather(*works, return_exceptions=True)
+
+
+async def _proved(kit: Toolkit) -> tuple[str, tuple[str, ...]]:
+    origin = kit.origin or LEADHAND
+    try:
+        async with asyncio.timeout(PROOF_SECONDS):
+            return origin, tuple(await kit.prove()) if kit.prove is not None else ()
+    except TimeoutError:
+        fault = f"gave no answer within {PROOF_SECONDS:g} s; see if what it reaches is up, or take it away"
+        return origin, (fault,)
+    except Exception as error:  # noqa: BLE001 - not hidden: it is said, and the other toolkits are proved all the same
+        return origin, (f"its proof broke with {type(error).__name__} ({str(error)[:200]}); tell whoever made it",)

@@ -1,0 +1,55 @@
+"""What lies where in a crew's folder: its specialists, the crews inside it, and what is neither."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from specialists.loading.crew_file import NAME
+from specialists.loading.frontmatter import CrewFault
+from specialists.loading.skill_folders import FILE as SKILL
+
+BESIDE = ("demo", "evaluation", "knowledge", "skills", "toolkits")
+"""Folders of a crew, beside its specialists, in which no specialist is looked for."""
+NO_SPECIALISTS = ("AGENTS.md", "CLAUDE.md", "README.md")
+"""Markdown files of a crew that are no specialists: its house rules, and what its readers read."""
+_TAKEN = f"folders called {', '.join(BESIDE)} hold other things than crews; call this one something else"
+
+
+def inside(folder: Path, *, top: bool = True) -> list[Path]:
+    """List the folders inside a crew's that are crews of their own, those with a `crew.yml`, in order.
+
+    Their files are their own. Other folders inside a crew are only there for order.
+    """
+    found: list[Path] = []
+    for path in _ordering(folder, top=top):
+        found += [path] if (path / NAME).exists() else inside(path, top=False)
+    return found
+
+
+def pages(folder: Path, crews: list[Path], *, top: bool = True) -> list[Path]:
+    """List the files of a crew's own specialists, in order, without those of the crews inside it."""
+    own = [one for one in folder.glob("*.md") if one.name[0] != "." and one.name not in (SKILL, *NO_SPECIALISTS)]
+    others = [one for one in _ordering(folder, top=top) if one not in crews]
+    return sorted([*own, *(page for one in others for page in pages(one, crews, top=False))])
+
+
+def _ordering(folder: Path, *, top: bool) -> list[Path]:
+    """List the folders in which specialists or crews may lie. Links count if they lead to crews."""
+    return [
+        path
+        for path in sorted(folder.iterdir())
+        if path.is_dir()
+        and path.name[0] != "."
+        and not (top and path.name in BESIDE)
+        and (not path.is_symlink() or (path / NAME).exists())
+    ]
+
+
+def faults(folder: Path) -> list[CrewFault]:
+    """Name the crews that lie in folders which are for other things, and the skills that lie among specialists."""
+    files = (folder / name / NAME for name in BESIDE)
+    misplaced = [one for one in (*folder.glob(SKILL), *folder.glob(f"*/{SKILL}")) if one.parent.name not in BESIDE]
+    return [
+        *(CrewFault(file, 1, _TAKEN) for file in files if file.exists()),
+        *(CrewFault(one, 1, f"skills lie in skills/NAME/{SKILL}; move this one's folder there") for one in misplaced),
+    ]

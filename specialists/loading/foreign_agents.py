@@ -1,0 +1,145 @@
+"""Reads agents of Claude Code as specialists: their keys, models and tools in our words, before anything is checked.
+
+A file is taken for one of theirs if its `model` is haiku, sonnet, opus, fable or inherit, if one of its tools begins
+with a capital letter, or if it has no `tools`, and no tier of ours as its `model`. What has no equal here is a warning,
+and left out: who brings such a file wants its work done as far as that goes, and not to rewrite it first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any, get_args
+
+from handoff.contracts import Tier
+from handoff.planning.adhoc import NAME
+from specialists.loading.frontmatter import Page, did_you_mean
+from specialists.loading.plain_keys import in_short, read_plainly
+from specialists.toolkits.tool import Tool
+
+TIERS: Mapping[str, Tier] = {
+    "haiku": "fast",
+    "sonnet": "balanced",
+    "opus": "deep",
+    "fable": "deep",
+    "inherit": "balanced",
+}
+EQUALS: Mapping[str, str] = {
+    "WebSearch": "web_search",
+    "WebFetch": "fetch_page",
+    "Read": "read_code",
+    "Grep": "search_code",
+    "Glob": "list_files",
+    "LS": "list_files",
+}
+"""Their tools that have an equal of ours. Files are those of the repositories that the operator names."""
+DESCRIPTION_LIMIT = 200
+TURNS_LIMIT = 50
+_OURS = ("name", "description", "skills", "mcpServers")
+_THEIRS = ("tools", "disallowedTools", "model", "maxTurns")
+_HARMLESS = ("color", "memory", "background", "isolation", "effort", "initialPrompt")
+_KEYS = (*_OURS, *_THEIRS, *_HARMLESS, "permissionMode", "hooks")
+_BETWEEN = re.compile(r",(?![^(]*\))")
+_NO_NAME = re.compile(r"[^a-z0-9_-]+")
+
+
+def translated(page: Page, tools: Mapping[str, Tool], skills: Collection[str]) -> Page:
+    """Return the page in our words if it is an agent of Claude Code, else as it is.
+
+    Args:
+        page: As it was read.
+        tools: The tools there are, by name.
+        skills: The skills there are.
+    """
+    values = read_plainly(page, _KEYS) if page.unclear else page.values
+    if not (_is_marked(values) or (not page.unclear and _is_bare(values))):
+        return page
+    kept = [] if page.unclear else page.faults
+    own = replace(page, values={}, faults=kept, warnings=[], lines=dict(page.lines))
+    model, tier = _tier(own, values)
+    mapped = _tools(own, values, tools)
+    own.values = {
+        "name": _name(str(values.get("name") or page.path.stem), page.path.stem),
+        "description": in_short(str(values.get("description") or ""), DESCRIPTION_LIMIT),
+        "tools": list(dict.fromkeys(mapped.values())),
+        "model": tier,
+    }
+    for key in ("skills", "mcpServers"):
+        if key in values:
+            own.values[key] = values[key]
+    _skills(own, skills)
+    if isinstance(turns := values.get("maxTurns"), int) and not isinstance(turns, bool):
+        own.values["max_turns"] = min(max(turns, 1), TURNS_LIMIT)
+    if idle := [key for key in values if key not in {*_OURS, *_THEIRS, *_HARMLESS}]:
+        own.warn(f"{', '.join(idle)}: an agent's keys that do nothing here", key=idle[0])
+    equal = ", ".join(f"{theirs} is {ours}" for theirs, ours in mapped.items() if theirs != ours)
+    own.read_as = "; ".join(filter(None, (f"{model}: tier {tier}", equal)))
+    return own
+
+
+def _is_marked(values: Mapping[str, Any]) -> bool:
+    return str(values.get("model", "")).lower() in TIERS or any(name[:1].isupper() for name in _named(values, "tools"))
+
+
+def _is_bare(values: Mapping[str, Any]) -> bool:
+    ours = values.get("model") in get_args(Tier)
+    return not ours and {"name", "description"} <= set(values) <= {*_OURS, *_HARMLESS, "model", "maxTurns"}
+
+
+def _name(given: str, stem: str) -> str:
+    """Return a name of ours for theirs: if that is too long, the one of the file, else what can be made of it."""
+    names = [_NO_NAME.sub("-", one.strip().lower()).strip("-") for one in (given, stem)]
+    return next((one for one in names if NAME.fullmatch(one)), names[0])
+
+
+def _named(values: Mapping[str, Any], key: str) -> list[str]:
+    """Read tools, a YAML list or separated by commas; `Bash(git log:*, ls)` is one."""
+    value = values.get(key, [])
+    names = _BETWEEN.split(value) if isinstance(value, str) else value if isinstance(value, list) else []
+    return [name for one in names if (name := str(one).strip())]
+
+
+def _tier(page: Page, values: Mapping[str, Any]) -> tuple[str, Tier]:
+    model = str(values.get("model") or "")
+    if not model:
+        return "no model", "balanced"
+    for word, tier in TIERS.items():
+        if word in model.lower():
+            return f"model {model}", tier
+    page.warn(f"the model {model} is not known here; it works on the tier balanced", key="model")
+    return f"model {model}", "balanced"
+
+
+def _tools(page: Page, values: Mapping[str, Any], tools: Mapping[str, Tool]) -> dict[str, str]:
+    """Return their names of the tools that it gets, each with ours; what is left out is a warning each."""
+    if "tools" not in values:
+        page.warn("it names no tools, which means all of them in Claude Code and none here; name those it needs")
+    refused = {name.partition("(")[0] for name in _named(values, "disallowedTools")}
+    found: dict[str, str] = {}
+    lost: list[str] = []
+    for name in dict.fromkeys(one.partition("(")[0].strip() for one in _named(values, "tools")):
+        ours = name if name in tools else EQUALS.get(name, "")
+        if name in refused:
+            continue
+        if ours in tools:
+            found[name] = ours
+        elif ours:
+            lost.append(f"{name} (it would be {ours}, which is not there)")
+        else:
+            lost.append(f"{name}{did_you_mean(name.lower(), tools)}")
+    if lost:
+        page.warn(f"no tool here is {', '.join(lost)}; it works without", key="tools")
+    return found
+
+
+def _skills(page: Page, skills: Collection[str]) -> None:
+    named = page.values.get("skills")
+    if not isinstance(named, str | list):
+        page.values.pop("skills", None)
+        return
+    wanted = _named({"skills": named}, "skills")
+    for name in wanted:
+        if name not in skills:
+            page.warn(f"there is no skill {name} in the crew's folder; it works without", key="skills")
+    page.values["skills"] = [name for name in wanted if name in skills]

@@ -1,0 +1,95 @@
+"""The list of tools that `leadhand check` prints, and how toolkits are proved."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bot.command_line import tool_list
+from bot.command_line.check import Verdict
+from specialists.registry import load_crew
+from specialists.toolkits.tool import Tool
+from specialists.toolkits.toolkit import Toolkit
+from tests.specialists.scripted_model import Looker
+from tests.specialists.test_registry import page
+
+
+def tools(*names: str, origin: str = "", writes: bool = False) -> tuple[Tool, ...]:
+    access = "write" if writes else "read"
+    return tuple(replace(Looker().tool(name), origin=origin, access=access) for name in names)
+
+
+FEW = (
+    Toolkit("", tools("search", "sum")),
+    Toolkit("notes.py", (*tools("read_note", origin="notes.py"), *tools("note", origin="notes.py", writes=True))),
+)
+
+
+def test_five_tools_are_told_by_origin_access_and_holder(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text(page("a", tools="[search, note]", approve="{note: always}"))
+    (tmp_path / "b.md").write_text(page("b", tools="[search]"))
+    (tmp_path / "crew.yml").write_text("make: {tools: [search]}\n")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "crew.yml").write_text("description: Works inside.\n")
+    (tmp_path / "in" / "c.md").write_text(page("c", tools="[read_note]"))
+    note, lines = tool_list.tool_lines(load_crew(tmp_path, {}, around=FEW))
+    assert str(Verdict("tools", note, below=tuple(lines))).splitlines() == [
+        "ok    tools: 3 held, 1 of them writes",
+        "      Leadhand",
+        "        search     read                a, b, those made for a job",
+        "        held by nobody: sum",
+        "      notes.py",
+        "        read_note  read                in/c",
+        "        note       write, always asks  a",
+    ]
+
+
+def test_fifty_tools_of_a_server_take_a_line_each_only_where_they_are_held(tmp_path: Path) -> None:
+    names = [f"mcp__desk__tool_{number:02}" for number in range(50)]
+    kit = Toolkit(".mcp.json: desk", tools(*names, origin=".mcp.json: desk", writes=True))
+    (tmp_path / "a.md").write_text(page("a", tools=f"[{', '.join(names[:3])}]"))
+    note, lines = tool_list.tool_lines(load_crew(tmp_path, {}, around=(kit,)))
+    assert note == "3 held, 3 of them write"
+    assert lines[1] == "  mcp__desk__tool_00  write, asks  a"
+    assert len(lines) < 20
+    assert max(map(len, lines)) <= 110
+    assert all(name in "\n".join(lines) for name in names)
+
+
+async def test_toolkits_are_proved_side_by_side_in_bounded_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tool_list, "PROOF_SECONDS", 0.05)
+    closed = []
+
+    async def fine() -> tuple[str, ...]:
+        return ()
+
+    async def away() -> tuple[str, ...]:
+        return ("the server is away; start it",)
+
+    async def hangs() -> tuple[str, ...]:
+        await asyncio.Event().wait()
+        return ()
+
+    async def breaks() -> tuple[str, ...]:
+        raise LookupError("odd")
+
+    async def close() -> None:
+        closed.append(True)
+        raise OSError("gone")
+
+    (tmp_path / "a.md").write_text(page("a"))
+    proved = {one.__name__: Toolkit(one.__name__, prove=one, close=close) for one in (fine, away, hangs, breaks)}
+    crew = load_crew(tmp_path, {}, around=tuple(proved.values()))
+    assert {origin: faults async for origin, faults in tool_list.proofs(crew)} == {
+        "fine": (),
+        "away": ("the server is away; start it",),
+        "hangs": ("gave no answer within 0.05 s; see if what it reaches is up, or take it away",),
+        "breaks": ("its proof broke with LookupError (odd); tell whoever made it",),
+    }
+    await crew.close()
+    assert len(closed) == 4, "one that cannot be closed does not keep the others open"

@@ -1,0 +1,217 @@
+"""A file of a crew's folder `toolkits`: which functions become tools, how they are called, and what is refused."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from specialists.loading import crew_toolkits
+from specialists.registry import Crew, CrewError, load_crew
+from specialists.toolkits import plain_functions
+from specialists.toolkits.catalogue import all_tools
+from specialists.toolkits.tool import Tool, ToolOutcome
+from tests.specialists.test_registry import page
+
+FILE = '''
+"""Words of our house."""
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Literal
+
+from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
+from specialists.toolkits.toolkit import public, sends_to, writes
+
+from ._words import WORDS, helper
+
+
+@functools.cache
+def look_up(word: str, language: Literal["de", "fr"] = "de") -> str:
+    """Give our word for a word."""
+    return WORDS[word] + language
+
+
+async def count(workbench: Workbench, words: list[str]) -> dict[str, int]:
+    """Count words and files."""
+    return {"words": len(words), "files": len(workbench.artifacts)}
+
+
+@writes
+def note(text: str) -> None:
+    """Write a note."""
+    if text == "break":
+        raise RuntimeError("the pen broke")
+    Path(__file__).with_name("notes.txt").write_text(text)
+
+
+@public
+@sends_to("rates.example")
+def rate(day: str):
+    """Give the rate of a day."""
+    return ToolOutcome("1.08", sources=("https://rates.example",))
+
+
+def leave() -> str:
+    """Leave."""
+    raise SystemExit(3)
+
+
+def odd() -> object:
+    """Give something odd."""
+    return object()
+
+
+def _private(x): ...
+'''
+WORDS = 'WORDS = {"house": "Haus-"}\ndef helper(): ...\n'
+
+
+def crew_with(folder: Path, *, tools: str = "[]", **files: str) -> Crew:
+    (folder / "toolkits").mkdir(parents=True, exist_ok=True)
+    (folder / "a.md").write_text(page("a", tools=tools))
+    for name, text in files.items():
+        (folder / "toolkits" / f"{name}.py").write_text(text)
+    return load_crew(folder, all_tools())
+
+
+def faults(folder: Path, **files: str) -> list[str]:
+    with pytest.raises(CrewError) as raised:
+        crew_with(folder, **files)
+    return [str(fault).removeprefix(f"{folder}/toolkits/") for fault in raised.value.faults]
+
+
+@pytest.fixture
+def toolbox(tmp_path: Path) -> dict[str, Tool]:
+    names = "[look_up, count, note, rate, leave, odd]"
+    return crew_with(tmp_path, tools=names, words=FILE, _words=WORDS).specialists["a"].toolbox
+
+
+class Bench:
+    artifacts = (1, 2)
+
+
+async def call(tool: Tool, **arguments: Any) -> ToolOutcome:
+    bench: Any = Bench()
+    return await tool.run(tool.arguments.model_validate(arguments), bench)
+
+
+def test_functions_of_a_file_are_tools_by_their_signatures_and_docstrings(toolbox: dict[str, Tool]) -> None:
+    spec = toolbox["look_up"].spec
+    assert (spec.name, spec.description) == ("look_up", "Give our word for a word.")
+    assert spec.parameters["properties"] == {
+        "word": {"type": "string"},
+        "language": {"type": "string", "default": "de", "enum": ["de", "fr"]},
+    }
+    assert spec.parameters["required"] == ["word"]
+    assert list(toolbox["count"].spec.parameters["properties"]) == ["words"], "a model knows nothing of the workbench"
+    assert {one.origin for one in toolbox.values()} == {"toolkits/words.py"}
+    assert [name for name, one in toolbox.items() if one.access == "write"] == ["note"]
+    assert [name for name, one in toolbox.items() if one.public] == ["rate"]
+    sends = toolbox["rate"].sends
+    assert sends is not None
+    sent = sends(toolbox["rate"].arguments.model_validate({"day": "2026-11-02"}))
+    assert (sent.to, sent.wire) == ("rates.example", '{"day":"2026-11-02"}')
+
+
+async def test_what_a_function_gives_is_told_as_text(toolbox: dict[str, Tool], tmp_path: Path) -> None:
+    assert await call(toolbox["look_up"], word="house") == ToolOutcome("Haus-de")
+    assert await call(toolbox["count"], words=["a", "b"]) == ToolOutcome('{"words":2,"files":2}')
+    assert (await call(toolbox["rate"], day="today")).sources == ("https://rates.example",)
+    assert await call(toolbox["note"], text="tea") == ToolOutcome("Done.")
+    assert (tmp_path / "toolkits" / "notes.txt").read_text() == "tea"
+    odd = await call(toolbox["odd"])
+    assert (odd.failed, odd.text) == (True, "odd gave a object, which is neither a text nor JSON.")
+
+
+async def test_what_a_function_raises_is_said_in_words(toolbox: dict[str, Tool]) -> None:
+    missing = await call(toolbox["look_up"], word="tea")
+    assert (missing.failed, missing.text) == (True, "look_up failed: KeyError: 'tea'")
+    left = await call(toolbox["leave"])
+    assert (left.failed, left.text) == (True, "leave failed: SystemExit: 3"), "it does not end the bot"
+    with pytest.raises(RuntimeError, match="the pen broke"):  # whether it wrote is in doubt: people are asked
+        await call(toolbox["note"], text="break")
+
+
+async def test_functions_that_hang_do_not_take_all_threads(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(plain_functions, "MOST_AT_ONCE", 2)
+    text = 'from threading import Event\nGO = Event()\ndef wait() -> str:\n    """Wait."""\n    GO.wait(20)\n'
+    crew = crew_with(tmp_path, tools="[wait]", slow=f"{text}    return 'gone on'\n")
+    tool = crew.specialists["a"].toolbox["wait"]
+    for _ in range(2):
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.02):
+                await call(tool)
+    assert (await call(tool)).text == "wait is busy with 2 other calls. Go on without it."
+
+
+FUNCTION_FAULTS = {
+    "no docstring": ("def f(a: str): ...", "f.py:1: the function f has no docstring, which is what models read of it;"),
+    "no type": ('def f(a): "F."', "f.py:1: the function f has no type at the argument a; write one, such as a: str"),
+    "unknown type": ('def f(a: "Odd"): "F."', "f.py:1: the function f has a type that cannot be found (name 'Odd' is"),
+    "odd type": (
+        'class C: ...\ndef f(a: C): "F."',
+        "f.py:2: the function f has an argument of a type that JSON does not know (Unable to generate pydantic-core",
+    ),
+    "star": ('def f(*a: str): "F."', "f.py:1: the function f takes *a: str, which models cannot fill in; name each"),
+    "kept name": ('def f(copy: str): "F."', "f.py:1: the function f has an argument copy, a name that pydantic keeps"),
+    "yields": ('def f():\n  "F."\n  yield 1', "f.py:1: the function f yields, and might never end; return a list"),
+    "long": (f'def f():\n  "{"x" * 2001}"', "f.py:1: the function f has a docstring of 2,001 characters, and every"),
+    "taken by ours": (
+        '\ndef web_search(a: str):\n  "F."',
+        "f.py:2: the tool web_search is there already, from Leadhand; rename this one",
+    ),
+    "kept for the bot": ('def escalate():\n  "F."', "f.py:1: the name escalate is that of a tool which the bot itself"),
+    "odd name": ('def größe(a: str):\n  "F."', "f.py:1: the tool 'größe' must be called in letters, digits, _ and -"),
+    "raises": ("\n\n1 / 0", "f.py:3: it raises ZeroDivisionError (division by zero) when it is imported; mend it, or"),
+    "exits": ("import sys\nsys.exit(2)", "f.py:2: it raises SystemExit (2) when it is imported; mend it, or take"),
+    "syntax": ("\ndef f(:\n", "f.py:2: it raises SyntaxError (invalid syntax) when it is imported; mend it, or take"),
+    "missing package": ("import no_such", "f.py:1: it raises ModuleNotFoundError (No module named 'no_such') when it"),
+    "nothing": ("x = 1", "f.py:1: it has no function that could be a tool; write one with types and a docstring, or"),
+    "gives raises": (
+        "\ndef tools(): raise OSError('away')",
+        "f.py:2: tools raises OSError (away); mend it, or take it",
+    ),
+    "gives oddly": ("def tools(): return 5", "f.py:1: tools raises TypeError ('int' object is not iterable); mend"),
+    "gives others": ("def tools(): return ['f']", "f.py:1: it gives a str, which is neither a tool nor a function"),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), FUNCTION_FAULTS.values(), ids=FUNCTION_FAULTS)
+def test_a_fault_of_a_toolkit_is_named_with_file_line_and_remedy(tmp_path: Path, text: str, expected: str) -> None:
+    (found,) = faults(tmp_path, f=text, good='def g() -> str:\n  "G."\n')
+    assert found.startswith(expected)
+
+
+def test_two_files_with_a_tool_of_one_name_are_refused(tmp_path: Path) -> None:
+    text = 'def f() -> str:\n  "F."\n'
+    assert faults(tmp_path, a=text, b=text) == [
+        "b.py:1: the tool f is there already, from toolkits/a.py; rename this one"
+    ]
+
+
+def test_a_file_that_takes_too_long_to_import_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(crew_toolkits.toolkit_files, "IMPORT_SECONDS", 0.05)
+    (found,) = faults(tmp_path, f="import time\ntime.sleep(0.3)")
+    assert found.startswith("f.py:1: it takes longer than 0.05 s to import; do such work when a function")
+
+
+def test_a_tool_that_is_declared_wrongly_is_named_in_its_file(tmp_path: Path) -> None:
+    text = (
+        "from pydantic import BaseModel\nfrom specialists.toolkits.tool import Tool\n"
+        'async def run(arguments, workbench):\n  "Run."\nBAD = Tool("bad", "read", BaseModel, run, target=str)\n'
+    )
+    found = faults(tmp_path, f=text)
+    assert found == ["f.py:3: the tool bad only reads, so target is not for it; leave that out"]
+
+
+def test_a_toolkit_serves_the_crews_inside_its_crew(tmp_path: Path) -> None:
+    inner = tmp_path / "legal"
+    inner.mkdir()
+    (inner / "crew.yml").write_text("description: Reads contracts.\n")
+    (inner / "b.md").write_text(page("b", tools="[f]"))
+    crew = crew_with(tmp_path, f='def f() -> str:\n  "F."\n')
+    assert list(crew.everyone["legal/b"].toolbox) == ["f"]

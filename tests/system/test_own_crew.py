@@ -1,0 +1,111 @@
+"""A crew of one's own, as docs/extending.md shows it: three files, `leadhand check`, and a thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bot.app import open_crew
+from bot.command_line.check import verdicts
+from bot.settings import read_settings
+from bot.slack.views.status import trace_timeline
+from bot.trace import steps_of
+from tests.providers.rendering import Reply
+from tests.providers.wire import WireRequest
+from tests.specialists.test_readme_example import files_of_the_page
+from tests.system.brains import connect, plan, provider, result, subtask, tool_call
+from tests.system.scene import Scene, Talk, buttons, shown
+
+AGENT = """---
+name: proof-reader
+description: Reads proofs.
+tools: WebSearch, Write
+model: haiku
+---
+You read proofs.
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return files_of_the_page(tmp_path)
+
+
+def translator(request: WireRequest) -> Reply:
+    """Looks two words up, adds the one that is missing, and says what came of each call."""
+    replies = [reply.text for message in request.messages for reply in message.replies]
+    calls: list[Callable[[], Reply]] = [
+        lambda: tool_call("look_up_term", term="gateway"),
+        lambda: tool_call("look_up_term", term="proxy"),
+        lambda: tool_call("add_term", term="proxy", german="Vermittler"),
+    ]
+    return calls[len(replies)]() if len(replies) < len(calls) else result("Said: " + " / ".join(replies))
+
+
+async def asked(scene: Scene, folder: Path, decide: Callable[[Talk], object]) -> Talk:
+    """A thread with that crew: `decide` is what people do at the approval card."""
+    crew = open_crew(read_settings({"LEADHAND_CREW": str(folder)}))
+    async with (
+        provider(planner=lambda _: plan(subtask("words", "translator")), translator=translator) as server,
+        scene.bot(connect("chat", server), crew=crew),
+    ):
+        talk = await scene.ask("Translate our words, and note those that are missing")
+        await talk.until(lambda job: any(":question:" in key for ask in job.asks for key in ask.posted))
+        await decide(talk)  # type: ignore[misc]  # each is a coroutine function
+        await talk.over()
+        return talk
+
+
+async def click(scene: Scene, talk: Talk, words: str, action: str) -> None:
+    message = next(one for one in talk.words() if words in shown(one))
+    button = buttons(message)[action]
+    await scene.person().click(talk.channel, message["ts"], button["action_id"], button.get("value"))
+
+
+async def test_the_crew_of_the_page_is_listed_with_its_tools(folder: Path) -> None:
+    (folder / "proof-reader.md").write_text(AGENT)
+    lines: list[str] = []
+    settings = read_settings({"LEADHAND_CREW": str(folder)})
+    async for verdict in verdicts(settings):
+        lines += str(verdict).splitlines()
+        if verdict.what == "tools":
+            break
+    read_as = "model haiku: tier fast; WebSearch is web_search"
+    assert lines[:4] == [
+        f"ok    crew: {folder}: proof-reader, translator",
+        f"ok    proof-reader, an agent of Claude Code: {read_as}; the planner is told: Reads proofs.",
+        f"warn  crew: {folder}/proof-reader.md:4: no tool here is Write; it works without",
+        "ok    tools: 3 held, 1 of them writes",
+    ]
+    assert lines[-3:] == [
+        "      toolkits/glossary.py",
+        "        look_up_term  read         translator",
+        "        add_term      write, asks  translator",
+    ]
+
+
+async def test_its_tools_work_in_a_thread_and_what_they_write_is_approved(folder: Path, scene: Scene) -> None:
+    talk = await asked(scene, folder, lambda talk: click(scene, talk, "wants to make a change", "Approve"))
+    assert (folder / "toolkits" / "glossary.csv").read_text().splitlines() == ["gateway,Zugang", "proxy,Vermittler"]
+    assert "Said: Zugang / proxy is not in the glossary. / Done." in talk.said()
+    trace = trace_timeline(await talk.job(), steps_of(await scene.store.jobs.log(talk.key)))
+    assert "words: asks for approval: add_term(term='proxy', german='Vermittler')" in trace
+    assert "words: begins add_term(term='proxy', german='Vermittler') (approved by" in trace
+
+
+async def test_a_toolkit_that_breaks_costs_its_calls_and_a_write_of_unknown_end_is_asked_for(
+    folder: Path, scene: Scene
+) -> None:
+    (folder / "toolkits" / "glossary.csv").unlink()
+    (folder / "toolkits" / "glossary.csv").mkdir()
+
+    async def decide(talk: Talk) -> None:
+        await click(scene, talk, "wants to make a change", "Approve")
+        await talk.seen(lambda: any("Was this carried out?" in shown(one) for one in talk.words()))
+        await click(scene, talk, "Was this carried out?", "It happened")
+
+    talk = await asked(scene, folder, decide)
+    assert "look_up_term failed: IsADirectoryError" in talk.said()
+    assert "Traceback" not in talk.said()
