@@ -85,6 +85,27 @@ def test_toolkits_come_along_and_a_file_of_the_same_name_replaces_one(tmp_path: 
     assert places == {"speak": own / "toolkits/words.py", "shout": tmp_path / "base/toolkits/more.py"}
 
 
+def test_skills_and_house_rules_come_along(tmp_path: Path) -> None:
+    own = crews(tmp_path, "extends: ../base\n")
+    for name in ("tone", "units"):
+        (tmp_path / f"base/skills/{name}").mkdir(parents=True)
+        (tmp_path / f"base/skills/{name}/SKILL.md").write_text(
+            f"---\nname: {name}\ndescription: Of {name}.\n---\nBase."
+        )
+    (own / "skills/tone").mkdir(parents=True)
+    (own / "skills/tone/SKILL.md").write_text("---\nname: tone\ndescription: Our own tone.\n---\nOwn.")
+    (tmp_path / "base/AGENTS.md").write_text("Name the day of each figure.")
+    page(own, "eve", keys="skills: [tone, units]\n")
+    crew = load_crew(own, {})
+    assert [one.folder for one in crew.specialists["eve"].skills] == [
+        own / "skills/tone",
+        tmp_path / "base/skills/units",
+    ]
+    assert "Name the day of each figure." in crew.house_rules
+    (own / "CLAUDE.md").write_text("Write in German.")
+    assert "Name the day" not in load_crew(own, {}).house_rules
+
+
 def test_faults_name_the_file_that_they_stand_in(tmp_path: Path) -> None:
     own = crews(tmp_path, "extends: ../base\nwithout: [bob]\n")
     [said] = faults(own)
