@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bot.command_line.check import _models
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import Rules, read_rates
 from bot.models import prices
@@ -15,6 +16,7 @@ from bot.models.named_models import fault_of, name_at, names_at, take_on
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.operation.metered import MeteredModel
 from bot.operation.metrics import Metrics
+from bot.settings import read_settings
 from bot.store.redis.redis_store import RedisStore
 from bot.supervisor.planning import Planning
 from bot.supervisor.track_record import TrackRecord
@@ -132,6 +134,9 @@ async def test_a_start_refuses_it_with_file_and_line(tmp_path: Path) -> None:
         [fault] = await take_on(home, there)
         assert "ollama does not serve" in fault.text
         await home.close()
+        settings = read_settings({"OLLAMA_HOST": f"127.0.0.1:{server.port}"})
+        told = {one.what: one async for one in _models(settings, ("ann",), there)}["models that specialists name"]
+        assert (told.note, "ann.md:5: " in told.fault) == (GPT, True)
 
 
 async def test_limits_and_metrics_know_it_by_its_real_name(

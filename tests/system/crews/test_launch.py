@@ -51,6 +51,8 @@ async def test_prices_costs_and_words_become_a_launch(scene: Scene) -> None:
     assert "16.8" in told(server, "specialist:price")
     assert PRICE in told(server, "specialist:copywriter")
     assert MARKET in told(server, "specialist:copywriter")
+    assert "'reasoning_effort': 'high'" in told(server, "specialist:claims"), "its own file says how hard it thinks"
+    assert "reasoning_effort" not in told(server, "specialist:price")
     assert "Landing-page.docx" in talk.files()
     assert "16.80" in talk.said()
     synthesizer = next(one.system for one in server.requests if "You write the one answer" in one.system)
