@@ -1,4 +1,4 @@
-"""A specialist with a model of its own in the whole bot: asked for by its name, named in the trace, stood in for by the fallback."""
+"""A specialist with a model of its own in the whole bot: asked for and told of by its name, then stood in for."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ async def test_a_course_is_made_from_pages_and_a_table(scene: Scene) -> None:
     planner, synthesizer = (next(one.system for one in server.requests if word in one.system) for word in WHO)
     assert "A whole course has all four" in planner
     assert '"Build a one-day course on working at heights' in planner
-    assert "Form of the answer:\nFirst line: the course, for whom" in synthesizer
+    assert "Form of the answer:\nOf a whole course, first line" in synthesizer
     lines = await timeline(scene, talk)
     assert "plan of 4 subtasks" in lines
     assert "publish_document" in lines

@@ -56,7 +56,7 @@ async def test_prices_costs_and_words_become_a_launch(scene: Scene) -> None:
     assert "Landing-page.docx" in talk.files()
     assert "16.80" in talk.said()
     synthesizer = next(one.system for one in server.requests if "You write the one answer" in one.system)
-    assert 'Form of the answer:\nIn this order: "Price"' in synthesizer
+    assert 'Form of the answer:\nOf a whole launch, in this order: "Price"' in synthesizer
     assert "A price is never without unit" in synthesizer
     lines = await timeline(scene, talk)
     assert "plan of 4 subtasks" in lines
