@@ -55,7 +55,7 @@ def without_clashes(
             else:
                 own[tool.name] = replace(tool, origin=toolkit.origin)
                 fit.append(own[tool.name])
-        kept.append(replace(toolkit, tools=tuple(fit)))
+        kept.append(replace(toolkit, tools=tuple(fit), path=toolkit.path or folder))
     return tuple(kept)
 
 

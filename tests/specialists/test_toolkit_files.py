@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 
+from handoff.contracts import ToolReply
+from handoff.provenance import Provenance
 from specialists.loading import crew_toolkits
 from specialists.registry import Crew, CrewError, load_crew
 from specialists.toolkits import plain_functions
 from specialists.toolkits.catalogue import all_tools
 from specialists.toolkits.tool import Tool, ToolOutcome
+from specialists.turns.egress import EgressGuard
 from tests.specialists.test_registry import page
 
 FILE = '''
@@ -215,3 +218,18 @@ def test_a_toolkit_serves_the_crews_inside_its_crew(tmp_path: Path) -> None:
     (inner / "b.md").write_text(page("b", tools="[f]"))
     crew = crew_with(tmp_path, f='def f() -> str:\n  "F."\n')
     assert list(crew.everyone["legal/b"].toolbox) == ["f"]
+
+
+def test_what_a_function_says_of_itself_holds_for_what_may_leave(toolbox: dict[str, Tool]) -> None:
+    guard = EgressGuard(Provenance(), toolbox)
+    day = toolbox["rate"].arguments.model_validate({"day": "2026-11-02"})
+    assert guard.judge(toolbox["rate"], day).asks is None
+    guard.reply_read("rate", ToolReply(call_id="1", text="1.08"))  # public: nothing private is in view
+    guard.turn_ended()
+    assert guard.judge(toolbox["rate"], day).asks is None
+    guard.reply_read("look_up", ToolReply(call_id="2", text="Haus"))
+    guard.turn_ended()
+    later = toolbox["rate"].arguments.model_validate({"day": "Haus"})
+    asked = guard.judge(toolbox["rate"], later).asks
+    assert asked is not None
+    assert "rates.example" in str(asked)
