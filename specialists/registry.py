@@ -212,7 +212,7 @@ def _read_crew(folder: Path, around: Surroundings, faults: list[CrewFault]) -> t
     """
     names = around.names
     path = SLASH.join(names)
-    toolkits = crew_toolkits.read(folder, around.tools, around.settings, faults)
+    toolkits = crew_toolkits.read(folder, around.tools, around.settings, faults, path)
     around, warnings = crew_surroundings.with_own(folder, around, toolkits)
     tools = around.tools
     folders = crew_folders.inside(folder)

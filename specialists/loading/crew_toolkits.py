@@ -26,7 +26,7 @@ SOURCES: tuple[Source, ...] = (toolkit_files.read,)
 
 
 def read(
-    folder: Path, tools: Mapping[str, Tool], settings: ToolSettings, faults: list[CrewFault]
+    folder: Path, tools: Mapping[str, Tool], settings: ToolSettings, faults: list[CrewFault], crew: str = ""
 ) -> tuple[Toolkit, ...]:
     """Read the toolkits of a crew's folder; what is wrong with one is added to `faults`, and it is left out.
 
@@ -35,8 +35,11 @@ def read(
         tools: The tools that are there already, whose names are taken.
         settings: What toolkits are set up with.
         faults: Where each fault goes, by file and line.
+        crew: The path of a crew inside another, which stands before the origin of its toolkits; empty: the outermost.
     """
     found = [toolkit for source in SOURCES for toolkit in source(folder, settings, faults)]
+    if crew:
+        found = [replace(toolkit, origin=f"{crew}/{toolkit.origin}") for toolkit in found]
     return without_clashes(found, tools, folder, faults)
 
 

@@ -215,9 +215,15 @@ def test_a_toolkit_serves_the_crews_inside_its_crew(tmp_path: Path) -> None:
     inner = tmp_path / "legal"
     inner.mkdir()
     (inner / "crew.yml").write_text("description: Reads contracts.\n")
-    (inner / "b.md").write_text(page("b", tools="[f]"))
-    crew = crew_with(tmp_path, f='def f() -> str:\n  "F."\n')
-    assert list(crew.everyone["legal/b"].toolbox) == ["f"]
+    (inner / "b.md").write_text(page("b", tools="[f, g]"))
+    (inner / "toolkits").mkdir()
+    (inner / "toolkits" / "f.py").write_text('def g() -> str:\n  "G."\n')
+    text = 'def f() -> str:\n  "F."\n'
+    toolbox = crew_with(tmp_path, f=text).everyone["legal/b"].toolbox
+    assert {name: tool.origin for name, tool in toolbox.items()} == {"f": "toolkits/f.py", "g": "legal/toolkits/f.py"}
+    (inner / "toolkits" / "f.py").write_text(text)
+    found = faults(tmp_path)
+    assert f"{inner}/toolkits/f.py:1: the tool f is there already, from toolkits/f.py; rename this one" in found
 
 
 def test_what_a_function_says_of_itself_holds_for_what_may_leave(toolbox: dict[str, Tool]) -> None:
