@@ -211,8 +211,9 @@ def _read_crew(folder: Path, around: Surroundings, faults: list[CrewFault]) -> t
     What is wrong is added to `faults`.
     """
     names = around.names
-    path = SLASH.join(names)
+    path, before = SLASH.join(names), len(faults)
     toolkits = crew_toolkits.read(folder, around.tools, around.settings, faults, path)
+    of_toolkits = faults[before:]
     around, warnings = crew_surroundings.with_own(folder, around, toolkits)
     tools = around.tools
     folders = crew_folders.inside(folder)
@@ -227,7 +228,8 @@ def _read_crew(folder: Path, around: Surroundings, faults: list[CrewFault]) -> t
     found = [specialist.read(page, tools, around.skills) for page in readable]
     about = {page.path.parent.name: page for _, page in read}
     crew_checks.check(readable, about, unread=[page.name for page in pages if page not in readable], tools=tools)
-    faults.extend(fault for page in (*pages, *about.values()) for fault in page.faults)
+    of_pages = [fault for page in (*pages, *about.values()) for fault in page.faults]
+    faults.extend(crew_toolkits.explained(of_pages, of_toolkits))
     warnings += [warning for page in pages for warning in page.warnings]
     own = crew_file.read(folder, [*(page.name for page in pages), *about], tools)
     faults.extend(own.faults)

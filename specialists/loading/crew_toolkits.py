@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,6 +41,18 @@ def read(
     if crew:
         found = [replace(toolkit, origin=f"{crew}/{toolkit.origin}") for toolkit in found]
     return without_clashes(found, tools, folder, faults)
+
+
+def explained(faults: Iterable[CrewFault], toolkits: Iterable[CrewFault]) -> list[CrewFault]:
+    """Say of unknown tools that they may be those of toolkits with faults, which are to be mended first."""
+    broken = ", ".join(sorted({fault.path.name for fault in toolkits}))
+    unknown = "unknown tool "
+    return [
+        replace(one, text=f"{one.text.partition(';')[0]}; mend {broken} first")
+        if broken and one.text.startswith(unknown)
+        else one
+        for one in faults
+    ]
 
 
 def without_clashes(

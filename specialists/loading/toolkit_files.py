@@ -144,7 +144,7 @@ def _imported(path: Path, name: str) -> ModuleType:
     if spec is None or spec.loader is None:
         raise Unfit("the file cannot be imported; give it a name of letters, digits and _")
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    in_time(lambda: spec.loader.exec_module(module), str(path))  # type: ignore[union-attr]  # looked at above
+    in_time(lambda: spec.loader.exec_module(module), str(path.absolute()))  # type: ignore[union-attr]  # looked at above
     return module
 
 

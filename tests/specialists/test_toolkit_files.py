@@ -189,6 +189,19 @@ def test_a_fault_of_a_toolkit_is_named_with_file_line_and_remedy(tmp_path: Path,
     assert found.startswith(expected)
 
 
+def test_tools_that_are_unknown_as_their_file_has_a_fault_are_said_to_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CrewError) as raised:
+        crew_with(Path("crew"), tools="[f, g, h]", f="\n\ndef f(:\n", g='def g() -> str:\n  "G."\n')
+    assert [str(one) for one in raised.value.faults] == [
+        "crew/a.md:4: unknown tool f; mend f.py first",
+        "crew/a.md:4: unknown tool h; mend f.py first",
+        "crew/toolkits/f.py:3: it raises SyntaxError (invalid syntax) when it is imported; mend it, or take it away",
+    ]
+
+
 def test_two_files_with_a_tool_of_one_name_are_refused(tmp_path: Path) -> None:
     text = 'def f() -> str:\n  "F."\n'
     assert faults(tmp_path, a=text, b=text) == [
