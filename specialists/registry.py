@@ -213,8 +213,9 @@ def _read_crew(folder: Path, around: Surroundings, faults: list[CrewFault]) -> t
     names, before = around.names, len(faults)
     path = SLASH.join(names)
     layers = layers_of(folder, CREWS, faults)
-    settings = around.settings
-    toolkits = layers.toolkits(lambda one, there: crew_toolkits.read(one, there, settings, faults), around.tools)
+    settings, own_from = around.settings, len(faults)
+    toolkits = layers.toolkits(lambda one, there: crew_toolkits.read(one, there, settings, faults, path), around.tools)
+    of_toolkits = faults[own_from:]
     around, warnings = layers.surroundings(around, toolkits)
     tools = around.tools
     folders = layers.over(crew_folders.inside)
@@ -231,7 +232,8 @@ def _read_crew(folder: Path, around: Surroundings, faults: list[CrewFault]) -> t
     found = [specialist.read(page, tools, around.skills) for page in readable]
     about = {page.path.parent.name: page for _, page in read}
     crew_checks.check(readable, about, unread=[page.name for page in pages if page not in readable], tools=tools)
-    faults.extend(fault for page in (*pages, *about.values()) for fault in page.faults)
+    of_pages = [fault for page in (*pages, *about.values()) for fault in page.faults]
+    faults.extend(crew_toolkits.explained(of_pages, of_toolkits))
     warnings += [warning for page in pages for warning in page.warnings]
     own = crew_file.read(folder, [*(page.name for page in pages), *about], tools, layers.roots)
     faults.extend(own.faults)

@@ -105,7 +105,7 @@ async def _crew(settings: Settings, crew: Crew) -> AsyncIterator[Verdict]:
             yield Verdict("crew", risk=str(warning))
         note, lines = tool_list.tool_lines(crew)
         yield Verdict("tools", note, below=tuple(lines))
-        async for origin, faults in tool_list.proofs(crew):
+        async for origin, faults in tool_list.proofs(crew, set()):
             if not faults:
                 yield Verdict(f"tools of {origin}", "would work now")
             for fault in faults:

@@ -6,6 +6,7 @@ import asyncio
 import textwrap
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from handoff.approval_values import ApprovalTerms
 from specialists.loading.crew_toolkits import LEADHAND
@@ -95,9 +96,14 @@ def _all(crew: Crew) -> Iterable[Crew]:
         yield from _all(inner)
 
 
-async def proofs(crew: Crew) -> AsyncIterator[tuple[str, tuple[str, ...]]]:
-    """Prove all toolkits that can be, side by side: the origin of each and its faults, as soon as they are known."""
-    works = [asyncio.create_task(_proved(kit)) for kit in toolkits_of(crew) if kit.prove is not None]
+async def proofs(crew: Crew, proved: set[tuple[str, Path | None]]) -> AsyncIterator[tuple[str, tuple[str, ...]]]:
+    """Prove all toolkits that can be, side by side: the origin of each and its faults, as soon as they are known.
+
+    Those of an origin and path in `proved` are left out, as crews of one bot share some; the others are added to it.
+    """
+    kits = {(kit.origin, kit.path): kit for kit in toolkits_of(crew) if kit.prove is not None}
+    works = [asyncio.create_task(_proved(kit)) for key, kit in kits.items() if key not in proved]
+    proved |= set(kits)
     try:
         for work in asyncio.as_completed(works):
             yield await work

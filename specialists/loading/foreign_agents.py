@@ -65,10 +65,10 @@ def translated(page: Page, tools: Mapping[str, Tool], skills: Collection[str]) -
         "tools": list(dict.fromkeys(mapped.values())),
         "model": tier,
     }
-    for key in ("skills", "mcpServers"):
-        if key in values:
-            own.values[key] = values[key]
-    _skills(own, skills)
+    servers = {name.split("__")[1] for name in tools if name.startswith("mcp__")}
+    for key, word, there in (("skills", "skill", skills), ("mcpServers", "MCP server", servers)):
+        if named := _known(own, values, key, word, there):
+            own.values[key] = named
     if isinstance(turns := values.get("maxTurns"), int) and not isinstance(turns, bool):
         own.values["max_turns"] = min(max(turns, 1), TURNS_LIMIT)
     if idle := [key for key in values if key not in {*_OURS, *_THEIRS, *_HARMLESS}]:
@@ -133,13 +133,9 @@ def _tools(page: Page, values: Mapping[str, Any], tools: Mapping[str, Tool]) -> 
     return found
 
 
-def _skills(page: Page, skills: Collection[str]) -> None:
-    named = page.values.get("skills")
-    if not isinstance(named, str | list):
-        page.values.pop("skills", None)
-        return
-    wanted = _named({"skills": named}, "skills")
-    for name in wanted:
-        if name not in skills:
-            page.warn(f"there is no skill {name} in the crew's folder; it works without", key="skills")
-    page.values["skills"] = [name for name in wanted if name in skills]
+def _known(page: Page, values: Mapping[str, Any], key: str, word: str, there: Collection[str]) -> list[str]:
+    """Return what it names under a key, as far as it is there; the rest is a warning."""
+    named = _named(values, key)
+    if lost := [name for name in named if name not in there]:
+        page.warn(f"no {word} here is {', '.join(lost)}; it works without", key=key)
+    return [name for name in named if name in there]

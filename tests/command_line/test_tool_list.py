@@ -85,11 +85,13 @@ async def test_toolkits_are_proved_side_by_side_in_bounded_time(
     (tmp_path / "a.md").write_text(page("a"))
     proved = {one.__name__: Toolkit(one.__name__, prove=one, close=close) for one in (fine, away, hangs, breaks)}
     crew = load_crew(tmp_path, {}, around=tuple(proved.values()))
-    assert {origin: faults async for origin, faults in tool_list.proofs(crew)} == {
+    done: set[tuple[str, Path | None]] = {("known", None)}
+    assert {origin: faults async for origin, faults in tool_list.proofs(crew, done)} == {
         "fine": (),
         "away": ("the server is away; start it",),
         "hangs": ("gave no answer within 0.05 s; see if what it reaches is up, or take it away",),
         "breaks": ("its proof broke with LookupError (odd); tell whoever made it",),
     }
+    assert [one async for one in tool_list.proofs(crew, done)] == [], "each is proved once"
     await crew.close()
     assert len(closed) == 4, "one that cannot be closed does not keep the others open"

@@ -88,6 +88,16 @@ def test_their_models_are_tiers(tmp_path: Path, model: str, tier: str) -> None:
     )
 
 
+def test_skills_and_servers_that_are_not_there_are_named(tmp_path: Path) -> None:
+    more = "skills: [voice, tone]\nmcpServers:\n  - desk\nmaxTurns: 99\nmodel: haiku"
+    crew = load(tmp_path, helper=BARE.replace("description", f"{more}\ndescription"))
+    assert (crew.specialists["helper"].max_turns, crew.specialists["helper"].skills) == (50, ())
+    assert [line.partition(": ")[2] for line in warnings(crew, tmp_path)][1:] == [
+        "no skill here is voice, tone; it works without",
+        "no MCP server here is desk; it works without",
+    ]
+
+
 def test_a_name_that_is_too_long_gives_way_to_the_files(tmp_path: Path) -> None:
     assert list(load(tmp_path, helper=BARE.replace("name: helper", f"name: {'plugin-' * 6}helper")).specialists) == [
         "helper"
