@@ -32,6 +32,7 @@ from bot.jobs.tasks import Bounds
 from bot.limits.call_limits import CallLimits
 from bot.logs import about
 from bot.models.choosing import ChosenModel
+from bot.models.named_models import names_at, take_on
 from bot.operation.audit_log import AuditLog
 from bot.operation.periodic import CHECK_SECONDS, StoreCheck, every
 from bot.operation.sweeping import sweep
@@ -180,7 +181,7 @@ async def running(
     happens; `can_ask` says if there are people who can approve something.
     Raises SettingsError if the crew cannot be read, or Slack does not take the token.
     """
-    crews = _ready(crew or open_crews(settings))
+    crews = await _ready(model, crew or open_crews(settings))
     file = open_channels(settings, crews.names)
     try:
         client, account = await proven_client(settings.bot_token, settings.slack_api_url)
@@ -201,7 +202,8 @@ async def running(
     messengers = Messengers(outbox, people, Directory(client, outbox.calls, people), settings.admins)
     thread = Thread(client, outbox, store, people, messengers, model_label=model.label)
     metrics = instruments.metrics if instruments is not None else None
-    limits = CallLimits(store.counters, model, settings.rules, store.clock, metrics)
+    wished = names_at(model, *crews.by_name.values())
+    limits = CallLimits(store.counters, model, settings.rules, store.clock, metrics, wished)
     note = AuditLog(store).note
     who = channels.approvers_in if can_ask else nobody_to_ask
     name = new_name()
@@ -245,9 +247,14 @@ async def running(
         await _end(app, background, limits, crews, board)
 
 
-def _ready(crew: Crew | Crews) -> Crews:
-    """Return the crews of a bot, and log what people should know of their files."""
+async def _ready(model: ChosenModel, crew: Crew | Crews) -> Crews:
+    """Return the crews of a bot with the models that they name, and log what people should know of their files.
+
+    Raises SettingsError if one of these models cannot be had.
+    """
     crews = Crews.of([crew]) if isinstance(crew, Crew) else crew
+    if faults := await take_on(model, *crews.by_name.values()):
+        raise SettingsError("\n".join(map(str, faults)))
     for warning in (each for one in crews.by_name.values() for each in one.every_warning):
         log.warning("%s", warning)
     return crews

@@ -152,6 +152,8 @@ NAMES: Mapping[str, str] = {
     "LEADHAND_MODEL_DEEP": "the model of the tier `deep`",
     "LEADHAND_TOOL_CALLS": "how a compatible server's models call tools: native, schema (each step held by a JSON "
     "schema), or auto, which goes over to steps where the server does not recognise a call; default auto",
+    "LEADHAND_EFFORT": "how hard the models of a tier think: `fast low, deep high`; default: low, medium and high for "
+    "the providers' own models, nothing is said to others",
     "LEADHAND_SEES": "the tiers whose models see pictures: `balanced, deep`, all or none; default: as their provider "
     "says, and none where nobody says",
     "LEADHAND_SILENCE": "seconds that a model's server may say nothing before a call is given up; default 120. A "
@@ -159,6 +161,8 @@ NAMES: Mapping[str, str] = {
     "LEADHAND_DATA": "the folder of the embedded server and the local workspace; default ~/.local/share/leadhand",
     "LEADHAND_CREW": "the crew: a folder of specialists/crews, or a path; default general. Several with commas: the "
     "first is the usual one, others are chosen by channel or by a word (`review: ...`)",
+    "LEADHAND_RECORDED_PAGES": "a folder of recorded web pages with an index.yml; the web tools then answer from these "
+    "alone and reach no network, for demos and evaluations",
     "LEADHAND_DEADLINE": "minutes of work after which a request is answered with what is there; default 30",
     "LEADHAND_SUBTASK_DEADLINE": "seconds for all attempts at one subtask; default 300",
     "LEADHAND_CALL_DEADLINE": "seconds that one model call of the supervisor may take in all; default 600. A call of a "

@@ -270,12 +270,13 @@ class PlanRevised(OfRequest):
 
 
 class AttemptStarted(OfAttempt):
-    """A specialist took up a subtask, or a crew did."""
+    """A specialist took up a subtask, or a crew did. `model` is the one that it names in place of its tier's."""
 
     type: Literal["AttemptStarted"] = "AttemptStarted"
     specialist: str
     tier: Tier
     pack: Packed = Packed()
+    model: str = ""
 
 
 class TurnTaken(OfAttempt):

@@ -21,13 +21,13 @@ from specialists.loading import (
     crew_contact,
     crew_file,
     crew_folders,
-    crew_surroundings,
     crew_toolkits,
 )
 from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
 from specialists.loading.crew_file import CrewFile
 from specialists.loading.crew_surroundings import Surroundings
 from specialists.loading.crew_words import NO_WORDS, CrewWords
+from specialists.loading.extending import layers_of
 from specialists.loading.frontmatter import CrewFault, Page
 from specialists.mcp_servers import named_servers
 from specialists.specialist import Specialist
@@ -234,28 +234,36 @@ def _read_crew(folder: Path, around: Surroundings, faults: list[CrewFault]) -> t
 
     What is wrong is added to `faults`.
     """
-    names = around.names
+    names, before = around.names, len(faults)
     path = SLASH.join(names)
-    toolkits = crew_toolkits.read(folder, around.tools, around.settings, faults)
-    around, warnings = crew_surroundings.with_own(folder, around, toolkits)
+    layers = layers_of(folder, CREWS, faults)
+    settings, own_from = around.settings, len(faults)
+    toolkits = layers.toolkits(lambda one, there: crew_toolkits.read(one, there, settings, faults, path), around.tools)
+    of_toolkits = faults[own_from:]
+    around, warnings = layers.surroundings(around, toolkits)
     tools = around.tools
-    folders = crew_folders.inside(folder)
+    folders = layers.over(crew_folders.inside)
     if len(names) == LEVELS - 1:
         text = f"more than {LEVELS} crews lie in each other; move this one up, or take its {crew_file.NAME} out"
         faults.extend(CrewFault(inner / crew_file.NAME, 1, text) for inner in folders)
         read = []
     else:
         read = [_read_crew(inner, around.inside(inner), faults) for inner in folders]
-    pages = crew_surroundings.read_pages(folder, folders, around, faults)
+    pages = layers.pages(around, faults)
+    if not pages and not folders and len(faults) == before:
+        faults.append(CrewFault(folder, 1, "the crew is empty; add a specialist"))
     readable = [page for page in pages if not page.faults]
     named_servers.give(readable, tools)
     found = [specialist.read(page, tools, around.skills) for page in readable]
     about = {page.path.parent.name: page for _, page in read}
     crew_checks.check(readable, about, unread=[page.name for page in pages if page not in readable], tools=tools)
-    faults.extend(fault for page in (*pages, *about.values()) for fault in page.faults)
+    of_pages = [fault for page in (*pages, *about.values()) for fault in page.faults]
+    faults.extend(crew_toolkits.explained(of_pages, of_toolkits))
     warnings += [warning for page in pages for warning in page.warnings]
-    own = crew_file.read(folder, [*(page.name for page in pages), *about], tools)
+    own = crew_file.read(folder, [*(page.name for page in pages), *about], tools, layers.roots)
     faults.extend(own.faults)
+    faults.extend(layers.strangers())
+    faults[before:] = layers.told(faults[before:])
     crew = _crew(folder, path, found, [crew for crew, _ in read], own, tools)
     words = replace(crew.words, house_rules=around.house_rules)
     return replace(crew, toolkits=toolkits, warnings=tuple(warnings), words=words), _about(own, names)

@@ -233,6 +233,9 @@ class _Attempt:
                 deadline=left,
                 tries=tries,
                 last=bool(self.limit),
+                model=self.specialist.wish.name,
+                effort=self.specialist.wish.effort,
+                temperature=self.specialist.wish.temperature,
             )
         )
 

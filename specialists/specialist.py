@@ -19,10 +19,11 @@ from handoff.approval_values import ASK, ApprovalTerms
 from handoff.context_budget import tokens
 from handoff.contracts import RESERVED, Made, Plan, Tier
 from handoff.planning.adhoc import NAME, made_as
-from specialists.loading import approval_keys, crew_checks, skill_folders
+from specialists.loading import approval_keys, crew_checks, model_keys, skill_folders
 from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
 from specialists.loading.crew_checks import tool_names
 from specialists.loading.frontmatter import Page, did_you_mean
+from specialists.loading.model_keys import NO_WISH, ModelWish
 from specialists.loading.skill_folders import Skill
 from specialists.mcp_servers import named_servers
 from specialists.toolkits import skill_reading
@@ -41,17 +42,9 @@ ADHOC_TURNS = 8
 _TIERS: tuple[str, ...] = get_args(Tier)
 _REQUIRED = ("name", "description", "tools", "model")
 _KEYS = (
-    *_REQUIRED,
-    "can",
-    "cannot",
-    "examples",
-    "fallback",
-    "max_turns",
-    "asks",
-    "skills",
-    named_servers.KEY,
-    *approval_keys.KEYS,
-)
+    *_REQUIRED, "can", "cannot", "examples", "fallback", "max_turns", "asks", "skills", named_servers.KEY,
+    *model_keys.KEYS, *approval_keys.KEYS,
+)  # fmt: skip
 _NO_SKILLS: Mapping[str, Skill] = MappingProxyType({})
 
 
@@ -79,6 +72,7 @@ class Specialist:
         rules: What its own file says on approvals.
         form: The form of the answer that its crew asks for, if what it returns is the answer.
         skills: Those that it may read, by `skills` in its front matter: folders `skills/NAME/SKILL.md` of its crew.
+        wish: What its file asks of its model: a provider's model in place of the tier's, effort, temperature.
         read_as: How a file of other makers, such as an agent of Claude Code, was understood; empty: it is one of ours.
     """
 
@@ -98,6 +92,7 @@ class Specialist:
     usual: ApprovalTerms = ASK
     allow_out: frozenset[str] = frozenset()
     rules: ApprovalRules = NOTHING_SAID
+    wish: ModelWish = NO_WISH
     form: str = ""
     skills: tuple[Skill, ...] = ()
     read_as: str = ""
@@ -172,6 +167,7 @@ def read(page: Page, tools: Mapping[str, Tool], skills: Mapping[str, Skill] = _N
         path=page.path,
         examples=crew_checks.read_examples(page),
         asks=_read_asks(page),
+        wish=model_keys.read(page),
         rules=approval_keys.read(page, tools, own_tools=frozenset(own_tools)),
         skills=named,
         read_as=page.read_as,
@@ -245,8 +241,12 @@ def _read_tier(page: Page) -> Tier:
     for tier in get_args(Tier):
         if value == tier:
             return tier  # type: ignore[no-any-return]  # a member of the Literal that it was read from
-    if "model" in page.values:
-        page.fault(f"model must be a tier: {', '.join(_TIERS)}; which model that is, the settings say", key="model")
+    if "model" in page.values and not (isinstance(value, str) and model_keys.is_name(value)):
+        page.fault(
+            f"model must be a tier ({', '.join(_TIERS)}; which model that is, the settings say) or the name of a "
+            f"provider's model, such as claude-opus-5-5{did_you_mean(str(value), _TIERS)}",
+            key="model",
+        )
     return "balanced"
 
 

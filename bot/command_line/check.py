@@ -17,6 +17,7 @@ from bot.command_line import tool_list
 from bot.command_line.console import say
 from bot.command_line.model_proof import prove
 from bot.models.choosing import ModelSettingsError, choose_model
+from bot.models.named_models import names_at, take_on
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Address, Settings, SettingsError
 from bot.slack.connection import NotConnected, bot_account, prove_app_token, scope_fault, secret_fault
@@ -72,6 +73,7 @@ async def check(options: argparse.Namespace, settings: Settings) -> int:
 async def verdicts(settings: Settings) -> AsyncIterator[Verdict]:
     """Each verdict as soon as it is known."""
     names: tuple[str, ...] = ("anyone",)
+    crew: Crew | None = None
     try:
         crews, seen = open_crews(settings), set[tuple[str, Path | None]]()
         for crew in crews.by_name.values():
@@ -92,7 +94,7 @@ async def verdicts(settings: Settings) -> AsyncIterator[Verdict]:
     for proved in (_children, _bot, _way_in, _redis):
         async for verdict in proved(settings):
             yield verdict
-    async for verdict in _models(settings, names):
+    async for verdict in _models(settings, names, crew):
         yield verdict
 
 
@@ -246,7 +248,7 @@ async def store_url(settings: Settings) -> AsyncIterator[str]:
             await stop_embedded(settings.data)
 
 
-async def _models(settings: Settings, specialists: tuple[str, ...]) -> AsyncIterator[Verdict]:
+async def _models(settings: Settings, specialists: tuple[str, ...], crew: Crew | None) -> AsyncIterator[Verdict]:
     try:
         model = await choose_model(settings.env)
     except ModelSettingsError as error:
@@ -259,8 +261,13 @@ async def _models(settings: Settings, specialists: tuple[str, ...]) -> AsyncIter
             name = model.tiers[tier]
             fault = f"{name}: {proof.fault}" if proof.fault else ""
             yield Verdict(f"model, tier {tier}", f"{name}: {proof.note}" if proof.note else name, fault, proof.risk)
+        wished = names_at(model, crew) if crew is not None else ()
+        if crew is not None and wished:
+            faults = "\n".join(map(str, await take_on(model, crew)))
+            yield Verdict("models that specialists name", ", ".join(wished), faults)
         if rates := settings.rules.rates:
             named = ", ".join(name or "each model" for name in rates)
-            yield Verdict("rates", named, risk=settings.rules.stray_rates(model.provider, model.tiers.values()))
+            strays = settings.rules.stray_rates(model.provider, [*model.tiers.values(), *wished])
+            yield Verdict("rates", named, risk=strays)
     finally:
         await model.close()

@@ -18,6 +18,7 @@ from bot.evaluation.set_checks import check_sets
 from bot.evaluation.set_files import LabelledSet, SetError, read_sets
 from bot.evaluation.staged_job import Bench
 from bot.models.choosing import ChosenModel, ModelSettingsError, choose_model
+from bot.models.named_models import take_on
 from bot.settings import Settings, SettingsError
 from bot.supervisor.planning import Planning
 from bot.supervisor.track_record import TrackRecord
@@ -47,6 +48,8 @@ async def evaluate(options: argparse.Namespace, settings: Settings) -> int:
     except ModelSettingsError as error:
         raise SettingsError(str(error)) from None
     try:
+        if faults := await take_on(model, crew):
+            raise SettingsError("\n".join(map(str, faults)))
         await model.warm()
         return await _run(options, settings, sets, crew, model, before)
     finally:

@@ -77,9 +77,9 @@ async def run_attempt(
     work = ask.work[effect.subtask]
     handoff, pack = await handed(job, ask, work, runner.now(), store, runner.claim.key)
     if work.state == "pending":  # first of all: only an attempt that has started can fail
-        runner.report_soon(
-            ev.AttemptStarted(**_of(effect, runner), specialist=effect.specialist, tier=effect.tier, pack=pack)
-        )
+        member = crew.specialists.get(effect.specialist)
+        on = {"tier": effect.tier, "model": member.wish.name if member is not None else ""}
+        runner.report_soon(ev.AttemptStarted(**_of(effect, runner), specialist=effect.specialist, **on, pack=pack))
     try:
         specialist = _specialist(crew, effect, runner)
     except NotLent as error:

@@ -12,7 +12,7 @@ import contextlib
 import logging
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -20,6 +20,7 @@ from bot.limits.breakers import LOOK_AGAIN, Breakers, breaker_of
 from bot.limits.held_slots import HOLD, HeldSlots
 from bot.limits.rules import MICROS, Limit, Payer, Rules, Scope, budgets, limits_of
 from bot.models.choosing import ChosenModel
+from bot.models.named_models import model_of
 from bot.store.counters import Admission, Counters, Settlement
 from bot.store.interface import StoreError
 from handoff.contracts import Turn, Usage
@@ -60,6 +61,7 @@ class CallLimits:
         rules: The limits that are set.
         clock: The store's clock.
         gauges: Counts withheld calls and waits, if given.
+        named: Models that specialists name in place of a tier, as the provider calls them.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class CallLimits:
         rules: Rules,
         clock: Callable[[], float],
         gauges: Gauges | None = None,
+        named: Iterable[str] = (),
     ) -> None:
         self.rules = rules
         self.breakers = Breakers(counters, clock, on=rules.breakers)
@@ -79,7 +82,8 @@ class CallLimits:
         self._owed: list[Settlement] = []
         self._noting: asyncio.Task[None] | None = None
         self._unpriced: list[str] = []
-        if strays := rules.stray_rates(model.provider, model.tiers.values()):
+        self._names = sorted({*model.tiers.values(), *named})
+        if strays := rules.stray_rates(model.provider, self._names):
             log.warning("%s", strays)
 
     def bound(self, payer: Payer) -> Model:
@@ -117,7 +121,7 @@ class CallLimits:
 
     def _breakers_of(self, call: ModelCall) -> list[str]:
         own = breaker_of(call.purpose)
-        return [*([own] if own else []), f"model:{self._model.tiers[call.tier]}"]
+        return [*([own] if own else []), f"model:{model_of(self._model, call)}"]
 
     async def _admitted(self, payer: Payer, call: ModelCall, ends: float) -> tuple[list[Limit], _Ticket | None]:
         """Count the call by all limits that are set, and wait if that is all it takes. Raises Withheld."""
@@ -178,12 +182,13 @@ class CallLimits:
         from bot.models.prompt_size import prompt_tokens  # noqa: PLC0415 - only where calls are counted
 
         tokens = prompt_tokens(call)
-        dollars = self._model.price(call.tier, tokens, OUT)
+        named = (call.model,) if call.model else ()
+        dollars = self._model.price(call.tier, tokens, OUT, *named)
         return limits_of(
             self.rules,
             payer,
             provider=self._model.provider,
-            model=self._model.tiers[call.tier],
+            model=model_of(self._model, call),
             tokens=tokens + min(OUT, call.max_tokens),
             micros=round((dollars or 0.0) * MICROS),
         )
@@ -268,7 +273,7 @@ class CallLimits:
         The budget of a job is included only if the payer names one.
         """
         every: dict[Limit, None] = {}
-        for model in sorted(set(self._model.tiers.values())):
+        for model in self._names:
             every |= dict.fromkeys(
                 limits_of(self.rules, payer, provider=self._model.provider, model=model, tokens=0, micros=0)
             )

@@ -16,13 +16,14 @@ from bot.models.server_facts import PATIENCE
 from bot.models.sight import MESSAGES, claude_sees
 from bot.models.strict_schema import strict_schema
 from bot.models.wire import (
-    EFFORT,
     BadReplyError,
     Connection,
     Emitter,
     Reading,
     Tokens,
     WireError,
+    effort_of,
+    temperature_of,
     tool_call,
     whole_count,
     within_bound,
@@ -143,9 +144,10 @@ def _request(call: ModelCall, model: str, without: frozenset[str], *, own: bool)
         "messages": [part for message in call.messages for part in _message(message, thoughts=thoughts)],
         "stream": True,
     }
-    output: dict[str, Any] = {"effort": EFFORT[call.tier]} if own and "effort" not in without else {}
-    if not own and "temperature" not in without:
-        request["extra_body"] = {"temperature": 0}  # no parameter of the SDK any more
+    effort, temperature = effort_of(call, own=own), temperature_of(call, own=own)
+    output: dict[str, Any] = {"effort": effort} if effort is not None and "effort" not in without else {}
+    if temperature is not None and "temperature" not in without:
+        request["extra_body"] = {"temperature": temperature}  # no parameter of the SDK any more
     if call.system:
         # Tools come before the system prompt in Anthropic's cache: this one mark keeps both.
         request["system"] = [{"type": "text", "text": call.system, "cache_control": _CACHED}]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Protocol, get_args
 from urllib.parse import urlsplit
@@ -10,7 +11,7 @@ from urllib.parse import urlsplit
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.models.server_facts import get_json
 from handoff.contracts import Tier
-from specialists.turns.model import Model
+from specialists.turns.model import Effort, Model
 
 if TYPE_CHECKING:
     from bot.models.openai_chat import OpenAIChat
@@ -25,6 +26,7 @@ OPENAI_TIERS: dict[Tier, str] = {"fast": "gpt-6-luna", "balanced": "gpt-6.1-terr
 OLLAMA = "http://127.0.0.1:11434"
 
 _TIERS: tuple[Tier, ...] = get_args(Tier)
+_EFFORTS: tuple[Effort, ...] = get_args(Effort)
 _CHOICES = ("anthropic", "openai", "ollama", "rehearsal")
 _FOUND_BY = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL")
 _NOT_FOR_CHAT = ("embed", "bge-", "minilm", "rerank", "whisper", "ocr")
@@ -48,8 +50,14 @@ class ChosenModel(Model, Protocol):
     async def warm(self) -> None:
         """Import the SDK and look prices up, without blocking the loop. Costs nothing once that is done."""
 
-    def price(self, tier: Tier, tokens_in: int, tokens_out: int) -> float | None:
-        """Return the dollars of so many tokens; 0 if calls take no tokens at all, None if no price is known (yet)."""
+    async def take_on(self, names: Iterable[str]) -> Mapping[str, str]:
+        """Make models known that specialists name, see `named_models`; why one cannot be had, by its name."""
+
+    def price(self, tier: Tier, tokens_in: int, tokens_out: int, model: str = "") -> float | None:
+        """Return the dollars of so many tokens; 0 if calls take no tokens at all, None if no price is known (yet).
+
+        `model` is one that a specialist names in place of the tier's.
+        """
 
 
 async def choose_model(env: Mapping[str, str]) -> ChosenModel:
@@ -90,7 +98,9 @@ def _anthropic(env: Mapping[str, str]) -> ProviderModel:
 
     key = _key(env, "ANTHROPIC_API_KEY", "anthropic")
     wire = AnthropicMessages(key, env.get("ANTHROPIC_BASE_URL") or None, silence=_silence(env))
-    return ProviderModel(wire, _named(env, ANTHROPIC_TIERS), provider="anthropic", sees=_sees(env))
+    return ProviderModel(
+        wire, _named(env, ANTHROPIC_TIERS), provider="anthropic", sees=_sees(env), efforts=_efforts(env)
+    )
 
 
 async def _openai(env: Mapping[str, str]) -> ProviderModel:
@@ -101,13 +111,16 @@ async def _openai(env: Mapping[str, str]) -> ProviderModel:
     if base_url is None or urlsplit(base_url).hostname == "api.openai.com":
         key = _key(env, "OPENAI_API_KEY", "openai")
         wire = OpenAIResponses(key, base_url, silence=_silence(env))
-        return ProviderModel(wire, _named(env, OPENAI_TIERS), provider="openai", sees=_sees(env))
+        return ProviderModel(wire, _named(env, OPENAI_TIERS), provider="openai", sees=_sees(env), efforts=_efforts(env))
     key = env.get("OPENAI_API_KEY", "").strip() or "none"  # most servers at home ask for none
     served = [] if all(_given(env).values()) else await _served(base_url, key)
     strange = served and not set(OPENAI_TIERS.values()) & set(served)
     defaults = dict.fromkeys(_TIERS, served[0]) if strange else OPENAI_TIERS
     names, host = _named(env, defaults), _host(base_url)
-    return ProviderModel(_chat(env, key, base_url), names, provider=host, sees=_sees(env))
+    served_now = partial(_served, base_url, key)
+    return ProviderModel(
+        _chat(env, key, base_url), names, provider=host, sees=_sees(env), efforts=_efforts(env), served=served_now
+    )
 
 
 def _chat(env: Mapping[str, str], key: str, base_url: str) -> OpenAIChat:
@@ -167,6 +180,21 @@ def _sees(env: Mapping[str, str]) -> dict[Tier, bool]:
     return {tier: tier in named for tier in _TIERS}
 
 
+def _efforts(env: Mapping[str, str]) -> dict[Tier, Effort]:
+    """Read how hard the models of a tier think; of a tier that is not named, as the provider's own usually do."""
+    wish = env.get("LEADHAND_EFFORT", "").strip().lower()
+    found: dict[Tier, Effort] = {}
+    for part in filter(None, (each.split() for each in wish.split(","))):
+        tier = next((one for one in _TIERS if part[0] == one), None)
+        effort = next((one for one in _EFFORTS if part[1:] == [one]), None)
+        if tier is None or effort is None:
+            raise ModelSettingsError(
+                f"LEADHAND_EFFORT is {wish!r}; it takes a tier and low, medium or high, with commas: `deep high`."
+            )
+        found[tier] = effort
+    return found
+
+
 def _pace(env: Mapping[str, str]) -> float:
     return _seconds(env, "LEADHAND_REHEARSAL_PACE", 0.0, low=0, high=60)
 
@@ -219,7 +247,8 @@ async def _ollama(env: Mapping[str, str]) -> ProviderModel | None:
         return None
     names = _named(env, dict.fromkeys(_TIERS, best))
     wire = _chat(env, key="ollama", base_url=f"{url}/v1")
-    return ProviderModel(wire, names, provider="ollama", sees=_sees(env))
+    served = partial(_ollama_served, url)
+    return ProviderModel(wire, names, provider="ollama", sees=_sees(env), efforts=_efforts(env), served=served)
 
 
 async def _ollama_models(url: str) -> list[dict[str, Any]]:
@@ -227,6 +256,10 @@ async def _ollama_models(url: str) -> list[dict[str, Any]]:
     found = await get_json(f"{url}/api/tags", {})
     models = found.get("models") if isinstance(found, dict) else None
     return [model for model in models if isinstance(model, dict)] if isinstance(models, list) else []
+
+
+async def _ollama_served(url: str) -> list[str]:
+    return [str(model["name"]) for model in await _ollama_models(url) if model.get("name")]
 
 
 def _largest_for_chat(models: Iterable[Mapping[str, Any]]) -> str | None:

@@ -152,7 +152,7 @@ def _of_status(status: int, code: str, said: str, pause: float | None, who: str)
         return Fault("unavailable", f"{who} {words} ({status}){quoted}.", True, _ALWAYS, pause)
     advice = ""
     if status == 404:
-        advice = " Look at LEADHAND_MODEL_FAST, _BALANCED and _DEEP, and at the base URL."
+        advice = " Look at LEADHAND_MODEL_FAST, _BALANCED and _DEEP, at `model` in crew files, and at the base URL."
     elif "support tools" in said.lower():
         advice = " Name one that can call tools, by LEADHAND_MODEL_FAST, _BALANCED and _DEEP."
     return Fault("bad_request", f"{who} refused the request ({status}){quoted}.{advice}", transient=False)

@@ -18,7 +18,7 @@ from bot.models.schema_steps import as_steps, read_step, steps_schema
 from bot.models.server_facts import context_at, sees_at
 from bot.models.sight import OPENAI, openai_sees
 from bot.models.strict_schema import enforced_schema, strict_schema
-from bot.models.wire import EFFORT, Connection, Emitter, Reading, data_url
+from bot.models.wire import Connection, Emitter, Reading, data_url, effort_of, temperature_of
 from specialists.toolkits.tool import ToolSpec
 from specialists.turns.model import ModelCall, ModelMessage
 
@@ -154,10 +154,10 @@ def _settings(call: ModelCall, without: frozenset[str], *, own: bool) -> dict[st
     if "stream" not in without:
         settings["stream"] = True
         settings |= {} if "stream_options" in without else {"stream_options": {"include_usage": True}}
-    if own and "reasoning_effort" not in without:
-        settings["reasoning_effort"] = EFFORT[call.tier]
-    if not own and "temperature" not in without:
-        settings["temperature"] = 0  # servers at home would draw lots
+    if (effort := effort_of(call, own=own)) is not None and "reasoning_effort" not in without:
+        settings["reasoning_effort"] = effort
+    if (temperature := temperature_of(call, own=own)) is not None and "temperature" not in without:
+        settings["temperature"] = temperature
     if call.tools:
         settings["tools"] = [_tool(tool, own=own) for tool in call.tools]
         if call.tool_choice == "required" and "tool_choice" not in without:

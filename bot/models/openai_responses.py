@@ -15,7 +15,6 @@ from bot.models.refused_fields import RefusedFields
 from bot.models.sight import OPENAI, openai_sees
 from bot.models.strict_schema import strict_schema
 from bot.models.wire import (
-    EFFORT,
     BadReplyError,
     Connection,
     Emitter,
@@ -23,6 +22,8 @@ from bot.models.wire import (
     Tokens,
     WireError,
     data_url,
+    effort_of,
+    temperature_of,
     tokens_of,
     tool_call,
     within_bound,
@@ -106,12 +107,12 @@ def _request(call: ModelCall, model: str, without: frozenset[str], *, own: bool)
         "stream": True,
         "prompt_cache_key": f"leadhand:{call.purpose}",
     }
-    if own and "effort" not in without:
-        request["reasoning"] = {"effort": EFFORT[call.tier]}
+    if (effort := effort_of(call, own=own)) is not None and "effort" not in without:
+        request["reasoning"] = {"effort": effort}
     if own and "include" not in without:
         request["include"] = ["reasoning.encrypted_content"]  # else nothing is handed back that could be read again
-    if not own and "temperature" not in without:
-        request["temperature"] = 0
+    if (temperature := temperature_of(call, own=own)) is not None and "temperature" not in without:
+        request["temperature"] = temperature
     if call.system:
         request["instructions"] = call.system
     if call.tools:

@@ -53,6 +53,14 @@ class Prices:
         self._lookup: asyncio.Task[None] | None = None
         self._lookups_left = LOOKUPS if provider or api_url else 0
 
+    def also(self, models: Iterable[str]) -> None:
+        """Look up these models as well, from the next lookup on."""
+        provider, api_url, *before = self._asked
+        asked = (provider, api_url, *sorted({*before, *models}))
+        if asked != self._asked:
+            self._asked, self._lookup = asked, None
+            self._lookups_left = LOOKUPS if provider or api_url else 0
+
     def start(self) -> None:
         """Begin to look the prices up, unless they are known, being looked up, or not to be had."""
         if self._lookups_left and (self._lookup is None or self._lookup.done()):

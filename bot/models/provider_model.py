@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from bot.models.named_models import fault_of, model_of, name_at
 from bot.models.prices import Prices
 from bot.models.prompt_size import PromptSizes
 from bot.models.retrying import Retrying, RetryPolicy
@@ -21,7 +22,7 @@ from bot.models.sight import (
 )
 from bot.models.wire import Connection, Emitter, Reading, Tokens, Wire
 from handoff.contracts import Tier, Turn
-from specialists.turns.model import ModelCall, ModelError, ModelMessage
+from specialists.turns.model import Effort, ModelCall, ModelError, ModelMessage
 
 DISPLAY_NAMES: Mapping[str, str] = {"anthropic": "Anthropic", "openai": "OpenAI", "ollama": "Ollama"}
 """Names for people, by the provider's name. A provider that is not listed is shown by its own name."""
@@ -43,6 +44,8 @@ class ProviderModel:
             (with its port, if it has one) of another server.
         retries: How hard each call is tried.
         sees: If the model of a tier sees pictures, where somebody said so. Of the others the server is asked.
+        efforts: How hard the models of a tier think, where somebody said so.
+        served: Asks the server which models it has; None: it cannot be asked.
     """
 
     def __init__(
@@ -53,6 +56,8 @@ class ProviderModel:
         provider: str,
         retries: RetryPolicy | None = None,
         sees: Mapping[Tier, bool] | None = None,
+        efforts: Mapping[Tier, Effort] | None = None,
+        served: Callable[[], Awaitable[list[str]]] | None = None,
     ) -> None:
         self.wire = wire
         self.tiers = dict(tiers)
@@ -64,6 +69,8 @@ class ProviderModel:
         self._told_sight: Mapping[Tier, bool] = sees or {}
         self._sight: dict[str, bool | None] = {}
         self._blind: set[str] = set()
+        self._efforts: Mapping[Tier, Effort] = efforts or {}
+        self._served = served
         self._under_way = 0
         self._connecting: asyncio.Task[Connection] | None = None
 
@@ -77,15 +84,26 @@ class ProviderModel:
         self._prices.start()
         await asyncio.gather(self._connect(), self._prices.ready())
 
-    def price(self, tier: Tier, tokens_in: int, tokens_out: int) -> float | None:
+    async def take_on(self, names: Iterable[str]) -> dict[str, str]:
+        """See `ChosenModel.take_on`."""
+        wished = list(names)
+        served = await self._served() if self._served is not None else []
+        faults = {name: fault for name in wished if (fault := fault_of(name, self.provider, served))}
+        self._prices.also(name_at(self.provider, name) for name in wished if name not in faults)
+        return faults
+
+    def price(self, tier: Tier, tokens_in: int, tokens_out: int, model: str = "") -> float | None:
         """Return the dollars of so many tokens, or None if no price is known, as before `warm` is done."""
-        return self._prices.cost(self.tiers[tier], Tokens(tokens_in, tokens_out))
+        name = name_at(self.provider, model) if model else self.tiers[tier]
+        return self._prices.cost(name, Tokens(tokens_in, tokens_out))
 
     async def reply(self, call: ModelCall) -> Turn:
         """Make one turn. Raises `ModelError`."""
         self._prices.start()
         connection, call = await self._connected_for(call)
-        model = self.tiers[call.tier]
+        model = model_of(self, call)
+        if call.effort is None and not call.model:
+            call = replace(call, effort=self._efforts.get(call.tier))
         mark = {"provider": self.provider, "model": model}
         call, unseen = await self._in_sight(_with_own_thoughts(call, mark), connection)
         size = self._sizes.of(call, model)
@@ -111,7 +129,7 @@ class ProviderModel:
         """Leave out the pictures that the model of a call cannot be shown, and return a line for each."""
         if not has_pictures(call):
             return call, ()
-        if not await self._sees_over(connection, call.tier):
+        if not await self._sees_over(connection, call.tier, call.model):
             return without_pictures(call)
         return within_limits(call, self.wire.picture_limits)
 
@@ -134,11 +152,11 @@ class ProviderModel:
         """Return if the model of a tier sees pictures; None if nobody says, and then it is shown none."""
         return await self._sees_over(await self._connect(), tier)
 
-    async def _sees_over(self, connection: Connection, tier: Tier) -> bool | None:
-        model = self.tiers[tier]
+    async def _sees_over(self, connection: Connection, tier: Tier, named: str = "") -> bool | None:
+        model = name_at(self.provider, named) if named else self.tiers[tier]
         if model in self._blind:
             return False
-        if (told := self._told_sight.get(tier)) is not None:
+        if not named and (told := self._told_sight.get(tier)) is not None:
             return told
         if model not in self._sight:
             self._sight[model] = await self.wire.sees(connection, model)

@@ -21,7 +21,17 @@ MOST_TOKENS = 100_000_000
 """Most tokens that one call is believed to take, whatever a server counts."""
 
 EFFORT: Mapping[Tier, str] = {"fast": "low", "balanced": "medium", "deep": "high"}
-"""How hard the providers' own models think, by tier. No other server is told."""
+"""How hard the providers' own models think, by tier. No other server is told, unless a call says it itself."""
+
+
+def effort_of(call: ModelCall, *, own: bool) -> str | None:
+    """Return how hard the model of a call is told to think; None: nothing is said of it."""
+    return call.effort or (EFFORT[call.tier] if own else None)
+
+
+def temperature_of(call: ModelCall, *, own: bool) -> float | None:
+    """Return the temperature that is sent; None: none. Servers at home would draw lots, so they are sent 0."""
+    return call.temperature if call.temperature is not None or own else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,12 @@ import asyncio
 import dataclasses
 import functools
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from bot.jobs.job_runner import Effects, JobRunner
 from bot.models.choosing import ChosenModel
+from bot.models.named_models import model_of
 from bot.operation.metrics import Metrics
 from bot.store.interface import Claim
 from handoff import events as ev
@@ -54,9 +55,13 @@ class MeteredModel:
         """See `Model.close`."""
         await self._model.close()
 
-    def price(self, tier: Tier, tokens_in: int, tokens_out: int) -> float | None:
+    async def take_on(self, names: Iterable[str]) -> Mapping[str, str]:
+        """See `ChosenModel.take_on`."""
+        return await self._model.take_on(names)
+
+    def price(self, tier: Tier, tokens_in: int, tokens_out: int, model: str = "") -> float | None:
         """See `ChosenModel.price`."""
-        return self._model.price(tier, tokens_in, tokens_out)
+        return self._model.price(tier, tokens_in, tokens_out, model)
 
     async def reply(self, call: ModelCall) -> Turn:
         """See `Model.reply`. A call that is cancelled counts as cancelled."""
@@ -73,7 +78,7 @@ class MeteredModel:
         finally:
             self._metrics.model_replied(
                 provider=self.provider,
-                model=self._model.tiers[call.tier],
+                model=model_of(self._model, call),
                 tier=call.tier,
                 outcome=outcome,
                 seconds=time.perf_counter() - began,

@@ -240,6 +240,7 @@ def _member(one: Specialist) -> Member:
         description=one.description,
         cannot=one.cannot,
         tier=one.tier,
+        tiers=(one.tier,) if one.wish.name else (),  # it stays on its own model: there is none to raise it to
         fallback=one.fallback or "",
         examples=one.examples,
         asks=one.asks,
@@ -250,7 +251,13 @@ def _worker(one: Specialist) -> Worker:
     offered: list[Mapping[str, object]] = [spec.parameters for spec in one.specs]
     size = len(one.system) + sum(len(spec.name) + len(spec.description) for spec in one.specs)
     size += sum(len(json.dumps(parameters, separators=(",", ":"))) for parameters in offered)
-    return Worker(tier=one.tier, prompt=size // CHARACTERS, max_turns=one.max_turns, has_tools=bool(one.tools))
+    return Worker(
+        tier=one.tier,
+        prompt=size // CHARACTERS,
+        max_turns=one.max_turns,
+        has_tools=bool(one.tools),
+        model=one.wish.name,
+    )
 
 
 def _in_words(members: tuple[Member, ...]) -> str:

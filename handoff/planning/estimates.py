@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from handoff.contracts import Estimate, Plan, Subtask, Tier, Usage
 
-Price = Callable[[Tier, int, int], float | None]
+Price = Callable[..., float | None]
+"""Returns the dollars of tokens in and out: (tier, tokens in, tokens out), and a named model if there is one."""
 """Dollars for so many tokens in and out on a tier; None if no price is known."""
 
 CHARACTERS = 4
@@ -31,13 +32,15 @@ TRUST = 0.5
 class Worker:
     """The properties of a specialist that an estimate depends on.
 
-    `prompt` is the tokens of its own prompt and of its tools, which are sent with each turn.
+    `prompt` is the tokens of its own prompt and of its tools, which are sent with each turn. `model` is the provider's
+    model that it works on in place of its tier's; empty: none.
     """
 
     tier: Tier
     prompt: int
     max_turns: int
     has_tools: bool
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +96,10 @@ def estimate(subtask: Subtask, worker: Worker, past: Past, price: Price) -> Esti
     trust = past.attempts / (past.attempts + TRUST)
     tokens_in = round(tokens_in + (past.tokens_in - tokens_in) * trust)
     tokens_out = round(tokens_out + (past.tokens_out - tokens_out) * trust)
+    named = (worker.model,) if worker.model else ()
     return Estimate(
         subtask=subtask.id,
         calls=max(1, round(calls + (past.calls - calls) * trust)),
         tokens=tokens_in + tokens_out,
-        cost=price(subtask.tier or worker.tier, tokens_in, tokens_out),
+        cost=price(subtask.tier or worker.tier, tokens_in, tokens_out, *named),
     )

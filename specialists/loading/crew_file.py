@@ -34,6 +34,8 @@ _TERMS = {"confidence": (0, 100), "subtask_seconds": (1, 86_400), "job_seconds":
 """The keys of `handoff.contracts.Terms`, each with the lowest and highest whole number that it takes."""
 _ABOUT = ("description", "can", "cannot", "fallback")
 """What a crew inside another says of itself, as a specialist does in its front matter."""
+_BELOW = ("extends", "without")
+"""What it says of the crew that it extends, read by `extending`."""
 _HOST = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,62})\.)+[a-z][a-z0-9-]{1,62}(?::\d{1,5})?", re.IGNORECASE)
 _UNSURE = ("mark", "apart")
 _WHOM = {"asks": "whom", "asks_next": "then"}
@@ -68,8 +70,8 @@ class CrewFile:
     faults: list[CrewFault] = field(default_factory=list)
 
     def fault(self, node: yaml.Node, text: str) -> None:
-        """Note a fault at a node's line."""
-        self.faults.append(CrewFault(self.path, node.start_mark.line + 1, text))
+        """Note a fault at a node's line, in the file that it stands in."""
+        self.faults.append(CrewFault(_file_of(node), node.start_mark.line + 1, text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +82,22 @@ class Named:
     tools: Mapping[str, Tool]
 
 
-def read(folder: Path, specialists: Iterable[str], tools: Mapping[str, Tool] = _NO_TOOLS) -> CrewFile:
-    """Read the crew's file; a missing one says nothing. `specialists` and `tools` are those that it may name."""
+def read(
+    folder: Path, specialists: Iterable[str], tools: Mapping[str, Tool] = _NO_TOOLS, below: Iterable[yaml.Node] = ()
+) -> CrewFile:
+    """Read the crew's file; a missing one says nothing. `specialists` and `tools` are those that it may name.
+
+    `below` are the files of the crews that it extends, the lowest first: a key is read where it stands last.
+    """
     file = CrewFile(folder / NAME, about=Page(folder / NAME))
     if not file.path.exists():
         return file
     root = yaml_root(file.path, file.faults, hint="put patterns in single quotes")
     if root is not None:
         named = Named(tuple(specialists), tools)
-        top = nodes.mapping(file, root, (*_READERS, *_ABOUT, *approval_keys.KEYS), "the file")
+        top: nodes.Mapped = {}
+        for one in (*below, root):
+            top |= nodes.mapping(file, one, (*_READERS, *_ABOUT, *approval_keys.KEYS, *_BELOW), "the file")
         for key, (_, node) in top.items():
             if reader := _READERS.get(key):
                 reader(file, key, node, named)
@@ -97,10 +106,15 @@ def read(folder: Path, specialists: Iterable[str], tools: Mapping[str, Tool] = _
     return file
 
 
+def _file_of(node: yaml.Node) -> Path:
+    return Path(node.start_mark.name)
+
+
 def _read_about(file: CrewFile, top: nodes.Mapped) -> None:
     for key in set(_ABOUT) & set(top):
         file.about.values[key] = nodes.plain(top[key][1])
         file.about.lines[key] = top[key][0].start_mark.line + 1
+        file.about.places[key] = _file_of(top[key][0])
 
 
 def _read_approvals(file: CrewFile, top: nodes.Mapped, tools: Mapping[str, Tool]) -> None:
@@ -108,6 +122,7 @@ def _read_approvals(file: CrewFile, top: nodes.Mapped, tools: Mapping[str, Tool]
     for key in set(approval_keys.KEYS) & set(top):
         page.values[key] = nodes.plain(top[key][1])
         page.lines[key] = top[key][0].start_mark.line + 1
+        page.path = page.places[key] = _file_of(top[key][0])
     file.approvals = approval_keys.read(page, tools)
     file.faults.extend(page.faults)
 

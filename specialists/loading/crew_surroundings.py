@@ -46,8 +46,6 @@ def read_pages(folder: Path, crews: list[Path], around: Surroundings, faults: li
     """Read the files of a crew's specialists; what lies in the wrong place is added to `faults`."""
     faults.extend(crew_folders.faults(folder))
     files = crew_folders.pages(folder, crews)
-    if not files and not crews:
-        faults.append(CrewFault(folder, 1, "the crew is empty; add a specialist"))
     faults.extend(
         CrewFault(one, 1, f"the file lies more than {DEPTH_LIMIT} levels deep; move it up")
         for one in files

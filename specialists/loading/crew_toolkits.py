@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,7 +28,7 @@ SOURCES: tuple[Source, ...] = (toolkit_files.read, server_tools.read, knowledge_
 
 
 def read(
-    folder: Path, tools: Mapping[str, Tool], settings: ToolSettings, faults: list[CrewFault]
+    folder: Path, tools: Mapping[str, Tool], settings: ToolSettings, faults: list[CrewFault], crew: str = ""
 ) -> tuple[Toolkit, ...]:
     """Read the toolkits of a crew's folder; what is wrong with one is added to `faults`, and it is left out.
 
@@ -37,9 +37,24 @@ def read(
         tools: The tools that are there already, whose names are taken.
         settings: What toolkits are set up with.
         faults: Where each fault goes, by file and line.
+        crew: The path of a crew inside another, which stands before the origin of its toolkits; empty: the outermost.
     """
     found = [toolkit for source in SOURCES for toolkit in source(folder, settings, faults)]
+    if crew:
+        found = [replace(toolkit, origin=f"{crew}/{toolkit.origin}") for toolkit in found]
     return without_clashes(found, tools, folder, faults)
+
+
+def explained(faults: Iterable[CrewFault], toolkits: Iterable[CrewFault]) -> list[CrewFault]:
+    """Say of unknown tools that they may be those of toolkits with faults, which are to be mended first."""
+    broken = ", ".join(sorted({fault.path.name for fault in toolkits}))
+    unknown = "unknown tool "
+    return [
+        replace(one, text=f"{one.text.partition(';')[0]}; mend {broken} first")
+        if broken and one.text.startswith(unknown)
+        else one
+        for one in faults
+    ]
 
 
 def without_clashes(
@@ -57,7 +72,7 @@ def without_clashes(
             else:
                 own[tool.name] = replace(tool, origin=toolkit.origin)
                 fit.append(own[tool.name])
-        kept.append(replace(toolkit, tools=tuple(fit)))
+        kept.append(replace(toolkit, tools=tuple(fit), path=toolkit.path or folder))
     return tuple(kept)
 
 

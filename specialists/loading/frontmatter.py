@@ -39,6 +39,8 @@ class Page:
     body: str = ""
     body_line: int = 1
     faults: list[CrewFault] = field(default_factory=list)
+    places: dict[str, Path] = field(default_factory=dict)
+    """The files of those keys that do not stand in this one."""
     warnings: list[CrewFault] = field(default_factory=list)
     front: str = ""
     unclear: bool = False
@@ -51,7 +53,8 @@ class Page:
 
     def fault(self, text: str, *, line: int = 0, key: str = "") -> None:
         """Note a fault, at a line or at a key's line; a key that is not there counts as line 1."""
-        self.faults.append(CrewFault(self.path, line or self.lines.get(key, 1), text))
+        path = self.path if line else self.places.get(key, self.path)
+        self.faults.append(CrewFault(path, line or self.lines.get(key, 1), text))
 
     def warn(self, text: str, *, key: str = "") -> None:
         """Note what people should know, at a key's line."""

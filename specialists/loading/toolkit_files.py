@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from specialists.loading.frontmatter import CrewFault
-from specialists.toolkits.plain_functions import NoTool, tool_of
+from specialists.toolkits.plain_functions import NoTool, made_of, tool_of
 from specialists.toolkits.tool import Tool
 from specialists.toolkits.toolkit import Toolkit, ToolSettings
 
@@ -75,7 +75,7 @@ def toolkit_of(module: ModuleType, origin: str, settings: ToolSettings, fault: C
         return given_by(gives, origin, settings, fault)
     values = {name: value for name, value in vars(module).items() if not name.startswith("_")}
     tools = [value for value in values.values() if isinstance(value, Tool)]
-    runs = {each for tool in tools for each in (tool.run, tool.look_up, tool.what, tool.target, tool.sends) if each}
+    runs = {each for one in tools for each in (made_of(one), one.run, one.look_up, one.what, one.target, one.sends)}
     plain = [value for value in values.values() if _is_own_function(value, module) and value not in runs]
     return _collected([*tools, *plain], Toolkit(origin), fault)
 
@@ -88,14 +88,16 @@ def _is_own_function(value: Any, module: ModuleType) -> bool:
 
 def given_by(gives: Any, origin: str, settings: ToolSettings, fault: Callable[[str, int], None]) -> Toolkit:
     """Return the tools that a callable gives: a `Toolkit`, or `Tool` values and functions. Raises Unfit."""
+
+    def given() -> Toolkit:
+        found = gives(settings) if inspect.signature(gives).parameters else gives()
+        return replace(found, origin=origin) if isinstance(found, Toolkit) else Toolkit(origin, tuple(found))
+
     try:
-        given = gives(settings) if inspect.signature(gives).parameters else gives()
-        if isinstance(given, Toolkit):
-            return _collected(given.tools, replace(given, origin=origin), fault)
-        return _collected(list(given), Toolkit(origin), fault)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is, it is named, and costs these tools
-        text = f"{getattr(gives, '__name__', 'it')} raises {_said(error)}; mend it, or take it away"
-        raise Unfit(text, _line_of(gives)) from None
+        toolkit = in_time(given, deed="gives its tools")
+    except Unfit as error:
+        raise Unfit(str(error), _line_of(gives)) from None
+    return _collected(toolkit.tools, toolkit, fault)
 
 
 def _line_of(function: Any) -> int:
@@ -144,11 +146,11 @@ def _imported(path: Path, name: str) -> ModuleType:
     if spec is None or spec.loader is None:
         raise Unfit("the file cannot be imported; give it a name of letters, digits and _")
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    in_time(lambda: spec.loader.exec_module(module), str(path))  # type: ignore[union-attr]  # looked at above
+    in_time(lambda: spec.loader.exec_module(module), str(path.absolute()))  # type: ignore[union-attr]  # looked at above
     return module
 
 
-def in_time(imports: Callable[[], _T], file: str = "") -> _T:
+def in_time(imports: Callable[[], _T], file: str = "", deed: str = "is imported") -> _T:
     """Import something in bounded time. Raises Unfit, with the line of `file` at which the error came up."""
     done: list[_T] = []
     raised: list[BaseException] = []
@@ -163,10 +165,10 @@ def in_time(imports: Callable[[], _T], file: str = "") -> _T:
     thread.start()
     thread.join(IMPORT_SECONDS)
     if raised:
-        text = f"it raises {_said(raised[0])} when it is imported; mend it, or take it away"
+        text = f"it raises {_said(raised[0])} when it {deed}; mend it, or take it away"
         raise Unfit(text, _line(raised[0], file))
     if not done:
-        raise Unfit(f"it takes longer than {IMPORT_SECONDS:g} s to import; do such work when a function is called")
+        raise Unfit(f"it {deed} in more than {IMPORT_SECONDS:g} s; do such work when a function is called")
     return done[0]
 
 

@@ -19,7 +19,12 @@ def yaml_root(path: Path, faults: list[CrewFault], *, hint: str = "", most: int 
         if most is not None and len(data) > most:
             faults.append(CrewFault(path, 1, f"the file has {len(data)} bytes; at most {most} are read"))
             return None
-        return yaml.compose(data.decode("utf-8-sig"), Loader=yaml.SafeLoader)
+        loader = yaml.SafeLoader(data.decode("utf-8-sig"))
+        loader.name = str(path)  # so that each node knows its file
+        try:
+            return loader.get_single_node()
+        finally:
+            loader.dispose()
     except (OSError, UnicodeDecodeError) as error:
         faults.append(CrewFault(path, 1, f"the file cannot be read ({error}); save it as UTF-8"))
     except yaml.YAMLError as error:

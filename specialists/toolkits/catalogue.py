@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from specialists.toolkits.toolkit import Toolkit
@@ -26,13 +27,26 @@ def all_toolkits(
         fetch: The limits of fetching a page.
         settings: What the others are set up with; without, none of those that need some.
     """
+    env = settings.env if settings else {}
     # Imported here, so that what never runs a tool does not pay for defining them.
-    from specialists.toolkits import calculate, charts, documents, mail, messages, tables, tickets, web  # noqa: PLC0415
+    from specialists.toolkits import (  # noqa: PLC0415  # see above
+        calculate,
+        charts,
+        documents,
+        mail,
+        messages,
+        recorded_web,
+        tables,
+        tickets,
+        web,
+    )
     from specialists.toolkits.databases import database_tools  # noqa: PLC0415  # the same
     from specialists.toolkits.knowledge import knowledge_toolkit  # noqa: PLC0415  # the same
 
+    pages = env.get(recorded_web.SETTING, "")
+    recorded = Toolkit(f"recorded pages in {pages}", recorded_web.tools(Path(pages).expanduser())) if pages else None
     return (
-        Toolkit("", web.tools(search, fetch)),
+        recorded or Toolkit("", web.tools(search, fetch)),
         Toolkit("", tables.tools()),
         Toolkit("", calculate.tools()),
         Toolkit("", charts.tools()),

@@ -24,6 +24,7 @@ PROMPT_LIMIT = 2_000
 ERROR_LIMIT = 300
 TEXT_LIMIT = 100_000
 """Characters of a reply that are kept; a model gets to see fewer, see `turns.one_call`."""
+_MADE_OF = "__leadhand_function__"
 _NO_CUT = 3_600.0
 """Seconds for a thread. Whoever makes the call cuts it off long before."""
 
@@ -71,7 +72,13 @@ def _described(made: _Made, function: Callable[..., Any]) -> Callable[..., Corou
         return await made.run(arguments, workbench)
 
     run.__doc__ = prompt
+    setattr(run, _MADE_OF, function)
     return run
+
+
+def made_of(tool: Tool) -> Callable[..., Any] | None:
+    """Return the function that a tool was made of by `tool_of`."""
+    return getattr(tool.run, _MADE_OF, None)
 
 
 def _taken(function: Callable[..., Any]) -> tuple[type[BaseModel], str]:
@@ -144,6 +151,8 @@ class _Made:
             try:
                 value = self.function(**given)
                 return value if inspect.isawaitable(value) else self._worded(value)
+            except StopIteration as error:  # it would be lost between thread and loop
+                raise RuntimeError(_words(error)) from error
             finally:
                 self.places.release()
 

@@ -60,7 +60,7 @@ def _read(skill: Skill, name: str, start: int) -> ToolOutcome:
             return ToolOutcome(f"The skill {skill.name} has no file {name!r}. It has: {there}.", failed=True)
         with path.open("rb") as file:
             data = file.read(BYTES)
-        text = data.decode("utf-8-sig")
+        text = data.decode("utf-8-sig", "strict" if len(data) < BYTES else "ignore")
     except (OSError, ValueError, RuntimeError) as error:
         return ToolOutcome(f"{name} of {skill.name} cannot be read as text ({type(error).__name__}).", failed=True)
     if name == FILE:
@@ -70,7 +70,7 @@ def _read(skill: Skill, name: str, start: int) -> ToolOutcome:
     more = f"\n[{left:,} characters follow: start={start + len(part)}]" if left > 0 else ""
     others = [one for one in _files(folder) if one != FILE] if name == FILE and not start else []
     beside = f"\n[Files of this skill: {', '.join(others)}]" if others else ""
-    return ToolOutcome(f"{part}{more}{beside}", sources=(f"{skill.name}/{name}",))
+    return ToolOutcome(f"{part}{more}{beside}")
 
 
 def _files(folder: Path) -> list[str]:

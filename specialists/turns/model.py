@@ -19,6 +19,9 @@ ModelErrorKind = Literal[
     "unavailable", "rate_limited", "timeout", "bad_request", "bad_reply", "auth", "quota", "too_long"
 ]
 
+Effort = Literal["low", "medium", "high"]
+"""How hard a model thinks before it replies."""
+
 WithheldFor = Literal["breaker", "rate", "slots", "budget"]
 
 
@@ -58,6 +61,8 @@ class ModelCall:
     `on_text`, if given, is awaited with each piece of text as it streams.
     `tries` is how often it may be sent to the provider at most.
     `last` marks the call that saves what earlier ones brought: no budget stands in its way.
+    `model` names a provider's model in place of that of the tier; empty: none. `effort` and `temperature` (0 to 2) are
+    asked for where the model takes them; None: as is usual for the tier and the provider.
     """
 
     purpose: str
@@ -72,6 +77,9 @@ class ModelCall:
     on_text: Callable[[str], Awaitable[None]] | None = field(default=None, compare=False)
     last: bool = False
     tries: int = 3
+    model: str = ""
+    effort: Effort | None = None
+    temperature: float | None = None
 
 
 class ModelError(Exception):

@@ -127,7 +127,7 @@ def test_the_table_of_the_settings_is_that_of_the_code() -> None:
     assert rows == dict(NAMES)
 
 
-IN_A_CREW = {"crew.yml", "SKILL.md", ".agents", ".claude", *BESIDE, *NO_SPECIALISTS} - {"README.md"}
+IN_A_CREW = {"crew.yml", "mcp.lock", "SKILL.md", ".agents", ".claude", *BESIDE, *NO_SPECIALISTS} - {"README.md"}
 """What pages name as part of any crew's folder."""
 
 

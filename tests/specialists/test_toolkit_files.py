@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 
+from handoff.contracts import ToolReply
+from handoff.provenance import Provenance
 from specialists.loading import crew_toolkits
 from specialists.registry import Crew, CrewError, load_crew
 from specialists.toolkits import plain_functions
 from specialists.toolkits.catalogue import all_tools
 from specialists.toolkits.tool import Tool, ToolOutcome
+from specialists.turns.egress import EgressGuard
 from tests.specialists.test_registry import page
 
 FILE = '''
@@ -60,6 +63,11 @@ def leave() -> str:
     raise SystemExit(3)
 
 
+def first() -> str:
+    """Give the first of none."""
+    return next(iter([]))
+
+
 def odd() -> object:
     """Give something odd."""
     return object()
@@ -86,7 +94,7 @@ def faults(folder: Path, **files: str) -> list[str]:
 
 @pytest.fixture
 def toolbox(tmp_path: Path) -> dict[str, Tool]:
-    names = "[look_up, count, note, rate, leave, odd]"
+    names = "[look_up, count, note, rate, leave, first, odd]"
     return crew_with(tmp_path, tools=names, words=FILE, _words=WORDS).specialists["a"].toolbox
 
 
@@ -132,6 +140,7 @@ async def test_what_a_function_raises_is_said_in_words(toolbox: dict[str, Tool])
     assert (missing.failed, missing.text) == (True, "look_up failed: KeyError: 'tea'")
     left = await call(toolbox["leave"])
     assert (left.failed, left.text) == (True, "leave failed: SystemExit: 3"), "it does not end the bot"
+    assert (await call(toolbox["first"])).text == "first failed: RuntimeError: StopIteration"
     with pytest.raises(RuntimeError, match="the pen broke"):  # whether it wrote is in doubt: people are asked
         await call(toolbox["note"], text="break")
 
@@ -173,9 +182,9 @@ FUNCTION_FAULTS = {
     "nothing": ("x = 1", "f.py:1: it has no function that could be a tool; write one with types and a docstring, or"),
     "gives raises": (
         "\ndef tools(): raise OSError('away')",
-        "f.py:2: tools raises OSError (away); mend it, or take it",
+        "f.py:2: it raises OSError (away) when it gives its tools;",
     ),
-    "gives oddly": ("def tools(): return 5", "f.py:1: tools raises TypeError ('int' object is not iterable); mend"),
+    "gives oddly": ("def tools(): return 5", "f.py:1: it raises TypeError ('int' object is not iterable) when"),
     "gives others": ("def tools(): return ['f']", "f.py:1: it gives a str, which is neither a tool nor a function"),
 }
 
@@ -184,6 +193,19 @@ FUNCTION_FAULTS = {
 def test_a_fault_of_a_toolkit_is_named_with_file_line_and_remedy(tmp_path: Path, text: str, expected: str) -> None:
     (found,) = faults(tmp_path, f=text, good='def g() -> str:\n  "G."\n')
     assert found.startswith(expected)
+
+
+def test_tools_that_are_unknown_as_their_file_has_a_fault_are_said_to_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CrewError) as raised:
+        crew_with(Path("crew"), tools="[f, g, h]", f="\n\ndef f(:\n", g='def g() -> str:\n  "G."\n')
+    assert [str(one) for one in raised.value.faults] == [
+        "crew/a.md:4: unknown tool f; mend f.py first",
+        "crew/a.md:4: unknown tool h; mend f.py first",
+        "crew/toolkits/f.py:3: it raises SyntaxError (invalid syntax) when it is imported; mend it, or take it away",
+    ]
 
 
 def test_two_files_with_a_tool_of_one_name_are_refused(tmp_path: Path) -> None:
@@ -196,7 +218,7 @@ def test_two_files_with_a_tool_of_one_name_are_refused(tmp_path: Path) -> None:
 def test_a_file_that_takes_too_long_to_import_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(crew_toolkits.toolkit_files, "IMPORT_SECONDS", 0.05)
     (found,) = faults(tmp_path, f="import time\ntime.sleep(0.3)")
-    assert found.startswith("f.py:1: it takes longer than 0.05 s to import; do such work when a function")
+    assert found.startswith("f.py:1: it is imported in more than 0.05 s; do such work when a function")
 
 
 def test_a_tool_that_is_declared_wrongly_is_named_in_its_file(tmp_path: Path) -> None:
@@ -208,10 +230,46 @@ def test_a_tool_that_is_declared_wrongly_is_named_in_its_file(tmp_path: Path) ->
     assert found == ["f.py:3: the tool bad only reads, so target is not for it; leave that out"]
 
 
+def test_a_function_may_say_more_than_its_line_does(tmp_path: Path) -> None:
+    text = (
+        "from specialists.toolkits.plain_functions import tool_of\n"
+        'def post(board: str) -> str:\n  "Post."\n'
+        'POST = tool_of(post, access="write", target=lambda arguments: arguments.board)\n'
+        'def tea() -> str:\n  "Tea."\n'
+    )
+    toolbox = crew_with(tmp_path, tools="[post, tea]", f=text).specialists["a"].toolbox
+    target = toolbox["post"].target
+    assert target is not None
+    assert target(toolbox["post"].arguments.model_validate({"board": "news"})) == "news"
+    text += 'from specialists.toolkits.toolkit import Toolkit\ndef tools(settings):\n  return Toolkit("x", [POST])\n'
+    assert list(crew_with(tmp_path, tools="[post]", f=text).specialists["a"].toolbox) == ["post"]
+
+
 def test_a_toolkit_serves_the_crews_inside_its_crew(tmp_path: Path) -> None:
     inner = tmp_path / "legal"
     inner.mkdir()
     (inner / "crew.yml").write_text("description: Reads contracts.\n")
-    (inner / "b.md").write_text(page("b", tools="[f]"))
-    crew = crew_with(tmp_path, f='def f() -> str:\n  "F."\n')
-    assert list(crew.everyone["legal/b"].toolbox) == ["f"]
+    (inner / "b.md").write_text(page("b", tools="[f, g]"))
+    (inner / "toolkits").mkdir()
+    (inner / "toolkits" / "f.py").write_text('def g() -> str:\n  "G."\n')
+    text = 'def f() -> str:\n  "F."\n'
+    toolbox = crew_with(tmp_path, f=text).everyone["legal/b"].toolbox
+    assert {name: tool.origin for name, tool in toolbox.items()} == {"f": "toolkits/f.py", "g": "legal/toolkits/f.py"}
+    (inner / "toolkits" / "f.py").write_text(text)
+    found = faults(tmp_path)
+    assert f"{inner}/toolkits/f.py:1: the tool f is there already, from toolkits/f.py; rename this one" in found
+
+
+def test_what_a_function_says_of_itself_holds_for_what_may_leave(toolbox: dict[str, Tool]) -> None:
+    guard = EgressGuard(Provenance(), toolbox)
+    day = toolbox["rate"].arguments.model_validate({"day": "2026-11-02"})
+    assert guard.judge(toolbox["rate"], day).asks is None
+    guard.reply_read("rate", ToolReply(call_id="1", text="1.08"))  # public: nothing private is in view
+    guard.turn_ended()
+    assert guard.judge(toolbox["rate"], day).asks is None
+    guard.reply_read("look_up", ToolReply(call_id="2", text="Haus"))
+    guard.turn_ended()
+    later = toolbox["rate"].arguments.model_validate({"day": "Haus"})
+    asked = guard.judge(toolbox["rate"], later).asks
+    assert asked is not None
+    assert "rates.example" in str(asked)

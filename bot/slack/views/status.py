@@ -308,7 +308,7 @@ def _words(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912, PLR0915  on
         case ev.PlanRevised():
             return _revised_words(event)
         case ev.AttemptStarted():
-            return f"{event.subtask}: {event.specialist} starts (attempt {event.attempt}, {event.tier})"
+            return f"{event.subtask}: {event.specialist} starts (attempt {event.attempt}, {event.model or event.tier})"
         case ev.ResultReturned():
             took = ", ".join(usage_words(event.result.usage))
             done = f"done, confidence {event.result.confidence}" + (f", {took}" if took else "")

@@ -1,0 +1,83 @@
+"""Models that a specialist's file names: how they are called at the chosen provider, and which cannot be had there.
+
+An instance works with one provider. A name of its models is taken, with or without the provider's before it
+(`openai/gpt-6-sol`); that of another provider's is refused at the start.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from specialists.loading.frontmatter import CrewFault, did_you_mean
+from specialists.turns.model import ModelCall
+
+if TYPE_CHECKING:
+    from bot.models.choosing import ChosenModel
+    from specialists.registry import Crew
+
+_FAMILIES = {
+    "anthropic": re.compile(r"claude\b", re.IGNORECASE),
+    "openai": re.compile(r"(?:gpt|chatgpt|o\d)\b(?!-oss)", re.IGNORECASE),
+}
+"""How the names of the models begin that only their own provider serves."""
+_SHOWN = 8
+"""Names of a server's models in a fault."""
+
+
+def model_of(model: ChosenModel, call: ModelCall) -> str:
+    """Return the name of the model that a call is for."""
+    return name_at(model.provider, call.model) if call.model else model.tiers[call.tier]
+
+
+def name_at(provider: str, wished: str) -> str:
+    """Return a wished model as its provider calls it: without the provider's own name before it."""
+    prefix, _, rest = wished.partition("/")
+    return rest if rest and prefix.lower() == provider else wished
+
+
+def fault_of(wished: str, provider: str, served: Sequence[str] = ()) -> str:
+    """Say why a model cannot be had from the provider, and what to do; empty if it can, or nobody knows.
+
+    `served` are the models that the provider's server lists; none: it does not say.
+    """
+    name, (prefix, slash, rest) = name_at(provider, wished), wished.partition("/")
+    if provider in _FAMILIES:
+        family = next((one for one, words in _FAMILIES.items() if words.match(rest or name)), "")
+        owner = prefix.lower() if slash and prefix.lower() != provider else family
+        if owner and owner != provider:
+            return (
+                f"model names {wished}, one of {owner}'s, and this instance works with {provider}; name one of "
+                f"{provider}'s or a tier (fast, balanced, deep)"
+                + (f", or set LEADHAND_MODEL={owner}" if family else "")
+            )
+    elif served and not {name, f"{name}:latest"} & set(served):
+        there = ", ".join(served[:_SHOWN]) + (" and more" if len(served) > _SHOWN else "")
+        return (
+            f"model names {wished}, which {provider} does not serve{did_you_mean(name, served)}; it serves {there}. "
+            "Name one of these or a tier (fast, balanced, deep)"
+        )
+    return ""
+
+
+def wished_by(*crews: Crew) -> tuple[str, ...]:
+    """Return the models that the files of crews and of the crews inside them name."""
+    everyone = (one for crew in crews for one in crew.everyone.values())
+    return tuple(dict.fromkeys(one.wish.name for one in everyone if one.wish.name))
+
+
+async def take_on(model: ChosenModel, *crews: Crew) -> tuple[CrewFault, ...]:
+    """Make known the models that the files of crews name, with prices; return a fault for each that cannot be had.
+
+    It is to be awaited once, before the first call. A model that is none (the rehearsal) stands in for each of them.
+    """
+    wished = wished_by(*crews)
+    faults = await model.take_on(wished) if wished else {}
+    named = (one.wish for crew in crews for one in crew.everyone.values() if one.wish.name in faults)
+    return tuple(sorted({wish.fault(faults[wish.name]) for wish in named}))
+
+
+def names_at(model: ChosenModel, *crews: Crew) -> tuple[str, ...]:
+    """Return the models that the files of crews name, as the provider calls them."""
+    return tuple(name_at(model.provider, one) for one in wished_by(*crews))

@@ -1,0 +1,196 @@
+"""A crew that builds on another: `extends` and `without` in its `crew.yml`, and what then comes along.
+
+A crew is read as layers, the crew at the bottom first. A file or a folder of the same name replaces what lies below it,
+`without` leaves out, and keys of a file above win. So nothing is copied: each fault names the file that it stands in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from os.path import normpath
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from specialists.loading import crew_folders, crew_surroundings
+from specialists.loading.crew_file import NAME
+from specialists.loading.crew_surroundings import Surroundings
+from specialists.loading.frontmatter import CrewFault, Page, did_you_mean
+from specialists.loading.yaml_root import yaml_root
+from specialists.toolkits.tool import Tool
+from specialists.toolkits.toolkit import Toolkit
+
+LONGEST = 3
+"""Crews below a crew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One crew of several that lie over each other. `without` are the names left out of those below, by their lines."""
+
+    folder: Path
+    root: yaml.Node | None = None
+    without: Mapping[str, int] = field(default_factory=dict)
+    line: int = 1
+    """The line of `extends` in its file."""
+
+    @property
+    def path(self) -> Path:
+        """Its crew file, which may not be there."""
+        return self.folder / NAME
+
+
+@dataclass(frozen=True, slots=True)
+class Layers:
+    """A crew's own layer, the last one, and those below it, the lowest first."""
+
+    layers: tuple[Layer, ...]
+
+    @property
+    def roots(self) -> list[yaml.Node]:
+        """The crew files of the layers below, as far as they could be read."""
+        return [one.root for one in self.layers[:-1] if one.root is not None]
+
+    def over(self, list_of: Callable[[Path], Iterable[Path]]) -> list[Path]:
+        """List files or folders by `list_of` each layer's folder: the upper one of those with the same name."""
+        found: list[Path] = []
+        for layer in self.layers:
+            own = list(list_of(layer.folder))
+            gone = {*layer.without, *(one.stem for one in own)}
+            found = [one for one in found if one.stem not in gone] + own
+        return found
+
+    def toolkits(
+        self, read: Callable[[Path, Mapping[str, Tool]], tuple[Toolkit, ...]], tools: Mapping[str, Tool]
+    ) -> tuple[Toolkit, ...]:
+        """Read the toolkits of all layers; one whose file or folder lies in a layer above as well is replaced."""
+        found: list[tuple[Layer, Toolkit]] = []
+        for layer in self.layers:
+            found = [(below, one) for below, one in found if not _is_replaced(one, below.folder, layer.folder)]
+            taken = {tool.name: tool for _, one in found for tool in one.tools}
+            found += [(layer, one) for one in read(layer.folder, {**tools, **taken})]
+        return tuple(one for _, one in found)
+
+    def surroundings(self, around: Surroundings, toolkits: tuple[Toolkit, ...]) -> tuple[Surroundings, list[CrewFault]]:
+        """Add what lies in the folders of all layers for the crew; what is odd about that is a warning."""
+        warnings: list[CrewFault] = []
+        for layer in self.layers:
+            around, odd = crew_surroundings.with_own(layer.folder, around, toolkits)
+            warnings += odd
+        return around, warnings
+
+    def pages(self, around: Surroundings, faults: list[CrewFault]) -> list[Page]:
+        """Read the files of the crew's specialists; what lies in the wrong place is added to `faults`."""
+        found: list[Page] = []
+        for layer in self.layers:
+            crews = crew_folders.inside(layer.folder)
+            own = crew_surroundings.read_pages(layer.folder, crews, around, faults)
+            gone = {*layer.without, *(page.name for page in own), *(one.name for one in crews)}
+            found = [page for page in found if page.name not in gone] + own
+        return found
+
+    def strangers(self) -> list[CrewFault]:
+        """Return a fault for each name to be left out that no layer below has."""
+        *below, top = self.layers
+        crews = {layer.folder: crew_folders.inside(layer.folder) for layer in below}
+        files = (one for folder, inside in crews.items() for one in crew_folders.pages(folder, inside))
+        there = sorted({one.stem for inside in crews.values() for one in inside} | {one.stem for one in files})
+        known = ", ".join(there)
+        return [
+            CrewFault(top.path, line, f"without names {name}{did_you_mean(name, there)}; below there are {known}")
+            for name, line in top.without.items()
+            if below and name not in there
+        ]
+
+    def told(self, faults: Iterable[CrewFault]) -> list[CrewFault]:
+        """Say of faults in files of layers below how those come into the crew."""
+        top = self.layers[-1]
+        below = [one.folder for one in self.layers[:-1]]
+        from_there = f"; it comes along by `extends`, {top.path}:{top.line}: say otherwise in that crew"
+        return [
+            replace(one, text=f"{one.text}{from_there}")
+            if any(folder in one.path.parents for folder in below) and from_there not in one.text
+            else one
+            for one in faults
+        ]
+
+
+def _is_replaced(toolkit: Toolkit, below: Path, above: Path) -> bool:
+    place = toolkit.path
+    return place is not None and below in place.parents and (above / place.relative_to(below)).exists()
+
+
+def layers_of(folder: Path, crews: Path, faults: list[CrewFault]) -> Layers:
+    """Find the layers of a crew by the `extends` of its file and of those below; what is wrong is added to `faults`.
+
+    A name is that of a crew that comes with Leadhand, in the folder `crews`; what has a slash in it is a folder,
+    relative to the crew's own.
+    """
+    found = [_layer(folder, faults)]
+    while (wished := _wish(found[0], faults)) is not None:
+        base, line = _folder_of(wished[0], found[0].folder, crews), wished[1]
+        fault = _fault(wished[0], base, [one.folder for one in found], crews)
+        if fault:
+            faults.append(CrewFault(found[0].path, line, fault))
+            break
+        found[0] = replace(found[0], line=line)
+        found.insert(0, _layer(base, faults))
+    return Layers(tuple(found))
+
+
+def _fault(name: str, base: Path, above: list[Path], crews: Path) -> str:
+    if not base.is_dir():
+        there = sorted(one.name for one in crews.iterdir() if one.is_dir() and one.name[0] not in "._")
+        hint = (
+            f"{did_you_mean(name, there)}; there are {', '.join(there)}, and a folder is written with a slash: ./{name}"
+        )
+        return f"extends names {name}, and there is no such crew{hint if not _is_path(name) else ': ' + str(base)}"
+    places = [one.resolve() for one in above]
+    if base.resolve() in places:
+        way = " -> ".join(one.name for one in (base, *above)[::-1])
+        return f"extends goes in a circle: {way}; take one of them out"
+    if any(base.resolve() in place.parents for place in places):
+        return f"extends names {name}, in which this crew lies; name another, or move this one out"
+    if len(above) > LONGEST:
+        return f"more than {LONGEST} crews lie below {above[-1].name}; put some of them together"
+    return ""
+
+
+def _folder_of(name: str, folder: Path, crews: Path) -> Path:
+    return Path(normpath(folder / Path(name).expanduser())) if _is_path(name) else crews / name
+
+
+def _is_path(name: str) -> bool:
+    return "/" in name or name.startswith(".")
+
+
+def _layer(folder: Path, faults: list[CrewFault]) -> Layer:
+    path = folder / NAME
+    root = yaml_root(path, faults, hint="put patterns in single quotes") if path.exists() else None
+    without: dict[str, int] = {}
+    if (node := _keys(root).get("without")) is not None:
+        items: list[Any] = node.value if isinstance(node, yaml.SequenceNode) else []
+        if not items or not all(isinstance(one, yaml.ScalarNode) for one in items):
+            faults.append(CrewFault(path, node.start_mark.line + 1, "without takes a list of names: [reviewer]"))
+        elif "extends" not in _keys(root):
+            faults.append(CrewFault(path, node.start_mark.line + 1, "without leaves out of what extends names; add it"))
+        else:
+            without = {str(one.value): one.start_mark.line + 1 for one in items}
+    return Layer(folder, root, without)
+
+
+def _wish(layer: Layer, faults: list[CrewFault]) -> tuple[str, int] | None:
+    node = _keys(layer.root).get("extends")
+    if node is None:
+        return None
+    line = node.start_mark.line + 1
+    if not isinstance(node, yaml.ScalarNode) or not node.value.strip():
+        faults.append(CrewFault(layer.path, line, "extends takes the name of a crew, or its folder: ../office"))
+        return None
+    return str(node.value).strip(), line
+
+
+def _keys(root: yaml.Node | None) -> dict[str, yaml.Node]:
+    return {str(key.value): value for key, value in root.value} if isinstance(root, yaml.MappingNode) else {}

@@ -1,0 +1,200 @@
+"""Models that specialists name, their effort and temperature: on the wire, in prices, limits and metrics."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.command_line.check import _models
+from bot.limits.call_limits import CallLimits
+from bot.limits.rules import Rules, read_rates
+from bot.models import prices
+from bot.models.choosing import ModelSettingsError, choose_model
+from bot.models.named_models import fault_of, name_at, names_at, take_on
+from bot.models.rehearsal.rehearsal import RehearsalModel
+from bot.operation.metered import MeteredModel
+from bot.operation.metrics import Metrics
+from bot.settings import read_settings
+from bot.store.redis.redis_store import RedisStore
+from bot.supervisor.planning import Planning
+from bot.supervisor.track_record import TrackRecord
+from handoff.contracts import Plan, Subtask, Terms
+from handoff.engine.ladder import Standing, after_trouble
+from handoff.planning.plan_check import check
+from specialists.registry import Crew, CrewError, load_crew
+from specialists.turns.model import ModelError
+from tests.models.conftest import ask, paired
+from tests.models.limits_desk import ANA
+from tests.operation.probe import Samples
+from tests.providers.faults import Fault
+from tests.providers.rendering import Reply
+from tests.providers.server import ProviderServer
+from tests.providers.wire import Api, WireRequest
+
+CLAUDE, GPT = "claude-opus-5-5", "gpt-6.1-sol"
+PAGE = "---\nname: {name}\ndescription: Does {name} work.\ntools: []\n{keys}\n---\nYou are {name}.\n"
+
+
+def crew(folder: Path, **keys: str) -> Crew:
+    for name, said in keys.items():
+        (folder / f"{name}.md").write_text(PAGE.format(name=name, keys=said))
+    return load_crew(folder, {})
+
+
+def effort_of(request: WireRequest) -> Any:
+    body = request.body
+    if request.api == "anthropic":
+        return (body.get("output_config") or {}).get("effort")
+    return body.get("reasoning_effort") or (body.get("reasoning") or {}).get("effort")
+
+
+async def test_a_named_model_is_called_and_billed_by_its_own_name(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def listed(*asked: str) -> prices.ModelRates:  # its own child process takes seconds, and has tests of its own
+        dollars = {"claude-opus-5-5": 15.0, "gpt-6.1-sol": 10.0}
+        none = dict.fromkeys(("output", "read", "written"))
+        return {name: {"input": [(-1, dollars.get(name, 1.0))], **none} for name in asked[2:]}
+
+    monkeypatch.setattr(prices, "_FOUND", {})
+    monkeypatch.setattr(prices, "_from_list", listed)
+    async with paired(api, lambda _: Reply("Yes."), own=True) as pair:
+        name = CLAUDE if api == "anthropic" else GPT
+        assert await pair.model.take_on([f"{pair.model.provider}/{name}"]) == {}
+        await pair.model.warm()
+        turn = await pair.model.reply(ask(tier="fast", model=f"{pair.model.provider}/{name}", effort="high"))
+        costs = [pair.model.price("fast", 1_000_000, 0, *named) for named in ((), (name,))]
+    assert (pair.server.requests[0].model, turn.usage.model) == (name, name)
+    assert effort_of(pair.server.requests[0]) == "high"
+    assert costs == {"chat": [None, None], "anthropic": [1.0, 15.0], "responses": [1.0, 10.0]}[api]
+
+
+async def test_effort_and_temperature_go_to_whoever_takes_them(api: Api) -> None:
+    async with paired(api, lambda _: Reply("Yes.")) as pair:
+        await pair.model.reply(ask(effort="low", temperature=0.7))
+    request = pair.server.requests[0]
+    assert (effort_of(request), request.body["temperature"]) == ("low", 0.7)
+
+
+async def test_what_a_model_refuses_is_left_out_from_then_on(api: Api, caplog: pytest.LogCaptureFixture) -> None:
+    def brain(request: WireRequest) -> Reply | Fault:
+        if "temperature" in request.body:
+            return Fault("no_temperature")
+        return Fault("no_effort") if effort_of(request) else Reply("Fine.")
+
+    caplog.set_level("INFO")
+    async with paired(api, brain, own=True) as pair:
+        for _ in range(2):
+            turn = await pair.model.reply(ask(effort="high", temperature=1.5))
+    assert turn.text == "Fine."
+    assert pair.server.stats.calls == 4  # each learnt once
+    told = [record.getMessage() for record in caplog.records]
+    assert any("without temperature from now on" in one for one in told)
+    assert any("effort from now on" in one for one in told)
+
+
+@pytest.mark.parametrize(
+    ("wished", "provider", "served", "said"),
+    [
+        ("claude-opus-5-5", "anthropic", (), ""),
+        ("anthropic/claude-opus-5-5", "anthropic", (), ""),
+        ("gpt-6.1-sol", "anthropic", (), "one of openai's, and this instance works with anthropic"),
+        ("openai/gpt-6.1-sol", "anthropic", (), "set LEADHAND_MODEL=openai"),
+        ("claude-opus-5-5", "openai", (), "set LEADHAND_MODEL=anthropic"),
+        ("mistral/large-3", "openai", (), "one of mistral's"),
+        ("ft:gpt-6-luna:acme", "openai", (), ""),
+        ("qwen3:9b", "ollama", ("qwen3:8b", "phi4"), "(did you mean qwen3:8b?)"),
+        ("ollama/qwen3:8b", "ollama", ("qwen3:8b",), ""),
+        ("qwen3:8b", "ollama", (), ""),
+        ("openai/gpt-6-luna", "openrouter.ai", ("openai/gpt-6-luna",), ""),
+        ("claude-opus-5-5", "127.0.0.1:8080", ("llama-8b",), "which 127.0.0.1:8080 does not serve"),
+        ("claude-opus-5-5", "rehearsal", (), ""),
+    ],
+)
+def test_a_model_that_the_provider_does_not_have_is_refused_in_words(
+    wished: str, provider: str, served: tuple[str, ...], said: str
+) -> None:
+    fault = fault_of(wished, provider, served)
+    assert (said in fault) if said else not fault
+
+
+def test_only_the_providers_own_name_is_taken_off() -> None:
+    assert name_at("openai", "openai/gpt-6-luna") == "gpt-6-luna"
+    assert name_at("openrouter.ai", "openai/gpt-6-luna") == "openai/gpt-6-luna"
+
+
+async def test_a_start_refuses_it_with_file_and_line(tmp_path: Path) -> None:
+    there = crew(tmp_path, ann=f"model: {GPT}", bob="model: fast")
+    model = await choose_model({"LEADHAND_MODEL": "anthropic", "ANTHROPIC_API_KEY": "k"})
+    [fault] = await take_on(model, there)
+    assert str(fault).startswith(f"{tmp_path / 'ann.md'}:5: model names {GPT}, one of openai's")
+    assert await take_on(RehearsalModel(), there) == ()
+    async with ProviderServer(lambda _: Reply("Fine."), ollama=("qwen3:8b",)) as server:
+        home = await choose_model({"OLLAMA_HOST": f"127.0.0.1:{server.port}"})
+        [fault] = await take_on(home, there)
+        assert "ollama does not serve" in fault.text
+        await home.close()
+        settings = read_settings({"OLLAMA_HOST": f"127.0.0.1:{server.port}"})
+        told = {one.what: one async for one in _models(settings, ("ann",), there)}["models that specialists name"]
+        assert (told.note, "ann.md:5: " in told.fault) == (GPT, True)
+
+
+async def test_limits_and_metrics_know_it_by_its_real_name(
+    tmp_path: Path, store: RedisStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    metrics = Metrics()
+    there = crew(tmp_path, ann=f"model: openai/{GPT}")
+    rules = Rules(rates=read_rates(f"{GPT}: 1 requests"))
+    async with paired("responses", lambda _: Fault("not_found"), own=True) as pair:
+        limits = CallLimits(
+            store.counters, MeteredModel(pair.model, metrics), rules, store.clock, named=names_at(pair.model, there)
+        )
+        call = ask(model=f"openai/{GPT}", deadline=2.0)
+        with pytest.raises(ModelError, match="at `model` in crew files"):
+            await limits.reply(ANA, call)
+        with pytest.raises(ModelError, match=f"1 requests a minute for {GPT}"):
+            await limits.reply(ANA, call)
+        assert any(GPT in line for line in await limits.status(ANA))
+        await limits.close()
+    assert Samples(metrics.page()[0].decode()).of("model_calls_total", model=GPT) == 1
+    assert not [record for record in caplog.records if "LEADHAND_RATES" in record.message]
+
+
+def test_it_stays_on_its_model_the_ladder_goes_on_to_the_fallback(tmp_path: Path) -> None:
+    there = crew(tmp_path, ann=f"model: {CLAUDE}\nfallback: bob\neffort: low\ntemperature: 0.2", bob="model: fast")
+    wish = there.specialists["ann"].wish
+    assert (wish.name, wish.effort, wish.temperature) == (CLAUDE, "low", 0.2)
+    members = {one.name: one for one in Planning(there, RehearsalModel(), TrackRecord(), Terms())._members}
+    now = Standing("ann", members["ann"].tier, tiers=members["ann"].tiers, fallback="bob", taken=("refine",))
+    assert after_trouble("bad_reply", now).rung == "fallback"
+    part = Subtask(id="a", title="Sum", intent="Write down what 3 tins cost.", specialist="ann", tier="deep")
+    [fault] = check(Plan(goal="x", subtasks=(part,)), members)
+    assert "may have: balanced" in fault
+
+
+@pytest.mark.parametrize(
+    ("keys", "line", "said"),
+    [
+        ("model: balenced", 5, "(did you mean balanced?)"),
+        ("model: [fast]", 5, "model must be a tier"),
+        (f"model: {CLAUDE}\neffort: hihg", 6, "effort takes low, medium, high (did you mean high?)"),
+        ("model: fast\ntemperature: 3", 6, "a number from 0 to 2"),
+        ("model: fast\ntemperature: true", 6, "a number from 0 to 2"),
+    ],
+)
+def test_what_cannot_be_meant_is_a_fault(tmp_path: Path, keys: str, line: int, said: str) -> None:
+    with pytest.raises(CrewError) as error:
+        crew(tmp_path, ann=keys)
+    [fault] = error.value.faults
+    assert fault.line == line
+    assert said in fault.text
+
+
+async def test_tiers_think_as_the_operator_says(api: Api) -> None:
+    async with paired(api, lambda _: Reply("Yes.")) as pair:
+        pair.model._efforts = {"deep": "high"}
+        for tier in ("fast", "deep"):
+            await pair.model.reply(ask(tier=tier))
+    assert [effort_of(one) for one in pair.server.requests] == [None, "high"]
+    with pytest.raises(ModelSettingsError, match="LEADHAND_EFFORT is 'deep most'"):
+        await choose_model({"LEADHAND_MODEL": "anthropic", "ANTHROPIC_API_KEY": "k", "LEADHAND_EFFORT": "deep most"})
