@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,9 +24,11 @@ def all_tools(
         fetch: The limits of fetching a page.
         settings: What the others are set up with; without, none of those that need some.
     """
-    del settings
+    env = settings.env if settings else {}
     # Imported here, so that what never runs a tool does not pay for defining them.
-    from specialists.toolkits import calculate, charts, documents, tables, web  # noqa: PLC0415  # see above
+    from specialists.toolkits import calculate, charts, documents, recorded_web, tables, web  # noqa: PLC0415  # see above
 
-    toolkits = (web.tools(search, fetch), tables.tools(), calculate.tools(), charts.tools(), documents.tools())
+    pages = env.get(recorded_web.SETTING, "")
+    of_the_web = recorded_web.tools(Path(pages).expanduser()) if pages else web.tools(search, fetch)
+    toolkits = (of_the_web, tables.tools(), calculate.tools(), charts.tools(), documents.tools())
     return {tool.name: tool for toolkit in toolkits for tool in toolkit}
