@@ -22,6 +22,7 @@ from specialists.loading import approval_keys, crew_checks
 from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
 from specialists.loading.crew_checks import tool_names
 from specialists.loading.frontmatter import Page, did_you_mean
+from specialists.loading.skill_folders import Skill
 from specialists.toolkits.tool import Tool, ToolSpec
 from specialists.turns import briefing, finish_tools
 
@@ -62,6 +63,7 @@ class Specialist:
         allow_out: The tools and the hosts to which something private may go without asking anybody.
         rules: What its own file says on approvals.
         form: The form of the answer that its crew asks for, if what it returns is the answer.
+        skills: Those that it may read, by `skills` in its front matter: folders `skills/NAME/SKILL.md` of its crew.
     """
 
     name: str
@@ -81,6 +83,7 @@ class Specialist:
     allow_out: frozenset[str] = frozenset()
     rules: ApprovalRules = NOTHING_SAID
     form: str = ""
+    skills: tuple[Skill, ...] = ()
 
     def terms_of(self, tool: str) -> ApprovalTerms | None:
         """Return the terms on which a tool's calls are approved; None: they need no approval."""

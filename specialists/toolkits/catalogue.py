@@ -1,9 +1,11 @@
-"""Lists all tools there are. A toolkit is added here and nowhere else."""
+"""Lists all toolkits of Leadhand's own. One is added here and nowhere else."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from specialists.toolkits.toolkit import Toolkit
 
 if TYPE_CHECKING:
     from specialists.toolkits.fetch import FetchSettings
@@ -12,12 +14,13 @@ if TYPE_CHECKING:
     from specialists.toolkits.toolkit import ToolSettings
 
 
-def all_tools(
+def all_toolkits(
     search: SearchSettings | None = None, fetch: FetchSettings | None = None, settings: ToolSettings | None = None
-) -> dict[str, Tool]:
-    """Collect the tools of every toolkit by name, in the order of the toolkits.
+) -> tuple[Toolkit, ...]:
+    """Make every toolkit of our own, in their order. The origin of each is empty, or the setting that brings it.
 
-    A tool whose extra is not installed is there all the same, and says so when it is called.
+    A tool whose extra is not installed is there all the same, and says so when it is called. What a toolkit needs from
+    outside (a repository, a database, a server) it looks at in `prove`, for `leadhand check`, and not here.
 
     Args:
         search: Which service searches the web, and its key; without, a keyless one.
@@ -29,6 +32,18 @@ def all_tools(
     from specialists.toolkits import calculate, charts, documents, recorded_web, tables, web  # noqa: PLC0415  # see above
 
     pages = env.get(recorded_web.SETTING, "")
-    of_the_web = recorded_web.tools(Path(pages).expanduser()) if pages else web.tools(search, fetch)
-    toolkits = (of_the_web, tables.tools(), calculate.tools(), charts.tools(), documents.tools())
-    return {tool.name: tool for toolkit in toolkits for tool in toolkit}
+    recorded = Toolkit(f"recorded pages in {pages}", recorded_web.tools(Path(pages).expanduser())) if pages else None
+    return (
+        recorded or Toolkit("", web.tools(search, fetch)),
+        Toolkit("", tables.tools()),
+        Toolkit("", calculate.tools()),
+        Toolkit("", charts.tools()),
+        Toolkit("", documents.tools()),
+    )
+
+
+def all_tools(
+    search: SearchSettings | None = None, fetch: FetchSettings | None = None, settings: ToolSettings | None = None
+) -> dict[str, Tool]:
+    """Collect the tools of all of them by name."""
+    return {tool.name: tool for toolkit in all_toolkits(search, fetch, settings) for tool in toolkit.tools}
