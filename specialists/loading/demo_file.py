@@ -120,7 +120,7 @@ def _settings(demo: Demo, node: yaml.Node) -> None:
     for key, value in _pairs(demo, node, "settings"):
         name = str(key.value)
         if not _SETTING.fullmatch(name):
-            demo.fault(key, f"{name!r} is no name of a setting, such as LEADHAND_REPOSITORIES")
+            demo.fault(key, f"{name!r} is no name of a setting, such as LEADHAND_DATA")
         else:
             demo.settings = {**demo.settings, name: nodes.text(demo, value, name)}
 

@@ -31,7 +31,7 @@ def all_toolkits(
     # Imported here, so that what never runs a tool does not pay for defining them.
     from specialists.toolkits import calculate, charts, documents, recorded_web, tables, web  # noqa: PLC0415  # see above
 
-    pages = env.get(recorded_web.SETTING, "")
+    pages = env.get("LEADHAND_RECORDED_PAGES", "")
     recorded = Toolkit(f"recorded pages in {pages}", recorded_web.tools(Path(pages).expanduser())) if pages else None
     return (
         recorded or Toolkit("", web.tools(search, fetch)),
