@@ -159,11 +159,16 @@ def _plan(demo: Demo, node: yaml.Node) -> Mapping[str, Any]:
             if keys and key not in keys:
                 demo.fault(one, f"the part of the plan has no {key}")
         part: dict[str, Any] = {
-            key: nodes.texts(demo, value, key) if key in {"after", "needs"} else nodes.text(demo, value, key)
+            key: _names(demo, value, key) if key in {"after", "needs"} else nodes.text(demo, value, key)
             for key, value in keys.items()
         }
         parts.append({"after": [], "title": part.get("id", ""), "intent": demo.ask, "done_when": "", **part})
     return {"goal": demo.ask[:200], "subtasks": parts, "strategy": "merge", "instruction": "", "missing": []}
+
+
+def _names(demo: Demo, node: yaml.Node, key: str) -> list[str]:
+    empty = isinstance(node, yaml.SequenceNode) and not node.value
+    return [] if empty else nodes.texts(demo, node, key)
 
 
 def _step(demo: Demo, node: yaml.Node) -> Step | None:

@@ -7,6 +7,7 @@ say of them, and nothing that was written beforehand.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,19 +15,21 @@ from typing import Any
 from bot.models.rehearsal.moves import Move, give_up, hand_in
 from bot.models.rehearsal.rehearsed_brief import read_brief, sections
 from bot.models.rehearsal.rehearsed_planner import HEADINGS
-from bot.models.rehearsal.rehearsed_reader import passages_of
 from handoff.contracts import ToolCall, ToolReply
+from handoff.materials.passages import search
 from specialists.loading.demo_file import Rehearsal
 from specialists.toolkits.tool import ToolSpec
 
 LABEL = "Rehearsal: this follows the demo's steps. No model read it; below are the tools' own replies."
+EARLIER = "{earlier}"
+"""Stands in a step's arguments for what earlier parts handed in."""
 WHY = "the demo's plan; no model planned it"
 _KNOWN_BY = 120
 """Characters of the request by which a brief is known to be of the demo: as many as every brief has of a long one."""
 _LONGEST = 1_500
 """Characters of a tool's reply that are quoted."""
 _ARGUMENT = 60
-_MOST_PASSAGES = 5
+_PASSAGES, _OF_EACH = 3, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +54,9 @@ class DemoScript:
         if steps is None or _line(self.ask)[:_KNOWN_BY] not in _line(message):
             return None
         left = len(history)
+        earlier = "\n\n".join(f"## {source}\n\n{text}" for source, text in read_brief(message).notes)
         for step in steps:
-            calls = [(tool, dict(given)) for tool, given in step.calls if tool in tools]
+            calls = [(tool, _filled(given, earlier)) for tool, given in step.calls if tool in tools]
             if left < len(calls):
                 return Move(tuple(calls[left:]))
             left -= len(calls)
@@ -83,16 +87,35 @@ def _handed_in(
     return hand_in(count, "\n\n".join([LABEL, *blocks]), gaps=gaps)
 
 
+def _filled(arguments: Mapping[str, Any], earlier: str) -> dict[str, Any]:
+    """Put what earlier parts handed in where a step names it, so that no text of it need be written beforehand."""
+    return {
+        name: value.replace(EARLIER, earlier) if isinstance(value, str) else value for name, value in arguments.items()
+    }
+
+
 def _in_brief(tool: str, arguments: Mapping[str, Any], given: Mapping[str, str]) -> str:
     """Quote material as its readers would, which are offered only for what is too long to be in the brief whole."""
-    name, words = str(arguments.get("name", "")), str(arguments.get("words", "")).casefold()
+    name, words = str(arguments.get("name", "")), str(arguments.get("words", ""))
     if tool == "read_material" and name in given:
         return _quoted(f"`{name}` came with the brief, and begins", given[name])
-    if tool != "search_material":
+    if tool != "search_material" or not words or not given:
         return ""
-    found = [(each, one) for each, text in given.items() for one in passages_of(text) if words in one.text.casefold()]
-    lines = [f"{one.text} ({each}{f', {one.place}' if one.place else ''})" for each, one in found[:_MOST_PASSAGES]]
-    return _quoted(f"“{words}” stands in the material here", "\n".join(lines)) if lines else ""
+    found = [(hit.score, each, text, hit) for each, text in given.items() for hit in search(text, (), words, _OF_EACH)]
+    best = sorted(found, key=lambda one: -one[0])
+    if not best:
+        return f"Nothing in the material holds “{words}”."
+    lines = [
+        f"[{each}{_page(text, hit.start)}]\n{text[hit.start : hit.end].strip()}"
+        for _, each, text, hit in best[:_PASSAGES]
+    ]
+    return _quoted(f"“{words}” in the material that came with the brief", "\n\n".join(lines))
+
+
+def _page(text: str, at: int) -> str:
+    """Name the page that a place lies on, where a text has marks of its pages."""
+    pages = re.findall(r"^\[(page [\d,]+)\]$", text[: text.find("\n", at)], re.MULTILINE)
+    return f", {pages[-1]}" if pages else ""
 
 
 def _quoted(said: str, text: str) -> str:
