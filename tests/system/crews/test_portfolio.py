@@ -16,9 +16,13 @@ VALUES = """\
 | Nimbora | 412.6 billion US dollars | 2026-11-20 |
 | Cirrus Grid | 141.9 billion euros | 2026-11-20 |
 
-Source: https://www.cirrusgrid.example/en/investors/key-figures. 1 EUR = 1.0840 USD (ECB). Left out: an article of March 2024."""
+Source: https://www.cirrusgrid.example/en/investors/key-figures. 1 EUR = 1.0840 USD (ECB).
+Left out: an article of March 2024."""
 SHARES = "Nimbora 412.6 (72.8 %), Cirrus Grid 153.8 billion US dollars (27.2 %), of 566.4."
-CODE = "v = {'Nimbora': 412.6, 'Cirrus Grid': 141.9 * 1.0840}\nt = sum(v.values())\n[(n, round(x, 1), round(100 * x / t, 1)) for n, x in v.items()] + [round(t, 1)]"  # noqa: E501
+CODE = """\
+values = {"Nimbora": 412.6, "Cirrus Grid": 141.9 * 1.0840}
+total = sum(values.values())
+[(name, round(one, 1), round(100 * one / total, 1)) for name, one in values.items()] + [round(total, 1)]"""
 LOOKED_UP = (
     tool_call("web_search", query="market capitalisation Nimbora Cirrus Grid"),
     tool_call("fetch_page", url="https://www.cirrusgrid.example/en/investors/key-figures"),
