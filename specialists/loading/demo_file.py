@@ -163,7 +163,7 @@ def _plan(demo: Demo, node: yaml.Node) -> Mapping[str, Any]:
             for key, value in keys.items()
         }
         parts.append({"after": [], "title": part.get("id", ""), "intent": demo.ask, "done_when": "", **part})
-    return {"goal": demo.ask[:200], "subtasks": parts, "strategy": "merge", "instruction": "", "missing": []}
+    return {"goal": demo.says or demo.ask, "subtasks": parts, "strategy": "merge", "instruction": "", "missing": []}
 
 
 def _names(demo: Demo, node: yaml.Node, key: str) -> list[str]:

@@ -39,6 +39,7 @@ async def test_the_plan_is_for_the_demos_own_request_alone() -> None:
     planned = json.loads((await turn(brief=f"# Request\n{ASK}\n\n# Files\n", purpose="planner")).text)
     assert planned["next"]["subtasks"] == PLAN["subtasks"]
     assert "no model" in planned["why"]
+    assert planned["next"]["goal"] == f"Rehearsal, no model: {ASK}"
     other = json.loads((await turn(brief="# Request\nHello!", purpose="planner")).text)
     assert other["next"]["who"] == "answer"
 
