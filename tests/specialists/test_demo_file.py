@@ -95,3 +95,19 @@ def test_the_demos_that_come_with_leadhand_fit_their_crews(name: str) -> None:
     env = {"LEADHAND_RECORDED_PAGES": str(pages)} if pages else {}
     settings = ToolSettings(env)
     assert demo_steps.faults(demo, load_crew(CREWS / name, all_tools(settings=settings), settings)) == []
+
+
+def test_the_example_of_the_page_is_a_demo(tmp_path: Path) -> None:
+    page = (CREWS.parents[1] / "docs" / "crews" / "README.md").read_text(encoding="utf-8")
+    example = page.partition("```yaml\n")[2].partition("```")[0]
+    for name in ("contract.pdf", "shop.bundle", "pages/index.yml"):
+        (tmp_path / "demo" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "demo" / name).write_text("")
+    demo = demo_of(tmp_path, example)
+    assert demo.faults == []
+    assert demo.rehearsal is not None
+    assert list(demo.rehearsal.steps) == ["scout", "clerk"]
+    index = page.rpartition("```yaml\n")[2].partition("```")[0]
+    (tmp_path / "demo" / "pages" / "index.yml").write_text(index)
+    (tmp_path / "demo" / "pages" / "acme.html").write_text("<p>Acme</p>")
+    assert recorded_web.read(tmp_path / "demo" / "pages").faults == []
