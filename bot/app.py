@@ -202,12 +202,12 @@ async def running(
     messengers = Messengers(outbox, people, Directory(client, outbox.calls, people), settings.admins)
     thread = Thread(client, outbox, store, people, messengers, model_label=model.label)
     metrics = instruments.metrics if instruments is not None else None
-    wished = names_at(model, *crews.by_name.values())
-    limits = CallLimits(store.counters, model, settings.rules, store.clock, metrics, wished)
+    limits = CallLimits(
+        store.counters, model, settings.rules, store.clock, metrics, names_at(model, *crews.by_name.values())
+    )
     note = AuditLog(store).note
     who = channels.approvers_in if can_ask else nobody_to_ask
-    name = new_name()
-    board = InstanceBoard(store.board, name, crews.by_name)
+    board = InstanceBoard(store.board, name := new_name(), crews.by_name)
     runs = EffectRunner(store, thread, model, crews, limits, settings.terms, board, note=note, approvers_in=who)
     effects: Effects = runs
     if instruments is not None:

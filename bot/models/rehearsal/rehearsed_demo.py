@@ -24,11 +24,13 @@ LABEL = "Rehearsal: this follows the demo's steps. No model read it; below are t
 EARLIER = "{earlier}"
 """Stands in a step's arguments for what earlier parts handed in."""
 WHY = "the demo's plan; no model planned it"
+NO_MODEL = "Rehearsal, no model"
+"""Stands before the goal, on top of the card: its ticks are for steps that were taken, and not for thoughts."""
 _KNOWN_BY = 120
 """Characters of the request by which a brief is known to be of the demo: as many as every brief has of a long one."""
 _LONGEST = 1_500
 """Characters of a tool's reply that are quoted."""
-_ARGUMENT = 60
+_ARGUMENT, _REASON = 60, 160
 _PASSAGES, _OF_EACH = 3, 2
 
 
@@ -44,7 +46,8 @@ class DemoScript:
         request = sections(message, HEADINGS).get("Request", "")
         if self.steps.plan is None or _line(request) != _line(self.ask):
             return None
-        return {"why": WHY, "next": {"who": "several", **self.steps.plan}}
+        plan = {**self.steps.plan, "goal": f"{NO_MODEL}: {self.steps.plan['goal']}"}
+        return {"why": WHY, "next": {"who": "several", **plan}}
 
     def move(
         self, name: str, message: str, history: Sequence[tuple[ToolCall, ToolReply]], tools: Mapping[str, ToolSpec]
@@ -74,7 +77,7 @@ def _handed_in(
 ) -> Move:
     """Hand in what the tools replied, and what is quoted from material that the brief holds whole."""
     blocks = [_quoted(f"{_called(call)} replied", reply.text) for call, reply in history if not reply.failed]
-    gaps = [f"{_called(call)} failed: {_line(reply.text)[:300]}" for call, reply in history if reply.failed]
+    gaps = [f"{_called(call)} failed: {_line(reply.text)[:_REASON]}" for call, reply in history if reply.failed]
     for tool, arguments in lacking:
         found = _in_brief(tool, arguments, given)
         if found:
@@ -82,7 +85,7 @@ def _handed_in(
         else:
             gaps.append(f"the demo's step {tool} brought nothing: there is no such tool or text here")
     if not blocks:
-        return give_up("out_of_scope", " ".join([LABEL, "Nothing came of them.", *gaps]))
+        return give_up("out_of_scope", " ".join(["Nothing came of the demo's steps:", *gaps]))
     count = f"{len(blocks)} {'reply' if len(blocks) == 1 else 'replies'} of tools, quoted; no model read them"
     return hand_in(count, "\n\n".join([LABEL, *blocks]), gaps=gaps)
 
@@ -102,7 +105,8 @@ def _in_brief(tool: str, arguments: Mapping[str, Any], given: Mapping[str, str])
     if tool != "search_material" or not words or not given:
         return ""
     found = [(hit.score, each, text, hit) for each, text in given.items() for hit in search(text, (), words, _OF_EACH)]
-    best = sorted(found, key=lambda one: -one[0])
+    found.sort(key=lambda one: -one[0])
+    best = [one for one in found if one[0] >= found[0][0] / 2]
     if not best:
         return f"Nothing in the material holds “{words}”."
     lines = [
