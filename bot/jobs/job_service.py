@@ -167,8 +167,10 @@ class JobService:
         """See `Service.reply`. A message that is no plain answer is left to the job: it knows what is under way."""
         key, text, user = _key(place), message.text, message.user
         head = await self._store.jobs.head(key)
-        if head is None or (mentioned and self._crew_called(text)[0]):  # whoever names a crew asks for something
+        if head is None:
             return Answer("ignored")
+        if mentioned and self._crew_called(text)[0]:  # whoever names a crew asks for something
+            return Answer("quarantined" if head.quarantined else "ignored")
         groups = await self._groups_of(user) if _open(head) else ()
         asked = [one for one in _open(head) if one.may_answer(user, groups)]
         question = _meant(asked, text)

@@ -1,4 +1,4 @@
-"""A crew's fixed plan: what its file may say of it, that faults are named by line, and what comes of a request."""
+"""A crew's fixed plan: what its file may say of it, and that faults are named by line."""
 
 from __future__ import annotations
 
@@ -6,22 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from handoff.contracts import Artifact, Material
-from handoff.planning.pipeline import INLINE, Pipeline, planned, takes
-from handoff.planning.plan_brief import PlanBrief
+from handoff.planning.pipeline import Pipeline
 from specialists.registry import load_crew
-from tests.handoff.kit import ask, asked, job
 from tests.specialists.crew_of_two import faults, load
 
 SIDE_BY_SIDE = """
 pipeline:
-  strategy: merge
+  strategy: reduce
   instruction: The likelier cause first.
   follow_ups: planner
   steps:
     - {specialist: a, title: Find the cause, brief: "Find the cause. {request}", needs: [files, .log]}
     - {specialist: b, title: Find the page, brief: Find the page that helps., needs: none, done_when: A page.}
-    - {specialist: a, name: together, title: Put it together, brief: Write one answer., after: all, critical: true}
+    - {specialist: a, name: together, title: Last, brief: Write one., after: all, critical: true, tier: deep}
 """
 
 
@@ -31,50 +28,21 @@ def pipeline_of(folder: Path, text: str) -> Pipeline:
     return found
 
 
-def test_a_pipeline_is_a_plan_with_the_request_as_it_was_written(tmp_path: Path) -> None:
+def test_all_that_a_pipeline_may_say_is_read(tmp_path: Path) -> None:
     pipeline = pipeline_of(tmp_path, SIDE_BY_SIDE)
-    files = [Artifact(id="1", name="app.log"), Artifact(id="2", name="a.csv")]
-    there = (Material(name="thread", kind="thread"), *(Material(name=one.name, file=one) for one in files))
-    plan = planned(pipeline, PlanBrief("  why is  it down?\n", materials=there))
-    first, second, last = plan.subtasks
-    assert (first.id, first.specialist, first.intent) == ("a", "a", "Find the cause. why is  it down?")
-    assert first.needs == ("app.log", "a.csv"), "each once"
-    assert second.intent == "Find the page that helps.\n\nThe request:\nwhy is  it down?"
-    assert (second.needs, second.done_when, second.after) == ((), "A page.", ())
-    assert (last.id, last.specialist, last.after, last.needs, last.critical) == (
-        "together",
-        "a",
-        ("a", "b"),
-        None,
-        True,
-    )
-    assert (plan.goal, plan.strategy, plan.instruction) == ("why is it down?", "merge", "The likelier cause first.")
+    first, second, last = pipeline.steps
+    assert (first.name, first.specialist, first.title, first.needs) == ("a", "a", "Find the cause", ("files", ".log"))
+    assert (second.name, second.needs, second.after, second.done_when) == ("b", (), (), "A page.")
+    assert (last.name, last.specialist, last.after, last.critical) == ("together", "a", ("a", "b"), True)
+    assert (last.needs, last.tier) == (None, "deep")
+    assert (pipeline.strategy, pipeline.follow_ups) == ("reduce", "planner")
+    assert pipeline.instruction == "The likelier cause first."
 
 
 def test_a_list_of_steps_is_a_pipeline_too(tmp_path: Path) -> None:
     text = "pipeline:\n- {specialist: a, title: One, brief: Find the bugs of it.}\n"
     (step,) = pipeline_of(tmp_path, text).steps
     assert (step.name, step.needs, step.after) == ("a", None, ())
-
-
-def test_a_follow_up_goes_into_it_unless_the_crew_leaves_it_to_the_planner(tmp_path: Path) -> None:
-    left = pipeline_of(tmp_path, SIDE_BY_SIDE)
-    always = pipeline_of(tmp_path, SIDE_BY_SIDE.replace("follow_ups: planner", "follow_ups: pipeline"))
-    first, later = PlanBrief("again"), PlanBrief("again", earlier=(ask(job(asked())),))
-    assert [takes(left, one) for one in (first, later)] == [True, False]
-    assert [takes(always, one) for one in (first, later)] == [True, True]
-    assert not takes(None, first)
-    assert takes(left, PlanBrief("again", earlier=(ask(job(asked(refusal="It was empty."))),)))
-
-
-def test_a_long_request_is_given_as_material_instead(tmp_path: Path) -> None:
-    pipeline, text = pipeline_of(tmp_path, SIDE_BY_SIDE), "+ a line of a diff\n" * INLINE
-    there = (Material(name="request", kind="request", text="d", origin="requester"),)
-    plan = planned(pipeline, PlanBrief(text, materials=there))
-    assert [one.needs for one in plan.subtasks] == [("request",), ("request",), None]
-    assert all("stands below, under 'request'" in one.intent for one in plan.subtasks[:2])
-    inside = planned(pipeline, PlanBrief(text))  # the brief of a crew inside another is no material
-    assert sum(len(one.intent) for one in inside.subtasks) < 41_000
 
 
 STEP = "specialist: a, title: One, brief: Find the bugs of it."
