@@ -37,6 +37,8 @@ _MOST_PAGES = 20
 _TIMED_OUT, _CLOSED = -32001, -32000
 """The SDK's codes for what no server said."""
 _LOGGED_OUT, _FORGOTTEN = 401, 404
+_SESSION_OVER = "Session terminated"
+"""The SDK's words for the latter."""
 SIGN_IN = "it wants somebody to sign in, which is not offered; give it a token under headers in .mcp.json"
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
@@ -44,6 +46,14 @@ _log = logging.getLogger(__name__)
 
 class NotReached(Exception):
     """The server could not be reached, so that nothing was asked of it. The text says why, for people."""
+
+
+class Changed(Exception):
+    """The server says something else of a tool than what was accepted, or nothing (`gone`); it was not called."""
+
+    def __init__(self, *, gone: bool) -> None:
+        super().__init__("is no longer there" if gone else "is not what was accepted")
+        self.gone = gone
 
 
 class Refused(Exception):
@@ -87,11 +97,12 @@ class ServerConnection:
         await self._connected()
         return self._live
 
-    async def call(self, name: str, arguments: dict[str, Any], *, longest: float = CALLING) -> CallToolResult:
-        """Call a tool by the server's own name for it.
+    async def call(self, tool: LockedTool, arguments: dict[str, Any], *, longest: float = CALLING) -> CallToolResult:
+        """Call a tool as it was accepted.
 
         Raises:
             NotReached: Nothing was sent.
+            Changed: Nothing was sent: on this connection the server says something else of the tool.
             Refused: The server said no.
             NoAnswer: It was sent, and what came of it is not known. A TimeoutError says so too.
         """
@@ -100,8 +111,11 @@ class ServerConnection:
         from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - beside the others
 
         client = await self._connected()
+        now = next((one for one in self._live if one.name == tool.name), None)
+        if now is None or now.digest != tool.digest:
+            raise Changed(gone=now is None)
         self._status = 0
-        params = mcp_types.CallToolRequestParams(name=name, arguments=arguments)
+        params = mcp_types.CallToolRequestParams(name=tool.name, arguments=arguments)
         # Not `client.call_tool`: that checks what comes back by the server's own schema, and a pattern in it may take
         # hours; and it would go on asking where the server wants something of a person.
         either: TypeAdapter[Any] = TypeAdapter(mcp_types.CallToolResult | mcp_types.InputRequiredResult)
@@ -111,22 +125,27 @@ class ServerConnection:
         try:
             answer = await self._while_connected(work, longest + 1)
         except MCPError as error:
-            if error.code == _TIMED_OUT:
-                raise TimeoutError(f"no answer came within {longest:g} seconds") from None
-            if error.code == _CLOSED:
-                self._over.set()
-                raise NoAnswer(self._fault() or "the server ended in the middle of it") from None
-            if self._status == _FORGOTTEN:  # a server that was restarted knows no session, and has done nothing
-                self._closing = True
-                self._over.set()
-                raise NotReached("it was restarted and knows us no more; call it again") from None
-            raise Refused(SIGN_IN if self._status == _LOGGED_OUT else visible(error.message)) from None
+            raise self._meant_by(error.code, error.message, longest) from None
         except (ValidationError, RecursionError):
             raise NoAnswer("the server's answer is not as the protocol has it") from None
         if isinstance(answer, mcp_types.InputRequiredResult):
             raise Refused("the server wants to ask a person something first, which is not offered")
         self._failures = 0
         return answer  # type: ignore[no-any-return]  # the other of the two types above
+
+    def _meant_by(self, code: int, message: str, longest: float) -> Exception:
+        """Return what an error of the SDK means for the call that had it."""
+        if code == _TIMED_OUT:
+            return TimeoutError(f"no answer came within {longest:g} seconds")
+        if code == _CLOSED:
+            self._over.set()
+            return NoAnswer(self._fault() or "the server ended in the middle of it")
+        if self._status == _FORGOTTEN and message == _SESSION_OVER:
+            # A server that was restarted knows no session, and has done nothing.
+            self._closing = True
+            self._over.set()
+            return NotReached("it was restarted and knows us no more; call it again")
+        return Refused(SIGN_IN if self._status == _LOGGED_OUT else visible(message))
 
     async def close(self) -> None:
         """End the connection, and the server if it is a program. A later call would begin anew."""
@@ -236,7 +255,8 @@ class ServerConnection:
                 raise NoAnswer(self._why or "the connection broke in the middle of it")
             raise TimeoutError(f"no answer came within {longest:g} seconds")
         except asyncio.CancelledError:
-            if task.done() and task.cancelled():
+            own = asyncio.current_task()
+            if task.done() and task.cancelled() and not (own is not None and own.cancelling()):
                 raise NoAnswer("the connection broke in the middle of it") from None
             raise
         finally:
@@ -273,6 +293,6 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, TimeoutError):
         return f"it was not ready within {CONNECTING:g} seconds"
     kind = type(error).__name__
-    return {"ConnectError": f"nobody answers there ({words})"}.get(
-        kind, f"it is no MCP server that answers ({words or kind})"
-    )
+    if kind in {"ConnectError", "ConnectTimeout", "ReadTimeout"}:
+        return f"nobody answers there ({words or kind})"
+    return f"it is no MCP server that answers ({words or kind})"

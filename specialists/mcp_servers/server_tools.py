@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from specialists.loading.frontmatter import CrewFault
 from specialists.mcp_servers import safe_schema, server_config, server_replies, shown_schema, tool_lock
 from specialists.mcp_servers.argument_check import ServerArguments, arguments_by
 from specialists.mcp_servers.server_config import ServerConfig
-from specialists.mcp_servers.server_connection import NotReached, Refused, ServerConnection
+from specialists.mcp_servers.server_connection import Changed, NotReached, Refused, ServerConnection
 from specialists.mcp_servers.tool_lock import LockedTool, LockFault, ToolLock
 from specialists.toolkits.extras import missing
 from specialists.toolkits.tool import Sent, Tool, ToolOutcome, Workbench
@@ -176,10 +176,9 @@ class _Served:
         if absent := missing("mcp", *MODULES):
             return ToolOutcome(absent, failed=True)
         try:
-            refusal = self._refusal({one.name: one for one in await self.connection.tools()})
-            if refusal:
-                return ToolOutcome(refusal, failed=True)
-            answer = await self.connection.call(self.locked.name, dict(arguments.root))
+            answer = await self.connection.call(self.locked, dict(arguments.root))
+        except Changed as change:
+            return ToolOutcome(self._refusal(change), failed=True)
         except NotReached as error:
             text = f"{name} was not called: the MCP server {self.config.name} cannot be reached: {error}."
             return ToolOutcome(f"{text} Go on without it, and say so.", failed=True)
@@ -193,12 +192,9 @@ class _Served:
             return ToolOutcome(text, failed=True)
         return await server_replies.outcome_of(answer, self.config.name, name, workbench)
 
-    def _refusal(self, live: Mapping[str, LockedTool]) -> str:
-        """Say why a call is not made, seeing what the server says of its tools now; empty if it may be."""
-        now = live.get(self.locked.name)
-        if now is not None and now.digest == self.locked.digest:
-            return ""
-        what = "is no longer there" if now is None else "is not what was accepted: its server says something else of it"
+    def _refusal(self, change: Changed) -> str:
+        """Say why a call is not made."""
+        what = "is no longer there" if change.gone else "is not what was accepted: its server says something else of it"
         see = f"Whoever runs the bot can see what changed with `leadhand mcp accept {self.config.name}`."
         return f"{self._named} was not called: it {what}. {see} Go on without it, and say so."
 

@@ -215,6 +215,9 @@ async def test_what_is_sent_twice_is_read_once(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- over HTTP
 
 
+NAMES = ["look", "lost", "flood", "restarted"]
+
+
 async def port(request: web.Request) -> web.StreamResponse:
     """An MCP server over HTTP, and what is none, by the path."""
     kind = request.path.strip("/")
@@ -243,12 +246,18 @@ async def port(request: web.Request) -> web.StreamResponse:
     }
     if "id" not in message:
         return web.Response(status=202)
-    results = {"initialize": about, "tools/list": {"tools": [told("look"), told("lost")]}}
+    results = {
+        "initialize": about,
+        "tools/list": {"tools": [told(name) for name in ("look", "lost", "flood", "restarted")]},
+    }
     if message["method"] == "tools/call" and message["params"]["name"] == "look":
         results["tools/call"] = {"content": [{"type": "text", "text": "high"}]}
     found = results.get(message["method"])
+    session = {"Mcp-Session-Id": "one"}
     fault = {"error": {"code": -32601, "message": "no such\u200b method"}}
-    return web.json_response({"jsonrpc": "2.0", "id": message["id"], **({"result": found} if found else fault)})
+    return web.json_response(
+        {"jsonrpc": "2.0", "id": message["id"], **({"result": found} if found else fault)}, headers=session
+    )
 
 
 async def test_a_server_over_http_and_what_only_looks_like_one(tmp_path: Path) -> None:
@@ -259,17 +268,17 @@ async def test_a_server_over_http_and_what_only_looks_like_one(tmp_path: Path) -
             return ServerConnection(ServerConfig("port", "http", url=site.url(path), headers=headers), tmp_path, "")
 
         good = connection("/mcp")
-        assert [one.name for one in await good.tools()] == ["look", "lost"]
-        assert (await good.call("look", {})).content[0].text == "high"
+        assert [one.name for one in await good.tools()] == NAMES
+        assert (await good.call(as_told(told("look")), {})).content[0].text == "high"
         with pytest.raises(Refused, match="no such method"):
-            await good.call("lost", {})
+            await good.call(as_told(told("lost")), {})
         with pytest.raises(NotReached, match="call it again"):
-            await good.call("restarted", {})
-        assert (await good.call("look", {})).content[0].text == "high", "at once, on a new connection"
+            await good.call(as_told(told("restarted")), {})
+        assert (await good.call(as_told(told("look")), {})).content[0].text == "high", "at once, on a new connection"
         with pytest.raises(NoAnswer, match="2,000 messages"):
-            await good.call("flood", {})
+            await good.call(as_told(told("flood")), {})
         with pytest.raises(NotReached, match="2,000 messages in 10 seconds; it is tried again in 1 s"):
-            await good.call("look", {})
+            await good.call(as_told(told("look")), {})
         await good.close()
         wrong = {
             ("/mcp", "other"): "wants somebody to sign in",
