@@ -105,6 +105,8 @@ def _walk(root: Path, folder: Path, above: str, depth: int, found: Look) -> Iter
                     found.leave(path, f"folders more than {DEEPEST} deep are not read; move it up")
             elif _may_be_document(entry, path, found):
                 yield Path(entry.path), path, entry.stat()
+        except FileNotFoundError:  # it went away in between
+            continue
         except OSError as error:
             found.leave(path, f"cannot be looked at ({error.strerror}); check its rights")
 
