@@ -166,6 +166,16 @@ def test_a_statement_that_takes_too_long_is_ended_by_its_server(shop: str, logs:
         assert "timeout" in said or "max_statement_time" in said
 
 
+async def test_a_mysql_is_told_to_end_what_was_cut_off(logs: str) -> None:
+    """It does not notice that whoever asked is gone, as a PostgreSQL does; a SQLite ends with its process."""
+    database = named_databases.read(f"it={logs}")[0]["it"]
+    slow = asyncio.create_task(asyncio.to_thread(ask, database, task="query", sql="select sleep(40)", seconds=50))
+    async with asyncio.timeout(30):
+        while not ask(database, task="stop")["stopped"]:  # noqa: ASYNC110 - the server tells nobody
+            await asyncio.sleep(0.05)
+        assert "interrupted" in (await slow)["error"]
+
+
 # ---------------------------------------------------------------- the tools
 
 

@@ -95,18 +95,27 @@ def _walk(root: Path, folder: Path, above: str, depth: int, found: Look) -> Iter
         if _is_passed_over(entry.name, above, found):
             continue
         try:
-            if entry.is_symlink():
-                if _leads_to_file(root, Path(entry.path), path, found):
-                    yield Path(entry.path), path, entry.stat()
-            elif entry.is_dir():
-                if depth < DEEPEST:
-                    yield from _walk(root, Path(entry.path), f"{path}/", depth + 1, found)
-                else:
-                    found.leave(path, f"folders more than {DEEPEST} deep are not read; move it up")
-            elif _may_be_document(entry, path, found):
-                yield Path(entry.path), path, entry.stat()
+            yield from _entry(root, entry, path, depth, found)
+        except FileNotFoundError:  # it went away in between
+            continue
         except OSError as error:
             found.leave(path, f"cannot be looked at ({error.strerror}); check its rights")
+
+
+def _entry(
+    root: Path, entry: os.DirEntry[str], path: str, depth: int, found: Look
+) -> Iterator[tuple[Path, str, os.stat_result]]:
+    """Yield what an entry of a folder stands for: a file, those of a folder, or nothing."""
+    if entry.is_symlink():
+        if _leads_to_file(root, Path(entry.path), path, found):
+            yield Path(entry.path), path, entry.stat()
+    elif not entry.is_dir():
+        if _may_be_document(entry, path, found):
+            yield Path(entry.path), path, entry.stat()
+    elif depth < DEEPEST:
+        yield from _walk(root, Path(entry.path), f"{path}/", depth + 1, found)
+    else:
+        found.leave(path, f"folders more than {DEEPEST} deep are not read; move it up")
 
 
 def _is_passed_over(name: str, above: str, found: Look) -> bool:

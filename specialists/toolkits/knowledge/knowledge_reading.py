@@ -90,8 +90,8 @@ async def read_documents(files: Sequence[FoundFile]) -> list[Document]:
 
 
 def _document(file: FoundFile, told: dict[str, Any]) -> Document:
-    if told["fault"]:
-        return Document(file, fault=told["fault"])
+    if told["fault"]:  # readers speak to people who attach; here somebody looks after a folder
+        return Document(file, fault=told["fault"].replace("attach ", "provide "))
     outline = tuple(Section(name=name, start=start) for name, start in told["outline"])
     title = told["title"] or PurePosixPath(file.path).stem
     return Document(file, title, told["link"], told["text"], outline)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 from specialists.loading.frontmatter import CrewFault
@@ -30,7 +31,8 @@ def named(settings: ToolSettings | None) -> Toolkit:
     urls = [one for one in where.replace(",", " ").split() if one.lower().startswith(("http://", "https://"))]
     if not urls:
         return _toolkit(SETTING, Knowledge(Path(where).expanduser(), settings.data))
-    pages = FetchedPages(urls, settings.data.expanduser() / "knowledge" / "pages")
+    key = hashlib.sha256(" ".join(sorted(urls)).encode()).hexdigest()[:12]
+    pages = FetchedPages(urls, settings.data.expanduser() / "knowledge" / f"pages-{key}")
     return _toolkit(SETTING, Knowledge(pages.folder, settings.data, pages))
 
 

@@ -68,6 +68,8 @@ async def test_fault_and_how_to_are_answered_side_by_side_with_links_to_their_pa
         documenter=in_turn(tool_call("search_knowledge", query="add cashier"), howto, result(ADD, 95)),
         synthesizer=in_turn(Reply(f"{CURE}\n\n{ADD}")),
     ) as server:
+        made = tmp_path / "data" / "knowledge"
+        assert await scene.workspace.until(lambda: list(made.glob("*.sqlite"))), "the index is begun with the bot"
         talk = await scene.ask(ASK)
         job = await talk.over()
         trace = trace_timeline(job, steps_of(await scene.store.jobs.log(talk.key)))
