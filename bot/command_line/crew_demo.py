@@ -71,7 +71,7 @@ async def staged(settings: Settings) -> AsyncIterator[Staged]:
         folder = Path(made) / demo_file.FOLDER
         await asyncio.to_thread(_copy, demo.folder, folder)
         for name, bundle in demo.prepare.items():
-            await _unpack(folder / bundle.relative_to(demo.folder), folder / name)
+            await _unpack(folder / bundle.relative_to(demo.folder), folder / name, settings)
         env = {name: value.replace(HERE, str(folder)) for name, value in demo.settings.items()}
         if demo.pages is not None:
             env[recorded_web.SETTING] = str(folder / demo.pages.relative_to(demo.folder))
@@ -129,9 +129,9 @@ def _copy(demo: Path, folder: Path) -> None:
         raise SettingsError(f"The demo cannot be made ready: {error}.") from None
 
 
-async def _unpack(bundle: Path, folder: Path) -> None:
+async def _unpack(bundle: Path, folder: Path, settings: Settings) -> None:
     """Make a repository from a git bundle. No configuration but git's own is read. Raises SettingsError."""
-    env = {"PATH": os.environ.get("PATH", ""), "HOME": str(bundle.parent), "GIT_TERMINAL_PROMPT": "0"}
+    env = {"PATH": settings.env.get("PATH", os.defpath), "HOME": str(bundle.parent), "GIT_TERMINAL_PROMPT": "0"}
     env |= {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_ALLOW_PROTOCOL": "file"}
     command = ("git", "-c", "core.hooksPath=/dev/null", "clone", "-q", "--", str(bundle), str(folder))
     try:

@@ -79,23 +79,29 @@ async def _page(options: argparse.Namespace, settings: Settings, demo: Staged | 
         _bot(settings, workspace, demo=demo) as app,
     ):
         workspace.notice(f"Answers come from: {app.model.label}")
-        say(f"Model:     {app.model.label}")
-        if isinstance(app.model, RehearsalModel) and not settings.env.get("LEADHAND_MODEL"):
-            say("           for a real one set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama, and start again")
-        say(f"Page:      {workspace.page_url}")
-        if demo is None:
-            say(f"Try this:  attach {SAMPLE}")
-            say("           and write: @leadhand why did churn rise? draft a short note to the board")
-            say("Ctrl-C stops all of it; the threads are kept.")
-        else:
-            demo.introduce(settings.crew, app.model)
-            say("Try this:  press “Fill in the demo's request” in #general, and send it")
-            say("Ctrl-C stops all of it, and nothing is kept.")
+        _invite(app, workspace, settings, demo)
         if not options.no_browser:
             asyncio.get_running_loop().run_in_executor(None, _open_page, workspace.page_url)  # some take seconds
         await wait_for_stop()
         say("\nStopping ...")
     return 0
+
+
+def _invite(app: App, workspace: Workspace, settings: Settings, demo: Staged | None) -> None:
+    """Say where the page is, which model answers there, and what to try."""
+    if demo is not None:
+        demo.introduce(settings.crew, app.model)
+        say(f"Page:   {workspace.page_url}")
+        say("Try it: press “Fill in the demo's request” in #general, and send it")
+        say("Ctrl-C stops all of it, and nothing is kept.")
+        return
+    say(f"Model:     {app.model.label}")
+    if isinstance(app.model, RehearsalModel) and not settings.env.get("LEADHAND_MODEL"):
+        say("           for a real one set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama, and start again")
+    say(f"Page:      {workspace.page_url}")
+    say(f"Try this:  attach {SAMPLE}")
+    say("           and write: @leadhand why did churn rise? draft a short note to the board")
+    say("Ctrl-C stops all of it; the threads are kept.")
 
 
 def _open_page(url: str) -> None:

@@ -28,7 +28,7 @@ class SetError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class LabelledSet:
-    """A set of cases of one kind. `folders` are where its files were read: files that cases name lie there, too."""
+    """A set of cases of one kind. `folders` are where files that cases name may lie."""
 
     name: str
     cases: tuple[Labelled, ...]
@@ -59,7 +59,8 @@ def read_sets(crew: Path, wanted: Iterable[str] = (), *, own: Path = OWN) -> tup
         faults += [f"{name}.yml, case {one}: the id is given twice; ids must differ." for one in twice]
     if faults:
         raise SetError(faults)
-    folders = {name: tuple(path.parent for other, path in files if other == name) for name in found}
+    # What a crew's cases name may lie among the material of its demo.
+    folders = {name: (*(path.parent for other, path in files if other == name), crew / "demo") for name in found}
     return tuple(LabelledSet(name, tuple(found[name]), folders[name]) for name in KINDS if name in found)
 
 

@@ -120,7 +120,7 @@ def _settings(demo: Demo, node: yaml.Node) -> None:
     for key, value in _pairs(demo, node, "settings"):
         name = str(key.value)
         if not _SETTING.fullmatch(name):
-            demo.fault(key, f"{name!r} is no name of a setting, such as LEADHAND_REPOSITORIES")
+            demo.fault(key, f"{name!r} is no name of a setting, such as LEADHAND_DATA")
         else:
             demo.settings = {**demo.settings, name: nodes.text(demo, value, name)}
 
@@ -163,7 +163,7 @@ def _plan(demo: Demo, node: yaml.Node) -> Mapping[str, Any]:
             for key, value in keys.items()
         }
         parts.append({"after": [], "title": part.get("id", ""), "intent": demo.ask, "done_when": "", **part})
-    return {"goal": demo.ask[:200], "subtasks": parts, "strategy": "merge", "instruction": "", "missing": []}
+    return {"goal": demo.says or demo.ask, "subtasks": parts, "strategy": "merge", "instruction": "", "missing": []}
 
 
 def _names(demo: Demo, node: yaml.Node, key: str) -> list[str]:

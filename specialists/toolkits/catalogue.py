@@ -27,14 +27,11 @@ def all_toolkits(
         fetch: The limits of fetching a page.
         settings: What the others are set up with; without, none of those that need some.
     """
-    env = settings.env if settings else {}
     # Imported here, so that what never runs a tool does not pay for defining them.
-    from specialists.toolkits import calculate, charts, documents, recorded_web, tables, web  # noqa: PLC0415  # see above
+    from specialists.toolkits import calculate, charts, documents, tables  # noqa: PLC0415  # see above
 
-    pages = env.get(recorded_web.SETTING, "")
-    recorded = Toolkit(f"recorded pages in {pages}", recorded_web.tools(Path(pages).expanduser())) if pages else None
     return (
-        recorded or Toolkit("", web.tools(search, fetch)),
+        _of_the_web(search, fetch, settings),
         Toolkit("", tables.tools()),
         Toolkit("", calculate.tools()),
         Toolkit("", charts.tools()),
@@ -47,3 +44,12 @@ def all_tools(
 ) -> dict[str, Tool]:
     """Collect the tools of all of them by name."""
     return {tool.name: tool for toolkit in all_toolkits(search, fetch, settings) for tool in toolkit.tools}
+
+
+def _of_the_web(search: SearchSettings | None, fetch: FetchSettings | None, settings: ToolSettings | None) -> Toolkit:
+    """Make the tools of the web: over recorded pages, where the settings name a folder of them."""
+    from specialists.toolkits import recorded_web, web  # noqa: PLC0415  # as above
+
+    if settings is not None and (pages := settings.env.get("LEADHAND_RECORDED_PAGES", "")):
+        return Toolkit(f"recorded pages in {pages}", recorded_web.tools(Path(pages).expanduser()))
+    return Toolkit("", web.tools(search, fetch))

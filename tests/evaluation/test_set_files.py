@@ -41,7 +41,7 @@ def test_a_crews_set_is_read_and_single_values_are_lists_of_one(crew: Path, writ
         ("r1", ("en",), ("answer",)),
         ("2", (), ("x", "y")),
     ]
-    assert found.folders == (crew / "evaluation",)
+    assert found.folders == (crew / "evaluation", crew / "demo")
 
 
 def test_all_faults_are_told_at_once_each_with_its_file_and_case(crew: Path, write: Write) -> None:

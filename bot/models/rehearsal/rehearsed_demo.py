@@ -24,6 +24,8 @@ LABEL = "Rehearsal: this follows the demo's steps. No model read it; below are t
 EARLIER = "{earlier}"
 """Stands in a step's arguments for what earlier parts handed in."""
 WHY = "the demo's plan; no model planned it"
+NO_MODEL = "Rehearsal, no model"
+"""Stands before the goal, on top of the card: its ticks are for steps that were taken, and not for thoughts."""
 _KNOWN_BY = 120
 """Characters of the request by which a brief is known to be of the demo: as many as every brief has of a long one."""
 _LONGEST = 1_500
@@ -44,7 +46,8 @@ class DemoScript:
         request = sections(message, HEADINGS).get("Request", "")
         if self.steps.plan is None or _line(request) != _line(self.ask):
             return None
-        return {"why": WHY, "next": {"who": "several", **self.steps.plan}}
+        plan = {**self.steps.plan, "goal": f"{NO_MODEL}: {self.steps.plan['goal']}"}
+        return {"why": WHY, "next": {"who": "several", **plan}}
 
     def move(
         self, name: str, message: str, history: Sequence[tuple[ToolCall, ToolReply]], tools: Mapping[str, ToolSpec]
@@ -102,7 +105,8 @@ def _in_brief(tool: str, arguments: Mapping[str, Any], given: Mapping[str, str])
     if tool != "search_material" or not words or not given:
         return ""
     found = [(hit.score, each, text, hit) for each, text in given.items() for hit in search(text, (), words, _OF_EACH)]
-    best = sorted(found, key=lambda one: -one[0])
+    found.sort(key=lambda one: -one[0])
+    best = [one for one in found if one[0] >= found[0][0] / 2]
     if not best:
         return f"Nothing in the material holds “{words}”."
     lines = [

@@ -233,7 +233,9 @@ def _unread(asked: _Asked) -> list[str]:
         return []
     known = asked.readable if _is_to_be_read(asked) else ()
     strange = [
-        f"read {file.name}, which is no table by its name"
+        f"read {file.name} beside a table without a language model"
+        if file.name in asked.readable
+        else f"read {file.name}, which is no table by its name"
         for file in asked.files
         if not file.is_table and file.name not in known
     ]

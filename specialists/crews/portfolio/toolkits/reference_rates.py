@@ -1,0 +1,113 @@
+"""What currencies are worth: the euro reference rates of the European Central Bank, which take no key.
+
+The bank's data API answers `https://data-api.ecb.europa.eu/service/data/EXR/D.USD.EUR.SP00.A?...&format=csvdata`
+with a CSV whose columns TIME_PERIOD and OBS_VALUE count here. Where `LEADHAND_RECORDED_PAGES` is set, the recorded
+replies of those addresses are used, and no network.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Awaitable, Callable
+from datetime import date, timedelta
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+
+from pydantic import BaseModel, Field
+
+from specialists.toolkits import recorded_web
+from specialists.toolkits.extras import missing
+from specialists.toolkits.tool import Sent, Tool, ToolOutcome, Workbench
+from specialists.toolkits.toolkit import ToolSettings
+
+HOST = "data-api.ecb.europa.eu"
+BACK = 7
+"""Days before the one asked for in which the last working day with rates lies."""
+FIRST = date(1999, 1, 4)
+Get = Callable[[str, Workbench], Awaitable[str]]
+
+
+class NoRates(Exception):
+    """The rates cannot be had. The text says why, and what to do."""
+
+
+class RateArguments(BaseModel):
+    """Arguments of exchange_rate."""
+
+    currency: str = Field(pattern="^[A-Za-z]{3}$")
+    day: date
+
+
+def tools(settings: ToolSettings) -> tuple[Tool, ...]:
+    """Make the tool, over recorded replies where they are set."""
+    pages = settings.env.get("LEADHAND_RECORDED_PAGES", "")
+    return (rate_tool(_recorded(recorded_web.read(Path(pages).expanduser())) if pages else _from_the_bank),)
+
+
+def rate_tool(get: Get) -> Tool:
+    """Make the tool; `get` gives the bank's reply for an address, and raises NoRates."""
+
+    async def exchange_rate(arguments: RateArguments, workbench: Workbench) -> ToolOutcome:
+        """Say what one euro was worth in a currency (USD, GBP) on a day (2026-11-20): the ECB's reference rate."""
+        currency = arguments.currency.upper()
+        if currency == "EUR" or arguments.day < FIRST:
+            return ToolOutcome("The rates are against the euro, from 4 January 1999 on.", failed=True)
+        url = _address(currency, arguments.day)
+        try:
+            day, rate = _last_rate(await get(url, workbench))
+        except NoRates as error:
+            return ToolOutcome(str(error), failed=True)
+        note = "" if day == arguments.day.isoformat() else f" {arguments.day} has none; this is the last before."
+        return ToolOutcome(
+            f"1 EUR = {rate} {currency} on {day} (ECB euro reference rate).{note}\nSource: {url}", sources=(url,)
+        )
+
+    def sends(arguments: RateArguments) -> Sent:
+        return Sent(HOST, f"GET {_address(arguments.currency.upper(), arguments.day)}")
+
+    return Tool("exchange_rate", "read", RateArguments, exchange_rate, sends=sends, public=True)
+
+
+def _address(currency: str, day: date) -> str:
+    period = f"startPeriod={day - timedelta(days=BACK)}&endPeriod={day}"
+    return f"https://{HOST}/service/data/EXR/D.{currency}.EUR.SP00.A?{period}&format=csvdata"
+
+
+def _last_rate(text: str) -> tuple[str, Decimal]:
+    """Read the last day and its rate out of the bank's CSV. Raises NoRates."""
+    rows = csv.DictReader(io.StringIO(text))
+    if not {"TIME_PERIOD", "OBS_VALUE"} <= set(rows.fieldnames or ()):
+        raise NoRates("The bank's reply is no table of rates. Take a rate from a page or a file, with its source.")
+    found: dict[str, Decimal] = {}
+    for row in rows:
+        try:
+            found[date.fromisoformat(row["TIME_PERIOD"]).isoformat()] = Decimal(row["OBS_VALUE"])
+        except (TypeError, ValueError, InvalidOperation):
+            continue
+    if not found:
+        raise NoRates("The bank has no rate of that currency for those days.")
+    day = max(found)
+    return day, found[day]
+
+
+def _recorded(pages: recorded_web.RecordedWeb) -> Get:
+    async def get(url: str, _workbench: Workbench) -> str:
+        page = pages.page(url)
+        if page is None:
+            raise NoRates(pages.missing(url))
+        return page.body().decode("utf-8", "replace")
+
+    return get
+
+
+async def _from_the_bank(url: str, workbench: Workbench) -> str:
+    if absent := missing("web", "ssrfguard", "httpx"):
+        raise NoRates(absent)
+    from specialists.toolkits.fetch import FetchFailed, FetchSettings, download  # noqa: PLC0415  # only for a call
+
+    try:
+        page = await download(url, FetchSettings(), lambda _: "", workbench.may_follow)
+    except FetchFailed as error:
+        raise NoRates(f"The European Central Bank gave no rate: {error}") from None
+    return page.body.decode("utf-8", "replace")

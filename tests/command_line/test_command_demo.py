@@ -1,0 +1,131 @@
+"""`leadhand try --crew NAME --demo`: which demos there are, what is refused, and a demo from end to end."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bot.command_line import crew_demo
+from bot.command_line.one_job import do_one_job
+from bot.models.rehearsal.rehearsal import RehearsalModel
+from bot.models.rehearsal.rehearsed_demo import LABEL
+from bot.settings import Settings, SettingsError
+from specialists.registry import load_crew
+from specialists.toolkits.catalogue import all_tools
+from specialists.toolkits.toolkit import ToolSettings
+from tests.command_line.command import Ended, environment, leadhand_inside
+from tests.system.scene import scene_on
+
+GIT = shutil.which("git") or "/usr/bin/git"
+PAGE = "---\nname: scout\ndescription: Reads.\ntools: [web_search]\nmodel: fast\n---\nYou are the scout.\n"
+DEMO = """\
+says: A scout searches.
+ask: What does Acme charge?
+files: [note.txt]
+pages: pages
+settings: {LEADHAND_DATA: "{demo}/shop"}
+prepare: {shop: shop.bundle}
+rehearsal:
+  plan: [{id: read, specialist: scout}]
+  specialists: {scout: [{web_search: {query: acme}}]}
+"""
+
+
+@pytest.fixture
+def crew(tmp_path: Path) -> Path:
+    """A crew with a demo of everything: a file, a page, a repository."""
+    demo = tmp_path / "crew" / "demo"
+    (demo / "pages").mkdir(parents=True)
+    (demo.parent / "scout.md").write_text(PAGE)
+    (demo / "demo.yml").write_text(DEMO)
+    (demo / "note.txt").write_text("A note.")
+    (demo / "pages" / "acme.txt").write_text("Acme charges 12 dollars.")
+    (demo / "pages" / "index.yml").write_text("- {url: 'https://acme.example/', file: acme.txt, title: Acme}\n")
+    shop = tmp_path / "shop"
+    for command in (["init", "-q", str(shop)], ["-C", str(shop), "commit", "-q", "--allow-empty", "-m", "one"]):
+        subprocess.run([GIT, "-c", "user.name=a", "-c", "user.email=a@b.example", *command], check=True)
+    subprocess.run([GIT, "-C", str(shop), "bundle", "create", "-q", str(demo / "shop.bundle"), "--all"], check=True)
+    return demo.parent
+
+
+def lies_there(path: Path) -> bool:
+    return path.exists()
+
+
+@pytest.fixture
+def tried(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
+    """`leadhand try` with these arguments, for what is said at once."""
+    return lambda *arguments: leadhand_inside("try", *arguments, env=environment(tmp_path), capture=capsys)
+
+
+def test_the_demos_are_listed_with_a_line_each(tried: Callable[..., Ended]) -> None:
+    ended = tried("--demo")
+    assert (ended.code, ended.err) == (0, "")
+    listed = {line.split()[0]: line for line in ended.out.splitlines()}
+    assert {"contract", "intelligence", "patient", "portfolio"} <= set(listed)
+    assert "three cloud providers" in listed["portfolio"].lower()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--page",), "--page goes with --demo"),
+        (("--demo", "--crew", "contract", "--ask", "Hello"), "--demo brings its own request and files"),
+        (("--demo", "--crew", "general"), "The crew general has no demo"),
+    ],
+)
+def test_what_does_not_go_together_is_said(tried: Callable[..., Ended], arguments: list[str], words: str) -> None:
+    ended = tried(*arguments)
+    assert ended.code == 1
+    assert words in ended.err
+
+
+async def test_a_demo_is_made_ready_on_a_copy_of_its_material(crew: Path) -> None:
+    async with crew_demo.staged(Settings(env={}, crew=str(crew))) as demo:
+        (file,) = demo.files
+        assert file.read_text() == "A note."
+        assert crew not in file.parents
+        shop = Path(demo.settings.env["LEADHAND_DATA"])
+        assert (shop / ".git").is_dir()
+        assert Path(demo.settings.env["LEADHAND_RECORDED_PAGES"]) == shop.parent / "pages"
+    assert not lies_there(shop)
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "words"),
+    [
+        ("shop.bundle", "no bundle", "shop.bundle cannot be unpacked"),
+        ("pages/index.yml", "- {url: acme, file: acme.txt}", "pages/index.yml:1: url is 'acme'"),
+        ("demo.yml", DEMO.replace("web_search:", "web_serch:"), "demo.yml:9: scout has no tool web_serch"),
+    ],
+)
+async def test_a_demo_that_cannot_be_played_is_refused_in_a_line(crew: Path, file: str, text: str, words: str) -> None:
+    (crew / "demo" / file).write_text(text)
+    with pytest.raises(SettingsError) as refused:
+        async with crew_demo.staged(Settings(env={}, crew=str(crew))):
+            pass
+    assert words in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+async def test_a_demo_is_played_with_its_real_tools_and_says_that_no_model_read_it(
+    crew: Path, server_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with crew_demo.staged(Settings(env={}, crew=str(crew))) as demo, scene_on(server_url) as scene:
+        told = argparse.Namespace(ask=demo.demo.ask, json=False, out=tmp_path, timeout=30.0)
+        model = demo.cast(RehearsalModel())
+        tools = all_tools(settings=ToolSettings(demo.settings.env))
+        async with scene.bot(model, crew=load_crew(crew, tools)) as app:
+            demo.introduce(str(crew), model)
+            code = await do_one_job(scene.workspace, app, told, demo.files)
+    said = capsys.readouterr().out
+    assert code == 0, said
+    assert "Web:    recorded pages alone; no network is used" in said
+    assert LABEL in said
+    assert "`web_search(query=acme)` replied:" in said
+    assert "Acme charges 12 dollars." in said
