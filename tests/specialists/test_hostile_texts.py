@@ -33,7 +33,7 @@ def cpu_of_children() -> float:
 
 
 async def fetched(body: bytes) -> str:
-    outcome = await web._read(Download("https://example.com/", "text/html", "utf-8", body, whole=True), 0)
+    outcome = await web.read_page(Download("https://example.com/", "text/html", "utf-8", body, whole=True), 0)
     return outcome.text
 
 
