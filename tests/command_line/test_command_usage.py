@@ -95,7 +95,7 @@ def test_wrong_usage_is_shown_the_right_one(tmp_path: Path, arguments: list[str]
         ("SLACK_API_URL", "127.0.0.1:3900/api/", "SLACK_API_URL is no address; it takes one that begins with https://"),
         ("OPENAI_BASE_URL", "localhost:8000/v1", "OPENAI_BASE_URL is no address"),
         ("ANTHROPIC_BASE_URL", "http://[", "ANTHROPIC_BASE_URL is no address"),
-        ("LEADHAND_CREW", "nobody", "nobody:1: there is no such folder; there are: general"),
+        ("LEADHAND_CREW", "nobody", "nobody:1: there is no such folder; there are: "),
         ("LEADHAND_REHEARSAL_PACE", "slow", "LEADHAND_REHEARSAL_PACE is 'slow'; it takes seconds"),
     ],
 )
