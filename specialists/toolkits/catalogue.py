@@ -23,9 +23,11 @@ def all_tools(
         fetch: The limits of fetching a page.
         settings: What the others are set up with; without, none of those that need some.
     """
-    del settings
     # Imported here, so that what never runs a tool does not pay for defining them.
     from specialists.toolkits import calculate, charts, documents, tables, web  # noqa: PLC0415  # see above
+    from specialists.toolkits.code.code_tools import code_toolkit  # noqa: PLC0415  # see above
+    from specialists.toolkits.toolkit import ToolSettings  # noqa: PLC0415  # see below
 
     toolkits = (web.tools(search, fetch), tables.tools(), calculate.tools(), charts.tools(), documents.tools())
+    toolkits = (*toolkits, code_toolkit(settings or ToolSettings()).tools)
     return {tool.name: tool for toolkit in toolkits for tool in toolkit}
