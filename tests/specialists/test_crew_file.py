@@ -140,7 +140,7 @@ FAULTS = {
     "many patterns": (f"rules:\n- {{name: r, to: a, when: {['x'] * 11}}}", "2: when has 11 patterns; at most 10"),
     "slow patterns": (
         "rules:\n" + "\n".join(f"- {{name: r{n}, to: a, when: ['\\w*\\w*x']}}" for n in range(12)),
-        "1: all patterns together could be tried in 20,172 ways from each place, and at most 20,000 are allowed",
+        "2: all patterns together could be tried in 20,172 ways from each place, and at most 20,000 are allowed",
     ),
     "bad files": (f"rules:\n{RULE[:-1]}, files: maybe}}", "2: files must be any, none, some, or a list of endings"),
     "alone": ("equals:\n- [a]", "2: a alone is nobody's equal"),
