@@ -47,7 +47,7 @@ from bot.slack.show.people import People
 from bot.slack.show.thread import Thread
 from bot.store.interface import Store
 from specialists.registry import CREWS, Crew, CrewError, load_crew
-from specialists.toolkits.catalogue import all_tools
+from specialists.toolkits.catalogue import all_toolkits
 from specialists.toolkits.toolkit import ToolSettings
 
 if TYPE_CHECKING:
@@ -98,7 +98,8 @@ def open_crew(settings: Settings) -> Crew:
     """Load the crew of the settings, with its tools. Raises SettingsError naming every fault, by file and line."""
     try:
         setup = ToolSettings(settings.env, settings.data)
-        return load_crew(crew_folder(settings), all_tools(search_settings(settings), settings=setup), setup)
+        kits = all_toolkits(search_settings(settings), settings=setup)
+        return load_crew(crew_folder(settings), {}, setup, around=kits)
     except CrewError as error:
         raise SettingsError(str(error)) from None
 

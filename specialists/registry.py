@@ -25,6 +25,11 @@ CREWS = Path(__file__).parent / "crews"
 DEPTH_LIMIT = 3
 LEVELS = 3
 """Crews that lie in each other, the outermost counted."""
+BESIDE = ("demo", "evaluation", "knowledge", "skills", "toolkits")
+"""Folders of a crew, beside its specialists, in which no specialist is looked for."""
+NO_SPECIALISTS = ("AGENTS.md", "CLAUDE.md", "README.md")
+"""Markdown files of a crew that are no specialists: its house rules, and what its readers read."""
+_TAKEN = f"folders called {', '.join(BESIDE)} hold other things than crews; call this one something else"
 _NO_SETTINGS = ToolSettings()
 
 _EXAMPLE = """\
@@ -74,7 +79,9 @@ class Crew:
     could be made; empty: the member that comes first.
     `make` is what a plan may have made (None: nothing), and `lent` are the tools for that. `approvals` is what its
     file, and those of the crews around it, say on approvals. `allow_out` are the tools and the hosts to which something
-    private may go without asking anybody. `toolkits` are those that lie in its folder.
+    private may go without asking anybody. `toolkits` are those that lie in its folder, and for the outermost crew also
+    those that it was loaded with. `house_rules` is the text of `AGENTS.md` and `CLAUDE.md` in its folder, bounded, or
+    of the crew around it; `warnings` are what people should know of its files though it can be used.
     """
 
     name: str
@@ -93,6 +100,8 @@ class Crew:
     allow_out: frozenset[str] = frozenset()
     approvals: ApprovalRules = NOTHING_SAID
     toolkits: tuple[Toolkit, ...] = ()
+    house_rules: str = ""
+    warnings: tuple[CrewFault, ...] = ()
 
     def within(self, name: str) -> Crew | None:
         """Find the crew with that path, at whatever level; None if there is none."""
@@ -130,7 +139,13 @@ def available_crews(folder: Path = CREWS) -> tuple[str, ...]:
     return tuple(sorted(path.name for path in folder.iterdir() if path.is_dir() and path.name[0] not in "._"))
 
 
-def load_crew(folder: Path, tools: Mapping[str, Tool], settings: ToolSettings = _NO_SETTINGS) -> Crew:
+def load_crew(
+    folder: Path,
+    tools: Mapping[str, Tool],
+    settings: ToolSettings = _NO_SETTINGS,
+    *,
+    around: tuple[Toolkit, ...] = (),
+) -> Crew:
     """Read and check a crew, with the crews inside it.
 
     Args:
@@ -138,6 +153,7 @@ def load_crew(folder: Path, tools: Mapping[str, Tool], settings: ToolSettings = 
             has a `crew.yml` is a crew of its own, and a member of this one under the folder's name.
         tools: All tools there are besides those of the crew's own toolkits, by name.
         settings: What its toolkits are set up with.
+        around: Further toolkits, whose tools it may name and which it closes: those of Leadhand and of packages.
 
     Raises:
         CrewError: Anything at all is wrong; it names every fault.
@@ -147,7 +163,9 @@ def load_crew(folder: Path, tools: Mapping[str, Tool], settings: ToolSettings = 
         hint = f"; there are: {others}" if others else ""
         raise CrewError(folder, [CrewFault(folder, 1, f"there is no such folder{hint}")])
     faults: list[CrewFault] = []
+    tools = {**tools, **{tool.name: tool for toolkit in around for tool in toolkit.tools}}
     crew, _ = _read_crew(folder, tools, (), faults, settings)
+    crew = replace(crew, toolkits=(*around, *crew.toolkits))
     crew = _with_approvals(crew, NOTHING_SAID, faults)
     if faults:
         raise CrewError(folder, faults)
@@ -187,7 +205,8 @@ def _read_crew(
         read = []
     else:
         read = [_read_crew(inner, tools, (*names, inner.name), faults, settings) for inner in folders]
-    files = [one for one in sorted(folder.rglob("*.md")) if not one.name.startswith(".") and not _lies_in(one, folders)]
+    faults.extend(CrewFault(folder / name / crew_file.NAME, 1, _TAKEN) for name in _taken_names(folder))
+    files = _pages(folder, folders)
     pages = [frontmatter.read(one) for one in files if _depth(folder, one) <= DEPTH_LIMIT]
     faults.extend(
         CrewFault(one, 1, f"the file lies more than {DEPTH_LIMIT} levels deep; move it up")
@@ -199,7 +218,7 @@ def _read_crew(
     readable = [page for page in pages if not page.faults]
     found = [specialist.read(page, tools) for page in readable]
     about = {page.path.parent.name: page for _, page in read}
-    crew_checks.check(readable, about, unread=[page.path.stem for page in pages if page not in readable])
+    crew_checks.check(readable, about, unread=[page.path.stem for page in pages if page not in readable], tools=tools)
     faults.extend(fault for page in (*pages, *about.values()) for fault in page.faults)
     own = crew_file.read(folder, [*(page.path.stem for page in pages), *about], tools)
     faults.extend(own.faults)
@@ -258,10 +277,6 @@ def _about(own: CrewFile, names: tuple[str, ...]) -> Page:
     return page
 
 
-def _lies_in(path: Path, folders: list[Path]) -> bool:
-    return any(folder in path.parents for folder in folders)
-
-
 def _depth(folder: Path, path: Path) -> int:
     return len(path.relative_to(folder).parts)
 
@@ -275,11 +290,32 @@ def _crew_folders(folder: Path) -> list[Path]:
     Their files are their own. Other folders inside a crew are only there for order.
     """
     found: list[Path] = []
-    for path in sorted(folder.iterdir()):
-        if not path.is_dir() or path.name.startswith("."):
-            continue
+    for path in _ordering_folders(folder, top=True):
         found += [path] if (path / crew_file.NAME).exists() else _crew_folders(path)
     return found
+
+
+def _pages(folder: Path, crews: list[Path], *, top: bool = True) -> list[Path]:
+    """List the files of a crew's own specialists, in order, without those of the crews inside it."""
+    own = [one for one in folder.glob("*.md") if one.name[0] != "." and not (top and one.name in NO_SPECIALISTS)]
+    inside = [one for one in _ordering_folders(folder, top=top) if one not in crews]
+    return sorted([*own, *(page for one in inside for page in _pages(one, crews, top=False))])
+
+
+def _ordering_folders(folder: Path, *, top: bool) -> list[Path]:
+    """List the folders in which specialists or crews may lie. Links count if they lead to crews."""
+    return [
+        path
+        for path in sorted(folder.iterdir())
+        if path.is_dir()
+        and path.name[0] != "."
+        and not (top and path.name in BESIDE)
+        and (not path.is_symlink() or (path / crew_file.NAME).exists())
+    ]
+
+
+def _taken_names(folder: Path) -> list[str]:
+    return [name for name in BESIDE if (folder / name / crew_file.NAME).exists()]
 
 
 def _outside(path: str, name: str) -> str:

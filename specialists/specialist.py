@@ -22,6 +22,7 @@ from specialists.loading import approval_keys, crew_checks
 from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
 from specialists.loading.crew_checks import tool_names
 from specialists.loading.frontmatter import Page, did_you_mean
+from specialists.loading.skill_folders import Skill
 from specialists.toolkits.tool import Tool, ToolSpec
 from specialists.turns import briefing, finish_tools
 
@@ -61,6 +62,7 @@ class Specialist:
         usual: The terms of all else that it does and that needs approval.
         allow_out: The tools and the hosts to which something private may go without asking anybody.
         rules: What its own file says on approvals.
+        skills: Those that it may read, by `skills` in its front matter: folders `skills/NAME/SKILL.md` of its crew.
     """
 
     name: str
@@ -79,6 +81,7 @@ class Specialist:
     usual: ApprovalTerms = ASK
     allow_out: frozenset[str] = frozenset()
     rules: ApprovalRules = NOTHING_SAID
+    skills: tuple[Skill, ...] = ()
 
     def terms_of(self, tool: str) -> ApprovalTerms | None:
         """Return the terms on which a tool's calls are approved; None: they need no approval."""

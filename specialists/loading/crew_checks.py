@@ -1,7 +1,7 @@
 """Checks of what the files of a crew say, each fault named by file and line.
 
-Of each specialist, what it can and cannot do; of all of them, names and tools used twice, fallbacks to nowhere or in a
-circle.
+Of each specialist, what it can and cannot do; of all of them, names used twice, tools that write in two hands,
+fallbacks to nowhere or in a circle.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from handoff.contracts import ANYONE, REQUESTER
 from specialists.loading.frontmatter import Page, did_you_mean
-from specialists.turns import finish_tools
+from specialists.toolkits.tool import Tool
 
 LINE_LIMIT = 240
 """Characters of the one line that the planner sees: what it can do and what it cannot."""
@@ -95,14 +95,16 @@ def _fault(key: str, item: str) -> str:
     return ""
 
 
-def check(pages: Sequence[Page], crews: Mapping[str, Page], unread: Sequence[str]) -> None:
+def check(pages: Sequence[Page], crews: Mapping[str, Page], unread: Sequence[str], tools: Mapping[str, Tool]) -> None:
     """Add the faults to the pages.
 
     Args:
-        pages: Those of the crew's own specialists. A tool belongs to one of them; a crew inside may have it as well,
-            for no planner sees the specialists of both.
+        pages: Those of the crew's own specialists. A tool that writes belongs to one of them: who did something, and
+            on whose terms it is approved, has one answer. A crew inside may have it as well, for no planner sees the
+            specialists of both.
         crews: What the crews inside say of themselves, by their names.
         unread: Names of files that have faults of their own already.
+        tools: All tools there are, by name.
     """
     owners: dict[str, Page] = {}
     holders: dict[str, Page] = {}
@@ -113,10 +115,12 @@ def check(pages: Sequence[Page], crews: Mapping[str, Page], unread: Sequence[str
             continue
         owners[name] = page
         for tool in dict.fromkeys(tool_names(page) or ()):
+            if tool not in tools or tools[tool].access == "read":
+                continue
             other = holders.setdefault(tool, page)
-            if other is not page and tool not in finish_tools.NAMES:
-                text = f"the tool {tool} belongs to {other.path} too; a tool belongs to one specialist"
-                page.fault(text, key="tools")
+            if other is not page:
+                text = f"the tool {tool} writes, and {other.path} has it already; a tool that writes has one holder"
+                page.fault(f"{text}: take it out of one of them", key="tools")
     for name, page in crews.items():
         if name in owners or name in unread:
             page.fault(f"the folder's name {name} is that of a specialist too; rename one of them")

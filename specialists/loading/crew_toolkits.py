@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
+from specialists.loading import toolkit_files
 from specialists.loading.frontmatter import CrewFault
 from specialists.toolkits.tool import Tool
 from specialists.toolkits.toolkit import Toolkit, ToolSettings
+from specialists.turns import finish_tools
+
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+"""What providers take as the name of a tool."""
+RESERVED_TOOLS = finish_tools.NAMES | {"read_material", "search_material", "read_reply", "read_skill"}
+LEADHAND = "Leadhand"
+"""The origin of the tools of our own, in words."""
+
+Source = Callable[[Path, ToolSettings, list[CrewFault]], tuple[Toolkit, ...]]
+"""Reads toolkits of one kind from a crew's folder: `read(folder, settings, faults)`. None there: an empty tuple."""
+
+SOURCES: tuple[Source, ...] = (toolkit_files.read,)
 
 
 def read(
@@ -21,5 +36,35 @@ def read(
         settings: What toolkits are set up with.
         faults: Where each fault goes, by file and line.
     """
-    del folder, tools, settings, faults
-    return ()
+    found = [toolkit for source in SOURCES for toolkit in source(folder, settings, faults)]
+    return without_clashes(found, tools, folder, faults)
+
+
+def without_clashes(
+    found: list[Toolkit], tools: Mapping[str, Tool], folder: Path, faults: list[CrewFault]
+) -> tuple[Toolkit, ...]:
+    """Return the toolkits with their origin on each tool, without the tools whose names are taken: each a fault."""
+    own: dict[str, Tool] = {}
+    kept = []
+    for toolkit in found:
+        fit = []
+        for tool in toolkit.tools:
+            around = None if toolkit.replaces else tools.get(tool.name)
+            if text := _fault(tool.name, own.get(tool.name) or around):
+                faults.append(CrewFault(toolkit.path or folder, toolkit.lines.get(tool.name, 1), text))
+            else:
+                own[tool.name] = replace(tool, origin=toolkit.origin)
+                fit.append(own[tool.name])
+        kept.append(replace(toolkit, tools=tuple(fit)))
+    return tuple(kept)
+
+
+def _fault(name: str, other: Tool | None) -> str:
+    """Say why a tool may not have its name; empty if it may."""
+    if other is not None:
+        return f"the tool {name} is there already, from {other.origin or LEADHAND}; rename this one"
+    if name in RESERVED_TOOLS:
+        return f"the name {name} is that of a tool which the bot itself adds; rename this one"
+    if not NAME.fullmatch(name):
+        return f"the tool {name[:70]!r} must be called in letters, digits, _ and -, a letter first, at most 64"
+    return ""

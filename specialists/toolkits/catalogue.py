@@ -1,22 +1,24 @@
-"""Lists all tools there are. A toolkit is added here and nowhere else."""
+"""Lists all toolkits of Leadhand's own. One is added here and nowhere else."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from specialists.toolkits.toolkit import Toolkit, ToolSettings
+
 if TYPE_CHECKING:
     from specialists.toolkits.fetch import FetchSettings
     from specialists.toolkits.search import SearchSettings
     from specialists.toolkits.tool import Tool
-    from specialists.toolkits.toolkit import ToolSettings
 
 
-def all_tools(
+def all_toolkits(
     search: SearchSettings | None = None, fetch: FetchSettings | None = None, settings: ToolSettings | None = None
-) -> dict[str, Tool]:
-    """Collect the tools of every toolkit by name, in the order of the toolkits.
+) -> tuple[Toolkit, ...]:
+    """Make every toolkit of our own, in their order. The origin of each is empty, or the setting that brings it.
 
-    A tool whose extra is not installed is there all the same, and says so when it is called.
+    A tool whose extra is not installed is there all the same, and says so when it is called. What a toolkit needs from
+    outside (a repository, a database, a server) it looks at in `prove`, for `leadhand check`, and not here.
 
     Args:
         search: Which service searches the web, and its key; without, a keyless one.
@@ -26,8 +28,19 @@ def all_tools(
     # Imported here, so that what never runs a tool does not pay for defining them.
     from specialists.toolkits import calculate, charts, documents, tables, web  # noqa: PLC0415  # see above
     from specialists.toolkits.code.code_tools import code_toolkit  # noqa: PLC0415  # see above
-    from specialists.toolkits.toolkit import ToolSettings  # noqa: PLC0415  # see below
 
-    toolkits = (web.tools(search, fetch), tables.tools(), calculate.tools(), charts.tools(), documents.tools())
-    toolkits = (*toolkits, code_toolkit(settings or ToolSettings()).tools)
-    return {tool.name: tool for toolkit in toolkits for tool in toolkit}
+    return (
+        Toolkit("", web.tools(search, fetch)),
+        Toolkit("", tables.tools()),
+        Toolkit("", calculate.tools()),
+        Toolkit("", charts.tools()),
+        Toolkit("", documents.tools()),
+        code_toolkit(settings or ToolSettings()),
+    )
+
+
+def all_tools(
+    search: SearchSettings | None = None, fetch: FetchSettings | None = None, settings: ToolSettings | None = None
+) -> dict[str, Tool]:
+    """Collect the tools of all of them by name."""
+    return {tool.name: tool for toolkit in all_toolkits(search, fetch, settings) for tool in toolkit.tools}

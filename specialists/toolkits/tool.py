@@ -144,6 +144,7 @@ class Tool:
             which nobody need then read as text, and a result for which none was read is sent back once.
         previews: True if it only describes a file. A result of no more than that is sent back once, as it is seldom
             what was asked for.
+        origin: Where it comes from, for people: that of its toolkit; empty: it is one of Leadhand's own.
     """
 
     name: str
@@ -162,6 +163,7 @@ class Tool:
     query: str = ""
     endings: frozenset[str] = frozenset()
     previews: bool = False
+    origin: str = ""
 
     @property
     def spec(self) -> ToolSpec:

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, TypeVar
 
 from specialists.toolkits.tool import Tool
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_SAID = "__leadhand__"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +34,52 @@ class Toolkit:
         prove: Finds out if they would work now, for `leadhand check`. Gives the faults, each in a line that says what
             to do; does not raise for what is to be expected.
         close: Ends what they hold open. The bot calls it once, at its end.
+        path: The file or folder that they were read from, for what is wrong with them; None: none of the crew's.
+        lines: The lines in that file at which tools are made, by their names, as far as they are known.
+        replaces: True if its tools take the place of those of their names from around the crew. Else that is a fault.
     """
 
     origin: str
     tools: tuple[Tool, ...] = ()
     prove: Callable[[], Awaitable[tuple[str, ...]]] | None = None
     close: Callable[[], Awaitable[None]] | None = None
+    path: Path | None = None
+    lines: Mapping[str, int] = field(default_factory=dict)
+    replaces: bool = False
+
+
+# ---------------------------------------------------------------- what a plain function says of itself
+
+
+def writes(function: _Function) -> _Function:
+    """Say that a function of a toolkit changes something outside of the job: people approve its calls.
+
+    It stands at the function, so that it goes where the function goes, and nobody has to keep a list.
+    """
+    return _say(function, access="write")
+
+
+def public(function: _Function) -> _Function:
+    """Say that what a function of a toolkit gives is nobody's secret, such as prices from an exchange.
+
+    Without it, what it gave counts as private: what its specialist sends out from then on is asked for.
+    """
+    return _say(function, public=True)
+
+
+def sends_to(service: str) -> Callable[[_Function], _Function]:
+    """Say that a function of a toolkit sends its arguments out, and to which host or service.
+
+    Once something private is in view, a person is asked before such a call.
+    """
+    return lambda function: _say(function, sends_to=service)
+
+
+def said_of(function: Callable[..., Any]) -> Mapping[str, Any]:
+    """Return what a function says of itself: `access`, `public`, `sends_to`."""
+    return dict(getattr(function, _SAID, {}))
+
+
+def _say(function: _Function, **words: Any) -> _Function:
+    setattr(function, _SAID, {**said_of(function), **words})
+    return function

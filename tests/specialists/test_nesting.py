@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from tests.specialists.scripted_model import Looker
 from tests.specialists.test_registry import page
 
 TOOLS: dict[str, Tool] = {name: Looker().tool(name) for name in ("look", "listen")}
+TOOLS["post"] = replace(Looker().tool("post"), access="write")
 ABOUT = "description: Knows the law.\n"
 
 
@@ -78,11 +80,11 @@ def test_a_folder_with_a_crew_file_is_a_crew_and_others_are_order(tmp_path: Path
     assert specialist_for(crew, None, "legal/reader", "fast") is None, "nobody works for a crew that it is not in"
 
 
-def test_a_tool_belongs_to_one_specialist_of_each_crew(tmp_path: Path) -> None:
-    files = {"a": page("a", tools="[look]"), "in/crew": ABOUT, "in/b": page("b", tools="[look]")}
+def test_a_tool_that_writes_belongs_to_one_specialist_of_each_crew(tmp_path: Path) -> None:
+    files = {"a": page("a", tools="[post]"), "in/crew": ABOUT, "in/b": page("b", tools="[post]")}
     crew = load_crew(tree(tmp_path, **files), TOOLS)
-    assert [tool.name for one in crew.everyone.values() for tool in one.tools] == ["look", "look"]
-    tree(tmp_path, **{"in/c": page("c", tools="[look]")})
+    assert [tool.name for one in crew.everyone.values() for tool in one.tools] == ["post", "post"]
+    tree(tmp_path, **{"in/c": page("c", tools="[post]")})
     assert len(faults(tmp_path)) == 1
 
 

@@ -14,7 +14,15 @@ from specialists.registry import CREWS, CrewError, available_crews, load_crew
 from specialists.toolkits.tool import Tool, ToolOutcome
 from tests.specialists.scripted_model import LookArguments, Looker
 
-TOOLS = {name: Looker().tool(name) for name in ("look", "listen", "taste")}
+
+async def _post(_arguments: LookArguments, _workbench: object) -> ToolOutcome:
+    """Post."""
+    return ToolOutcome("posted")
+
+
+TOOLS = {name: Looker().tool(name) for name in ("look", "listen", "taste")} | {
+    "post": Tool("post", "write", LookArguments, _post)
+}
 
 
 def page(_name: str, *lines: str, body: str = "You work.", **values: str) -> str:
@@ -205,9 +213,15 @@ def test_its_examples_are_what_the_planner_is_shown(tmp_path: Path) -> None:
         assert set(json.loads("{" + reply)) == {"why", "next"}
 
 
-def test_a_tool_belongs_to_one_specialist(tmp_path: Path) -> None:
-    (found,) = faults(tmp_path, a=page("a", tools="[look]"), b=page("b", tools="[listen, look]"))
-    assert found == f"b.md:4: the tool look belongs to {tmp_path}/a.md too; a tool belongs to one specialist"
+def test_a_tool_that_only_reads_may_be_in_several_hands(tmp_path: Path) -> None:
+    crew = load(tmp_path, a=page("a", tools="[look]"), b=page("b", tools="[listen, look]"), c=page("c", tools="look"))
+    assert [name for name, one in crew.specialists.items() if "look" in one.toolbox] == ["a", "b", "c"]
+
+
+def test_a_tool_that_writes_belongs_to_one_specialist(tmp_path: Path) -> None:
+    found = faults(tmp_path, a=page("a", tools="[post]"), b=page("b", tools="[listen, post]"))
+    text = f"the tool post writes, and {tmp_path}/a.md has it already; a tool that writes has one holder"
+    assert found == [f"b.md:4: {text}: take it out of one of them"]
 
 
 def test_fallbacks_may_not_go_in_a_circle(tmp_path: Path) -> None:

@@ -1,0 +1,167 @@
+"""Reads `toolkits/*.py` of a crew: files of the operator's own, whose functions are tools.
+
+It is the operator's own code, so it runs in the process of the bot. What is wrong with a file costs that file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import inspect
+import sys
+import traceback
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from threading import Thread
+from types import ModuleType
+from typing import Any
+
+from specialists.loading.frontmatter import CrewFault
+from specialists.toolkits.plain_functions import NoTool, tool_of
+from specialists.toolkits.tool import Tool
+from specialists.toolkits.toolkit import Toolkit, ToolSettings
+
+FOLDER = "toolkits"
+IMPORT_SECONDS = 20.0
+GIVES = "tools"
+"""The function of a module that gives its tools itself: `tools()` or `tools(settings)`."""
+_PACKAGE = "leadhand_toolkits_"
+_LINE_LIMIT = 200
+
+
+class Unfit(Exception):
+    """A module gives no tools that can be used. `line` counts from 1; 0: it is not known."""
+
+    def __init__(self, text: str, line: int = 0) -> None:
+        super().__init__(text)
+        self.line = line
+
+
+def read(folder: Path, settings: ToolSettings, faults: list[CrewFault]) -> tuple[Toolkit, ...]:
+    """Read the files, but not those whose names begin with `_`, which the others may import."""
+    place = folder / FOLDER
+    if not place.is_dir():
+        return ()
+    package = _package(place)
+    return tuple(
+        toolkit
+        for path in sorted(place.glob("*.py"))
+        if not path.name.startswith(("_", ".")) and (toolkit := _read_file(path, package, settings, faults)) is not None
+    )
+
+
+def _read_file(path: Path, package: str, settings: ToolSettings, faults: list[CrewFault]) -> Toolkit | None:
+    def fault(text: str, line: int = 0) -> None:
+        faults.append(CrewFault(path, line or 1, text))
+
+    origin = f"{FOLDER}/{path.name}"
+    try:
+        module = _imported(path, f"{package}.{path.stem}")
+        return replace(toolkit_of(module, origin, settings, fault), path=path)
+    except Unfit as error:
+        fault(str(error), error.line)
+        return None
+
+
+def toolkit_of(module: ModuleType, origin: str, settings: ToolSettings, fault: Callable[[str, int], None]) -> Toolkit:
+    """Return the tools of a module: what its `tools` gives, else its `Tool` values and its public functions.
+
+    What is wrong with one of them is told to `fault(text, line)`, and it is left out. Raises Unfit.
+    """
+    if callable(gives := getattr(module, GIVES, None)):
+        return given_by(gives, origin, settings, fault)
+    values = {name: value for name, value in vars(module).items() if not name.startswith("_")}
+    tools = [value for value in values.values() if isinstance(value, Tool)]
+    runs = {each for tool in tools for each in (tool.run, tool.look_up, tool.what, tool.target, tool.sends) if each}
+    plain = [
+        value
+        for value in values.values()
+        if inspect.isfunction(value) and value.__module__ == module.__name__ and value not in runs
+    ]
+    return _collected([*tools, *plain], Toolkit(origin), fault)
+
+
+def given_by(gives: Any, origin: str, settings: ToolSettings, fault: Callable[[str, int], None]) -> Toolkit:
+    """Return the tools that a callable gives: a `Toolkit`, or `Tool` values and functions. Raises Unfit."""
+    try:
+        given = gives(settings) if inspect.signature(gives).parameters else gives()
+        if isinstance(given, Toolkit):
+            return _collected(given.tools, replace(given, origin=origin), fault)
+        return _collected(list(given), Toolkit(origin), fault)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is, it is named, and costs these tools
+        text = f"{getattr(gives, '__name__', 'it')} raises {_said(error)}; mend it, or take it away"
+        raise Unfit(text, getattr(getattr(gives, "__code__", None), "co_firstlineno", 0)) from None
+
+
+def _collected(values: Iterable[Any], into: Toolkit, fault: Callable[[str, int], None]) -> Toolkit:
+    tools: list[Tool] = []
+    lines: dict[str, int] = {}
+    for value in values:
+        line = getattr(getattr(value, "__code__", None), "co_firstlineno", 0)
+        try:
+            tool = value if isinstance(value, Tool) else tool_of(value)
+        except NoTool as error:
+            fault(f"the function {value.__name__} {error}", line)
+            continue
+        found = tool.faults
+        for text in found:
+            fault(f"the tool {tool.name} {text}", line)
+        if not found:
+            tools.append(tool)
+            lines[tool.name] = line or 1
+    if not tools and not lines:
+        fault("it has no function that could be a tool; write one with types and a docstring, or remove it", 0)
+    return replace(into, tools=tuple(tools), lines={**lines, **into.lines})
+
+
+def _package(folder: Path) -> str:
+    """Make the folder a package, anew for each reading, so that its files find each other (`from ._words import X`)."""
+    name = _PACKAGE + hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]
+    for known in [one for one in sys.modules if one == name or one.startswith(f"{name}.")]:
+        del sys.modules[known]
+    package = ModuleType(name)
+    package.__path__ = [str(folder)]
+    sys.modules[name] = package
+    return name
+
+
+def _imported(path: Path, name: str) -> ModuleType:
+    """Import a file, in bounded time. Raises Unfit."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise Unfit("the file cannot be imported; give it a name of letters, digits and _")
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    raised: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            spec.loader.exec_module(module)  # type: ignore[union-attr]  # looked at above
+        except BaseException as error:  # noqa: BLE001 - nothing is hidden: it is named below
+            raised.append(error)
+
+    thread = Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(IMPORT_SECONDS)
+    if thread.is_alive():
+        raise Unfit(
+            f"it takes longer than {IMPORT_SECONDS:g} s to import; do such work in a function, when it is called"
+        )
+    if raised:
+        raise Unfit(
+            f"it raises {_said(raised[0])} when it is imported; mend it, or take the file away", _line(raised[0], path)
+        )
+    return module
+
+
+def _line(error: BaseException, path: Path) -> int:
+    """Find the line of a file at which an error came up; 0 if it is not in the file."""
+    if isinstance(error, SyntaxError) and error.filename == str(path):
+        return error.lineno or 0
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    return (lines[-1] if lines else 0) or 0
+
+
+def _said(error: BaseException) -> str:
+    text = " ".join((error.msg if isinstance(error, SyntaxError) else str(error)).split())[:_LINE_LIMIT]
+    return f"{type(error).__name__} ({text})" if text else type(error).__name__
