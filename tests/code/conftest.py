@@ -16,7 +16,7 @@ from tests.code.made_repository import commit, run_git
 Call = Callable[..., Awaitable[ToolOutcome]]
 FIRST = "def total(prices):\n    return sum(prices)\n"
 SECOND = "def total(prices, discount=0):\n    return sum(prices) * (1 - discount)\n"
-THIRD = "def total(prices, discount=0):\n    # A discount is a share: 0.1, never 10.\n    return sum(prices) * (1 - discount)\n"
+THIRD = SECOND.replace(":\n", ":\n    # A discount is a share: 0.1, never 10.\n", 1)
 
 
 @pytest.fixture(scope="session")

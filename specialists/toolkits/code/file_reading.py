@@ -28,7 +28,8 @@ async def list_files(arguments: ListFilesArguments, reader: RepositoryReader) ->
     title = f"{len(found):,} of {len(names):,}{'+' if reply.cut else ''} files of {repository.name} at {commit[:10]}."
     if len(found) <= MOST_NAMES:
         return outcome(title, found, more="name a folder")
-    depth = 1 + len(pattern.partition("*")[0].rstrip("/").split("/")) if "/" in pattern else 2
+    fixed = re.split(r"[*?]", f"{pattern}/", maxsplit=1)[0]
+    depth = fixed.count("/") + 1
     folders = Counter("/".join(name.split("/")[:depth]) for name in found)
     return outcome(title, [f"{name} ({count:,})" if count > 1 else name for name, count in folders.items()])
 
