@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+GIT = shutil.which("git") or "git"
 WHO = {
     "GIT_CONFIG_GLOBAL": "/dev/null",
     "GIT_CONFIG_NOSYSTEM": "1",
@@ -22,7 +24,7 @@ def run_git(folder: Path, *arguments: str, day: int = 1) -> str:
     """What git says in a folder. `day` dates a commit."""
     at = f"2026-10-{day:02}T12:00:00Z"
     env = {**WHO, "GIT_AUTHOR_DATE": at, "GIT_COMMITTER_DATE": at}
-    done = subprocess.run(("git", *arguments), cwd=folder, env=env, check=True, capture_output=True, text=True)
+    done = subprocess.run((GIT, *arguments), cwd=folder, env=env, check=True, capture_output=True, text=True)
     return done.stdout
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from specialists.toolkits.code import bare_copy, git_process
 from specialists.toolkits.code.git_process import git
-from tests.code.conftest import Call, caller, toolkit
+from tests.code.conftest import caller, toolkit
 from tests.code.made_repository import commit, run_git
 
 EVERY_READER = [
@@ -128,9 +128,7 @@ async def test_text_of_a_repository_is_marked_and_hides_nothing(tmp_path: Path) 
     assert "\u200b" not in (await call("code_log")).text
 
 
-async def test_without_git_that_is_said(
-    call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, shop: Path
-) -> None:
+async def test_without_git_that_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, shop: Path) -> None:
     monkeypatch.setattr(bare_copy, "git_is_here", lambda: False)
     outcome = await caller(toolkit(tmp_path, f"shop={shop}"))("list_files")
     assert outcome.text == git_process.NO_GIT
