@@ -39,7 +39,7 @@ from handoff.contracts import (
 )
 from handoff.upcasters import UPCASTERS, Json, lifted
 
-SCHEMA = 6
+SCHEMA = 7
 
 FailureKind = Literal["model", "tool", "timeout", "bad_reply", "lost", "unavailable", "crew"]
 """The kind of an attempt's failure.
@@ -209,7 +209,7 @@ class PlannerAsked(OfRequest):
 
 
 class PlanProposed(OfRequest):
-    """There is a plan that passed every check: the planner's, or that of a routing rule."""
+    """There is a plan that passed every check: the planner's, that of a routing rule, or the crew's pipeline."""
 
     type: Literal["PlanProposed"] = "PlanProposed"
     within: str = ""
@@ -224,7 +224,9 @@ class PlanProposed(OfRequest):
     estimates: tuple[Estimate, ...] = ()
     """The likely usage of each subtask; empty if the model's calls cost no tokens."""
     rule: str = ""
-    """The name of the routing rule that made the plan; empty if the planner made it."""
+    """The name of the routing rule that made the plan; empty if none did."""
+    pipeline: bool = False
+    """True if it is the crew's fixed plan. Where there is neither rule nor pipeline, the planner made it."""
     reasons: tuple[str, ...] = ()
     """Decisions about the plan, each with its reason: which of equal specialists, which specialist made for the job."""
     corrected: int = 0

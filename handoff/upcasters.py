@@ -49,7 +49,14 @@ def _from_5(event: Json) -> Json:
     return {**event, "admin": True} if event.get("type") == "CancelRequested" else event
 
 
-UPCASTERS: Mapping[int, Upcaster] = MappingProxyType({1: _from_1, 2: _from_2, 3: _from_3, 4: _from_4, 5: _from_5})
+def _from_6(event: Json) -> Json:
+    """Schema 7 added fields with defaults (the crew of a request, pipelines, contacts) and changed none."""
+    return event
+
+
+UPCASTERS: Mapping[int, Upcaster] = MappingProxyType(
+    {1: _from_1, 2: _from_2, 3: _from_3, 4: _from_4, 5: _from_5, 6: _from_6}
+)
 """The step for each schema before the present one, by the schema that it starts from. It leads to the next schema."""
 
 FIRST = 1

@@ -11,6 +11,7 @@ from handoff.approval_values import ADMINS
 from handoff.contracts import ANYONE, REQUESTER, RESERVED, Tier
 from handoff.engine.nested import SLASH
 from handoff.planning.adhoc import NAME, Allowance
+from handoff.planning.pipeline import Pipeline
 from handoff.planning.routing import Rule
 from specialists import specialist
 from specialists.loading import crew_checks, crew_file, crew_toolkits, frontmatter
@@ -76,7 +77,7 @@ class Crew:
     `terms` what its requests are worked on under, where its file says so: fields of `handoff.contracts.Terms`.
     `roles` the tiers of its supervisor's roles that its file names, and `asking` what it says on questions to people:
     fields of `handoff.contracts.Asking`. `default` is who gets a request for which no plan
-    could be made; empty: the member that comes first.
+    could be made; empty: the member that comes first. `pipeline` is its fixed plan, None if the planner plans.
     `make` is what a plan may have made (None: nothing), and `lent` are the tools for that. `approvals` is what its
     file, and those of the crews around it, say on approvals. `allow_out` are the tools and the hosts to which something
     private may go without asking anybody. `toolkits` are those that lie in its folder, and for the outermost crew also
@@ -92,6 +93,7 @@ class Crew:
     roles: Mapping[str, Tier] = field(default_factory=dict)
     asking: Mapping[str, Any] = field(default_factory=dict)
     default: str = ""
+    pipeline: Pipeline | None = None
     make: Allowance | None = None
     lent: Mapping[str, Tool] = field(default_factory=dict)
     path: str = ""
@@ -251,6 +253,7 @@ def _crew(
         approvals=own.approvals,
         roles=own.roles,
         default=own.default,
+        pipeline=own.pipeline,
         make=own.make,
         allow_out=own.allow_out,
         lent={name: tools[name] for name in own.make.tools if name in tools} if own.make else {},
@@ -333,7 +336,12 @@ def _renamed(own: CrewFile, path: str) -> CrewFile:
     if make is not None:
         taken = frozenset(_outside(path, name) for name in make.taken)
         make = replace(make, fallback=_outside(path, make.fallback), taken=make.taken | taken)
-    return replace(own, rules=rules, equals=equals, default=_outside(path, own.default), make=make)
+    steps = own.pipeline.steps if own.pipeline else ()
+    pipeline = own.pipeline and replace(
+        own.pipeline, steps=tuple(replace(step, specialist=_outside(path, step.specialist)) for step in steps)
+    )
+    default = _outside(path, own.default)
+    return replace(own, rules=rules, equals=equals, default=default, make=make, pipeline=pipeline)
 
 
 def _rule_renamed(rule: Rule, path: str) -> Rule:

@@ -89,7 +89,7 @@ def told(event: Event, text: str, label: str, rejected: tuple[PlanRejected, ...]
     return {
         **found,
         "does": "hand" if handed else "plan",
-        "by": f"rule {event.rule}" if event.rule else label,
+        "by": f"rule {event.rule}" if event.rule else "the crew's pipeline" if event.pipeline else label,
         "parts": parts,
         "missing": list(event.plan.missing),
         "strategy": event.plan.strategy,

@@ -16,6 +16,7 @@ from handoff.engine.nested import inner_plan
 from handoff.events import AttemptFailed, Escalated, PlanProposed, PlanRevised, RequestFailed
 from handoff.materials.at_hand import material_of, needed_by
 from handoff.planning.estimates import CHARACTERS, Worker, estimates
+from handoff.planning.pipeline import planned, takes
 from handoff.planning.plan_brief import PlanBrief
 from handoff.planning.routing import route, spread
 from handoff.state import Ask, Job, Run, replace
@@ -85,20 +86,20 @@ class Planning:
     async def plan(
         self, effect: MakePlan, brief: PlanBrief, ask: Ask, *, now: Callable[[], float], model: Model | None = None
     ) -> Planned | AttemptFailed | Escalated:
-        """Try once to plan `brief`, or to do without a plan. No model is asked if a rule of the crew fits.
+        """Try once to plan `brief`, or to do without a plan. No model is asked if a rule fits, or there is a pipeline.
 
         `model` is on the job's account.
         """
-        routed = None if effect.faults else route(brief, self._crew.rules, self._record.load)
-        if routed is not None:
+        fixed = None if effect.faults else self._without_asking(brief)
+        if fixed is not None:
             of: dict[str, Any] = {"at": now(), "request": ask.id, "within": effect.within}
-            event = PlanProposed(**of, plan=routed.plan, rule=routed.rule, reasons=routed.reasons)
+            event = PlanProposed.model_validate({**of, **fixed})
         else:
             from bot.supervisor.adhoc_offer import made_of, making_of  # noqa: PLC0415 - only where a model plans
             from bot.supervisor.planner import ask_planner  # noqa: PLC0415 - the same
 
             making = making_of(self._crew)
-            planned = await ask_planner(
+            replied = await ask_planner(
                 effect,
                 brief,
                 members=self._offered,
@@ -108,11 +109,11 @@ class Planning:
                 terms=self._for_roles(self._terms, circumstances(now(), ask.setting)),
                 making=making,
             )
-            if isinstance(planned, RequestFailed) and effect.within:
-                return _not_planned(effect, planned)
-            if not isinstance(planned, PlanProposed):
-                return planned
-            event = planned
+            if isinstance(replied, RequestFailed) and effect.within:
+                return _not_planned(effect, replied)
+            if not isinstance(replied, PlanProposed):
+                return replied
+            event = replied
             if not event.plan.subtasks:
                 return _out_of_scope(effect, event) if effect.within else self._nobody_can(event, ask)
             plan, reasons = spread(event.plan, self._crew.equals, self._record.load)
@@ -125,6 +126,16 @@ class Planning:
             update={"members": members, "terms": self._terms, "estimates": self.estimates(event.plan)}
         )
         return levelled(event, ask) if effect.within else event
+
+    def _without_asking(self, brief: PlanBrief) -> dict[str, Any] | None:
+        """Return the fields of `PlanProposed` for what a rule or the pipeline takes; None if the planner decides."""
+        load, pipeline = self._record.load, self._crew.pipeline
+        if routed := route(brief, self._crew.rules, load):
+            return {"plan": routed.plan, "rule": routed.rule, "reasons": routed.reasons}
+        if pipeline is None or not takes(pipeline, brief):
+            return None
+        plan, reasons = spread(planned(pipeline, brief), self._crew.equals, load)
+        return {"plan": plan, "pipeline": True, "reasons": (pipeline.reason, *reasons)}
 
     async def revise(
         self, effect: RevisePlan, job: Job, ask: Ask, *, now: float, model: Model | None = None

@@ -17,9 +17,10 @@ import yaml
 
 from handoff.contracts import Tier
 from handoff.planning.adhoc import Allowance
+from handoff.planning.pipeline import Pipeline
 from handoff.planning.routing import Rule
 from handoff.working_time import read_span
-from specialists.loading import approval_keys, crew_making, crew_rules
+from specialists.loading import approval_keys, crew_making, crew_pipeline, crew_rules
 from specialists.loading import crew_nodes as nodes
 from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
 from specialists.loading.crew_checks import asked_fault
@@ -53,6 +54,7 @@ class CrewFile:
     """What it says on questions to people: fields of `handoff.contracts.Asking`."""
     default: str = ""
     """The member that gets a request for which no plan could be made; empty: the first one."""
+    pipeline: Pipeline | None = None
     make: Allowance | None = None
     allow_out: frozenset[str] = frozenset()
     """The tools and hosts to which something private may go without asking."""
@@ -123,6 +125,11 @@ def _default(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
     file.default = "".join(nodes.names(file, node, key, named.members)[:1])
     if isinstance(node, yaml.SequenceNode):
         file.fault(node, "default names one specialist")
+
+
+def _pipeline(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+    del key
+    file.pipeline = crew_pipeline.read(file, node, named.members)
 
 
 def _make(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
@@ -209,6 +216,7 @@ _READERS: Mapping[str, Callable[[CrewFile, str, yaml.Node, Named], None]] = {
     "rules": _rules,
     "equals": _equals,
     "default": _default,
+    "pipeline": _pipeline,
     **dict.fromkeys(_TERMS, _number),
     "critic": _critic,
     "unsure": _unsure,

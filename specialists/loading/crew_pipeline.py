@@ -1,0 +1,148 @@
+"""Reads a crew's `pipeline`: its fixed plan, checked like any other when the crew is read."""
+
+from __future__ import annotations
+
+import re
+from typing import TypeVar, get_args
+
+import yaml
+
+from handoff.contracts import Strategy, Tier
+from handoff.planning import pipeline as plans
+from handoff.planning.pipeline import NEEDS, FollowUps, Pipeline, Step
+from handoff.planning.plan_check import MAX_SUBTASKS
+from specialists.loading import crew_nodes as nodes
+from specialists.loading.crew_nodes import Noting
+from specialists.loading.frontmatter import did_you_mean
+
+_KEYS = ("steps", "strategy", "instruction", "follow_ups")
+_STEP_KEYS = ("name", "specialist", "title", "brief", "after", "needs", "done_when", "tier", "critical")
+_NEEDED = ("specialist", "title", "brief")
+_STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
+_FOLLOW_UPS: tuple[FollowUps, ...] = get_args(FollowUps)
+_TIERS: tuple[Tier, ...] = get_args(Tier)
+_NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
+_ENDING = re.compile(r"\.[a-z0-9]{1,10}", re.IGNORECASE)
+_NAMED = re.compile(r"Subtask '([^']+)'")
+T = TypeVar("T", bound=str)
+
+
+def read(noting: Noting, node: yaml.Node, known: tuple[str, ...]) -> Pipeline | None:
+    """Read the pipeline: its steps, or a mapping with `steps`. None if it cannot be one; what is wrong is noted.
+
+    `known` are the names of the members who can have a step.
+    """
+    listed = isinstance(node, yaml.SequenceNode)
+    keys = {} if listed else {key: one for key, (_, one) in nodes.mapping(noting, node, _KEYS, "pipeline").items()}
+    steps = node if listed else keys.get("steps")
+    if steps is None:
+        if keys:
+            noting.fault(node, "the pipeline has no steps")
+        return None
+    each = nodes.sequence(noting, steps, "steps")
+    if len(each) > MAX_SUBTASKS:
+        noting.fault(steps, f"there are {len(each)} steps; at most {MAX_SUBTASKS} are allowed")
+        return None
+    lines: dict[str, yaml.Node] = {}
+    found = [_step(noting, one, known, lines) for one in each]
+    read_steps = tuple(one for one in found if one is not None)
+    if len(read_steps) < len(each) or not each:
+        return None
+    pipeline = Pipeline(
+        read_steps,
+        strategy=_word(noting, keys.get("strategy"), "strategy", _STRATEGIES) or "merge",
+        instruction=nodes.text(noting, keys["instruction"], "instruction") if "instruction" in keys else "",
+        follow_ups=_word(noting, keys.get("follow_ups"), "follow_ups", _FOLLOW_UPS) or "pipeline",
+    )
+    for fault in plans.faults_of(pipeline, known):
+        at = _NAMED.search(fault)
+        noting.fault(lines.get(at[1], node) if at else node, _of_step(fault))
+    return pipeline
+
+
+def _step(noting: Noting, node: yaml.Node, known: tuple[str, ...], before: dict[str, yaml.Node]) -> Step | None:
+    """Read one step. `before` are the steps before it, by their names: this one is added."""
+    keys = {key: one for key, (_, one) in nodes.mapping(noting, node, _STEP_KEYS, "a step").items()}
+    missing = [key for key in _NEEDED if key not in keys]
+    for key in missing if keys else ():
+        noting.fault(node, f"the step has no {key}")
+    if missing:
+        return None
+    texts = {key: nodes.text(noting, keys[key], key) for key in ("title", "brief", "done_when", "name") if key in keys}
+    who = nodes.names(noting, keys["specialist"], "specialist", known)
+    if len(who) > 1:
+        noting.fault(keys["specialist"], "a step names one specialist; make a step for each")
+    if not (who and texts["title"] and texts["brief"]):
+        return None
+    name = texts.get("name", who[0])
+    if not _NAME.fullmatch(name):
+        noting.fault(
+            keys.get("name", node), f"the name {name!r} must be small letters, digits, - and _, a letter first"
+        )
+        return None
+    if name in before:
+        noting.fault(node, f"two steps are called {name}; give this one another name, with the key name")
+        return None
+    after = _after(noting, keys["after"], before) if "after" in keys else ()
+    before[name] = node
+    return Step(
+        name=name,
+        specialist=who[0],
+        title=texts["title"],
+        brief=texts["brief"],
+        after=after,
+        done_when=texts.get("done_when", ""),
+        needs=_needs(noting, keys["needs"]) if "needs" in keys else None,
+        tier=_word(noting, keys.get("tier"), "tier", _TIERS),
+        critical=nodes.yes(noting, keys["critical"], "critical") if "critical" in keys else False,
+    )
+
+
+def _after(noting: Noting, node: yaml.Node, before: dict[str, yaml.Node]) -> tuple[str, ...]:
+    """Read which steps it waits for: `all` before it, one, or a list. Steps stand in the order of their work."""
+    if isinstance(node, yaml.ScalarNode) and node.value == "all":
+        return tuple(before)
+    listed = [node] if isinstance(node, yaml.ScalarNode) else node.value if isinstance(node, yaml.SequenceNode) else []
+    if not isinstance(node, yaml.ScalarNode | yaml.SequenceNode):
+        noting.fault(node, "after takes all, or the names of steps that stand before this one")
+    found: list[str] = []
+    for one in listed:
+        name = nodes.text(noting, one, "after")
+        if name and name not in before:
+            there = ", ".join(before) or "none"
+            text = f"there is no step {name} before this one{did_you_mean(name, before)}; before it there are: {there}"
+            noting.fault(one, text)
+        elif name and name not in found:
+            found.append(name)
+    return tuple(found)
+
+
+def _needs(noting: Noting, node: yaml.Node) -> tuple[str, ...] | None:
+    """Read what a step is given: all that there is (None), nothing, or some kinds of material."""
+    if isinstance(node, yaml.ScalarNode) and node.value in {"all", "none"}:
+        return None if node.value == "all" else ()
+    words = [str(node.value)] if isinstance(node, yaml.ScalarNode) else nodes.texts(noting, node, "needs")
+    for word in words:
+        if word not in NEEDS and not _ENDING.fullmatch(word):
+            near = did_you_mean(word, NEEDS)
+            text = (
+                f"needs takes all, none, or a list of {', '.join(NEEDS)} and endings such as .csv, not {word!r}{near}"
+            )
+            noting.fault(node, text)
+    return tuple(dict.fromkeys(words))
+
+
+def _word(noting: Noting, node: yaml.Node | None, key: str, words: tuple[T, ...]) -> T | None:
+    """Read one of some words; None if there is none."""
+    if node is None:
+        return None
+    found = next((word for word in words if isinstance(node, yaml.ScalarNode) and node.value == word), None)
+    if found is None:
+        noting.fault(node, f"{key} takes {', '.join(words)}")
+    return found
+
+
+def _of_step(fault: str) -> str:
+    """Word a fault of a plan for those who write steps."""
+    worded = fault.replace("Subtasks ", "the steps ").replace("Subtask ", "the step ").rstrip(".")
+    return worded[:1].lower() + worded[1:]
