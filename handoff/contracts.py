@@ -331,6 +331,8 @@ class Terms(Contract):
     """
     circumstances: str = Field(default="", exclude=True)
     """The date, the time zone, who asks and where, on one line; put in by whoever calls a role, like `roles`."""
+    crew_words: Mapping[str, str] = Field(default_factory=dict, exclude=True)
+    """What the crew's own file says to a role, by its name, and its `examples` of planning; put in like `roles`."""
 
     @property
     def asks_above(self) -> bool:

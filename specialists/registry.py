@@ -17,6 +17,7 @@ from specialists import specialist
 from specialists.loading import crew_checks, crew_file, crew_toolkits, frontmatter
 from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
 from specialists.loading.crew_file import CrewFile
+from specialists.loading.crew_words import NO_WORDS, CrewWords
 from specialists.loading.frontmatter import CrewFault, Page
 from specialists.specialist import Specialist
 from specialists.toolkits.tool import Tool
@@ -102,6 +103,8 @@ class Crew:
     allow_out: frozenset[str] = frozenset()
     approvals: ApprovalRules = NOTHING_SAID
     toolkits: tuple[Toolkit, ...] = ()
+    words: CrewWords = NO_WORDS
+    """What its file says to its supervisor."""
     house_rules: str = ""
     warnings: tuple[CrewFault, ...] = ()
 
@@ -256,6 +259,7 @@ def _crew(
         pipeline=own.pipeline,
         make=own.make,
         allow_out=own.allow_out,
+        words=own.words.outside(path),
         lent={name: tools[name] for name in own.make.tools if name in tools} if own.make else {},
         crews={crew.path: crew for crew in inside},
         about=About(

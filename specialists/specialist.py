@@ -62,6 +62,7 @@ class Specialist:
         usual: The terms of all else that it does and that needs approval.
         allow_out: The tools and the hosts to which something private may go without asking anybody.
         rules: What its own file says on approvals.
+        form: The form of the answer that its crew asks for, if what it returns is the answer.
         skills: Those that it may read, by `skills` in its front matter: folders `skills/NAME/SKILL.md` of its crew.
     """
 
@@ -81,6 +82,7 @@ class Specialist:
     usual: ApprovalTerms = ASK
     allow_out: frozenset[str] = frozenset()
     rules: ApprovalRules = NOTHING_SAID
+    form: str = ""
     skills: tuple[Skill, ...] = ()
 
     def terms_of(self, tool: str) -> ApprovalTerms | None:
@@ -120,7 +122,7 @@ class Specialist:
     @cached_property
     def system(self) -> str:
         """Its prompt and the shared protocol. Built once."""
-        return briefing.system(self.prompt)
+        return briefing.system(self.prompt, self.form)
 
 
 def read(page: Page, tools: Mapping[str, Tool]) -> Specialist:

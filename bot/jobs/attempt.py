@@ -8,6 +8,7 @@ import secrets
 import shutil
 import time
 from collections.abc import AsyncIterator, Awaitable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from bot.jobs.job_runner import JobRunner
@@ -165,10 +166,15 @@ def _work(effect: RunSubtask, runner: JobRunner) -> Work:
 
 
 def _specialist(crew: Crew, effect: RunSubtask, runner: JobRunner) -> Specialist | None:
-    """Return the specialist: a member of the crew, or one made for the subtask's plan. Raises NotLent."""
+    """Return the specialist: a member of the crew, or one made for the subtask's plan. Raises NotLent.
+
+    The only one of a plan returns the answer itself, so it is told the form that the crew wants.
+    """
     ask = runner.find(effect.request)[1]
     plan = plan_around(ask, ask.work[effect.subtask])
-    return specialist_for(crew, plan, effect.specialist, effect.tier)
+    found = specialist_for(crew, plan, effect.specialist, effect.tier)
+    alone = plan is not None and len(plan.subtasks) == 1
+    return replace(found, form=crew.words.answer) if found is not None and alone and crew.words.answer else found
 
 
 def _elapsed(work: Work) -> float:

@@ -10,7 +10,7 @@ from typing import Any
 
 from bot.supervisor.adhoc_offer import Making
 from bot.supervisor.json_replies import closed, reply_schema
-from bot.supervisor.prompts import call_of, prompt
+from bot.supervisor.prompts import call_of, crew_words, prompt
 from handoff.context_budget import Pack, Piece, pack
 from handoff.contracts import ANSWER, ASK, NOBODY, SEVERAL, Artifact, Material, Member, Note, Plan, Terms, Usage
 from handoff.effects import MakePlan
@@ -78,7 +78,9 @@ async def ask_planner(
     )
     made = making.words if making else ""
     needs = f"\n\n{prompt('planner_needs')}" if brief.materials else ""  # last: all before it is kept by providers
-    call = replace(call, system=f"{call.system}{made}\n\n{roster(members)}\n\n{examples(members)}{needs}")
+    words = crew_words(terms, "planner")
+    crew = f"{roster(members)}{words}\n\n{examples(members, terms.crew_words.get('examples', ''))}"
+    call = replace(call, system=f"{prompt('planner')}{made}\n\n{crew}{needs}")
     try:
         turn = await model.reply(call)
     except ModelError as error:
@@ -116,14 +118,14 @@ def roster(members: Sequence[Member]) -> str:
     return "\n".join(("# Specialists", *(f"- {member.name}: {member.line}" for member in members)))
 
 
-def examples(members: Sequence[Member]) -> str:
-    """List requests and what becomes of them: those that the specialists' files name, then those of every crew."""
+def examples(members: Sequence[Member], shown: str = "") -> str:
+    """List requests and what becomes of them: those of the specialists' files and the crew's, then every crew's."""
     lines = [
         f"{_json(asked)}: {_json({'why': kind, 'next': {'who': member.name}})}"
         for member in members
         for asked, kind in member.examples
     ]
-    return "\n".join(("# Examples", *lines, prompt("planner_examples")))
+    return "\n".join(("# Examples", *lines, *filter(None, (shown,)), prompt("planner_examples")))
 
 
 def _json(value: Any) -> str:

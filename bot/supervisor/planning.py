@@ -44,6 +44,7 @@ class Planning:
         asking = Asking.model_validate({**terms.asking.model_dump(), **crew.asking})
         self._terms = Terms.model_validate({**terms.model_dump(), **crew.terms, "asking": asking})
         self._roles = {**terms.roles, **crew.roles}
+        self._words = crew.words.for_roles
         self._model = model
         self._record = record
         self._inside = {path: Planning(inner, model, record, terms) for path, inner in crew.crews.items()}
@@ -59,7 +60,7 @@ class Planning:
         return replace(run, terms=self._for_roles(run.terms, told))
 
     def _for_roles(self, terms: Terms, told: str) -> Terms:
-        return terms.model_copy(update={"roles": self._roles, "circumstances": told})
+        return terms.model_copy(update={"roles": self._roles, "circumstances": told, "crew_words": self._words})
 
     @property
     def asked_by_name(self) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from handoff.contracts import Terms
+from handoff.headings import demote_headings
 from specialists.turns.model import ModelCall, ModelMessage
 
 
@@ -16,6 +17,15 @@ from specialists.turns.model import ModelCall, ModelMessage
 def prompt(role: str) -> str:
     """Return the prompt of a role, such as `planner`."""
     return (Path(__file__).parent / f"{role}.md").read_text(encoding="utf-8").strip()
+
+
+def crew_words(terms: Terms, role: str) -> str:
+    """Return what the crew says to a role, under a heading that says whose it is; empty if it says nothing.
+
+    It is the same in every call of a crew's role, and stands behind our rules, so that providers can keep both.
+    """
+    said = terms.crew_words.get(role, "")
+    return f"\n\n{prompt('crew_words')}\n\n{demote_headings(said)}" if said else ""
 
 
 def call_of(
@@ -38,7 +48,7 @@ def call_of(
         text = f"{terms.circumstances}\n\n{text}"
     return ModelCall(
         purpose=role,
-        system=prompt(role),
+        system=prompt(role) + crew_words(terms, role),
         messages=(ModelMessage(role="user", text=text),),
         tier=terms.tier_of(role),
         max_tokens=max_tokens,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -20,10 +20,11 @@ from handoff.planning.adhoc import Allowance
 from handoff.planning.pipeline import Pipeline
 from handoff.planning.routing import Rule
 from handoff.working_time import read_span
-from specialists.loading import approval_keys, crew_making, crew_pipeline, crew_rules
+from specialists.loading import approval_keys, crew_making, crew_pipeline, crew_rules, crew_words
 from specialists.loading import crew_nodes as nodes
 from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
 from specialists.loading.crew_checks import asked_fault
+from specialists.loading.crew_words import NO_WORDS, CrewWords
 from specialists.loading.frontmatter import CrewFault, Page, did_you_mean
 from specialists.loading.yaml_root import yaml_root
 from specialists.toolkits.tool import Tool
@@ -61,6 +62,8 @@ class CrewFile:
     about: Page = field(default_factory=lambda: Page(Path()))
     """Its description of the crew, for the crew around it; its faults are not among `faults`."""
     approvals: ApprovalRules = NOTHING_SAID
+    words: CrewWords = NO_WORDS
+    """What it says to the supervisor: its instructions, examples, and the form of the answer."""
     faults: list[CrewFault] = field(default_factory=list)
 
     def fault(self, node: yaml.Node, text: str) -> None:
@@ -212,6 +215,22 @@ def _allow_out(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
     file.allow_out = frozenset(found)
 
 
+def _instructions(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+    del key, named
+    file.words = replace(file.words, instructions=crew_words.read_instructions(file, node))
+
+
+def _examples(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+    del key
+    found = crew_words.read_examples(file, node, named.members)
+    file.words = replace(file.words, examples=found, members=frozenset(named.members))
+
+
+def _answer(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+    del key, named
+    file.words = replace(file.words, answer=crew_words.read_answer(file, node))
+
+
 _READERS: Mapping[str, Callable[[CrewFile, str, yaml.Node, Named], None]] = {
     "rules": _rules,
     "equals": _equals,
@@ -227,5 +246,8 @@ _READERS: Mapping[str, Callable[[CrewFile, str, yaml.Node, Named], None]] = {
     **dict.fromkeys(_WHOM, _whom),
     **dict.fromkeys(_WHEN, _when),
     "assume": _assume,
+    "instructions": _instructions,
+    "examples": _examples,
+    "answer": _answer,
 }
 """The keys, in the order in which a fault names them, each with what reads it into the file."""

@@ -66,9 +66,10 @@ def file_lines(artifacts: Iterable[Artifact]) -> list[str]:
     return lines
 
 
-def system(prompt: str) -> str:
-    """Join a specialist's own prompt and the protocol that all of them share."""
-    return f"{prompt}\n\n{_text('protocol.md')}"
+def system(prompt: str, form: str = "") -> str:
+    """Join a specialist's own prompt, the protocol that all share, and the form of the answer if there is one."""
+    asked = f"\n\n{_text('answer_form.md').format(form=demote_headings(form))}" if form else ""
+    return f"{prompt}\n\n{_text('protocol.md')}{asked}"
 
 
 def adhoc_prompt(name: str, brief: str) -> str:

@@ -1,0 +1,211 @@
+"""Reads what a crew says to its supervisor: `instructions`, `examples` of planning, and the form of the `answer`.
+
+All of it is the crew's own, so roles are given it behind their own rules, under a heading that says whose it is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import yaml
+
+from handoff.contracts import ANSWER, ASK, NOBODY, SEVERAL, Member
+from handoff.engine.nested import SLASH
+from handoff.planning.plan_brief import PlanBrief
+from handoff.planning.planner_reply import read_reply
+from specialists.loading import crew_nodes as nodes
+from specialists.loading.crew_nodes import Noting
+from specialists.loading.frontmatter import did_you_mean
+
+ROLES = ("planner", "synthesizer")
+"""The roles that a crew may instruct. What it tells the planner, the replanner is told as well."""
+FORM = "Form of the answer:"
+LONGEST = 1_500
+"""Characters of an instruction: every call of that role carries it."""
+LONGEST_FORM = 600
+"""Characters of the form of the answer."""
+MOST_EXAMPLES = 8
+LONGEST_REQUEST = 300
+LONGEST_EXAMPLE = 3_000
+"""Characters of an example, with its plan."""
+
+_EXAMPLE_KEYS = ("request", "why", "who", "answer", "ask", "options", "nobody", "plan")
+_BECOMES = ("who", "answer", "ask", "nobody", "plan")
+_PLAN_KEYS = ("goal", "subtasks", "strategy", "instruction", "missing")
+_PART_KEYS = ("id", "title", "intent", "specialist", "after", "done_when", "tier", "critical")
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A request, and the planner's reply to it: `why` and `next`, as `handoff.planning.planner_reply` reads it."""
+
+    request: str
+    reply: Mapping[str, Any]
+
+    def outside(self, path: str, members: frozenset[str]) -> Example:
+        """Return it with the names that members have outside of the crew with that path."""
+        decided = dict(self.reply["next"])
+        if decided["who"] in members:
+            decided["who"] = f"{path}{SLASH}{decided['who']}"
+        if "subtasks" in decided:
+            parts = decided["subtasks"]
+            decided["subtasks"] = [{**one, "specialist": f"{path}{SLASH}{one['specialist']}"} for one in parts]
+        return Example(self.request, {**self.reply, "next": decided})
+
+    @property
+    def line(self) -> str:
+        """The line that the planner is shown."""
+        return f"{_json(self.request)}: {_json(self.reply)}"
+
+
+@dataclass(frozen=True, slots=True)
+class CrewWords:
+    """What a crew says to its supervisor. `members` are those whom its examples name, as they are called inside it."""
+
+    instructions: Mapping[str, str] = field(default_factory=dict)
+    """By role, see `ROLES`."""
+    examples: tuple[Example, ...] = ()
+    answer: str = ""
+    """The form of the answer."""
+    members: frozenset[str] = frozenset()
+
+    def outside(self, path: str) -> CrewWords:
+        """Return them with the names that members have outside of the crew with that path; empty for the outermost."""
+        return replace(self, examples=tuple(one.outside(path, self.members) for one in self.examples)) if path else self
+
+    @property
+    def for_roles(self) -> dict[str, str]:
+        """What each role is told, by its name (the critic the form alone), and the planner's `examples`, a line each."""
+        said = dict(self.instructions)
+        if self.examples:
+            said["examples"] = "\n".join(one.line for one in self.examples)
+        if "planner" in said:
+            said["replanner"] = said["planner"]
+        if self.answer:
+            form = f"{FORM}\n{self.answer}"
+            said["synthesizer"] = "\n\n".join(filter(None, (said.get("synthesizer", ""), form)))
+            said["critic"] = form
+        return said
+
+
+NO_WORDS = CrewWords()
+
+
+def read_instructions(noting: Noting, node: yaml.Node) -> dict[str, str]:
+    """Read the instructions: one text for both roles, or a text for each by its name."""
+    if isinstance(node, yaml.ScalarNode):
+        said = _bounded(noting, node, "instructions", LONGEST)
+        return dict.fromkeys(ROLES, said) if said else {}
+    given = nodes.mapping(noting, node, ROLES, "instructions")
+    return {role: said for role, (_, one) in given.items() if (said := _bounded(noting, one, role, LONGEST))}
+
+
+def read_answer(noting: Noting, node: yaml.Node) -> str:
+    """Read the form of the answer."""
+    return _bounded(noting, node, "answer", LONGEST_FORM)
+
+
+def read_examples(noting: Noting, node: yaml.Node, members: tuple[str, ...]) -> tuple[Example, ...]:
+    """Read requests and what becomes of them. An example whose reply the planner could not give is a fault."""
+    there = nodes.sequence(noting, node, "examples")
+    if len(there) > MOST_EXAMPLES:
+        noting.fault(node, f"examples has {len(there)} items; at most {MOST_EXAMPLES} are allowed")
+    found = (_example(noting, one, members) for one in there[:MOST_EXAMPLES])
+    return tuple(one for one in found if one is not None)
+
+
+def _example(noting: Noting, node: yaml.Node, members: tuple[str, ...]) -> Example | None:
+    keys = nodes.mapping(noting, node, _EXAMPLE_KEYS, "an example")
+    becomes = [key for key in _BECOMES if key in keys]
+    if keys and ("request" not in keys or len(becomes) != 1):
+        noting.fault(node, f"an example has a request and one of {', '.join(_BECOMES)}")
+    if "request" not in keys or len(becomes) != 1:
+        return None
+    request = " ".join(_bounded(noting, keys["request"][1], "request", LONGEST_REQUEST).split())
+    why = nodes.text(noting, keys["why"][1], "why").strip() if "why" in keys else ""
+    decided = _decided(noting, becomes[0], {key: value for key, (_, value) in keys.items()}, members)
+    if not request or decided is None:
+        return None
+    example = Example(request, {"why": why or _WHY[becomes[0]], "next": decided})
+    if len(example.line) > LONGEST_EXAMPLE:
+        noting.fault(node, f"the example has {len(example.line)} characters; at most {LONGEST_EXAMPLE} are allowed")
+    return example if _accepted(noting, keys[becomes[0]][1], example, members) else None
+
+
+_WHY = {"who": "one kind of work", "answer": "no work", "ask": "unclear", "nobody": "nobody's work", "plan": "several"}
+
+
+def _decided(
+    noting: Noting, becomes: str, keys: Mapping[str, yaml.Node], members: tuple[str, ...]
+) -> dict[str, Any] | None:
+    """Read what becomes of a request as the planner would write it; None if that cannot be read."""
+    node = keys[becomes]
+    if becomes == "plan":
+        plan = _plan(noting, node)
+        return {"who": SEVERAL, **plan} if plan else None
+    if becomes == "nobody":
+        missing = nodes.texts(noting, node, "nobody")
+        return {"who": NOBODY, "missing": missing} if missing else None
+    said = nodes.text(noting, node, becomes).strip()
+    if becomes == "who":
+        if said and said not in members:
+            there = ", ".join(sorted(members))
+            noting.fault(node, f"there is no specialist {said}{did_you_mean(said, members)}; there are {there}")
+        return {"who": said} if said in members else None
+    options = nodes.texts(noting, keys["options"], "options") if "options" in keys else []
+    return {"who": ASK if becomes == "ask" else ANSWER, "text": said, "options": options} if said else None
+
+
+def _plan(noting: Noting, node: yaml.Node) -> dict[str, Any]:
+    """Read a plan with all of its fields, in the order in which a planner writes them; empty if it has no parts."""
+    given = nodes.mapping(noting, node, _PLAN_KEYS, "the plan of an example")
+    if given and not {"goal", "subtasks"} <= set(given):
+        noting.fault(node, "the plan of an example has a goal and subtasks")
+    if not {"goal", "subtasks"} <= set(given):
+        return {}
+    parts = []
+    for one in nodes.sequence(noting, given["subtasks"][1], "subtasks"):
+        fields = nodes.mapping(noting, one, _PART_KEYS, "a subtask")
+        said = {key: nodes.plain(value) for key, (_, value) in fields.items()}
+        said["critical"] = said.get("critical") == "true"
+        usual: dict[str, Any] = {
+            "id": "",
+            "title": "",
+            "intent": "",
+            "specialist": "",
+            "after": [],
+            "done_when": "",
+            "tier": None,
+        }
+        parts.append({**usual, **said})
+    rest = {key: nodes.plain(value) for key, (_, value) in given.items() if key != "subtasks"}
+    return {"goal": rest["goal"], "subtasks": parts, "strategy": "merge", "instruction": "", "missing": [], **rest}
+
+
+def _accepted(noting: Noting, node: yaml.Node, example: Example, members: tuple[str, ...]) -> bool:
+    """Note why the planner's own checks would refuse the reply, or mend it, and return if they would take it."""
+    known = {name: Member(name=name) for name in members}
+    brief = PlanBrief(example.request, may_answer=True, may_ask=True)
+    reply = read_reply(json.dumps(example.reply), brief, known)
+    for fault in reply.faults:
+        noting.fault(node, f"the planner's checks would refuse this example: {fault}")
+    mended = [one for one in reply.reasons if one.startswith("mended: ")]
+    for one in mended:
+        noting.fault(node, f"this example would be {one}; write it that way")
+    return not reply.faults and not mended
+
+
+def _bounded(noting: Noting, node: yaml.Node, key: str, most: int) -> str:
+    said = nodes.text(noting, node, key).strip()
+    if len(said) > most:
+        noting.fault(
+            node, f"{key} has {len(said):,} characters; at most {most:,} are allowed, as every call carries it"
+        )
+    return said
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
