@@ -115,3 +115,19 @@ async def test_without_a_token_that_is_named(tmp_path: Path) -> None:
         read = await caller(code_toolkit(ToolSettings(env, tmp_path)))("read_pull_request", link="shop#7")
         assert read.failed
         assert "GITHUB_TOKEN is not set" in read.text
+
+
+async def test_what_a_request_names_is_fetched_before_it_is_planned(shop: Path, tmp_path: Path) -> None:
+    async with local_forge() as forge:
+        both = f"{forge.env['LEADHAND_REPOSITORIES']}, own={shop}"
+        kit = code_toolkit(ToolSettings({**forge.env, "LEADHAND_REPOSITORIES": both}, tmp_path))
+        assert kit.finds is not None
+        found = await kit.finds(f"Please review <{forge.link}|the request>, and wait...what about shop#8?")
+        assert [file.name for file in found.files] == ["shop-7.diff", "shop-7.md"]
+        assert found.files[0].lines == f"{forge.site.url('')}/acme/shop/blob/{HEAD}/{{path}}#L{{line}}"
+        assert b"cleo, 2026-10-01: Why?" in found.files[1].data
+        assert [fault.partition(": ")[0] for fault in found.faults] == ["shop#8"]
+        between = await kit.finds("Review main...topic in own, please.")
+        assert [file.name for file in between.files] == ["own main...topic.diff"]
+        assert b"round(sum(prices))" in between.files[0].data
+        assert await kit.finds("Let me think... main...topic") == await kit.finds("nothing")

@@ -9,7 +9,14 @@ import asyncio
 from collections.abc import Awaitable
 from typing import cast
 
-from specialists.toolkits.code import code_history, file_reading, named_repositories, pull_requests, review_posting
+from specialists.toolkits.code import (
+    code_history,
+    file_reading,
+    named_changes,
+    named_repositories,
+    pull_requests,
+    review_posting,
+)
 from specialists.toolkits.code.bare_copy import BareCopies
 from specialists.toolkits.code.code_arguments import (
     CodeDiffArguments,
@@ -27,7 +34,7 @@ from specialists.toolkits.code.gitlab_forge import GitlabForge
 from specialists.toolkits.code.pull_requests import Forge
 from specialists.toolkits.code.repository_reader import Refused, RepositoryReader, failed
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
-from specialists.toolkits.toolkit import Toolkit, ToolSettings
+from specialists.toolkits.toolkit import Found, Toolkit, ToolSettings
 
 ORIGIN = named_repositories.VARIABLE
 
@@ -52,7 +59,7 @@ def code_toolkit(settings: ToolSettings) -> Toolkit:
             target=lambda arguments: str(arguments.link),
         ),
     )
-    return Toolkit(ORIGIN, tools, code.faults, code.close)
+    return Toolkit(ORIGIN, tools, code.faults, code.close, finds=code.found_in)
 
 
 def _what(arguments: PostReviewArguments) -> str:
@@ -124,6 +131,10 @@ class CodeTools:
         http = ForgeHttp(repository, self._tokens[cast("str", repository.forge)])
         forge: Forge = GithubForge(http) if repository.forge == "github" else GitlabForge(http)
         return forge, number if isinstance(number, int) else await forge.number_of(number)
+
+    async def found_in(self, text: str) -> Found:
+        """Fetch the diffs of the requests and of the two revisions that a text names."""
+        return await named_changes.found_in(text, self.reader, self.forge_of)
 
     async def faults(self) -> tuple[str, ...]:
         """Copy each repository, or renew its copy, and say what is wrong, in a line each."""

@@ -39,7 +39,11 @@ class Repository:
         """True if it is a folder of this machine."""
         return "://" not in self.address
 
-    def line(self, revision: str, path: str, line: int) -> str:
+    def line_address(self, revision: str) -> str:
+        """Return the address of lines at a revision, with {path} and {line} in it; empty if there is none."""
+        return self.line(revision, "{path}", "{line}") if revision else ""
+
+    def line(self, revision: str, path: str, line: int | str) -> str:
         """Return the address of a line on the web; empty if the repository has none."""
         if self.forge is None:
             return ""
