@@ -6,10 +6,12 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from aiohttp import web
+from aiohttp import BasicAuth, web
 
+from tests.code.made_repository import run_git
 from tests.specialists.local_web import Site, serving
 
 TOKEN = "forge-token"
@@ -38,6 +40,8 @@ class LocalForge:
     diff: str = DIFF
     text: str = "Totals are whole euros now."
     says: int = 0
+    served: Path | None = None
+    """A bare repository that git can clone from here, over plain HTTP."""
     taken: asyncio.Event = field(default_factory=asyncio.Event)
     gate: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -60,7 +64,15 @@ class LocalForge:
     def link(self) -> str:
         return f"{self.site.url('')}/acme/shop/pull/7"
 
+    def serve(self, repository: Path, at: Path) -> None:
+        """Have git clone a copy of a repository from here."""
+        run_git(repository, "clone", "-q", "--bare", ".", str(at))
+        run_git(at, "--bare", "update-server-info")
+        self.served = at
+
     async def handle(self, request: web.Request) -> web.StreamResponse:
+        if self.served is not None and request.path.startswith("/acme/shop.git/"):
+            return self._git(request, self.served / request.path.removeprefix("/acme/shop.git/"))
         token = request.headers.get("Authorization", "").removeprefix("Bearer ") or request.headers.get("PRIVATE-TOKEN")
         if token != TOKEN:
             raise web.HTTPNotFound
@@ -73,6 +85,13 @@ class LocalForge:
         if path.startswith(gitlab):
             return self._gitlab(path.removeprefix(gitlab))
         raise web.HTTPNotFound
+
+    def _git(self, request: web.Request, file: Path) -> web.StreamResponse:
+        if BasicAuth.decode(request.headers["Authorization"]).password != TOKEN:
+            raise web.HTTPForbidden
+        if not file.is_file():
+            raise web.HTTPNotFound
+        return web.FileResponse(file)
 
     async def _take(self, path: str, body: dict[str, Any]) -> web.Response:
         if self.says and self.says < 500:

@@ -119,7 +119,7 @@ class BareCopies:
             signed = base64.b64encode(f"{user}:{token}".encode()).decode()
             environment |= {
                 "GIT_CONFIG_COUNT": "1",
-                "GIT_CONFIG_KEY_0": f"http.{repository.address}.extraHeader",
+                "GIT_CONFIG_KEY_0": f"http.{_url(repository)}.extraHeader",
                 "GIT_CONFIG_VALUE_0": f"Authorization: Basic {signed}",
             }
         return await git(arguments, seconds=COPYING_SECONDS, file_mb=LARGEST_MB, environment=environment)

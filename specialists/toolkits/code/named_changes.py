@@ -68,6 +68,10 @@ async def _request(repository: Repository, number: int, forge_of: ForgeOf) -> Fo
 
 async def _between(repository: Repository, revisions: str, reader: RepositoryReader) -> Found:
     try:
+        await reader.copy(repository)
+    except Refused as error:
+        return Found(faults=(str(error),))
+    try:
         _, diff = await diff_of(reader, repository, revisions)
         head = await reader.commit(repository, revisions.rpartition(".")[2])
     except Refused:
