@@ -1,7 +1,7 @@
 """`make bench`: the six-specialist job beside its bars and beside the same calls made by hand, in one run.
 
 Machines are shared and noisy: compare by the ratio within this run, not by
-seconds between runs. `--only calls,walls,cpu,mentions,growth,faults,made,read,tables,start` does a part.
+seconds between runs. `--only calls,walls,cpu,mentions,growth,faults,made,read,tables,review,start` does a part.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.bench.child import Child, ChildBroke, child, output
+from tests.bench.code_review import code_review
 from tests.bench.faults import faults
 from tests.bench.growth import growth
 from tests.bench.large_tables import SEED, large_tables
@@ -42,6 +43,7 @@ OF_A_JOB = {
     "made": made_beside_fixed,
     "read": much_to_read,
     "tables": large_tables,
+    "review": code_review,
 }
 PARTS = ("calls", "walls", "cpu", "mentions", *OF_A_JOB, "start")
 
