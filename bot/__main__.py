@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bot.settings import Settings
 
-ENDS = "Exit code with --ask: 0 answered, 3 answered in part, 1 not. `leadhand run --help` lists the settings."
+ENDS = (
+    "Exit code with --ask and --demo: 0 answered, 3 answered in part, 1 not. `leadhand run --help` lists the settings."
+)
 EVAL_ENDS = "Exit code: 0 all cases were played, 3 calls failed in some. docs/evaluation.md says how to read the table."
 ROUTED = "Exit code: 0 somebody gets it or it is answered or asked about, 3 only a part of it, 1 nobody or no model."
 DESCRIPTION = "A self-hosted Slack bot: a thread becomes a job that a supervisor plans and specialists do side by side."
@@ -169,6 +171,11 @@ def _add_try(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--file", metavar="FILE", type=Path, action="append", default=[], help="attach a file to --ask; repeatable"
     )
+    command.add_argument("--crew", metavar="NAME", help="a crew in place of LEADHAND_CREW's: its name, or a folder")
+    command.add_argument(
+        "--demo", action="store_true", help="do the demo of --crew in the terminal; without --crew, list the demos"
+    )
+    command.add_argument("--page", action="store_true", help="with --demo: on the page, its request ready to send")
     command.add_argument("--json", action="store_true", help="with --ask: print the trace instead of the thread")
     command.add_argument(
         "--out", metavar="DIR", type=Path, default=Path(), help="with --ask: where made files go; default here"

@@ -145,6 +145,8 @@ NAMES: Mapping[str, str] = {
     "server at home gets a second more for every 20 tokens of the prompts it has to read, until its first word",
     "LEADHAND_DATA": "the folder of the embedded server and the local workspace; default ~/.local/share/leadhand",
     "LEADHAND_CREW": "the crew: a folder of specialists/crews, or a path; default general",
+    "LEADHAND_RECORDED_PAGES": "a folder of recorded web pages with an index.yml; the web tools then answer from these "
+    "alone and reach no network, for demos and evaluations",
     "LEADHAND_DEADLINE": "minutes of work after which a request is answered with what is there; default 30",
     "LEADHAND_SUBTASK_DEADLINE": "seconds for all attempts at one subtask; default 300",
     "LEADHAND_CALL_DEADLINE": "seconds that one model call of the supervisor may take in all; default 600. A call of a "

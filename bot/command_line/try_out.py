@@ -18,8 +18,9 @@ from pathlib import Path
 
 from bot import logs
 from bot.app import App, manifest_path, open_store, running
-from bot.command_line import console
+from bot.command_line import console, crew_demo
 from bot.command_line.console import say
+from bot.command_line.crew_demo import Staged
 from bot.command_line.one_job import do_one_job
 from bot.command_line.serve import connected
 from bot.jobs.shutdown import wait_for_stop
@@ -29,6 +30,7 @@ from bot.operation.sweeping import TRIAL
 from bot.settings import Settings, SettingsError
 from bot.slack.receive.attachments import LARGEST
 from bot.workspace.workspace_server import Workspace
+from bot.workspace.world import Draft
 from specialists.toolkits.scratch import scratch
 
 SAMPLE = Path(__file__).parents[2] / "specialists" / "samples" / "sales.csv"
@@ -40,7 +42,12 @@ PACE = "0.4"
 
 
 async def try_out(options: argparse.Namespace, settings: Settings) -> int:
-    """Start everything and keep it up until Ctrl-C, or do the one job of `--ask`. Returns the exit code."""
+    """Start everything and keep it up until Ctrl-C, or do the one job of `--ask` or `--demo`. Returns the exit code."""
+    crew_demo.refuse_unfit(options)
+    if options.crew:
+        settings = dataclasses.replace(settings, crew=options.crew)
+    if options.demo:
+        return await _demo(options, settings) if options.crew else crew_demo.list_demos()
     if options.ask is not None:
         return await _one_job(options, settings)
     if options.file or options.json:
@@ -51,18 +58,39 @@ async def try_out(options: argparse.Namespace, settings: Settings) -> int:
         return await _page(options, settings)
 
 
-async def _page(options: argparse.Namespace, settings: Settings) -> int:
+async def _demo(options: argparse.Namespace, settings: Settings) -> int:
+    """Do a crew's demo: in the terminal, or on a page that has its request ready."""
+    async with crew_demo.staged(settings) as demo:
+        if not options.page:
+            options.ask, options.file = demo.demo.ask, list(demo.files)
+            return await _one_job(options, demo.settings, demo)
+        with tempfile.TemporaryDirectory(prefix=TRIAL, dir=scratch()) as folder:
+            apart = dataclasses.replace(demo.settings, data=Path(folder), redis_url="")
+            with _log_to(Path(folder) / "leadhand.log", apart):
+                return await _page(options, apart, demo)
+
+
+async def _page(options: argparse.Namespace, settings: Settings, demo: Staged | None = None) -> int:
     say("Starting the embedded Redis-compatible server, the local workspace and the bot ...")
     settings = _paced(settings)
-    async with _workspace(settings.data / "workspace", options.port) as workspace, _bot(settings, workspace) as app:
+    sample = Draft(demo.demo.ask, demo.files) if demo is not None else SAMPLE
+    async with (
+        _workspace(settings.data / "workspace", options.port, sample) as workspace,
+        _bot(settings, workspace, demo=demo) as app,
+    ):
         workspace.notice(f"Answers come from: {app.model.label}")
         say(f"Model:     {app.model.label}")
         if isinstance(app.model, RehearsalModel) and not settings.env.get("LEADHAND_MODEL"):
             say("           for a real one set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama, and start again")
         say(f"Page:      {workspace.page_url}")
-        say(f"Try this:  attach {SAMPLE}")
-        say("           and write: @leadhand why did churn rise? draft a short note to the board")
-        say("Ctrl-C stops all of it; the threads are kept.")
+        if demo is None:
+            say(f"Try this:  attach {SAMPLE}")
+            say("           and write: @leadhand why did churn rise? draft a short note to the board")
+            say("Ctrl-C stops all of it; the threads are kept.")
+        else:
+            demo.introduce(settings.crew, app.model)
+            say("Try this:  press “Fill in the demo's request” in #general, and send it")
+            say("Ctrl-C stops all of it, and nothing is kept.")
         if not options.no_browser:
             asyncio.get_running_loop().run_in_executor(None, _open_page, workspace.page_url)  # some take seconds
         await wait_for_stop()
@@ -78,21 +106,23 @@ def _open_page(url: str) -> None:
             browser.open(url)
 
 
-async def _one_job(options: argparse.Namespace, settings: Settings) -> int:
+async def _one_job(options: argparse.Namespace, settings: Settings, demo: Staged | None = None) -> int:
     files = [_readable(path) for path in options.file]
     _require_folder(options.out)
     with tempfile.TemporaryDirectory(prefix=TRIAL, dir=scratch()) as folder:
         apart = dataclasses.replace(settings, data=Path(folder), redis_url="")
         can_ask = console.is_manned() and not options.json
-        async with _workspace(None, 0) as workspace, _bot(apart, workspace, can_ask=can_ask) as app:
+        async with _workspace(None, 0) as workspace, _bot(apart, workspace, can_ask=can_ask, demo=demo) as app:
+            if demo is not None and not options.json:
+                demo.introduce(settings.crew, app.model)
             return await do_one_job(workspace, app, options, files)
 
 
 @contextlib.asynccontextmanager
-async def _workspace(data: Path | None, port: int | None) -> AsyncIterator[Workspace]:
+async def _workspace(data: Path | None, port: int | None, sample: Path | Draft = SAMPLE) -> AsyncIterator[Workspace]:
     """`port` None: the usual one, or any where another program has that."""
     try:
-        workspace = await _started(data, PORT if port is None else port, fixed=port is not None)
+        workspace = await _started(data, PORT if port is None else port, sample, fixed=port is not None)
     except OSError as error:
         why = os.strerror(error.errno) if error.errno else error
         raise SettingsError(
@@ -105,18 +135,20 @@ async def _workspace(data: Path | None, port: int | None) -> AsyncIterator[Works
         await workspace.stop()
 
 
-async def _started(data: Path | None, port: int, *, fixed: bool) -> Workspace:
+async def _started(data: Path | None, port: int, sample: Path | Draft, *, fixed: bool) -> Workspace:
     """Raises OSError where the port cannot be had, and was asked for or is not just taken."""
     try:
-        return await Workspace.start(manifest_path(), data=data, port=port, sample=SAMPLE)
+        return await Workspace.start(manifest_path(), data=data, port=port, sample=sample)
     except OSError as error:
         if fixed or error.errno != errno.EADDRINUSE:
             raise
-    return await Workspace.start(manifest_path(), data=data, port=0, sample=SAMPLE)
+    return await Workspace.start(manifest_path(), data=data, port=0, sample=sample)
 
 
 @contextlib.asynccontextmanager
-async def _bot(settings: Settings, workspace: Workspace, *, can_ask: bool = True) -> AsyncIterator[App]:
+async def _bot(
+    settings: Settings, workspace: Workspace, *, can_ask: bool = True, demo: Staged | None = None
+) -> AsyncIterator[App]:
     settings = dataclasses.replace(
         settings,
         bot_token=workspace.bot_token,
@@ -125,6 +157,7 @@ async def _bot(settings: Settings, workspace: Workspace, *, can_ask: bool = True
         admins=settings.admins or frozenset({workspace.person(ADMIN).id}),
     )
     model = await _model(settings)
+    model = demo.cast(model) if demo is not None else model
     try:
         async with (
             open_store(settings) as store,

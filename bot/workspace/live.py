@@ -72,6 +72,7 @@ class Live:
             {"name": each.name, "callback_id": each.callback_id, "description": each.description, "type": each.kind}
             for each in state.app.shortcuts
         ]
+        draft = self._world.draft
         workspace = {
             "team": {"id": who.team_id, "name": who.team_name},
             "bot": {"user_id": who.bot_user_id, "name": state.bot.name},
@@ -83,6 +84,7 @@ class Live:
             "shortcuts": shortcuts,
             "notice": self._world.notice,
             "sample": self._world.sample.name if self._world.sample else "",
+            "draft": {"text": draft.text, "files": [file.name for file in draft.files]} if draft else None,
         }
         return {"type": "hello", "workspace": workspace, "me": me.id}
 

@@ -103,6 +103,15 @@ class Local:
         content = await asyncio.to_thread(self._world.sample.read_bytes)
         return web.Response(body=content, content_type="application/octet-stream")
 
+    async def draft(self, request: web.Request) -> web.Response:
+        """Serve a file of the message that the page offers to fill in, by its number."""
+        files = self._world.draft.files if self._world.draft else ()
+        number = request.match_info["number"]
+        if not (number.isdecimal() and int(number) < len(files)):
+            return web.Response(status=404, text="There is no such file.")
+        content = await asyncio.to_thread(files[int(number)].read_bytes)
+        return web.Response(body=content, content_type="application/octet-stream")
+
     # -- endpoints -------------------------------------------------------------------------------
 
     async def _history(self, person: Person, body: Body) -> Body:

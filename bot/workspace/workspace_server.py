@@ -73,7 +73,7 @@ from bot.workspace.typed_text import typed
 from bot.workspace.view_stacks import Views
 from bot.workspace.virtual_clock import Clock
 from bot.workspace.workspace_state import Channel, Json, State
-from bot.workspace.world import ApiCall, World
+from bot.workspace.world import ApiCall, Draft, World
 
 T = TypeVar("T")
 HOST = "127.0.0.1"
@@ -100,7 +100,7 @@ class Workspace:
         request_url: str | None = None,
         retry_scale: float = 1.0,
         ack_seconds: float = 3.0,
-        sample: Path | None = None,
+        sample: Path | Draft | None = None,
     ) -> "Workspace":
         """Start a workspace on 127.0.0.1.
 
@@ -113,7 +113,7 @@ class Workspace:
                 sends to another path than events goes to that path of the same host.
             retry_scale: Shortens the waits between attempts to deliver an event (60 s, 300 s).
             ack_seconds: How long the app has to acknowledge.
-            sample: A file that the page offers to attach in an empty channel.
+            sample: A file that the page offers to attach in an empty channel, or a whole message to fill in.
 
         Raises:
             ValueError: The manifest cannot be used.
@@ -129,7 +129,10 @@ class Workspace:
                 request_url, who.signing_secret, who.verification_token, ack_seconds, state.app.request_paths
             )
         world = _wire(state, transport, rate_limits=rate_limits, retry_scale=retry_scale)
-        world.sample = sample
+        if isinstance(sample, Draft):
+            world.draft = sample
+        else:
+            world.sample = sample
         workspace = cls(world, transport)
         await workspace._listen(port)
         return workspace

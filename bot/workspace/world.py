@@ -31,6 +31,14 @@ class ApiCall:
     error: str
 
 
+@dataclass(frozen=True)
+class Draft:
+    """A message that the page offers to fill in where nothing was said yet: its words, and files to go with it."""
+
+    text: str
+    files: tuple[Path, ...] = ()
+
+
 @dataclass
 class World:
     """The parts of the workspace, wired together by `workspace_server.Workspace`."""
@@ -48,6 +56,7 @@ class World:
     sockets: SocketMode | None
     notice: str = ""
     sample: Path | None = None
+    draft: Draft | None = None
     base_url: str = ""
     calls: deque[ApiCall] = field(default_factory=lambda: deque(maxlen=MOST_CALLS))
     call_counts: Counter[str] = field(default_factory=Counter)

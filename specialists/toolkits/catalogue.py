@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from specialists.toolkits.toolkit import Toolkit, ToolSettings
@@ -25,12 +26,14 @@ def all_toolkits(
         fetch: The limits of fetching a page.
         settings: What the others are set up with; without, none of those that need some.
     """
+    env = settings.env if settings else {}
     # Imported here, so that what never runs a tool does not pay for defining them.
-    from specialists.toolkits import calculate, charts, documents, tables, web  # noqa: PLC0415  # see above
+    from specialists.toolkits import calculate, charts, documents, recorded_web, tables, web  # noqa: PLC0415  # see above
     from specialists.toolkits.code.code_tools import code_toolkit  # noqa: PLC0415  # see above
 
+    pages = env.get(recorded_web.SETTING, "")
     return (
-        Toolkit("", web.tools(search, fetch)),
+        Toolkit("", recorded_web.tools(Path(pages).expanduser()) if pages else web.tools(search, fetch)),
         Toolkit("", tables.tools()),
         Toolkit("", calculate.tools()),
         Toolkit("", charts.tools()),

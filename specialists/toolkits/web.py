@@ -86,13 +86,13 @@ def _fetch_tool(settings: FetchSettings | None) -> Tool:
             page = await download(arguments.url.strip(), limits, pagetext.refusal, workbench.may_follow)
         except FetchFailed as error:
             return ToolOutcome(str(error), failed=True)
-        return await _read(page, arguments.start)
+        return await read_page(page, arguments.start)
 
     return Tool("fetch_page", "read", FetchArguments, fetch_page, url="url", finds_urls=True)
 
 
-async def _read(page: Download, start: int) -> ToolOutcome:
-    """Get the text out of a page, in a process that ends at its limits whatever the page is built to do."""
+async def read_page(page: Download, start: int) -> ToolOutcome:
+    """Give the text of a page from a character on. A process gets it that ends at its limits in any case."""
     reply = await run_child(
         "specialists.toolkits.page_child",
         {"url": page.url, "media_type": page.media_type, "charset": page.charset},

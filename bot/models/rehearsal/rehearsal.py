@@ -14,6 +14,8 @@ The map: `_turn` below goes by the purpose of a call, and each purpose has its r
                              asked of them, from rehearsed_mentions, rehearsed_periods and the words of rehearsed_words;
                              rehearsed_sql: which queries; rehearsed_telling: what their rows say), rehearsed_reader,
                              rehearsed_researcher, rehearsed_writer, rehearsed_reviewer
+                             rehearsed_demo, before all others, where the request is that of a crew's demo;
+                             rehearsed_stranger, where a specialist has tools that there are no rules for
     what all of them read    rehearsed_brief: the sections, files, tool calls and words of a prompt
 """
 
@@ -27,12 +29,14 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from bot.models.rehearsal import (
     rehearsed_analyst,
+    rehearsed_demo,
     rehearsed_dispatcher,
     rehearsed_judge,
     rehearsed_reader,
     rehearsed_researcher,
     rehearsed_review,
     rehearsed_reviewer,
+    rehearsed_stranger,
     rehearsed_writer,
 )
 from bot.models.rehearsal.moves import Move
@@ -49,10 +53,18 @@ _PIECE_WORDS = 6
 
 
 class RehearsalModel:
-    """Rules instead of a model. `pace` is the seconds that a call takes, so that people can watch."""
+    """Rules instead of a model. `pace` is the seconds that a call takes, so that people can watch.
 
-    def __init__(self, *, pace: float = 0.0) -> None:
+    `script` are the steps of a crew's demo, which are taken for its request.
+    """
+
+    def __init__(self, *, pace: float = 0.0, script: rehearsed_demo.DemoScript = rehearsed_demo.NO_DEMO) -> None:
         self._pace = pace
+        self._script = script
+
+    def following(self, script: rehearsed_demo.DemoScript) -> RehearsalModel:
+        """Return one of the same pace that follows the steps of a demo."""
+        return RehearsalModel(pace=self._pace, script=script)
 
     @property
     def label(self) -> str:
@@ -83,7 +95,7 @@ class RehearsalModel:
     async def reply(self, call: ModelCall) -> Turn:
         """Make one turn. Raises `ModelError` only if `pace` is longer than the call's deadline."""
         began = time.perf_counter()
-        turn = _turn(call)
+        turn = _turn(call, self._script)
         try:
             async with asyncio.timeout(call.deadline):
                 if call.on_text is None or not turn.text:
@@ -113,10 +125,11 @@ _DECIDED: Mapping[str, Callable[[str], object]] = {
 """The roles that reply with JSON from their brief alone."""
 
 
-def _turn(call: ModelCall) -> Turn:
+def _turn(call: ModelCall, script: rehearsed_demo.DemoScript) -> Turn:
     first = next((message.text for message in call.messages if message.role == "user"), "")
     if call.purpose == "planner":
-        return Turn(text=json.dumps(decide(first, call.system), ensure_ascii=False), stop="end", usage=Usage())
+        decided = script.plan(first) or decide(first, call.system)
+        return Turn(text=json.dumps(decided, ensure_ascii=False), stop="end", usage=Usage())
     if call.purpose in _DECIDED:
         said = json.dumps(_DECIDED[call.purpose](first), ensure_ascii=False)
         return Turn(text=said, stop="end", usage=Usage())
@@ -125,17 +138,21 @@ def _turn(call: ModelCall) -> Turn:
     if call.purpose == "synthesizer":
         return Turn(text=write_answer(first), stop="end", usage=Usage())
     if call.purpose.startswith(("specialist:", "made:")):
-        return _as_turn(_specialists_move(call, first), len(call.messages))
+        return _as_turn(_specialists_move(call, first, script), len(call.messages))
     return Turn(text="Ready: the rehearsal model answers by rules.", stop="end", usage=Usage())
 
 
-def _specialists_move(call: ModelCall, first: str) -> Move:
+def _specialists_move(call: ModelCall, first: str, script: rehearsed_demo.DemoScript) -> Move:
     """Return the next move of the rehearsed specialist that has such tools, or had them in earlier turns."""
     brief = read_brief(first)
     history = tool_history(call)
     tools = {tool.name: tool for tool in call.tools}
     known = tools.keys() | {each.name for each, _ in history}
     name = call.purpose.partition(":")[2]
+    if (move := script.move(name, first, history, tools)) is not None:
+        return move
+    if rehearsed_stranger.is_strange(known):
+        return rehearsed_stranger.next_move(name)
     if "profile_table" in known or name == "analyst":
         return rehearsed_analyst.next_move(brief, history, tools)
     if known & {"web_search", "fetch_page"} or name == "researcher":

@@ -22,7 +22,7 @@ function whoSees(channel) {
 }
 
 function start(channel, composer) {
-  const { bot, sample } = state.workspace;
+  const { bot, sample, draft } = state.workspace;
   const ask = channel.is_im ? "Write what you need" : [el("strong", {}, `Mention @${bot.name}`), " and say what you need"];
   const mention = () => {
     if (!composer.area.value.includes(`@${bot.name}`)) composer.insert(`@${bot.name} `);
@@ -43,9 +43,16 @@ function start(channel, composer) {
       "div",
       { class: "actions" },
       channel.is_im ? null : el("button", { type: "button", class: "button solid primary", data: { testid: "start-mention" }, onclick: mention }, `Mention @${bot.name}`),
+      draft ? el("button", { type: "button", class: "button", data: { testid: "start-draft" }, onclick: () => fillIn(composer, bot, draft) }, icon("file", 18), "Fill in the demo's request") : null,
       sample ? el("button", { type: "button", class: "button", data: { testid: "start-sample" }, onclick: () => attachSample(composer, sample) }, icon("file", 18), `Attach ${sample}`) : null,
     ),
   );
+}
+
+async function fillIn(composer, bot, draft) {
+  const files = await Promise.all(draft.files.map(async (name, number) => new File([await (await fetch(`/local/draft/${number}`)).blob()], name)));
+  if (!composer.area.value.includes(draft.text)) composer.insert(`@${bot.name} ${draft.text}`);
+  return composer.add(files);
 }
 
 async function attachSample(composer, name) {

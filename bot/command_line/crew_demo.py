@@ -1,0 +1,154 @@
+"""`leadhand try --crew NAME --demo`: a crew's demo made ready, on a copy of its material, and the list of all demos."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import dataclasses
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.app import crew_folder, open_crew
+from bot.command_line.console import say
+from bot.models.choosing import ChosenModel
+from bot.models.rehearsal.rehearsal import RehearsalModel
+from bot.models.rehearsal.rehearsed_demo import DemoScript
+from bot.operation.sweeping import TRIAL
+from bot.settings import Settings, SettingsError
+from specialists.loading import demo_file, demo_steps
+from specialists.loading.demo_file import HERE, Demo
+from specialists.registry import CREWS, available_crews
+from specialists.toolkits import recorded_web
+from specialists.toolkits.scratch import scratch
+
+MOST_BYTES = 100 * 1024 * 1024
+"""Bytes that a demo's folder may have."""
+_GIT_SECONDS = 60
+_REAL = "For a real one set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama."
+_WITHOUT = ("It follows the demo's steps: the tools really run, and no model reads what they give.", _REAL)
+_BY_RULES = ("This demo has no steps for it, so it goes by rules, which know tables and little else.", _REAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """A demo that is ready: its request and files, and the settings under which the bot has what it needs."""
+
+    demo: Demo
+    settings: Settings
+    files: tuple[Path, ...]
+
+    def cast(self, model: ChosenModel) -> ChosenModel:
+        """Return the model that plays it: the rehearsal is told the demo's steps."""
+        if isinstance(model, RehearsalModel) and self.demo.rehearsal is not None:
+            return model.following(DemoScript(self.demo.ask, self.demo.rehearsal))
+        return model
+
+    def introduce(self, crew: str, model: ChosenModel) -> None:
+        """Say what one is about to see, and what of it is real."""
+        say(f"Demo:   {crew}. {self.demo.says}")
+        say(f"Model:  {model.label}")
+        if isinstance(model, RehearsalModel):
+            for line in _WITHOUT if self.demo.rehearsal else _BY_RULES:
+                say(f"        {line}")
+        if self.demo.pages is not None:
+            say("Web:    recorded pages alone; no network is used")
+
+
+@contextlib.asynccontextmanager
+async def staged(settings: Settings) -> AsyncIterator[Staged]:
+    """Make the demo of the settings' crew ready, and clear it away at the end.
+
+    Its files are copied, so that nothing of the installation is written to. Raises SettingsError where it has none, or
+    where something is wrong with it, by file and line.
+    """
+    demo = _read(settings)
+    with tempfile.TemporaryDirectory(prefix=TRIAL, dir=scratch()) as made:
+        folder = Path(made) / demo_file.FOLDER
+        await asyncio.to_thread(_copy, demo.folder, folder)
+        for name, bundle in demo.prepare.items():
+            await _unpack(folder / bundle.relative_to(demo.folder), folder / name)
+        env = {name: value.replace(HERE, str(folder)) for name, value in demo.settings.items()}
+        if demo.pages is not None:
+            env[recorded_web.SETTING] = str(folder / demo.pages.relative_to(demo.folder))
+        settings = dataclasses.replace(settings, env={**settings.env, **env})
+        if faults := demo_steps.faults(demo, open_crew(settings)):
+            raise SettingsError("\n".join(str(fault) for fault in faults))
+        files = tuple(folder / file.relative_to(demo.folder) for file in demo.files)
+        yield Staged(demo, settings, files)
+
+
+def list_demos() -> int:
+    """Print the crews that have a demo, a line each. Returns the exit code."""
+    found = [(name, demo) for name in available_crews() if (demo := demo_file.read(CREWS / name)) is not None]
+    width = max((len(name) for name, _ in found), default=0)
+    for name, demo in found:
+        say(f"{name:<{width}}  {demo.says}")
+    say("See one with: leadhand try --crew NAME --demo (in the terminal), or with --page (in the browser)")
+    return 0
+
+
+def refuse_unfit(options: argparse.Namespace) -> None:
+    """Raise SettingsError for options that do not go together."""
+    if options.page and not options.demo:
+        raise SettingsError("--page goes with --demo; without it, `leadhand try` opens its page anyway.")
+    if options.demo and (options.ask is not None or options.file):
+        raise SettingsError("--demo brings its own request and files; leave --ask and --file out.")
+
+
+def _read(settings: Settings) -> Demo:
+    folder = crew_folder(settings)
+    demo = demo_file.read(folder)
+    if demo is None:
+        there = ", ".join(name for name in available_crews() if demo_file.read(CREWS / name) is not None) or "none"
+        wanted = folder / demo_file.FOLDER / demo_file.NAME
+        raise SettingsError(
+            f"The crew {settings.crew} has no demo ({wanted} is not there). Crews that have one: {there}."
+        )
+    faults = [*demo.faults, *(recorded_web.read(demo.pages).faults if demo.pages is not None else ())]
+    if faults:
+        raise SettingsError("\n".join(str(fault) for fault in faults))
+    return demo
+
+
+def _copy(demo: Path, folder: Path) -> None:
+    """Copy a demo's files. Links are not followed: they could lead anywhere. Raises SettingsError."""
+    paths = [path for path in demo.rglob("*") if not path.is_symlink()]
+    if sum(path.stat().st_size for path in paths if path.is_file()) > MOST_BYTES:
+        raise SettingsError(f"{demo} has more than {MOST_BYTES // 1024 // 1024} MB, too much for a demo.")
+    try:
+        folder.mkdir()
+        for path in paths:
+            copy = folder / path.relative_to(demo)
+            copy.mkdir(parents=True, exist_ok=True) if path.is_dir() else shutil.copyfile(path, copy)
+    except OSError as error:
+        raise SettingsError(f"The demo cannot be made ready: {error}.") from None
+
+
+async def _unpack(bundle: Path, folder: Path) -> None:
+    """Make a repository from a git bundle. No configuration but git's own is read. Raises SettingsError."""
+    env = {"PATH": os.environ.get("PATH", ""), "HOME": str(bundle.parent), "GIT_TERMINAL_PROMPT": "0"}
+    env |= {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_ALLOW_PROTOCOL": "file"}
+    command = ("git", "-c", "core.hooksPath=/dev/null", "clone", "-q", "--", str(bundle), str(folder))
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            env=env,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        async with asyncio.timeout(_GIT_SECONDS):
+            _, said = await process.communicate()
+    except FileNotFoundError:
+        raise SettingsError("This demo unpacks a repository, and git is not installed. Install git.") from None
+    except TimeoutError:
+        process.kill()
+        raise SettingsError(f"{bundle.name} was not unpacked within {_GIT_SECONDS} s.") from None
+    if process.returncode:
+        line = (said.decode(errors="replace").strip().splitlines() or ["git failed"])[-1]
+        raise SettingsError(f"{bundle.name} cannot be unpacked: {line}")

@@ -1,0 +1,214 @@
+"""A crew's demo, `demo/demo.yml`: one job that shows what the crew does, on material of its own.
+
+It is data only: files to attach, settings, recorded web pages, git bundles to unpack, and the steps that the rehearsal
+follows where there is no model. Nothing in it is run.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePath
+from typing import Any
+
+import yaml
+
+from specialists.loading import crew_nodes as nodes
+from specialists.loading.frontmatter import CrewFault
+from specialists.loading.yaml_root import yaml_root
+
+FOLDER, NAME = "demo", "demo.yml"
+HERE = "{demo}"
+"""Stands in the values of settings for the folder with the demo's files and with what was prepared."""
+LARGEST = 200_000
+"""Bytes of a demo's file that are read."""
+MOST_STEPS = 20
+MOST_PARTS = 20
+_SETTING = re.compile(r"[A-Z][A-Z0-9_]{1,60}")
+_PART_KEYS = ("id", "specialist", "title", "intent", "after", "needs", "done_when")
+_REHEARSAL_KEYS = ("plan", "specialists")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One turn of a rehearsed specialist: tools that it calls side by side, each with its arguments.
+
+    `line` is where it stands in the demo's file.
+    """
+
+    calls: tuple[tuple[str, Mapping[str, Any]], ...]
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """What the rehearsal does for a demo's request.
+
+    `plan` is the planner's, in the words of `handoff.contracts.Plan`; None where rules or a pipeline of the crew need
+    no planner. `steps` are the tool calls of each specialist. What they bring is handed in as it is, so there is no
+    place for words written beforehand.
+    """
+
+    plan: Mapping[str, Any] | None = None
+    steps: Mapping[str, tuple[Step, ...]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Demo:
+    """A crew's demo as it was read, with its faults. Paths lie in its folder."""
+
+    path: Path
+    says: str = ""
+    """What one will see, in a line."""
+    ask: str = ""
+    files: tuple[Path, ...] = ()
+    settings: Mapping[str, str] = field(default_factory=dict)
+    pages: Path | None = None
+    """The folder of recorded web pages."""
+    prepare: Mapping[str, Path] = field(default_factory=dict)
+    """Folders to be made from git bundles, by their names."""
+    rehearsal: Rehearsal | None = None
+    faults: list[CrewFault] = field(default_factory=list)
+
+    @property
+    def folder(self) -> Path:
+        """Where its files lie."""
+        return self.path.parent
+
+    def fault(self, node: yaml.Node, text: str) -> None:
+        """Note a fault at a node's line."""
+        self.faults.append(CrewFault(self.path, node.start_mark.line + 1, text))
+
+
+def read(crew: Path) -> Demo | None:
+    """Read the demo of a crew's folder; None if it has none. What is wrong with it is in its `faults`."""
+    demo = Demo(crew / FOLDER / NAME)
+    if not demo.path.exists():
+        return None
+    root = yaml_root(demo.path, demo.faults, most=LARGEST)
+    if root is None:
+        if not demo.faults:
+            demo.faults.append(CrewFault(demo.path, 1, f"the file is empty; the keys are {', '.join(_READERS)}"))
+        return demo
+    top = nodes.mapping(demo, root, tuple(_READERS), "the file")
+    for key, reader in _READERS.items():
+        if key in top:
+            reader(demo, top[key][1])
+    for key in ("says", "ask"):
+        if key not in top and isinstance(root, yaml.MappingNode):
+            demo.fault(root, f"the key {key} is missing")
+    return demo
+
+
+def _says(demo: Demo, node: yaml.Node) -> None:
+    demo.says = " ".join(nodes.text(demo, node, "says").split())
+
+
+def _ask(demo: Demo, node: yaml.Node) -> None:
+    demo.ask = nodes.text(demo, node, "ask").strip()
+
+
+def _files(demo: Demo, node: yaml.Node) -> None:
+    found = ((_inside(demo, one, "files", Path.is_file, "file")) for one in nodes.sequence(demo, node, "files"))
+    demo.files = tuple(path for path in found if path is not None)
+
+
+def _settings(demo: Demo, node: yaml.Node) -> None:
+    demo.settings = {}
+    for key, value in _pairs(demo, node, "settings"):
+        name = str(key.value)
+        if not _SETTING.fullmatch(name):
+            demo.fault(key, f"{name!r} is no name of a setting, such as LEADHAND_REPOSITORIES")
+        else:
+            demo.settings = {**demo.settings, name: nodes.text(demo, value, name)}
+
+
+def _pages(demo: Demo, node: yaml.Node) -> None:
+    demo.pages = _inside(demo, node, "pages", Path.is_dir, "folder")
+
+
+def _prepare(demo: Demo, node: yaml.Node) -> None:
+    for key, value in _pairs(demo, node, "prepare"):
+        name = str(key.value)
+        bundle = _inside(demo, value, "prepare", Path.is_file, "git bundle")
+        if PurePath(name).name != name or name in {".", ".."} or (demo.folder / name).exists():
+            demo.fault(key, f"{name!r} is the name of the folder to be made; it must be new, and a name alone")
+        elif bundle is not None:
+            demo.prepare = {**demo.prepare, name: bundle}
+
+
+def _rehearsal(demo: Demo, node: yaml.Node) -> None:
+    keys = nodes.mapping(demo, node, _REHEARSAL_KEYS, "rehearsal")
+    plan = _plan(demo, keys["plan"][1]) if "plan" in keys else None
+    steps = {}
+    for key, value in _pairs(demo, keys["specialists"][1], "specialists") if "specialists" in keys else ():
+        turns = nodes.sequence(demo, value, str(key.value))
+        if len(turns) > MOST_STEPS:
+            demo.fault(key, f"{key.value} has {len(turns)} steps; at most {MOST_STEPS} are allowed")
+        steps[str(key.value)] = tuple(step for one in turns if (step := _step(demo, one)))
+    demo.rehearsal = Rehearsal(plan, steps)
+
+
+def _plan(demo: Demo, node: yaml.Node) -> Mapping[str, Any]:
+    parts: list[dict[str, Any]] = []
+    for one in nodes.sequence(demo, node, "plan")[:MOST_PARTS]:
+        keys = {key: value for key, (_, value) in nodes.mapping(demo, one, _PART_KEYS, "a part of the plan").items()}
+        for key in ("id", "specialist"):
+            if keys and key not in keys:
+                demo.fault(one, f"the part of the plan has no {key}")
+        part: dict[str, Any] = {
+            key: nodes.texts(demo, value, key) if key in {"after", "needs"} else nodes.text(demo, value, key)
+            for key, value in keys.items()
+        }
+        parts.append({"after": [], "title": part.get("id", ""), "intent": demo.ask, "done_when": "", **part})
+    return {"goal": demo.ask[:200], "subtasks": parts, "strategy": "merge", "instruction": "", "missing": []}
+
+
+def _step(demo: Demo, node: yaml.Node) -> Step | None:
+    """Read a turn: `tool: {arguments}`, several of them to be called side by side."""
+    calls = []
+    for key, value in _pairs(demo, node, "a step"):
+        try:
+            given = yaml.constructor.SafeConstructor().construct_object(value, deep=True) or {}
+            json.dumps(given)
+        except (TypeError, ValueError, RecursionError, yaml.YAMLError):
+            demo.fault(value, f"the arguments of {key.value} hold something that is no text or number; quote dates")
+            continue
+        if isinstance(given, dict):
+            calls.append((str(key.value), given))
+        else:
+            demo.fault(value, f"{key.value} takes its arguments by name: `{key.value}: {{name: value}}`")
+    return Step(tuple(calls), node.start_mark.line + 1) if calls else None
+
+
+def _pairs(demo: Demo, node: yaml.Node, what: str) -> list[tuple[yaml.Node, yaml.Node]]:
+    if isinstance(node, yaml.MappingNode) and node.value:
+        return list(node.value)
+    demo.fault(node, f"{what} is a list of `name: value` lines")
+    return []
+
+
+def _inside(demo: Demo, node: yaml.Node, key: str, fits: Callable[[Path], bool], kind: str) -> Path | None:
+    """Return the path of a file or folder that lies in the demo's own folder; None, with a fault, if there is none."""
+    name = nodes.text(demo, node, key)
+    path = demo.folder / name
+    if not name:
+        return None
+    if not path.resolve().is_relative_to(demo.folder.resolve()) or not fits(path):
+        demo.fault(node, f"{key}: there is no {kind} {name} in the demo's folder")
+        return None
+    return path
+
+
+_READERS: Mapping[str, Callable[[Demo, yaml.Node], None]] = {
+    "says": _says,
+    "ask": _ask,
+    "files": _files,
+    "settings": _settings,
+    "pages": _pages,
+    "prepare": _prepare,
+    "rehearsal": _rehearsal,
+}
+"""What reads the value of each key, in this order: the plan's parts say the request where they say nothing else."""
