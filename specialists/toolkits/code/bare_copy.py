@@ -29,6 +29,8 @@ LARGEST_MB = 2_000
 _LARGEST_CONFIG = 200_000
 _FOLLOWS = re.compile(r"\[\s*include|partialclone|promisor", re.IGNORECASE)
 _REFS = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
+_OTHERS = "+refs/remotes/*:refs/remotes/*"
+"""What a folder knows of the branches of its own origin: a clone has most branches only so."""
 
 
 class RepositoryAway(Exception):
@@ -85,8 +87,7 @@ class BareCopies:
             if age is None:
                 await self._clone(repository, copy)
             else:
-                fetch = ("fetch", "-q", "--prune", "--no-tags", "--no-write-fetch-head", _url(repository), *_REFS)
-                _check(await self._git(repository, *copy_arguments(copy, *fetch)), repository)
+                await self._fetch(repository, copy)
         except RepositoryAway:
             if age is None:
                 raise
@@ -102,9 +103,16 @@ class BareCopies:
         try:
             arguments = ("clone", "-q", "--bare", "--no-local", "--template=", _url(repository), str(part))
             _check(await self._git(repository, *arguments), repository)
+            if repository.is_local:
+                await self._fetch(repository, part)
             await asyncio.to_thread(_put, part, copy)
         finally:
             await asyncio.to_thread(shutil.rmtree, part, ignore_errors=True)
+
+    async def _fetch(self, repository: Repository, copy: Path) -> None:
+        refs = (*_REFS, _OTHERS) if repository.is_local else _REFS
+        fetch = ("fetch", "-q", "--prune", "--no-tags", "--no-write-fetch-head", _url(repository), *refs)
+        _check(await self._git(repository, *copy_arguments(copy, *fetch)), repository)
 
     async def _git(self, repository: Repository, *arguments: str) -> GitReply:
         environment = {"GIT_ALLOW_PROTOCOL": "file" if repository.is_local else "https:http"}

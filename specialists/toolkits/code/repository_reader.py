@@ -64,12 +64,17 @@ class RepositoryReader:
         wanted = revision.strip() or HEAD
         if not _REVISION.fullmatch(wanted) or ".." in wanted:
             raise Refused(f"{wanted[:60]!r} is no branch, tag or commit.")
-        reply = await self.git(repository, "rev-parse", "--verify", "-q", f"{wanted}^{{commit}}")
-        found = reply.text.strip()
-        if reply.code != 0 or not re.fullmatch(r"[0-9a-f]{40,64}", found):
+        found = ""
+        for name in (wanted, f"origin/{wanted}"):  # a clone knows most branches only as those of its origin
+            reply = await self.git(repository, "rev-parse", "--verify", "-q", f"{name}^{{commit}}")
+            if reply.code == 0 and (found := reply.text.strip()):
+                break
+        if not re.fullmatch(r"[0-9a-f]{40,64}", found):
             if wanted == HEAD:
                 raise Refused(f"{repository.name} has no commits.")
-            names = await self.git(repository, "for-each-ref", "--format=%(refname:short)", "--count=20", "refs/heads")
+            names = await self.git(
+                repository, "for-each-ref", "--format=%(refname:lstrip=2)", "--count=20", "refs/heads", "refs/remotes"
+            )
             raise Refused(f"{repository.name} has no {wanted[:60]!r}. Branches: {', '.join(names.text.split())}.")
         return found
 
