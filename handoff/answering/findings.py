@@ -29,10 +29,14 @@ _FIGURE = re.compile(r"\d(?:[\d.,'\u00a0\u202f]*\d)?")
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """A finding, and the titles of all results that have it. Its sources and suggestions are those of all of them."""
+    """A finding, and the titles of all results that have it. Its sources and suggestions are those of all of them.
+
+    `link` is the address of the line that it is about; empty if that has none.
+    """
 
     finding: Finding
     by: tuple[str, ...]
+    link: str = ""
 
     @property
     def line(self) -> str:
@@ -41,7 +45,8 @@ class Shared:
         about = [f"suggestion: {one.suggestion}"] if one.suggestion else []
         about += [f"source: {one.source}"] if one.source else []
         about += [f"sure: {one.confidence}", f"by: {', '.join(self.by)}"]
-        at = f", {place}" if (place := place_of(one)) else ""
+        place = place_of(one)
+        at = f", [{place}]({self.link})" if self.link else f", {place}" if place else ""
         return f"- {one.severity}{at}: {' '.join(one.message.split())} ({'; '.join(about)})"
 
 

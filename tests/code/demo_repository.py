@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - the files stand here as they are
 """Builds the repository of the review crew's demo, commit by commit, as a git bundle: the same bytes of code each time.
 
 `python -m tests.code.demo_repository` writes it. A small till: five commits that say why, house rules, and a branch

@@ -6,7 +6,8 @@ import pytest
 
 from handoff.answering.code_places import CodePlace, place_in
 from handoff.answering.findings import shared
-from handoff.contracts import Finding, Result, Severity
+from handoff.answering.line_links import line_link
+from handoff.contracts import Finding, Material, Result, Section, Severity
 
 
 @pytest.mark.parametrize(
@@ -57,3 +58,23 @@ def test_next_lines_are_one_thing_only_if_the_words_say_so() -> None:
     other = found("a.py:5", "Tabs are not used in this house.")
     assert len(told(bugs=(bug,), comments=(like,))) == 1
     assert len(told(bugs=(bug,), rules=(other,))) == 2
+
+
+LINES = "https://forge.example/acme/shop/blob/abc/{path}#L{line}"
+CHANGE = Material(
+    name="shop-7.diff", lines=LINES, outline=(Section(name="shop/basket.py"), Section(name="a b.py line 3"))
+)
+
+
+@pytest.mark.parametrize(
+    ("where", "link"),
+    [
+        ("shop/basket.py:12", "https://forge.example/acme/shop/blob/abc/shop/basket.py#L12"),
+        ("basket.py, lines 3-5", "https://forge.example/acme/shop/blob/abc/shop/basket.py#L3"),
+        ("https://evil.example/x.py:3", ""),
+        ("other/basket.py:12", ""),
+        ("shop/basket.py", ""),
+    ],
+)
+def test_a_link_to_a_line_is_made_of_a_path_that_the_change_has(where: str, link: str) -> None:
+    assert line_link(found(where, "It fails."), [Material(name="notes"), CHANGE]) == link

@@ -21,6 +21,8 @@ from specialists.toolkits.code.named_repositories import Repository
 
 FRESH_SECONDS = 60.0
 """A copy that was renewed so recently is read as it is."""
+_WAY_OUT = ("HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", "SSL_CERT_FILE", "GIT_SSL_CAINFO")
+"""What of our environment says how the network is reached."""
 COPYING_SECONDS = 600.0
 WAITING_SECONDS = 45.0
 """What a call waits for a copy; the copying goes on behind it."""
@@ -116,6 +118,9 @@ class BareCopies:
 
     async def _git(self, repository: Repository, *arguments: str) -> GitReply:
         environment = {"GIT_ALLOW_PROTOCOL": "file" if repository.is_local else "https:http"}
+        environment |= (
+            {} if repository.is_local else {name: os.environ[name] for name in _WAY_OUT if name in os.environ}
+        )
         owners = self._folder / "owners"
         if repository.is_local:  # of another owner: git says no unless told so, and only this file reaches its helpers
             path = repository.address

@@ -18,7 +18,7 @@ from specialists.registry import CREWS, Crew, load_crew
 from specialists.toolkits.catalogue import all_toolkits
 from specialists.toolkits.toolkit import ToolSettings
 from tests.code.conftest import FIRST, SECOND, THIRD
-from tests.code.local_forge import LocalForge, local_forge
+from tests.code.local_forge import HEAD, LocalForge, local_forge
 from tests.code.made_repository import commit
 from tests.providers.rendering import Reply
 from tests.providers.scripts import first_text, purpose_of
@@ -139,6 +139,8 @@ async def test_a_pull_request_is_reviewed_by_five_lenses_and_posted_when_a_perso
             said = talk.said()
             assert said.index("A discount of 10") < said.index("Cents are lost before the discount. / The rule says")
             assert "Somebody may mind" not in said
+            line = f"{forge.site.url('')}/acme/shop/blob/{HEAD}/shop/basket.py#L3"
+            assert line in json.dumps(talk.words())
             trace = trace_timeline(job, steps_of(await scene.store.jobs.log(talk.key)))
             assert "history: line_history returned" in trace
             assert "second: referee starts (attempt 1, deep)" in trace
