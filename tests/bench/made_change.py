@@ -57,6 +57,6 @@ def _changed(drawn: random.Random, name: str, lines: list[str]) -> list[str]:
     """Replace three runs of lines, so that each file has its share of the diff's lines."""
     after = list(lines)
     for start in (10, 50, 90):
-        run = drawn.randint(4, 5)
+        run = drawn.randint(4, 6)
         after[start : start + run] = list(_file(drawn, name, run))
     return after
