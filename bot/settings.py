@@ -193,7 +193,8 @@ NAMES: Mapping[str, str] = {
     "materials of a job (its files and their texts; default: as long as the job), and the audit. Default "
     "`jobs 30, questions 180, audit 365`",
     "LEADHAND_REHEARSAL_PACE": "seconds that a call of the rehearsal model takes; default 0",
-    "LEADHAND_REPOSITORIES": "git repositories that crews may read, `shop=/srv/git/shop, site=https://github.com/acme/site`",
+    "LEADHAND_REPOSITORIES": "git repositories that crews may read, `shop=/srv/git/shop, "
+    "site=https://github.com/acme/site` (docs/code.md)",
     "GITHUB_TOKEN": "read private repositories and pull requests of GitHub, and post reviews",
     "GITHUB_API_URL": "the API of a GitHub Enterprise server, https://github.acme.com/api/v3; default https://api.github.com",
     "GITLAB_TOKEN": "the same for merge requests of GitLab",

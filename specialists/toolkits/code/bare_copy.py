@@ -14,6 +14,7 @@ import os
 import re
 import shutil
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from specialists.toolkits.code.git_process import NO_GIT, GitReply, copy_arguments, git, git_is_here
@@ -45,10 +46,12 @@ class BareCopies:
     Args:
         data: The folder that the copies lie in, in `repositories`.
         tokens: The token of each forge.
+        env: The environment of the bot, of which git gets how the network is reached.
     """
 
-    def __init__(self, data: Path, tokens: dict[str, str]) -> None:
+    def __init__(self, data: Path, tokens: dict[str, str], env: Mapping[str, str]) -> None:
         self._folder = data.expanduser() / "repositories"
+        self._way_out = {name: env[name] for name in _WAY_OUT if name in env}
         self._tokens = tokens
         self._under_way: dict[str, asyncio.Task[Path]] = {}
 
@@ -118,15 +121,13 @@ class BareCopies:
 
     async def _git(self, repository: Repository, *arguments: str) -> GitReply:
         environment = {"GIT_ALLOW_PROTOCOL": "file" if repository.is_local else "https:http"}
-        environment |= (
-            {} if repository.is_local else {name: os.environ[name] for name in _WAY_OUT if name in os.environ}
-        )
+        environment |= {} if repository.is_local else self._way_out
         owners = self._folder / "owners"
         if repository.is_local:  # of another owner: git says no unless told so, and only this file reaches its helpers
             path = repository.address
             text = "".join(f"[safe]\n\tdirectory = {each}\n" for each in (path, f"{path}/.git"))
             await asyncio.to_thread(_write, owners, text)
-            environment["GIT_CONFIG_GLOBAL"] = str(owners)
+            environment |= {"GIT_CONFIG_GLOBAL": str(owners)}
         elif token := self._tokens.get(repository.forge or ""):
             user = "x-access-token" if repository.forge == "github" else "oauth2"
             signed = base64.b64encode(f"{user}:{token}".encode()).decode()

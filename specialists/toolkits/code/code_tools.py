@@ -75,7 +75,7 @@ class CodeTools:
         self.named = named_repositories.read(settings.env)
         tokens = {"github": settings.env.get("GITHUB_TOKEN", ""), "gitlab": settings.env.get("GITLAB_TOKEN", "")}
         self._tokens = tokens
-        self._copies = BareCopies(settings.data, tokens)
+        self._copies = BareCopies(settings.data, tokens, settings.env)
         self.reader = RepositoryReader(self.named, self._copies)
 
     async def list_files(self, arguments: ListFilesArguments, _workbench: Workbench) -> ToolOutcome:

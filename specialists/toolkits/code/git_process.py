@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import os
 import shutil
 import signal
@@ -62,6 +63,12 @@ def git_is_here() -> bool:
     return shutil.which("git") is not None
 
 
+@functools.cache
+def _program() -> str:
+    """Return where git is, as its own programs lie beside it."""
+    return shutil.which("git") or "git"
+
+
 async def git(
     arguments: Sequence[str],
     *,
@@ -82,12 +89,12 @@ async def git(
     home = await asyncio.to_thread(tempfile.mkdtemp, prefix="leadhand-", dir=scratch())
     process = await asyncio.create_subprocess_exec(
         *("/bin/sh", "-c", _LIMITED, "sh", str(_MEMORY_KB), str(_PROCESSOR_SECONDS), str(file_mb * 2048)),
-        *("git", *_FLAGS, *arguments),
+        *(_program(), *_FLAGS, *arguments),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         cwd=home,
-        env={**_ENVIRONMENT, "PATH": os.environ.get("PATH", os.defpath), "HOME": home, **(environment or {})},
+        env={**_ENVIRONMENT, "PATH": f"{Path(_program()).parent}:{os.defpath}", "HOME": home, **(environment or {})},
         start_new_session=True,
     )
     try:

@@ -63,7 +63,7 @@ def read(env: Mapping[str, str]) -> Named:
     """Read the setting; what is wrong with an entry leaves that entry out and no other."""
     found: dict[str, Repository] = {}
     faults = []
-    for entry in filter(None, map(str.strip, re.split(r"[,\n]", env.get(VARIABLE, "")))):
+    for entry in filter(None, map(str.strip, re.split(r"[,\n]", env.get("LEADHAND_REPOSITORIES", "")))):
         name, equals, address = (part.strip() for part in entry.partition("="))
         if not equals or not address or not _NAME.fullmatch(name):
             faults.append(f"{VARIABLE}: {_shown(entry)!r} is not NAME=PATH or NAME=https://host/owner/repository.")
