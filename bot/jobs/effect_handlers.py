@@ -83,7 +83,7 @@ async def gather_material(_: ef.GatherMaterial, inputs: Inputs) -> ev.Event:
 
     services, runner, job, ask = inputs.services, inputs.runner, inputs.job, inputs.ask
     read = await gather_request(job, ask, services.thread, services.store, runner.claim.key)
-    found = bounded(read + await gather_named(job, ask, services.crew, read, services.store, runner.claim.key))
+    found = bounded(read + await gather_named(ask, services.crew, read, services.store, runner.claim.key))
     of: dict[str, Any] = {"at": runner.now(), "request": inputs.ask.id}
     materials = found.materials
     if materials:

@@ -35,7 +35,7 @@ async def gather_request(job: Job, ask: Ask, thread: Thread, store: Store, key: 
     return found + await _shared(read.thread.files, own, thread, store, key)
 
 
-async def gather_named(job: Job, ask: Ask, crew: Crew, found: Gathered, store: Store, key: JobKey) -> Gathered:
+async def gather_named(ask: Ask, crew: Crew, found: Gathered, store: Store, key: JobKey) -> Gathered:
     """Fetch what a request names by a link, such as a request for review; else what was said before in its thread."""
     finders = crew.finders
     if not finders:
@@ -46,8 +46,7 @@ async def gather_named(job: Job, ask: Ask, crew: Crew, found: Gathered, store: S
             gathered += await _fetched(finder, text, store, key)
         if gathered.materials or gathered.faults:
             break
-    known = {one.name for earlier in job.asks for one in earlier.materials}
-    return Gathered(tuple(one for one in gathered.materials if one.name not in known), gathered.faults)
+    return gathered
 
 
 async def _thread_text(found: Gathered, store: Store, key: JobKey) -> str:

@@ -22,6 +22,8 @@ MOST = 3
 SECONDS = 60.0
 LARGEST = 1_000_000
 """Characters of a diff that are taken."""
+MOST_SAID = 100_000
+"""Characters of a request's description and comments that are taken."""
 _RANGE = re.compile(BETWEEN)
 _WORD = re.compile(r"[\w.-]+")
 
@@ -85,7 +87,8 @@ async def _between(repository: Repository, revisions: str, reader: RepositoryRea
 
 def _about(request: PullRequest, said: list[Said]) -> str:
     parts = [f"# {request.line}", request.text.strip(), "## Comments", *(one.told for one in said)]
-    return "\n\n".join(part for part in (parts if said else parts[:2]) if part)
+    text = "\n\n".join(part for part in (parts if said else parts[:2]) if part)
+    return text if len(text) <= MOST_SAID else f"{text[:MOST_SAID]}\n\n(… {len(text) - MOST_SAID:,} characters more)"
 
 
 def _cut(name: str, diff: str) -> tuple[str, ...]:
