@@ -119,8 +119,9 @@ async def test_a_copy_is_renewed_when_it_is_old_and_kept_when_its_origin_is_away
 
 
 async def test_branches_that_a_clone_knows_of_its_origin_are_there(shop: Path, tmp_path: Path) -> None:
-    run_git(tmp_path, "clone", "-q", str(shop), "clone")
-    call = caller(toolkit(tmp_path / "data", f"clone={tmp_path / 'clone'}"))
+    folder = tmp_path / 'a #1 "b%20c'
+    run_git(tmp_path, "clone", "-q", str(shop), folder.name)
+    call = caller(toolkit(tmp_path / "data", f"clone={folder}"))
     assert "round" in (await call("read_code", path="shop/basket.py", revision="topic")).text
     assert "Branches: main, origin/" in (await call("read_code", path="shop/basket.py", revision="none")).text
 

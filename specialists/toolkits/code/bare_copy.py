@@ -16,6 +16,7 @@ import shutil
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import quote
 
 from specialists.toolkits.code.git_process import NO_GIT, GitReply, copy_arguments, git, git_is_here
 from specialists.toolkits.code.named_repositories import Repository
@@ -122,10 +123,10 @@ class BareCopies:
     async def _git(self, repository: Repository, *arguments: str) -> GitReply:
         environment = {"GIT_ALLOW_PROTOCOL": "file" if repository.is_local else "https:http"}
         environment |= {} if repository.is_local else self._way_out
-        owners = self._folder / "owners"
+        owners = self._folder / f"{repository.name}.owners"
         if repository.is_local:  # of another owner: git says no unless told so, and only this file reaches its helpers
-            path = repository.address
-            text = "".join(f"[safe]\n\tdirectory = {each}\n" for each in (path, f"{path}/.git"))
+            path = repository.address.replace("\\", "\\\\").replace('"', '\\"')
+            text = "".join(f'[safe]\n\tdirectory = "{each}"\n' for each in (path, f"{path}/.git"))
             await asyncio.to_thread(_write, owners, text)
             environment |= {"GIT_CONFIG_GLOBAL": str(owners)}
         elif token := self._tokens.get(repository.forge or ""):
@@ -140,7 +141,7 @@ class BareCopies:
 
 
 def _url(repository: Repository) -> str:
-    return f"file://{repository.address}" if repository.is_local else f"{repository.address}.git"
+    return f"file://{quote(repository.address)}" if repository.is_local else f"{repository.address}.git"
 
 
 def _put(part: Path, copy: Path) -> None:
