@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,6 +18,7 @@ from handoff.contracts import ToolCall
 from specialists.registry import CREWS, Crew, load_crew
 from specialists.toolkits.catalogue import all_toolkits
 from specialists.toolkits.toolkit import ToolSettings
+from specialists.turns import tool_calls
 from tests.code.conftest import FIRST, SECOND, THIRD
 from tests.code.local_forge import HEAD, LocalForge, local_forge
 from tests.code.made_repository import commit
@@ -186,6 +188,26 @@ async def test_orders_in_a_comment_and_in_a_commit_message_post_nothing(
             assert "There is no tool 'post_review'" in told[1]
             assert not any(buttons(one) for one in talk.words() if "Approve" in buttons(one))
         assert forge.reviews == []
+
+
+async def test_a_bot_that_dies_while_it_posts_finds_the_review_and_posts_no_other(
+    scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tool_calls, "GRACE", 0.01)
+    async with local_forge() as forge:
+        forge.gate.clear()
+        async with desk(scene, forge, tmp_path / "data"):
+            talk = await scene.ask("Post the review on shop#7")
+            card = (await talk.seen(lambda: [one for one in talk.words() if "Approve" in buttons(one)]))[0]
+            await scene.person().click(talk.channel, card["ts"], "approval:approve")
+            await asyncio.wait_for(forge.taken.wait(), 20)
+        forge.gate = asyncio.Event()
+        forge.gate.set()
+        async with desk(scene, forge, tmp_path / "data"):
+            await talk.over()
+        assert len(forge.reviews) == 1
+        assert "It was posted" in talk.said()
+        assert "Was this carried out?" not in talk.said()
 
 
 async def test_a_broken_repository_costs_the_lenses_that_need_it_and_says_so(scene: Scene, tmp_path: Path) -> None:
