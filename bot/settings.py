@@ -191,9 +191,10 @@ NAMES: Mapping[str, str] = {
     "LEADHAND_STRANGERS": "ids of other workspaces (T...) whose people may use it in shared channels (Slack Connect), "
     "with commas; default none",
     "LEADHAND_APPROVERS": "ids of the people and user groups who may approve; default as the crew says",
-    "GITHUB_TOKEN": "what GitHub knows the bot by",
-    "GITLAB_TOKEN": "what GitLab knows the bot by",
-    "GITHUB_API_URL": "where a GitHub of your own has its API; default https://api.github.com",
+    "GITHUB_TOKEN": "read private repositories and pull requests of GitHub, post reviews, open issues",
+    "GITLAB_TOKEN": "the same for merge requests and issues of GitLab",
+    "GITHUB_API_URL": "where a GitHub of your own has its API, https://github.acme.com/api/v3; default "
+    "https://api.github.com",
     "GITLAB_URL": "where a GitLab of your own is; default https://gitlab.com",
     "LEADHAND_TICKETS": "where tickets are opened: github:OWNER/REPOSITORY, gitlab:GROUP/PROJECT, message:#channel or "
     "message:contact (the crew's contact, and the default)",
@@ -222,6 +223,8 @@ NAMES: Mapping[str, str] = {
     "commas. A crew's own folder `knowledge` comes before it",
     "LEADHAND_DATABASES": "databases that crews may ask, read-only: `orders=postgresql://reader:password@host/orders`, "
     "several with commas or new lines; postgresql, mysql or sqlite",
+    "LEADHAND_REPOSITORIES": "git repositories that crews may read, `shop=/srv/git/shop, "
+    "site=https://github.com/acme/site` (docs/code.md)",
     "BRAVE_API_KEY": "search the web with Brave",
     "TAVILY_API_KEY": "search the web with Tavily",
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from handoff.answering.line_links import line_links
 from handoff.contracts import Material, Result
 from handoff.provenance import people_said
 from handoff.state import Ask, Job
@@ -25,7 +26,9 @@ def known_addresses(job: Job, ask: Ask) -> frozenset[str]:
     known: set[str] = set()
     for one in job.asks[: (job.place_of(ask.id) or 0) + 1]:
         known.update(*(addresses_in(text) for text in people_said(one)))
-        known.update(*(work.result.addresses for work in one.work.values() if work.result is not None))
+        results = [work.result for work in one.work.values() if work.result is not None]
+        known.update(*(result.addresses for result in results))
+        known.update(line_links((each for result in results for each in result.findings), one.materials))
     return frozenset(known)
 
 

@@ -108,6 +108,8 @@ class Material(Contract):
     audience: Audience | None = None
     file_id: str = ""
     message: str = ""
+    lines: str = ""
+    """Of a diff: the address of a line of the new files on the web, with {path} and {line} in it, if it has one."""
 
 
 class Usage(Contract):

@@ -141,7 +141,7 @@ def step(ask: Ask) -> str:
     if not ask.gathered and ask.request.look_back == "thread":
         return "reading the thread"
     if not ask.gathered and ask.request.look_back != "files":
-        return "reading the attached files"
+        return "reading the attached files" if ask.request.attachments else "looking at what it names"
     if ask.question is not None:
         return "asking what is meant"
     if ask.run.plan is None:

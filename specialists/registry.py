@@ -153,6 +153,13 @@ class Crew:
         own = (kit.beside for kit in self.toolkits if kit.beside is not None)
         return (*own, *(work for crew in self.crews.values() for work in crew.beside))
 
+    @property
+    def finders(self) -> tuple[Toolkit, ...]:
+        """The toolkits that fetch what a request names, and of which somebody in this crew holds a tool."""
+        held = {tool.name for one in self.everyone.values() for tool in one.tools}
+        there = (*self.toolkits, *(each for crew in self.crews.values() for each in crew.finders))
+        return tuple(one for one in there if one.finds is not None and held & {tool.name for tool in one.tools})
+
     async def close(self) -> None:
         """End what the toolkits of this crew and of the crews inside it hold open, each in bounded time."""
         closing = [kit.close() for kit in self.toolkits if kit.close is not None]

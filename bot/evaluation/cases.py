@@ -201,6 +201,23 @@ class VaguenessCase(Labelled):
     expect: Literal["vague", "good"]
 
 
+Place = Annotated[str, Field(pattern=r"^\S+:\d+$")]
+"""A line of a file, such as shop/cart.py:12."""
+
+
+class ReviewCase(Labelled):
+    """A change for one lens of a review. At each place of `expect` it must find something, two lines off at most.
+
+    `others` are places at which there is something for another lens: finding that is no false alarm.
+    """
+
+    lens: str
+    input: str = "Review the change for what you look for."
+    files: Texts
+    expect: Annotated[tuple[Place, ...], BeforeValidator(_listed)]
+    others: tuple[Place, ...] = ()
+
+
 KINDS: Mapping[str, type[Labelled]] = {
     "routing": RoutingCase,
     "planning": PlanningCase,
@@ -213,5 +230,6 @@ KINDS: Mapping[str, type[Labelled]] = {
     "arbiter": ArbiterCase,
     "dispatcher": DispatcherCase,
     "vagueness": VaguenessCase,
+    "reviews": ReviewCase,
 }
 """The kind of each set, by the name of its file."""

@@ -11,6 +11,7 @@ from bot.evaluation.cases import (
     Labelled,
     PlanExpected,
     PlanningCase,
+    ReviewCase,
     RoutingCase,
     SpecialistCase,
 )
@@ -41,7 +42,9 @@ def _faults(case: Labelled, crew: Crew, folders: tuple[Path, ...]) -> Iterator[s
         if least > most:
             yield f"parts are from {least} to {most}; write the least first"
     elif isinstance(case, SpecialistCase):
-        yield from _of_question(case, crew, folders)
+        yield from _of_question(case.specialist, case.files, crew, folders)
+    elif isinstance(case, ReviewCase):
+        yield from _of_question(case.lens, case.files, crew, folders)
     elif isinstance(case, AggregationCase | CriticCase) and not crew.specialists:
         yield "the crew has no specialist of its own"
 
@@ -57,14 +60,14 @@ def _strangers(names: Iterable[str], crew: Crew, others: tuple[str, ...] = ()) -
             yield f"{name!r} is not in the crew; there are: {', '.join(known)}"
 
 
-def _of_question(case: SpecialistCase, crew: Crew, folders: tuple[Path, ...]) -> Iterator[str]:
-    specialist = crew.specialists.get(case.specialist)
+def _of_question(name: str, files: Iterable[str], crew: Crew, folders: tuple[Path, ...]) -> Iterator[str]:
+    specialist = crew.specialists.get(name)
     if specialist is None:
-        yield from _strangers([case.specialist], crew)
-        if case.specialist in crew.crews:
-            yield f"{case.specialist} is a crew; name a specialist, or evaluate that crew with --crew"
+        yield from _strangers([name], crew)
+        if name in crew.crews:
+            yield f"{name} is a crew; name a specialist, or evaluate that crew with --crew"
     elif writing := [tool.name for tool in specialist.tools if tool.access == "write"]:
-        yield f"{case.specialist} has tools that write ({', '.join(writing)}), and would write; leave the case out"
-    for name in case.files:
-        if file_bytes(name, folders) is None:
-            yield f"there is no file {name}; put it beside the set"
+        yield f"{name} has tools that write ({', '.join(writing)}), and would write; leave the case out"
+    for file in files:
+        if file_bytes(file, folders) is None:
+            yield f"there is no file {file}; put it beside the set"

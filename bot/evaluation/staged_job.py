@@ -25,10 +25,12 @@ from bot.supervisor.planning import Planning
 from bot.supervisor.track_record import TrackRecord
 from handoff import effects as ef
 from handoff import events as ev
-from handoff.contracts import Artifact, Attachment, Material, Member, Place, Plan, Request, Setting, Terms
+from handoff.contracts import Artifact, Attachment, Material, Member, Place, Plan, Request, Section, Setting, Terms
 from handoff.engine.engine import apply
 from handoff.engine.outstanding import outstanding
 from handoff.state import Ask, Job, replace
+from specialists.reading.contents import Contents
+from specialists.reading.diff_hunks import read_diff
 from specialists.registry import Crew
 
 MOST_STEPS = 60
@@ -239,8 +241,21 @@ def _material(file: Artifact, blobs: _Blobs) -> Material:
     data = blobs.kept.get(file.id, b"")
     if is_table(file.name, data):
         return table_material(file, data)
+    if file.name.endswith(".diff"):
+        return _change(file, data, blobs)
     size = len(data.decode("utf-8", "ignore"))
     return Material(name=file.name, file=file, size=size, text=file.id if size else "")
+
+
+def _change(file: Artifact, data: bytes, blobs: _Blobs) -> Material:
+    """Return a diff as material, with its lines numbered and its outline, as the bot reads one."""
+    contents = Contents()
+    read_diff(data, file.name, contents)
+    text = contents.finish()
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    blobs.kept[digest] = text.encode()
+    outline = tuple(Section(name=name, start=start) for name, start in contents.outline)
+    return Material(name=file.name, file=file, size=len(text), text=digest, outline=outline)
 
 
 def _member(crew: Crew, name: str) -> Member:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from bot.jobs.gathering import AT_ONCE, Gathered, gather
+from bot.jobs.gathering import AT_ONCE, Gathered, gather, keep
 from bot.store.interface import JobKey, Store
 from handoff.contracts import Attachment, Material
 from handoff.materials.at_hand import MESSAGE
@@ -14,6 +14,8 @@ from handoff.state import Ask, Job
 if TYPE_CHECKING:
     from bot.slack.receive.thread_text import Shared, ThreadText
     from bot.slack.show.thread import Thread
+    from specialists.registry import Crew
+    from specialists.toolkits.toolkit import Toolkit
 
 THREAD = "thread"
 
@@ -31,6 +33,37 @@ async def gather_request(job: Job, ask: Ask, thread: Thread, store: Store, key: 
     said = await _said(THREAD, read.thread, read.fault, store, key)
     found += Gathered(said, (read.fault,) if read.fault else (), read.speakers)
     return found + await _shared(read.thread.files, own, thread, store, key)
+
+
+async def gather_named(ask: Ask, crew: Crew, found: Gathered, store: Store, key: JobKey) -> Gathered:
+    """Fetch what a request names by a link, such as a request for review; else what was said before in its thread."""
+    finders = crew.finders
+    if not finders:
+        return Gathered()
+    gathered = Gathered()
+    for text in (ask.request.text, await _thread_text(found, store, key)):
+        for finder in finders if text else ():
+            gathered += await _fetched(finder, text, store, key)
+        if gathered.materials or gathered.faults:
+            break
+    return gathered
+
+
+async def _thread_text(found: Gathered, store: Store, key: JobKey) -> str:
+    said = [one.text for one in found.materials if one.kind == "thread" and one.text]
+    return "\n\n".join([(await store.blobs.get(key, one)).decode("utf-8", "replace") for one in said])
+
+
+async def _fetched(finder: Toolkit, text: str, store: Store, key: JobKey) -> Gathered:
+    if finder.finds is None:
+        return Gathered()
+    named = await finder.finds(text)
+    gathered = Gathered(faults=named.faults)
+    for file in named.files:
+        kept = await keep(file.name, file.media_type, file.data, store, key)
+        told = tuple(one.model_copy(update={"lines": file.lines}) for one in kept.materials)
+        gathered += Gathered(told, kept.faults)
+    return gathered
 
 
 def _came_with(message: str, found: Gathered) -> Gathered:

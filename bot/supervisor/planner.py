@@ -33,6 +33,7 @@ SHORT = 200
 """The same where the thread is too long."""
 OUTLINE = 400
 """Characters of a material's outline."""
+OUTLINE_OF_CHANGE = 2_400
 MATERIAL = "# Source material"
 MOST_NAMES = 100
 """Names of material that the schema lists: providers allow no schema of any length."""
@@ -156,8 +157,13 @@ def _file_line(file: Artifact, material: Material | None) -> str:
     shown = f"- {name} ({file.media_type}, {file.size} bytes)"
     if material is None:
         return shown
-    outline = columns(material, OUTLINE) if material.is_table else in_short(material, OUTLINE)
+    outline = columns(material, OUTLINE) if material.is_table else in_short(material, _room(material))
     return f"{shown} — {outline}" if outline else shown
+
+
+def _room(material: Material) -> int:
+    """Return the characters of an outline: of a change, who does what hangs on all of its files."""
+    return OUTLINE_OF_CHANGE if material.name.endswith((".diff", ".patch")) else OUTLINE
 
 
 def _source_material(brief: PlanBrief) -> list[Piece]:
@@ -183,7 +189,7 @@ def material_line(one: Material) -> str:
     if one.kind == "answer" and one.name == LAST_ANSWER:
         about["answer"] = "the last answer in this thread"
     told = ", ".join(filter(None, (about.get(one.kind, ""), f"{one.size:,} characters" if one.size else "")))
-    outline = in_short(one, OUTLINE)
+    outline = in_short(one, _room(one))
     return f"- {one.name}{f' ({told})' if told else ''}{f' — {outline}' if outline else ''}"
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bot.models.choosing import ChosenModel
 from bot.supervisor.track_record import TrackRecord
 from handoff.context import circumstances
-from handoff.contracts import Asking, Escalation, Estimate, Made, Member, Plan, Terms
+from handoff.contracts import Asking, Context, Escalation, Estimate, Made, Member, Plan, Terms
 from handoff.effects import MakePlan, RevisePlan
 from handoff.engine import replan
 from handoff.engine.nested import inner_plan
@@ -42,7 +42,8 @@ class Planning:
     def __init__(self, crew: Crew, model: ChosenModel, record: TrackRecord, terms: Terms) -> None:
         self._crew = crew
         asking = Asking.model_validate({**terms.asking.model_dump(), **crew.asking})
-        self._terms = Terms.model_validate({**terms.model_dump(), **crew.terms, "asking": asking})
+        context = _context(terms.context, crew.terms.get("context", {}))
+        self._terms = Terms.model_validate({**terms.model_dump(), **crew.terms, "asking": asking, "context": context})
         self._roles = {**terms.roles, **crew.roles}
         self._words = crew.words.for_roles
         self._model = model
@@ -209,6 +210,13 @@ class Planning:
             advice=f"Ask for what the crew can do, or have a specialist added. There are {_in_words(self._members)}.",
             usage=event.usage,
         )
+
+
+def _context(set_up: Context, crews: Mapping[str, int]) -> Context:
+    """Return the tokens of each tier: what the operator set, else what the crew asks for, else the usual ones."""
+    usual = Context()
+    wanted = {tier: tokens for tier, tokens in crews.items() if getattr(set_up, tier) == getattr(usual, tier)}
+    return Context.model_validate({**set_up.model_dump(), **wanted})
 
 
 def _not_planned(effect: MakePlan, failed: RequestFailed) -> AttemptFailed:

@@ -1,7 +1,8 @@
 """Findings of several results as one list: the same finding once with all who found it, the gravest first. Pure.
 
-Code takes findings for the same where place, figures and most words agree. What is said otherwise stays apart: a reader
-who sees one finding twice loses less than one who never sees the second.
+Code takes findings for the same where place, figures and most words agree, and joins what several found at the same
+lines of a file. What is said otherwise stays apart: a reader who sees one finding twice loses less than one who never
+sees the second.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import get_args
 
+from handoff.answering.code_places import place_in
 from handoff.contracts import Finding, Result, Severity
 from handoff.headings import demote_headings
 from handoff.text_words import words
 
 ALIKE = 0.6
 """The share of the shorter finding's words that two findings of one place and the same figures must share."""
+SHARED = 3
+"""Words that two findings of lines next to each other must share to be of one thing."""
 _GRAVITY: tuple[Severity, ...] = get_args(Severity)
 _PLAN = "plan"
 """The place of what the supervisor alone needs to know."""
@@ -25,10 +29,14 @@ _FIGURE = re.compile(r"\d(?:[\d.,'\u00a0\u202f]*\d)?")
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """A finding, and the titles of all results that have it. Its sources and suggestions are those of all of them."""
+    """A finding, and the titles of all results that have it. Its sources and suggestions are those of all of them.
+
+    `link` is the address of the line that it is about; empty if that has none.
+    """
 
     finding: Finding
     by: tuple[str, ...]
+    link: str = ""
 
     @property
     def line(self) -> str:
@@ -37,7 +45,8 @@ class Shared:
         about = [f"suggestion: {one.suggestion}"] if one.suggestion else []
         about += [f"source: {one.source}"] if one.source else []
         about += [f"sure: {one.confidence}", f"by: {', '.join(self.by)}"]
-        at = f", {place}" if (place := place_of(one)) else ""
+        place = place_of(one)
+        at = f", [{place}]({self.link})" if self.link else f", {place}" if place else ""
         return f"- {one.severity}{at}: {' '.join(one.message.split())} ({'; '.join(about)})"
 
 
@@ -64,13 +73,27 @@ def shared(results: Mapping[str, Result], titles: Mapping[str, str]) -> tuple[Sh
         for one in result.findings:
             if not is_graded(one):
                 continue
-            group = next((each for each in groups if any(is_same(one, other) for _, other in each)), None)
+            title = titles.get(name, name)
+            group = next((each for each in groups if any(_belongs(one, title, *other) for other in each)), None)
             if group is None:
-                groups.append([(titles.get(name, name), one)])
+                groups.append([(title, one)])
             else:
-                group.append((titles.get(name, name), one))
+                group.append((title, one))
     merged = [_merged(group) for group in groups]
     return tuple(sorted(merged, key=lambda each: gravity(each.finding)))
+
+
+def _belongs(one: Finding, by: str, others: str, other: Finding) -> bool:
+    """Return True if a finding goes with another: it is the same, or says of the same lines what somebody else found.
+
+    All that is said stays, so of two things in one line none is lost. What one finds twice in a line are two things.
+    """
+    if is_same(one, other):
+        return True
+    mine, theirs = place_in(one.where), place_in(other.where)
+    if by == others or mine is None or theirs is None or not mine.is_near(theirs):
+        return False
+    return mine.has(theirs) or len(words(one.message) & words(other.message)) >= SHARED
 
 
 def is_same(one: Finding, other: Finding) -> bool:

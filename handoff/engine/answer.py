@@ -16,6 +16,7 @@ from handoff import events as ev
 from handoff.answering.figure_marks import marked as with_marks
 from handoff.answering.findings import Shared, shared
 from handoff.answering.fixed_words import phrase
+from handoff.answering.line_links import line_link
 from handoff.answering.material import marked, whole
 from handoff.checking.duplicates import without_duplicates
 from handoff.contracts import Conflict, Note, Result, Strategy
@@ -154,7 +155,8 @@ def findings(ask: Ask, run: Run) -> tuple[Shared, ...]:
             else one
             for name, one in there.items()
         }
-    return shared(there, {name: ask.work[name].subtask.title for name in there})
+    found = shared(there, {name: ask.work[name].subtask.title for name in there})
+    return tuple(Shared(one.finding, one.by, line_link(one.finding, ask.materials)) for one in found)
 
 
 def text_of(ask: Ask, run: Run, work: Work, *, listed: bool = False) -> str:

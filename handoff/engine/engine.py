@@ -24,6 +24,7 @@ from typing import assert_never
 
 from handoff import events as ev
 from handoff import rights
+from handoff.change_names import names_a_change
 from handoff.contracts import Request
 from handoff.effects import answer_key, card_end_key
 from handoff.engine import approvals, hearing, replan
@@ -126,7 +127,7 @@ def _request_added(job: Job | None, event: ev.RequestAdded) -> Job:
 
 def has_to_gather(request: Request) -> bool:
     """Return True if there is something to read before the request is planned."""
-    return bool(request.attachments or request.look_back)
+    return bool(request.attachments or request.look_back) or names_a_change(request.text)
 
 
 def _of_request(job: Job, event: ev.OfRequest) -> Job:

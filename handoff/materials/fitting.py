@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from handoff.answering.material import whole
+from handoff.answering.findings import gravity, is_graded
+from handoff.answering.material import line, whole
 from handoff.context_budget import Piece
 from handoff.contracts import Material, Section
 from handoff.materials.outline import in_short
@@ -19,12 +20,14 @@ GONE = "(its text is no longer kept)"
 def of_result(other: Work, wanted: str) -> Piece:
     """Make a piece of a result: its whole content, else its summary with the passages that the brief is about.
 
-    If room is short, less sure results are shortened before surer ones.
+    If room is short, less sure results are shortened before surer ones. Findings with a severity or a place are listed
+    with how sure they are, so that whoever builds on them can look again at those that are in doubt.
     """
     title, result = other.subtask.title, other.result
     if result is None:
         return Piece(title, (f"(not available: {other.reason}. Work without it, and say what is missing.)",), RESULT)
-    text, summary = whole(result), result.summary
+    graded = [f"{line(one)} (sure: {one.confidence})" for one in sorted(result.findings, key=gravity) if is_graded(one)]
+    text, summary = "\n".join([whole(result, listed=True), *graded]), result.summary
     forms = [text, *(form for form in (summary, summary[:LINE]) if len(form) < len(text))]
     ordered = tuple(dict.fromkeys(sorted(forms, key=len, reverse=True)))
 

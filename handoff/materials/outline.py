@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from handoff.contracts import Material, Section
 
 _PAGE = re.compile(r"page \d+", re.IGNORECASE)
-_LINE = re.compile(r"line [\d,]+(?:: |$)", re.IGNORECASE)
+_LINE = re.compile(r"\Aline [\d,]+(?:: |$)", re.IGNORECASE)
+_HUNK = re.compile(r".+ line \d+(?:, .*)?")
+"""A place inside a file, in the outline of a diff."""
 _NUMBER = re.compile(r"(line|at) (\d+)", re.IGNORECASE)
 
 
@@ -29,13 +31,19 @@ def place(text: str, outline: Sequence[Section], at: int) -> str:
 
 
 def in_short(material: Material, most: int) -> str:
-    """Give an outline on one line of at most `most` characters, its headings alone; empty if it says nothing."""
+    """Give an outline on one line of at most `most` characters, its headings alone; empty if it says nothing.
+
+    Of a long diff the names of its files come before the places in them.
+    """
     names = [one.name for one in material.outline]
     if names and all(_PAGE.fullmatch(name) for name in names):
         return f"{len(names):,} pages" if len(names) > 1 else "1 page"
     kept: list[str] = []
     length = 0
     told = [heading for name in names if (heading := _heading(name))]
+    files = [heading for heading in told if not _HUNK.fullmatch(heading)]
+    if files and sum(len(heading) + 2 for heading in told) > most:
+        told = files
     for heading in told:
         length += len(heading) + 2
         if length > most:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, get_args
 
 import yaml
 
@@ -32,6 +32,8 @@ from specialists.toolkits.tool import Tool
 NAME = "crew.yml"
 _TERMS = {"confidence": (0, 100), "subtask_seconds": (1, 86_400), "job_seconds": (1, 604_800)}
 """The keys of `handoff.contracts.Terms`, each with the lowest and highest whole number that it takes."""
+_TIERS: tuple[Tier, ...] = get_args(Tier)
+_CONTEXT = (1_000, 1_000_000)
 _ABOUT = ("description", "can", "cannot", "fallback")
 """What a crew inside another says of itself, as a specialist does in its front matter."""
 _BELOW = ("extends", "without")
@@ -171,6 +173,13 @@ def _number(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
     file.terms[key] = nodes.number(file, node, key, _TERMS[key])
 
 
+def _context(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+    """Read the tokens of material that a call of a tier is given, for crews whose work is long."""
+    del named
+    tiers = nodes.mapping(file, node, _TIERS, key)
+    file.terms[key] = {tier: nodes.number(file, one, tier, _CONTEXT) for tier, (_, one) in tiers.items()}
+
+
 def _critic(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
     del named
     file.terms[key] = nodes.yes(file, node, key)
@@ -259,6 +268,7 @@ _READERS: Mapping[str, Callable[[CrewFile, str, yaml.Node, Named], None]] = {
     "contact": _contact,
     "pipeline": _pipeline,
     **dict.fromkeys(_TERMS, _number),
+    "context": _context,
     "critic": _critic,
     "unsure": _unsure,
     "ask_above": _ask_above,

@@ -1,4 +1,4 @@
-"""Reads a diff as it is: its outline are the files, and the hunks of each by the line they begin at in the new file."""
+"""Reads a diff: its outline are the files, and the hunks of each by the line they begin at in the new file."""
 
 from __future__ import annotations
 
@@ -8,18 +8,27 @@ from specialists.reading.contents import Contents
 from specialists.reading.plain_text import lines_outlined, text_of
 
 _FILE = re.compile(r'(?:diff --git .*? "?b/(?P<git>.+?)"?|Index: (?P<svn>.+)|\+\+\+ (?P<new>[^\t]+)(?:\t.*)?)$')
-_HUNK = re.compile(r"@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@ ?(.*)")
+_HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)")
 _COMMIT = re.compile(r"(?:From|commit) ([0-9a-f]{7})[0-9a-f]{0,33}\b")
 _MOST = 600
 
 
 def read_diff(data: bytes, name: str, contents: Contents) -> None:
-    """Read a unified diff, of git, svn or diff. What is none is read as plain text."""
+    """Read a unified diff, of git, svn or diff. What is none is read as plain text.
+
+    In a hunk, each line of the new file has its number before it: who reads a diff is bad at counting, and what is
+    found is told by its line.
+    """
     del name
     text = text_of(data, contents)
+    numbered = _Numbered()
     places: list[tuple[str, int, bool]] = []
-    start, file, old, before = 0, "", "", ""
+    file, old, before = "", "", ""
     for line in text.splitlines(keepends=True):
+        start = numbered.size
+        if numbered.takes(line):
+            before = line
+            continue
         found = _FILE.match(line.rstrip("\n"))
         # A line that was added may begin with two pluses of its own; the name of a file follows that of the old one.
         if found and (not found["new"] or before.startswith("--- ")):
@@ -31,17 +40,53 @@ def read_diff(data: bytes, name: str, contents: Contents) -> None:
         elif line.startswith("--- "):
             old = line[4:].partition("\t")[0].strip().removeprefix("a/")
         elif hunk := _HUNK.match(line):
-            about = f", {hunk[2].strip()[:60]}" if hunk[2].strip() else ""
-            places.append((f"{file} line {hunk[1]}{about}", start, False))
+            about = f", {hunk[4].strip()[:60]}" if hunk[4].strip() else ""
+            places.append((f"{file} line {hunk[2]}{about}", start, False))
+            numbered.opens(int(hunk[1] or 1), int(hunk[2]), int(hunk[3] or 1))
         elif commit := _COMMIT.match(line):
             places.append((f"commit {commit[1]}", start, True))
             file = ""
-        start, before = start + len(line), line
+        before = line
     if not any(place[2] for place in places):
         lines_outlined(text, contents)
         return
     if len(places) > _MOST:
         contents.gap(f"the outline names the files of the diff, not its {len(places):,} places")
         places = [place for place in places if place[2]]
-    contents.say(text)
+    contents.say(numbered.text)
     contents.outline = [(name, place) for name, place, _ in places]
+
+
+class _Numbered:
+    """The lines of a diff, with the numbers of the new file. `size` is the length of what there is."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._left = (0, 0)
+        self._number = 0
+        self.size = 0
+
+    @property
+    def text(self) -> str:
+        return "".join(self._lines)
+
+    def opens(self, old: int, number: int, new: int) -> None:
+        """Begin a hunk of so many lines of the old and the new file; its first line there has that number."""
+        self._left, self._number = (old, new), number
+
+    def takes(self, line: str) -> bool:
+        """Add a line, and return True if it is one of the hunk that was begun."""
+        old, new = self._left
+        kind = line[:1]
+        inside = bool(old or new) and kind in {"+", "-", " ", "\n", "\\"}
+        if not inside:
+            self._left = (0, 0)
+        elif kind in {"+", " ", "\n"}:
+            self._left = (old if kind == "+" else max(0, old - 1), max(0, new - 1))
+            line = f"{self._number} {line}"
+            self._number += 1
+        elif kind == "-":
+            self._left = (max(0, old - 1), new)
+        self._lines.append(line)
+        self.size += len(line)
+        return inside

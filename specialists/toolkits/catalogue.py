@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from specialists.toolkits.toolkit import Toolkit
+from specialists.toolkits.toolkit import Toolkit, ToolSettings
 
 if TYPE_CHECKING:
     from specialists.toolkits.fetch import FetchSettings
     from specialists.toolkits.search import SearchSettings
     from specialists.toolkits.tool import Tool
-    from specialists.toolkits.toolkit import ToolSettings
 
 
 def all_toolkits(
@@ -40,6 +39,7 @@ def all_toolkits(
         tickets,
         web,
     )
+    from specialists.toolkits.code.code_tools import code_toolkit  # noqa: PLC0415  # the same
     from specialists.toolkits.databases import database_tools  # noqa: PLC0415  # the same
     from specialists.toolkits.knowledge import knowledge_toolkit  # noqa: PLC0415  # the same
 
@@ -53,6 +53,7 @@ def all_toolkits(
         Toolkit("", documents.tools()),
         knowledge_toolkit.named(settings),
         database_tools.named(settings),
+        code_toolkit(settings or ToolSettings()),
         Toolkit("", messages.tools()),
         Toolkit("", tickets.tools(settings)),
         Toolkit("", mail.tools(settings)),

@@ -25,6 +25,27 @@ class ToolSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class FoundFile:
+    """A file that a request names, fetched: it becomes material before anything is planned.
+
+    `lines` is the address of a line of what it shows, with {path} and {line} in it; empty if there is none.
+    """
+
+    name: str
+    media_type: str
+    data: bytes
+    lines: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a request names and a toolkit could fetch. `faults` say what it could not, each in words for people."""
+
+    files: tuple[FoundFile, ...] = ()
+    faults: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Toolkit:
     """Tools from one place.
 
@@ -39,6 +60,8 @@ class Toolkit:
         path: The file or folder that they were read from, for what is wrong with them; None: none of the crew's.
         lines: The lines in that file at which tools are made, by their names, as far as they are known.
         replaces: True if its tools take the place of those of their names from around the crew. Else that is a fault.
+        finds: Fetches what a text names, so that the planner sees what there is to do: a request for review, by its
+            link. It is asked of what people said, where a specialist of the crew holds a tool of the toolkit.
     """
 
     origin: str
@@ -49,6 +72,7 @@ class Toolkit:
     path: Path | None = None
     lines: Mapping[str, int] = field(default_factory=dict)
     replaces: bool = False
+    finds: Callable[[str], Awaitable[Found]] | None = None
 
 
 # ---------------------------------------------------------------- what a plain function says of itself

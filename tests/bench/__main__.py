@@ -1,7 +1,8 @@
 """`make bench`: the six-specialist job beside its bars and beside the same calls made by hand, in one run.
 
 Machines are shared and noisy: compare by the ratio within this run, not by
-seconds between runs. `--only PARTS` does some: calls,walls,cpu,mentions,growth,faults,made,read,tables,knowledge,start.
+seconds between runs. `--only PARTS` does some of them: calls,walls,cpu,mentions,growth,faults,made,read,tables,
+knowledge,review,start.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.bench.child import Child, ChildBroke, child, output
+from tests.bench.code_review import code_review
 from tests.bench.faults import faults
 from tests.bench.growth import growth
 from tests.bench.large_tables import SEED, large_tables
@@ -44,6 +46,7 @@ OF_A_JOB = {
     "read": much_to_read,
     "tables": large_tables,
     "knowledge": much_knowledge,
+    "review": code_review,
 }
 PARTS = ("calls", "walls", "cpu", "mentions", *OF_A_JOB, "start")
 

@@ -197,7 +197,10 @@ def test_a_card_has_no_stop_button_beside_slacks_own() -> None:
     [
         ({"plan": None, "work": MappingProxyType({})}, "Planning…: compare the offers"),
         ({"plan": None, "work": MappingProxyType({}), "rejections": (("x",),)}, "Planning again…: compare the offers"),
-        ({"plan": None, "work": MappingProxyType({}), "gathered": False}, "Fetching the files: compare the offers"),
+        (
+            {"plan": None, "work": MappingProxyType({}), "gathered": False},
+            "Looking at what it names: compare the offers",
+        ),
         ({}, "Working, 1 of 2 done: Compare the offers"),
         ({"state": "input_required"}, "Waiting for an answer: Compare the offers"),
         ({"state": "synthesizing"}, "Writing the answer: Compare the offers"),

@@ -10,6 +10,7 @@ from bot.evaluation.trials.contradiction_trials import contradiction_naive, cont
 from bot.evaluation.trials.free_trials import figures_product, vagueness_product
 from bot.evaluation.trials.hearing_trials import dispatcher_naively, dispatcher_product
 from bot.evaluation.trials.plan_trials import plan_naive, plan_product, route_naive, route_product
+from bot.evaluation.trials.review_trials import review_naively, review_product
 from bot.evaluation.trials.specialist_trials import ask_specialist, ask_specialist_naively
 from bot.evaluation.trials.verdict_trials import (
     arbiter_naively,
@@ -32,4 +33,5 @@ TRIALS: Mapping[str, Trial] = {
     "arbiter": Trial(arbiter_product, arbiter_naively),
     "dispatcher": Trial(dispatcher_product, dispatcher_naively),
     "vagueness": Trial(vagueness_product),
+    "reviews": Trial(review_product, review_naively),
 }

@@ -26,7 +26,7 @@ _MOST_LINES, _MOST_QUOTES, _LONGEST = 30, 3, 500
 
 
 @dataclass(frozen=True, slots=True)
-class _Passage:
+class Passage:
     """A sentence or line of a text, and the heading, page or line number that it stands under."""
 
     text: str
@@ -56,7 +56,7 @@ def _outlined(texts: list[tuple[str, str]], asked: str) -> Move:
         headings = [
             found["marked"] or found["numbered"] for line in text.splitlines() if (found := _HEADING.match(line))
         ]
-        passages = _passages(text)
+        passages = passages_of(text)
         lines = headings or [one.text[:120] for one in passages]
         told = "has these headings" if headings else "has no headings; it begins"
         more = f"\n- … and {len(lines) - _MOST_LINES} more" if len(lines) > _MOST_LINES and headings else ""
@@ -75,7 +75,7 @@ def _quoted(texts: list[tuple[str, str]], about: list[str]) -> Move:
     """The passages that hold most of the words, each with its place."""
     scored = []
     for name, text in texts:
-        for number, one in enumerate(_passages(text)):
+        for number, one in enumerate(passages_of(text)):
             own = set(re.findall(r"[^\W_]+", f"{one.text} {one.place}".lower()))
             held = frozenset(word for word in about if any(close(word, other) for other in own))
             if held:
@@ -95,10 +95,10 @@ def _quoted(texts: list[tuple[str, str]], about: list[str]) -> Move:
     return hand_in(best[0][3].text[:_LONGEST], "\n\n".join(blocks), findings=findings, gaps=gaps)
 
 
-def _passages(text: str) -> list[_Passage]:
+def passages_of(text: str) -> list[Passage]:
     """The sentences of a text, each with the nearest heading or page above it."""
     place = ""
-    found: list[_Passage] = []
+    found: list[Passage] = []
     for block in re.split(r"\n\s*\n|\n(?=\s*#)|(?<=\])\n", text):
         lines = " ".join(line.strip() for line in block.splitlines()).strip()
         heading, page = _HEADING.match(lines), _PLACE.match(lines)
@@ -106,7 +106,7 @@ def _passages(text: str) -> list[_Passage]:
             place = (heading["marked"] or heading["numbered"]) if heading else (page["place"] if page else "")
             continue
         parts = block.splitlines() if _is_of_lines(block) else _SENTENCE.split(lines)
-        found += [_Passage(part.strip(), place) for part in parts if part.strip()]
+        found += [Passage(part.strip(), place) for part in parts if part.strip()]
     return found
 
 

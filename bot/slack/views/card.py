@@ -98,7 +98,7 @@ def card_title(ask: Ask, now: float, *, quarantined: bool = False) -> str:
     elif not ask.gathered and ask.request.look_back == "thread":
         phase = "Reading the thread"
     elif not ask.gathered and ask.request.look_back != "files":  # which may turn out to be none
-        phase = "Fetching the files"
+        phase = "Fetching the files" if ask.request.attachments else "Looking at what it names"
     return plain(f"{phase}: {goal}" if goal.strip() else phase, 140)
 
 

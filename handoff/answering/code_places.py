@@ -1,0 +1,40 @@
+"""Places in code: a path with a line, or with lines, however it is written. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+NEAR = 2
+"""Lines that two findings of one thing may be apart: who reads a diff counts a line or two off."""
+_PATH = r"(?P<path>[\w@+~-][\w@+~./-]*\.\w{1,12}|(?:[\w@+~.-]+/)+[\w@+~.-]+|(?:Make|Docker)file)"
+_FROM_TO = r"(?P<first>\d{1,7})(?:\s*(?:[-\u2013]|to)\s*L?(?P<last>\d{1,7}))?"
+PLACE = re.compile(rf"{_PATH}(?::|#|,?\s+(?:at\s+)?lines?\s+|#?L){{1,2}}{_FROM_TO}(?![\d.])")
+
+
+@dataclass(frozen=True, slots=True)
+class CodePlace:
+    """Lines of a file, from 1 on."""
+
+    path: str
+    first: int
+    last: int
+
+    def is_near(self, other: CodePlace) -> bool:
+        """Return True if both are of one file, and of the same lines or some that are next to them."""
+        same = self.path == other.path or f"/{self.path}".endswith(f"/{other.path}")
+        same = same or f"/{other.path}".endswith(f"/{self.path}")
+        return same and self.first <= other.last + NEAR and other.first <= self.last + NEAR
+
+    def has(self, other: CodePlace) -> bool:
+        """Return True if they share a line."""
+        return self.is_near(other) and self.first <= other.last and other.first <= self.last
+
+
+def place_in(text: str) -> CodePlace | None:
+    """Return the first place in code that a text names; None if it names none."""
+    found = PLACE.search(text)
+    if found is None:
+        return None
+    first = int(found["first"])
+    return CodePlace(found["path"].removeprefix("./"), first, max(first, int(found["last"] or first)))

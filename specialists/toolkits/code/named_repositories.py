@@ -1,0 +1,114 @@
+"""Reads which repositories the operator names: NAME=PATH or NAME=https://..., with commas between them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
+
+VARIABLE = "LEADHAND_REPOSITORIES"
+Forge = Literal["github", "gitlab"]
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,59}")
+_GITHUB, _GITLAB = "https://api.github.com", "https://gitlab.com"
+_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A repository that the operator names.
+
+    Attributes:
+        name: What people and models call it.
+        address: A folder of this machine, or an https address without its `.git`.
+        forge: What serves its requests for review, if that is known; None: none does.
+        api: The base address of the forge's API.
+        path: The repository's path at the forge: `acme/shop`.
+    """
+
+    name: str
+    address: str
+    forge: Forge | None = None
+    api: str = ""
+    path: str = ""
+
+    @property
+    def is_local(self) -> bool:
+        """True if it is a folder of this machine."""
+        return "://" not in self.address
+
+    def line_address(self, revision: str) -> str:
+        """Return the address of lines at a revision, with {path} and {line} in it; empty if there is none."""
+        return self.line(revision, "{path}", "{line}") if revision else ""
+
+    def line(self, revision: str, path: str, line: int | str) -> str:
+        """Return the address of a line on the web; empty if the repository has none."""
+        if self.forge is None:
+            return ""
+        between = "/-/blob/" if self.forge == "gitlab" else "/blob/"
+        return f"{self.address}{between}{revision}/{path}#L{line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The repositories by name, and what is wrong with the setting, each in a line that says what to do."""
+
+    repositories: Mapping[str, Repository]
+    faults: tuple[str, ...] = ()
+
+
+def read(env: Mapping[str, str]) -> Named:
+    """Read the setting; what is wrong with an entry leaves that entry out and no other."""
+    found: dict[str, Repository] = {}
+    faults = []
+    for entry in filter(None, map(str.strip, re.split(r"[,\n]", env.get("LEADHAND_REPOSITORIES", "")))):
+        name, equals, address = (part.strip() for part in entry.partition("="))
+        if not equals or not address or not _NAME.fullmatch(name):
+            faults.append(f"{VARIABLE}: {_shown(entry)!r} is not NAME=PATH or NAME=https://host/owner/repository.")
+        elif name in found:
+            faults.append(f"{VARIABLE}: {name} is named twice; give one of them another name.")
+        elif fault := _fault(address):
+            faults.append(f"{VARIABLE}: {name}: {fault}")
+        else:
+            found[name] = _repository(name, address, env)
+    return Named(found, tuple(faults))
+
+
+def _repository(name: str, address: str, env: Mapping[str, str]) -> Repository:
+    if "://" not in address:
+        return Repository(name, str(Path(address).expanduser()))
+    parts = urlsplit(address)
+    path = parts.path.strip("/").removesuffix(".git")
+    plain = f"{parts.scheme}://{parts.netloc}/{path}"
+    github, gitlab = env.get("GITHUB_API_URL", _GITHUB).rstrip("/"), env.get("GITLAB_URL", _GITLAB).rstrip("/")
+    hosts = {urlsplit(github).netloc, urlsplit(github).netloc.removeprefix("api.")}
+    if parts.netloc in hosts:
+        return Repository(name, plain, "github", github, path)
+    if parts.netloc == urlsplit(gitlab).netloc:
+        return Repository(name, plain, "gitlab", f"{gitlab}/api/v4", path)
+    return Repository(name, plain)
+
+
+def _fault(address: str) -> str:
+    """Say what is wrong with an address; empty if nothing is."""
+    if "://" not in address:
+        if re.match(r"[\w.-]+@[\w.-]+:", address):
+            return "ssh is not used here; give the https address, and a token for a private one."
+        return "" if Path(address).expanduser().is_absolute() else "the path must begin with / (or ~)."
+    try:
+        parts = urlsplit(address)
+        host = parts.hostname or ""
+    except ValueError:
+        return "the address cannot be read."
+    if parts.scheme != "https" and not (parts.scheme == "http" and host in _LOOPBACK):
+        return f"{parts.scheme}:// is not used here; give a path or an https address."
+    if parts.username is not None or parts.query or parts.fragment:
+        return "give the address without a user, a password or a query; tokens go into GITHUB_TOKEN or GITLAB_TOKEN."
+    return "" if host and len(parts.path.strip("/")) > 0 else "the address names no repository."
+
+
+def _shown(entry: str) -> str:
+    """Show the beginning of an entry, without what could be a password in it."""
+    return re.sub(r"//[^/@]*@", "//...@", entry)[:60]

@@ -1,0 +1,94 @@
+"""A review of a change of 40 files and 2,000 lines: five lenses side by side beside the same one by one."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from bot.store.embedded import start_embedded, stop_embedded
+from handoff import events as ev
+from specialists.registry import CREWS, load_crew
+from specialists.toolkits.catalogue import all_toolkits
+from specialists.toolkits.toolkit import ToolSettings
+from tests.bench.made_change import FILES, made_change
+from tests.providers.rendering import Reply
+from tests.providers.scripts import first_text, purpose_of
+from tests.providers.wire import WireRequest
+from tests.system.brains import connect, plan, provider, result, subtask, tool_call
+from tests.system.scene import Scene, Talk, scene_on
+
+CALL = 1.0
+LENSES = ("house_rules", "bugs", "history", "earlier_requests", "comments")
+SPEED, SHARE = 4.0, 1.3
+APART = "one by one"
+
+
+async def code_review(data: Path, row: Callable[..., Any]) -> None:
+    """Seconds of the lenses both ways, and the tokens of each lens beside those of the diff."""
+    home = data / "review"
+    home.mkdir()
+    revisions, diff = made_change(home / "repository")
+    settings = ToolSettings({"LEADHAND_REPOSITORIES": f"shop={home / 'repository'}"}, home / "copies")
+    crew = load_crew(CREWS / "review", {}, settings, around=all_toolkits(settings=settings))
+    words = dict.fromkeys(LENSES, _lens)
+    url = await start_embedded(home)
+    try:
+        async with (
+            scene_on(url) as scene,
+            provider(planner=_planned, synthesizer=lambda _: Reply("Fine."), **words) as server,
+            scene.bot(connect("chat", server), crew=crew),
+        ):
+            server.latency = CALL
+            together = await _seconds(scene, f"Review shop {revisions}")
+            asked = [one for one in server.requests if purpose_of(one).partition(":")[2] in LENSES]
+            apart = await _seconds(scene, f"Review shop {revisions}, {APART}")
+    finally:
+        await stop_embedded(home)
+    row(f"review of {FILES} files, {diff.count(chr(10)):,} lines, {CALL:g} s a call", f"{together:.2f} s", "", "")
+    row("  lenses one by one", f"{apart:.2f} s")
+    row("  side by side faster by", f"{apart / together:.2f} x", f">= {SPEED:g} x", met=apart / together >= SPEED)
+    _tokens(asked, diff, row)
+
+
+async def _seconds(scene: Scene, text: str) -> float:
+    """From the beginning of the first lens to the end of the last."""
+    talk: Talk = await scene.ask(text)
+    await talk.over(patience=120)
+    begun = [event.at for event in await talk.of(ev.AttemptStarted)]
+    return max(event.at for event in await talk.of(ev.ResultReturned)) - min(begun)
+
+
+def _planned(request: WireRequest) -> Reply:
+    asked = first_text(request)
+    name = next(line for line in asked.splitlines() if ".diff" in line).split(" (")[0].removeprefix("- ")
+    before: list[list[str]] = [[], *([lens] for lens in LENSES)]
+    parts = [
+        {**subtask(lens, lens, one if APART in asked else [], f"Look at the change {name} of shop."), "needs": [name]}
+        for lens, one in zip(LENSES, before, strict=False)
+    ]
+    return plan(*parts, goal="Review the change")
+
+
+def _lens(request: WireRequest) -> Reply:
+    replies = list(itertools.chain.from_iterable(message.replies for message in request.messages))
+    tool = next(tool.name for tool in request.tools if tool.name not in {"return_result", "escalate"})
+    arguments = {"list_files": {}, "read_code": {"path": "src"}, "line_history": {"path": "src", "start": 1, "end": 2}}
+    return result("Nothing.", 90) if replies else tool_call(tool, **arguments.get(tool, {}))
+
+
+def _tokens(asked: list[WireRequest], diff: str, row: Callable[..., Any]) -> None:
+    """Of the first call of each lens: it holds the whole change. Later ones repeat it, which providers cache."""
+    firsts = {purpose_of(one): one for one in reversed(asked)}
+    sizes = {name: len(json.dumps(one.body, ensure_ascii=False)) / len(diff) for name, one in firsts.items()}
+    worst = max(sizes, key=lambda name: sizes[name])
+    whole = all(line[1:].strip() in first_text(one) for one in firsts.values() for line in diff.splitlines()[5:])
+    row(
+        f"  tokens of a lens by the diff's {len(diff) // 4:,}",
+        f"{sizes[worst]:.2f} x",
+        f"<= {SHARE:g} x",
+        met=sizes[worst] <= SHARE,
+    )
+    row("  each lens sees the whole diff", "yes" if whole else "no", "yes", met=whole and len(firsts) == len(LENSES))
