@@ -40,6 +40,7 @@ class LocalForge:
     diff: str = DIFF
     text: str = "Totals are whole euros now."
     says: int = 0
+    too_large: bool = False
     served: Path | None = None
     """A bare repository that git can clone from here, over plain HTTP."""
     taken: asyncio.Event = field(default_factory=asyncio.Event)
@@ -109,15 +110,19 @@ class LocalForge:
 
     def _github(self, path: str, accept: str) -> web.Response:
         user = {"login": "ben"}
+        if path == "pulls/7" and accept.endswith(".diff") and self.too_large:
+            return web.json_response({"message": "Sorry, the diff exceeded the maximum number of files"}, status=406)
         if path == "pulls/7" and accept.endswith(".diff"):
             return web.Response(text=self.diff)
         about = {"title": "Whole euros", "body": self.text, "user": user, "state": "open", "html_url": self.link}
+        hunks = self.diff.partition("+++ b/shop/basket.py\n")[2]
         at_line = {"user": user, "created_at": "2026-10-02T08:00:00Z", "body": "Cents?", "path": "shop/basket.py"}
         answers: dict[str, Any] = {
             "pulls/7": about | {"head": {"sha": HEAD}, "base": {"sha": BASE}},
             "pulls/7/comments": [at_line | {"line": 3}],
             "issues/7/comments": [{"user": {"login": "cleo"}, "created_at": "2026-10-01T08:00:00Z", "body": "Why?"}],
             "pulls/7/reviews": [{"body": one["body"], "html_url": f"{self.link}#review"} for one in self.reviews],
+            "pulls/7/files": [{"filename": "shop/basket.py", "status": "modified", "patch": hunks}],
             "commits/abcdef1/pulls": [{"number": 7}],
             "commits/abcdef2/pulls": [],
         }

@@ -41,6 +41,8 @@ async def test_a_pull_request_is_read_with_its_comments_and_diff(tmp_path: Path)
         comments = await call("read_pull_request", link="shop#7", part="comments")
         assert "rounded" not in comments.text
         assert "rounded" in (await call("read_pull_request", link="shop@abcdef1", path="shop/basket.py")).text
+        forge.too_large = True
+        assert "+    rounded" in (await call("read_pull_request", link="shop#7", path="shop/basket.py")).text
         for link, words in (
             ("shop@abcdef2", "came with no pull request"),
             ("shop#8", "no such thing in acme/shop"),

@@ -10,6 +10,7 @@ from specialists.toolkits.code.pull_requests import PullRequest, Said
 from specialists.toolkits.code.repository_reader import Refused
 
 DIFF = "application/vnd.github.diff"
+TOO_LARGE = "answered 406"
 
 
 class GithubForge:
@@ -42,8 +43,13 @@ class GithubForge:
         return int(found[0]["number"])
 
     async def diff(self, number: int) -> str:
-        """Give its diff."""
-        return await self._http.text(f"{self._at}/pulls/{number}", DIFF)
+        """Give its diff; of one that GitHub gives no whole diff of, as it is too large, that of each file."""
+        try:
+            return await self._http.text(f"{self._at}/pulls/{number}", DIFF)
+        except Refused as error:
+            if TOO_LARGE not in str(error):
+                raise
+        return "".join(map(_as_git, await self._http.pages(f"{self._at}/pulls/{number}/files")))
 
     async def comments(self, number: int) -> list[Said]:
         """Give what was said of it, oldest first."""
@@ -78,6 +84,18 @@ class GithubForge:
             if mark in str(one.get("body") or ""):
                 return str(one.get("html_url") or "")
         return None
+
+
+def _as_git(one: Any) -> str:
+    """Return the diff of one file with the lines above it that git writes."""
+    new = str(one.get("filename") or "")
+    old = str(one.get("previous_filename") or new)
+    head = f"diff --git a/{old} b/{new}\n"
+    if not one.get("patch"):
+        return f"{head}(its diff is not given: it is too large, or no text)\n"
+    before = "/dev/null" if one.get("status") == "added" else f"a/{old}"
+    after = "/dev/null" if one.get("status") == "removed" else f"b/{new}"
+    return f"{head}--- {before}\n+++ {after}\n{str(one['patch']).rstrip()}\n"
 
 
 def _who(one: Any) -> str:
