@@ -221,15 +221,17 @@ def _read_tools(page: Page, tools: Mapping[str, Tool]) -> list[str]:
     if named is None:
         page.fault("tools must be a list of tool names; write [] for none", key="tools")
         return []
+    unknown = [name for name in dict.fromkeys(named) if name not in tools and name not in finish_tools.NAMES]
+    if unknown:  # in one line, as it lists what there is
+        words = ", ".join(f"{name}{did_you_mean(name, tools)}" for name in unknown)
+        there = ", ".join(sorted(tools)) or "none"
+        page.fault(f"unknown tool{'s' if len(unknown) > 1 else ''} {words}; the tools are {there}", key="tools")
     for name in dict.fromkeys(named):
         if name in finish_tools.NAMES:
             page.fault(f"every specialist has {name}; take it out of tools", key="tools")
-        elif name not in tools:
-            known = ", ".join(sorted(tools)) or "none"
-            page.fault(f"unknown tool {name}{did_you_mean(name, tools)}; the tools are {known}", key="tools")
-        elif named.count(name) > 1:
+        elif name in tools and named.count(name) > 1:
             page.fault(f"the tool {name} is named twice; keep one", key="tools")
-        else:
+        elif name in tools:
             for fault in tools[name].faults:
                 page.fault(f"the tool {name} {fault}", key="tools")
     return [name for name in named if name in tools]

@@ -46,10 +46,9 @@ def read(
 def explained(faults: Iterable[CrewFault], toolkits: Iterable[CrewFault]) -> list[CrewFault]:
     """Say of unknown tools that they may be those of toolkits with faults, which are to be mended first."""
     broken = ", ".join(sorted({fault.path.name for fault in toolkits}))
-    unknown = "unknown tool "
     return [
         replace(one, text=f"{one.text.partition(';')[0]}; mend {broken} first")
-        if broken and one.text.startswith(unknown)
+        if broken and one.text.startswith("unknown tool")
         else one
         for one in faults
     ]

@@ -202,8 +202,7 @@ def test_tools_that_are_unknown_as_their_file_has_a_fault_are_said_to_be(
     with pytest.raises(CrewError) as raised:
         crew_with(Path("crew"), tools="[f, g, h]", f="\n\ndef f(:\n", g='def g() -> str:\n  "G."\n')
     assert [str(one) for one in raised.value.faults] == [
-        "crew/a.md:4: unknown tool f; mend f.py first",
-        "crew/a.md:4: unknown tool h; mend f.py first",
+        "crew/a.md:4: unknown tools f, h; mend f.py first",
         "crew/toolkits/f.py:3: it raises SyntaxError (invalid syntax) when it is imported; mend it, or take it away",
     ]
 
