@@ -141,7 +141,7 @@ async def _workspace(data: Path | None, port: int | None, sample: Path | Draft =
         await workspace.stop()
 
 
-async def _started(data: Path | None, port: int, sample: Path | Draft, *, fixed: bool) -> Workspace:
+async def _started(data: Path | None, port: int, sample: Path | Draft = SAMPLE, *, fixed: bool) -> Workspace:
     """Raises OSError where the port cannot be had, and was asked for or is not just taken."""
     try:
         return await Workspace.start(manifest_path(), data=data, port=port, sample=sample)

@@ -117,7 +117,7 @@ async def test_a_demo_is_played_with_its_real_tools_and_says_that_no_model_read_
     crew: Path, server_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with crew_demo.staged(Settings(env={}, crew=str(crew))) as demo, scene_on(server_url) as scene:
-        told = argparse.Namespace(ask=demo.demo.ask, json=False, out=tmp_path, timeout=30.0)
+        told = argparse.Namespace(ask=demo.demo.ask, json=False, demo=True, out=tmp_path, timeout=30.0)
         model = demo.cast(RehearsalModel())
         tools = all_tools(settings=ToolSettings(demo.settings.env))
         async with scene.bot(model, crew=load_crew(crew, tools)) as app:
@@ -129,3 +129,35 @@ async def test_a_demo_is_played_with_its_real_tools_and_says_that_no_model_read_
     assert LABEL in said
     assert "`web_search(query=acme)` replied:" in said
     assert "Acme charges 12 dollars." in said
+
+
+WRITES = '''
+from specialists.toolkits.toolkit import writes
+
+
+@writes
+def pin_note(text: str) -> str:
+    """Pin a note to the board."""
+    raise AssertionError("nobody said yes")
+'''
+
+
+async def test_a_step_that_writes_is_shown_and_denied_where_nobody_sits_at_the_terminal(
+    crew: Path, server_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (crew / "toolkits").mkdir()
+    (crew / "toolkits" / "board.py").write_text(WRITES)
+    (crew / "scout.md").write_text(PAGE.replace("[web_search]", "[web_search, pin_note]"))
+    steps = "[{web_search: {query: acme}}, {pin_note: {text: 'Acme charges.'}}]"
+    (crew / "demo" / "demo.yml").write_text(DEMO.replace("[{web_search: {query: acme}}]", steps))
+    async with crew_demo.staged(Settings(env={}, crew=str(crew))) as demo, scene_on(server_url) as scene:
+        told = argparse.Namespace(ask=demo.demo.ask, json=False, demo=True, out=tmp_path, timeout=30.0)
+        settings = ToolSettings(demo.settings.env)
+        made = load_crew(crew, all_tools(settings=settings), settings)
+        async with scene.bot(demo.cast(RehearsalModel()), crew=made) as app:
+            code = await do_one_job(scene.workspace, app, told, demo.files)
+    said = capsys.readouterr().out
+    assert code == 3, said
+    assert "*Tool:* `pin_note`" in said, "the card"
+    assert "nobody is here to decide" in said
+    assert "`web_search(query=acme)` replied:" in said, "what could be done is there"

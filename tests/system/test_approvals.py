@@ -339,7 +339,9 @@ async def test_who_sits_at_a_terminal_is_asked_there(
     notes: list[str],
 ) -> None:
     keys, ours = pty.openpty()
-    options = argparse.Namespace(ask="Tell everybody that there is tea", json=False, timeout=40.0, out=office.folder)
+    options = argparse.Namespace(
+        ask="Tell everybody that there is tea", json=False, demo=False, timeout=40.0, out=office.folder
+    )
     with os.fdopen(ours, "r", closefd=True) as terminal:
         monkeypatch.setattr(sys, "stdin", terminal)
         async with office.bot() as app:

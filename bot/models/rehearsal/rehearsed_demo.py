@@ -30,7 +30,7 @@ _KNOWN_BY = 120
 """Characters of the request by which a brief is known to be of the demo: as many as every brief has of a long one."""
 _LONGEST = 1_500
 """Characters of a tool's reply that are quoted."""
-_ARGUMENT = 60
+_ARGUMENT, _REASON = 60, 160
 _PASSAGES, _OF_EACH = 3, 2
 
 
@@ -77,7 +77,7 @@ def _handed_in(
 ) -> Move:
     """Hand in what the tools replied, and what is quoted from material that the brief holds whole."""
     blocks = [_quoted(f"{_called(call)} replied", reply.text) for call, reply in history if not reply.failed]
-    gaps = [f"{_called(call)} failed: {_line(reply.text)[:300]}" for call, reply in history if reply.failed]
+    gaps = [f"{_called(call)} failed: {_line(reply.text)[:_REASON]}" for call, reply in history if reply.failed]
     for tool, arguments in lacking:
         found = _in_brief(tool, arguments, given)
         if found:
@@ -85,7 +85,7 @@ def _handed_in(
         else:
             gaps.append(f"the demo's step {tool} brought nothing: there is no such tool or text here")
     if not blocks:
-        return give_up("out_of_scope", " ".join([LABEL, "Nothing came of them.", *gaps]))
+        return give_up("out_of_scope", " ".join(["Nothing came of the demo's steps:", *gaps]))
     count = f"{len(blocks)} {'reply' if len(blocks) == 1 else 'replies'} of tools, quoted; no model read them"
     return hand_in(count, "\n\n".join([LABEL, *blocks]), gaps=gaps)
 
