@@ -11,6 +11,6 @@ from tests.evaluation.eval_kit import SAMPLES
 
 @pytest.mark.parametrize("name", [name for name in available_crews() if (CREWS / name / FOLDER).is_dir()])
 def test_the_sets_of_a_crew_can_be_played(name: str) -> None:
-    sets = read_sets(CREWS / name)
+    sets = read_sets(CREWS / name, own=CREWS / name / "none")
     check_sets(sets, load_crew(CREWS / name, all_tools()), SAMPLES)
     assert {"routing", "planning", "specialists"} <= {path.stem for path in (CREWS / name / FOLDER).glob("*.yml")}
