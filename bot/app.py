@@ -52,10 +52,11 @@ from bot.slack.show.thread import Thread
 from bot.store.interface import Store
 from bot.supervisor.instance_board import InstanceBoard
 from specialists.loading import package_toolkits
+from specialists.loading.frontmatter import CrewFault
 from specialists.registry import CREWS, Crew, CrewError, load_crew
 from specialists.several_crews import Crews
 from specialists.toolkits.catalogue import all_toolkits
-from specialists.toolkits.toolkit import ToolSettings
+from specialists.toolkits.toolkit import Toolkit, ToolSettings
 
 if TYPE_CHECKING:
     from bot.operation.instrumentation import Instrumentation
@@ -101,13 +102,25 @@ def crew_folder(settings: Settings) -> Path:
     return path if not folder.is_dir() and (path.is_dir() or len(path.parts) > 1) else folder
 
 
-def open_crew(settings: Settings) -> Crew:
-    """Load the crew of the settings, with its tools. Raises SettingsError naming every fault, by file and line."""
-    setup = ToolSettings(settings.env, settings.data)
+Around = tuple[tuple[Toolkit, ...], tuple[CrewFault, ...]]
+"""The toolkits that the crews of a bot share, and what is wrong with those that packages bring."""
+
+
+def _around(settings: Settings, setup: ToolSettings) -> Around:
     own = all_toolkits(search_settings(settings), settings=setup)
     packages, faults = package_toolkits.read({tool.name: tool for kit in own for tool in kit.tools}, setup)
+    return (*own, *packages), tuple(faults)
+
+
+def open_crew(settings: Settings, around: Around | None = None) -> Crew:
+    """Load the crew of the settings, with its tools; `around` are toolkits that it shares, made anew unless given.
+
+    Raises SettingsError naming every fault, by file and line.
+    """
+    setup = ToolSettings(settings.env, settings.data)
+    toolkits, faults = around or _around(settings, setup)
     try:
-        crew = load_crew(crew_folder(settings), {}, setup, around=(*own, *packages))
+        crew = load_crew(crew_folder(settings), {}, setup, around=toolkits)
         return dataclasses.replace(crew, warnings=(*faults, *crew.warnings))
     except CrewError as error:
         raise SettingsError("\n".join((str(error), *map(str, faults)))) from None
@@ -115,11 +128,12 @@ def open_crew(settings: Settings) -> Crew:
 
 def open_crews(settings: Settings) -> Crews:
     """Load all crews of the settings. Raises SettingsError naming every fault of all of them, by file and line."""
+    around = _around(settings, ToolSettings(settings.env, settings.data))
     found: list[Crew] = []
     faults: list[str] = []
     for name in dict.fromkeys((settings.crew, *settings.more_crews)):
         try:
-            found.append(open_crew(dataclasses.replace(settings, crew=name)))
+            found.append(open_crew(dataclasses.replace(settings, crew=name), around))
         except SettingsError as error:
             faults.append(str(error))
     if faults:
