@@ -16,7 +16,7 @@ _TIMES = re.compile(r"\b\d+(\.\d+)? (s|min|h)\b( \d+ (s|min)\b)?")
 _DATE = re.compile(r"<!date[^>]*>|at \d{9,}")
 _GAIN = re.compile(r" · \d specialists side by side: [\d.]+x faster than one by one")
 _LINK = re.compile(r"https?://\S+")
-_IDS = re.compile(r"<@U\w+>|\bJ[0-9A-Z]{10}\b")
+_IDS = re.compile(r"<@U\w+>|\b[JC][0-9A-Z]{10}\b")
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,7 @@ class Stage:
             async with self.nursery.bot(asdict(start)) as dead:
                 end = await _over(talk, dead)
             check_letters(name, start)
+            check_sent(name, talk)
         finally:
             people.cancel()
             await asyncio.gather(people, return_exceptions=True)
@@ -75,6 +76,7 @@ class Stage:
             async with self.nursery.bot(asdict(replace(start, later=LATER))) as dead:
                 await _comes_to(expected.end, talk, dead, may_ask=SCENARIOS[name].may_ask)
             check_letters(name, start)
+            check_sent(name, talk)
         except (AssertionError, TimeoutError) as error:
             said = self.nursery.log.read_text(errors="replace").splitlines()[-20:]
             story = "\n".join([await _story(talk, start), "the bots' log:", *said])
@@ -144,6 +146,14 @@ def check_letters(name: str, start: Start) -> None:
     box = Path(start.far_side)
     came = len(box.read_text().splitlines()) if box.exists() else 0
     assert came == SCENARIOS[name].letters, f"{came} letters"
+
+
+def check_sent(name: str, talk: Talk) -> None:
+    """What a scenario sends to another channel is there, as often as it should."""
+    job = talk.key.job
+    carried = [one.get("metadata") or {} for one in talk.scene.workspace.messages("#sales")]
+    came = sum((one.get("event_payload") or {}).get("job") == job for one in carried)
+    assert came == SCENARIOS[name].sent, f"{came} messages elsewhere"
 
 
 async def _comes_to(expected: End, talk: Talk, dead: asyncio.Future[int], *, may_ask: bool) -> None:

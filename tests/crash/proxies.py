@@ -17,6 +17,7 @@ from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.models.choosing import ChosenModel
+from bot.slack.send.elsewhere import KEY
 from bot.slack.send.web_calls import make_client
 from bot.store.interface import Store
 from handoff.contracts import Tier, Turn
@@ -104,7 +105,12 @@ def _part(fields: dict[str, str]) -> str:
 
 
 def _key(key: str) -> str:
-    """A message's key without the request's id; a file's without its digest, and a receipt's without its message."""
+    """A message's key without the request's id; a file's without its digest, and a receipt's without its message.
+
+    That of a message elsewhere is random.
+    """
+    if key.startswith(KEY):
+        return "elsewhere"
     _, _, rest = key.partition(":")
     kind = rest.partition(":")[0]
     return kind if kind in {"file", "receipt"} else rest

@@ -22,6 +22,7 @@ from bot.settings import TERMS
 from bot.workspace.person import Attached
 from bot.workspace.refusal import ActionFailed
 from handoff.contracts import Asking, Terms, Tier, ToolCall, Turn, Usage
+from specialists.toolkits import messages
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
 from specialists.turns.model import ModelCall
 from tests.system.brains import subtask
@@ -140,6 +141,15 @@ async def asks_and_writes(call: ModelCall) -> Turn:
     return Turn(text="", calls=(wish,), stop="tool_use", usage=Usage(calls=1))
 
 
+async def asks_and_sends(call: ModelCall) -> Turn:
+    """A message to another channel, which has to be approved; then the end."""
+    replies = [reply for message in call.messages for reply in message.replies]
+    if replies and "not carried out" not in replies[-1].text:
+        return result("It is sent.")
+    wish = ToolCall(id=f"note_{len(replies)}", name="send_message", arguments={"to": "#sales", "text": "tea is ready"})
+    return Turn(text="", calls=(wish,), stop="tool_use", usage=Usage(calls=1))
+
+
 async def nothing(_: Talk, __: Path) -> None:
     """Nobody does anything."""
 
@@ -250,6 +260,7 @@ def tools(far_side: Path) -> dict[str, Tool]:
         "send_parcel": Tool("send_parcel", "write", TextArguments, send_letter),
         "make_files": Tool("make_files", "read", FilesArguments, make_files),
         "count_words": Tool("count_words", "read", TextArguments, count_words),
+        **{tool.name: tool for tool in messages.tools()},
     }
 
 
@@ -257,10 +268,9 @@ def tools(far_side: Path) -> dict[str, Tool]:
 class Scenario:
     """A request and all that goes with it. `words` are by the purpose of a call.
 
-    `letters` is how many arrive at the far side. `may_ask`: after a crash people may be asked one thing more, and need
-    not be reminded of what expired meanwhile.
-    `new` are words of the points that no other scenario has: the suite runs those alone, if there are any. `terms` are
-    those of the bots' settings.
+    `letters` is how many arrive at the far side, `sent` how many messages in another channel. `may_ask`: after a crash
+    people may be asked one thing more, and need not be reminded of what expired meanwhile. `new` are words of the points
+    that no other scenario has: the suite runs those alone, if there are any. `terms` are those of the bots' settings.
     """
 
     name: str
@@ -270,6 +280,7 @@ class Scenario:
     channel: str = "#general"
     people: Callable[[Talk, Path], Coroutine[Any, Any, None]] = nothing
     letters: int = 0
+    sent: int = 0
     may_ask: bool = False
     terms: Terms = TERMS
     new: tuple[str, ...] = ()
@@ -429,6 +440,13 @@ _ALL = (
         letters=1,
         may_ask=True,
         new=("Approval", "tool send_parcel", "ToolStarted", "ToolReturned", "signal"),
+    ),
+    Scenario(
+        "message",
+        {"planner": planned(WRITER), "specialist:writer": asks_and_sends},
+        people=approves,
+        new=("elsewhere",),
+        sent=1,
     ),
     Scenario(
         "revised",
