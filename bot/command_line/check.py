@@ -6,7 +6,7 @@ import argparse
 import contextlib
 import os
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass
 
 import yaml
@@ -56,10 +56,11 @@ async def check(options: argparse.Namespace, settings: Settings) -> int:
     """Check everything and print a line each. Returns 0 if the bot can run, 1 otherwise."""
     del options
     wrong = risky = 0
-    async for verdict in verdicts(settings):
-        wrong += bool(verdict.fault)
-        risky += bool(verdict.risk and not verdict.fault)
-        say(str(verdict))
+    async with contextlib.aclosing(verdicts(settings)) as found:
+        async for verdict in found:
+            wrong += bool(verdict.fault)
+            risky += bool(verdict.risk and not verdict.fault)
+            say(str(verdict))
     if wrong:
         say(f"{wrong} to mend.")
     else:
@@ -67,14 +68,15 @@ async def check(options: argparse.Namespace, settings: Settings) -> int:
     return 1 if wrong else 0
 
 
-async def verdicts(settings: Settings) -> AsyncIterator[Verdict]:
+async def verdicts(settings: Settings) -> AsyncGenerator[Verdict]:
     """Each verdict as soon as it is known."""
     names: tuple[str, ...] = ("anyone",)
     try:
         crew = open_crew(settings)
         names = tuple(crew.everyone)
-        async for verdict in _crew(settings, crew):
-            yield verdict
+        async with contextlib.aclosing(_crew(settings, crew)) as found:
+            async for verdict in found:
+                yield verdict
     except SettingsError as error:
         yield Verdict("crew", fault=str(error))
     try:
@@ -91,7 +93,7 @@ async def verdicts(settings: Settings) -> AsyncIterator[Verdict]:
         yield verdict
 
 
-async def _crew(settings: Settings, crew: Crew) -> AsyncIterator[Verdict]:
+async def _crew(settings: Settings, crew: Crew) -> AsyncGenerator[Verdict]:
     """Who is in the crew, what is odd about its files, and its tools, proved."""
     try:
         yield Verdict("crew", f"{settings.crew}: {', '.join(crew.everyone)}")
@@ -103,11 +105,12 @@ async def _crew(settings: Settings, crew: Crew) -> AsyncIterator[Verdict]:
             yield Verdict("crew", risk=str(warning))
         note, lines = tool_list.tool_lines(crew)
         yield Verdict("tools", note, below=tuple(lines))
-        async for origin, faults in tool_list.proofs(crew, set()):
-            if not faults:
-                yield Verdict(f"tools of {origin}", "would work now")
-            for fault in faults:
-                yield Verdict(f"tools of {origin}", fault=fault)
+        async with contextlib.aclosing(tool_list.proofs(crew, set())) as proofs:
+            async for origin, faults in proofs:
+                if not faults:
+                    yield Verdict(f"tools of {origin}", "would work now")
+                for fault in faults:
+                    yield Verdict(f"tools of {origin}", fault=fault)
     finally:
         await crew.close()
 
