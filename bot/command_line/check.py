@@ -6,7 +6,7 @@ import argparse
 import contextlib
 import os
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,10 +59,11 @@ async def check(options: argparse.Namespace, settings: Settings) -> int:
     """Check everything and print a line each. Returns 0 if the bot can run, 1 otherwise."""
     del options
     wrong = risky = 0
-    async for verdict in verdicts(settings):
-        wrong += bool(verdict.fault)
-        risky += bool(verdict.risk and not verdict.fault)
-        say(str(verdict))
+    async with contextlib.aclosing(verdicts(settings)) as found:
+        async for verdict in found:
+            wrong += bool(verdict.fault)
+            risky += bool(verdict.risk and not verdict.fault)
+            say(str(verdict))
     if wrong:
         say(f"{wrong} to mend.")
     else:
@@ -70,17 +71,25 @@ async def check(options: argparse.Namespace, settings: Settings) -> int:
     return 1 if wrong else 0
 
 
-async def verdicts(settings: Settings) -> AsyncIterator[Verdict]:
+async def verdicts(settings: Settings) -> AsyncGenerator[Verdict]:
     """Each verdict as soon as it is known."""
     names: tuple[str, ...] = ("anyone",)
     crew: Crew | None = None
     try:
+<<<<<<< HEAD
         crews, seen = open_crews(settings), set[tuple[str, Path | None]]()
         for crew in crews.by_name.values():
             word = f" (by “{crew.name}: ...”)" if crew.name in crews.names else ""
             async for verdict in _crew(crew, word, seen):
                 yield verdict
         names = crews.names
+=======
+        crew = open_crew(settings)
+        names = tuple(crew.everyone)
+        async with contextlib.aclosing(_crew(settings, crew)) as found:
+            async for verdict in found:
+                yield verdict
+>>>>>>> h/k
     except SettingsError as error:
         yield Verdict("crew", fault=str(error))
         names = tuple(Path(one).name for one in (settings.crew, *settings.more_crews) if settings.more_crews)
@@ -98,8 +107,13 @@ async def verdicts(settings: Settings) -> AsyncIterator[Verdict]:
         yield verdict
 
 
+<<<<<<< HEAD
 async def _crew(crew: Crew, word: str, seen: set[tuple[str, Path | None]]) -> AsyncIterator[Verdict]:
     """Who is in the crew, how it is called, what is odd about its files, and its tools; no toolkit that was `seen`."""
+=======
+async def _crew(settings: Settings, crew: Crew) -> AsyncGenerator[Verdict]:
+    """Who is in the crew, what is odd about its files, and its tools, proved."""
+>>>>>>> h/k
     try:
         yield Verdict("crew", f"{crew.name}{word}: {', '.join(crew.everyone)}", risk=crowded(crew))
         for name, one in crew.everyone.items():
@@ -110,11 +124,20 @@ async def _crew(crew: Crew, word: str, seen: set[tuple[str, Path | None]]) -> As
             yield Verdict("crew", risk=str(warning))
         note, lines = tool_list.tool_lines(crew)
         yield Verdict("tools", note, below=tuple(lines))
+<<<<<<< HEAD
         async for origin, faults in tool_list.proofs(crew, seen):
             if not faults:
                 yield Verdict(f"tools of {origin}", "would work now")
             for fault in faults:
                 yield Verdict(f"tools of {origin}", fault=fault)
+=======
+        async with contextlib.aclosing(tool_list.proofs(crew, set())) as proofs:
+            async for origin, faults in proofs:
+                if not faults:
+                    yield Verdict(f"tools of {origin}", "would work now")
+                for fault in faults:
+                    yield Verdict(f"tools of {origin}", fault=fault)
+>>>>>>> h/k
     finally:
         await crew.close()
 

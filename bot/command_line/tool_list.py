@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import textwrap
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -96,7 +96,7 @@ def _all(crew: Crew) -> Iterable[Crew]:
         yield from _all(inner)
 
 
-async def proofs(crew: Crew, proved: set[tuple[str, Path | None]]) -> AsyncIterator[tuple[str, tuple[str, ...]]]:
+async def proofs(crew: Crew, proved: set[tuple[str, Path | None]]) -> AsyncGenerator[tuple[str, tuple[str, ...]]]:
     """Prove all toolkits that can be, side by side: the origin of each and its faults, as soon as they are known.
 
     Those of an origin and path in `proved` are left out, as crews of one bot share some; the others are added to it.

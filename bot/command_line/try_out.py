@@ -45,7 +45,7 @@ async def try_out(options: argparse.Namespace, settings: Settings) -> int:
     """Start everything and keep it up until Ctrl-C, or do the one job of `--ask` or `--demo`. Returns the exit code."""
     crew_demo.refuse_unfit(options)
     if options.crew:
-        settings = dataclasses.replace(settings, crew=options.crew)
+        settings = dataclasses.replace(settings, crew=options.crew, more_crews=())
     if options.demo:
         return await _demo(options, settings) if options.crew else crew_demo.list_demos()
     if options.ask is not None:

@@ -8,6 +8,7 @@ groups, look-around and references back: each could take for ever on some text.
 from __future__ import annotations
 
 import re
+import warnings
 from dataclasses import dataclass
 
 LONGEST = 200
@@ -37,8 +38,10 @@ def compiled(text: str) -> re.Pattern[str]:
     if ways > MOST_WAYS:
         raise BadPattern(f"it could be tried in {ways:,} ways from each place; use fewer repeats, or plain words")
     try:
-        pattern = re.compile(safe, re.IGNORECASE)
-    except re.error as error:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", FutureWarning)  # what later Pythons read in another way
+            pattern = re.compile(safe, re.IGNORECASE)
+    except (re.error, FutureWarning) as error:
         raise BadPattern(f"it is no pattern: {error}") from None
     if pattern.search(""):
         raise BadPattern("it fits every text, even an empty one; name a word")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from bot.command_line import tool_list
+from bot.command_line import check, tool_list
 from bot.command_line.check import Verdict
+from bot.settings import read_settings
 from specialists.registry import load_crew
 from specialists.toolkits.tool import Tool
 from specialists.toolkits.toolkit import Toolkit
@@ -95,3 +97,25 @@ async def test_toolkits_are_proved_side_by_side_in_bounded_time(
     assert [one async for one in tool_list.proofs(crew, done)] == [], "each is proved once"
     await crew.close()
     assert len(closed) == 4, "one that cannot be closed does not keep the others open"
+
+
+async def test_what_a_crew_holds_open_is_closed_also_if_nobody_takes_the_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said, closed = [], []
+
+    async def close() -> None:
+        await asyncio.sleep(0)
+        closed.append(True)
+
+    def say(line: str) -> None:
+        said.append(line)
+        raise BrokenPipeError
+
+    (tmp_path / "a.md").write_text(page("a"))
+    crew = load_crew(tmp_path, {}, around=(Toolkit("held", close=close),))
+    monkeypatch.setattr(check, "say", say)
+    monkeypatch.setattr(check, "open_crew", lambda _: crew)
+    with pytest.raises(BrokenPipeError):
+        await check.check(argparse.Namespace(), read_settings({}))
+    assert (len(said), closed) == (1, [True])
