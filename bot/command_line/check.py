@@ -73,23 +73,16 @@ async def check(options: argparse.Namespace, settings: Settings) -> int:
 
 async def verdicts(settings: Settings) -> AsyncGenerator[Verdict]:
     """Each verdict as soon as it is known."""
-    names: tuple[str, ...] = ("anyone",)
-    crew: Crew | None = None
+    names: tuple[str, ...] = ()
+    loaded: tuple[Crew, ...] = ()
     try:
-<<<<<<< HEAD
         crews, seen = open_crews(settings), set[tuple[str, Path | None]]()
-        for crew in crews.by_name.values():
-            word = f" (by “{crew.name}: ...”)" if crew.name in crews.names else ""
-            async for verdict in _crew(crew, word, seen):
-                yield verdict
-        names = crews.names
-=======
-        crew = open_crew(settings)
-        names = tuple(crew.everyone)
-        async with contextlib.aclosing(_crew(settings, crew)) as found:
-            async for verdict in found:
-                yield verdict
->>>>>>> h/k
+        loaded, names = tuple(crews.by_name.values()), crews.names
+        for crew in loaded:
+            word = f" (by “{crew.name}: ...”)" if crew.name in names else ""
+            async with contextlib.aclosing(_crew(crew, word, seen)) as found:
+                async for verdict in found:
+                    yield verdict
     except SettingsError as error:
         yield Verdict("crew", fault=str(error))
         names = tuple(Path(one).name for one in (settings.crew, *settings.more_crews) if settings.more_crews)
@@ -103,17 +96,12 @@ async def verdicts(settings: Settings) -> AsyncGenerator[Verdict]:
     for proved in (_children, _bot, _way_in, _redis):
         async for verdict in proved(settings):
             yield verdict
-    async for verdict in _models(settings, names, crew):
+    async for verdict in _models(settings, loaded):
         yield verdict
 
 
-<<<<<<< HEAD
-async def _crew(crew: Crew, word: str, seen: set[tuple[str, Path | None]]) -> AsyncIterator[Verdict]:
+async def _crew(crew: Crew, word: str, seen: set[tuple[str, Path | None]]) -> AsyncGenerator[Verdict]:
     """Who is in the crew, how it is called, what is odd about its files, and its tools; no toolkit that was `seen`."""
-=======
-async def _crew(settings: Settings, crew: Crew) -> AsyncGenerator[Verdict]:
-    """Who is in the crew, what is odd about its files, and its tools, proved."""
->>>>>>> h/k
     try:
         yield Verdict("crew", f"{crew.name}{word}: {', '.join(crew.everyone)}", risk=crowded(crew))
         for name, one in crew.everyone.items():
@@ -124,20 +112,12 @@ async def _crew(settings: Settings, crew: Crew) -> AsyncGenerator[Verdict]:
             yield Verdict("crew", risk=str(warning))
         note, lines = tool_list.tool_lines(crew)
         yield Verdict("tools", note, below=tuple(lines))
-<<<<<<< HEAD
-        async for origin, faults in tool_list.proofs(crew, seen):
-            if not faults:
-                yield Verdict(f"tools of {origin}", "would work now")
-            for fault in faults:
-                yield Verdict(f"tools of {origin}", fault=fault)
-=======
-        async with contextlib.aclosing(tool_list.proofs(crew, set())) as proofs:
+        async with contextlib.aclosing(tool_list.proofs(crew, seen)) as proofs:
             async for origin, faults in proofs:
                 if not faults:
                     yield Verdict(f"tools of {origin}", "would work now")
                 for fault in faults:
                     yield Verdict(f"tools of {origin}", fault=fault)
->>>>>>> h/k
     finally:
         await crew.close()
 
@@ -271,7 +251,8 @@ async def store_url(settings: Settings) -> AsyncIterator[str]:
             await stop_embedded(settings.data)
 
 
-async def _models(settings: Settings, specialists: tuple[str, ...], crew: Crew | None) -> AsyncIterator[Verdict]:
+async def _models(settings: Settings, crews: tuple[Crew, ...]) -> AsyncIterator[Verdict]:
+    specialists = tuple(name for crew in crews for name in crew.everyone) or ("anyone",)
     try:
         model = await choose_model(settings.env)
     except ModelSettingsError as error:
@@ -284,9 +265,8 @@ async def _models(settings: Settings, specialists: tuple[str, ...], crew: Crew |
             name = model.tiers[tier]
             fault = f"{name}: {proof.fault}" if proof.fault else ""
             yield Verdict(f"model, tier {tier}", f"{name}: {proof.note}" if proof.note else name, fault, proof.risk)
-        wished = names_at(model, crew) if crew is not None else ()
-        if crew is not None and wished:
-            faults = "\n".join(map(str, await take_on(model, crew)))
+        if wished := names_at(model, *crews):
+            faults = "\n".join(map(str, await take_on(model, *crews)))
             yield Verdict("models that specialists name", ", ".join(wished), faults)
         if rates := settings.rules.rates:
             named = ", ".join(name or "each model" for name in rates)
