@@ -269,8 +269,8 @@ class Scenario:
     """A request and all that goes with it. `words` are by the purpose of a call.
 
     `letters` is how many arrive at the far side, `sent` how many messages in another channel. `may_ask`: after a crash
-    people may be asked one thing more, and need not be reminded of what expired meanwhile. `new` are words of the points
-    that no other scenario has: the suite runs those alone, if there are any. `terms` are those of the bots' settings.
+    people may be asked one thing more, and need not be reminded of what expired meanwhile. `new` are words of the
+    points that no other scenario has: the suite runs those alone, if there are any. `terms` are the bots' settings.
     """
 
     name: str
