@@ -12,11 +12,12 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import ValidationError
 
-from bot.access.access_values import CHANNEL, ChannelValues
+from bot.access.access_values import ChannelValues
 from bot.limits.rules import MICROS, SCOPES, BadLimit, Rules, Scope, SpendingBudget, read_budget, read_rates
 from bot.store.retention import AS_EVER, DAY, Retention
 from handoff.contracts import Asking, Context, Terms, Tier
 from handoff.effects import ROLES
+from handoff.member_ids import CHANNEL
 from handoff.working_time import read_span
 
 Read = TypeVar("Read")

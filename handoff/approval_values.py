@@ -10,6 +10,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from handoff.contracts import REQUESTER, Contract
+from handoff.member_ids import is_group
 
 ApprovalKind = Literal["write", "egress", "cost"]
 """What the approval is of.
@@ -48,7 +49,7 @@ class ApprovalTerms(Contract):
         """
         if not approvers:
             return self
-        countable = not any(one.startswith("S") for one in approvers)
+        countable = not any(map(is_group, approvers))
         quorum = min(self.quorum, len(approvers)) if countable else self.quorum
         return self.model_copy(update={"approvers": approvers, "quorum": quorum})
 

@@ -6,18 +6,15 @@ before the default, each value for itself.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
+from handoff.member_ids import CHANNEL, GROUP, PERSON, TEAM
+
 Source = Literal["default", "environment", "file", "form"]
-CHANNEL = re.compile(r"[CGD][A-Z0-9]{2,30}")
-PERSON = re.compile(r"[UW][A-Z0-9]{2,30}")
-GROUP = re.compile(r"S[A-Z0-9]{2,30}")
-TEAM = re.compile(r"[TE][A-Z0-9]{2,30}")
 MOST_NAME = 75
 MOST_NAMED = 100
 """People, groups or workspaces that one value names: as many as a menu of Slack's holds. Groups hold more."""

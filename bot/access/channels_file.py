@@ -10,7 +10,8 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from bot.access.access_values import CHANNEL, NAMES, ChannelValues
+from bot.access.access_values import NAMES, ChannelValues
+from handoff.member_ids import CHANNEL
 from specialists.loading.frontmatter import CrewFault, did_you_mean
 from specialists.loading.yaml_root import yaml_root
 

@@ -15,6 +15,7 @@ from handoff import spoken
 from handoff.contracts import ANYONE, REQUESTER, Asking, Escalation, Known
 from handoff.engine import approvals
 from handoff.engine.subtask import ended
+from handoff.member_ids import PERSON
 from handoff.state import Ask, Job, Work, replace
 from handoff.state_values import Answered, Failure, Question, Reminder
 from handoff.working_time import after_work, span
@@ -26,8 +27,8 @@ WITHOUT = "Go on without it"
 FIRST = "first"
 """The crew's word for the first answer that is offered."""
 MOST_ASKABLE = 40
-_USER = re.compile(r"<?@?([UW][A-Z0-9]{1,30})\b")
-_MENTIONED = re.compile(r"(?<!\w)@([UW][A-Z0-9]{1,30})\b")
+_USER = re.compile(rf"<?@?({PERSON.pattern})\b")
+_MENTIONED = re.compile(rf"(?<!\w)@({PERSON.pattern})\b")
 
 # ---------------------------------------------------------------- whom a question is for
 

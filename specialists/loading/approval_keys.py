@@ -6,7 +6,6 @@ before those of the crew around it; whoever says nothing of a key takes it from 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any, Literal, get_args
 
 from handoff.approval_values import ADMINS, ASK, ApprovalTerms
 from handoff.contracts import REQUESTER
+from handoff.member_ids import is_group, is_person
 from specialists.loading.frontmatter import CrewFault, Page, did_you_mean
 from specialists.toolkits.tool import Tool
 
@@ -23,8 +23,6 @@ MOST = 10
 
 Mode = Literal["ask", "never", "always"]
 _MODES: tuple[Mode, ...] = get_args(Mode)
-_PERSON = re.compile(r"[UW][A-Z0-9]{2,}")
-_GROUP = re.compile(r"S[A-Z0-9]{2,}")
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,7 @@ class ApprovalRules:
         if not terms.own and terms.approvers == (REQUESTER,):
             text = "self is false, and the requester is the only approver; name others under approvers"
             return (CrewFault(self.file, self.line, text),)
-        countable = all(one != ADMINS and not _GROUP.fullmatch(one) for one in terms.approvers)
+        countable = all(one != ADMINS and not is_group(one) for one in terms.approvers)
         people = len(terms.approvers) - (not terms.own and REQUESTER in terms.approvers)
         if countable and terms.quorum > people:
             text = f"quorum is {terms.quorum}, and approvers names {people}; name more people, or lower the quorum"
@@ -141,7 +139,7 @@ def _approvers(page: Page, value: Any) -> tuple[str, ...] | None:
     if len(named) > MOST:
         page.fault(f"approvers names {len(named)}; at most {MOST} are allowed, so name a user group", key="approvers")
     for one in named:
-        if one not in {REQUESTER, ADMINS} and not _PERSON.fullmatch(one) and not _GROUP.fullmatch(one):
+        if one not in {REQUESTER, ADMINS} and not is_person(one) and not is_group(one):
             near = did_you_mean(one, (REQUESTER, ADMINS))
             text = f"approvers names {one}{near}; it takes {REQUESTER}, {ADMINS}, and Slack ids of people (U...) and"
             page.fault(f"{text} user groups (S...)", key="approvers")

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from handoff.contracts import ANYONE, REQUESTER
+from handoff.member_ids import is_group, is_person
 from specialists.loading.frontmatter import Page, did_you_mean
 from specialists.toolkits.tool import Tool
 
@@ -162,13 +163,10 @@ def _check_fallback(name: str, page: Page, fallbacks: Mapping[str, object]) -> N
         page.fault(f"the fallbacks go in a circle: {circle}; take one of them out", key="fallback")
 
 
-_ASKED = re.compile(r"[UW][A-Z0-9]{2,30}|S[A-Z0-9]{2,30}")
-
-
 def asked_fault(words: Sequence[str], *, anyone: bool = True) -> str:
     """Say what is wrong with whom questions are for; empty if it can be used. `anyone`: they may be for anybody."""
     known = (REQUESTER, ANYONE) if anyone else (REQUESTER,)
-    odd = [word for word in words if word not in known and not _ASKED.fullmatch(word)]
+    odd = [word for word in words if word not in known and not is_person(word) and not is_group(word)]
     if odd or not words:
         named = f" {odd[0]!r} is none of them" if odd else ""
         return f"takes {', '.join(known)}, or Slack ids of people (U...) and user groups (S...);{named or ' name one'}"

@@ -18,13 +18,14 @@ from bot.slack.show.notices import Unrecorded, note, open_window, soon, tell
 from bot.slack.views.erasure import FORGET, forget_modal, nothing_to_forget
 from bot.slack.views.outgoing import Outgoing
 from handoff.contracts import Place
+from handoff.member_ids import PERSON
 
 if TYPE_CHECKING:
     from bot.slack.receive.service import Denied, Service
 
 log = logging.getLogger(__name__)
 
-_PERSON = re.compile(r"<@([UW][A-Z0-9]{2,20})(?:\|[^<>]*)?>")
+_PERSON = re.compile(rf"<@({PERSON.pattern})(?:\|[^<>]*)?>")
 ASKED = "A window asks you if it is really to be forgotten."
 NO_WINDOW = "Slack did not open the window that asks you first. Give the command again; nothing was erased."
 NOT_YOURS = (

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from handoff.contracts import Attachment, Place
+from handoff.member_ids import PERSON
 from handoff.visible_text import visible
 from specialists.turns.known_urls import named_in
 
@@ -32,7 +33,7 @@ _MAX_FILES = 20
 CHANGES = frozenset({"message_changed", "message_deleted"})
 """Subtypes that report a change of a message, see `parse_change`."""
 _STAMP = re.compile(r"\d{1,12}(\.\d{1,9})?")
-_NAMED = re.compile(r"<(?:@([UW][A-Z0-9]+)|!(?:subteam|here|channel|everyone))")
+_NAMED = re.compile(rf"<(?:@({PERSON.pattern})|!(?:subteam|here|channel|everyone))")
 GONE = frozenset({"tombstone", "hidden_by_limit"})
 """Modes of files of which only the place is left: deleted, or hidden by the limit of a free plan."""
 NO_NAMES: Mapping[str, str] = MappingProxyType({})

@@ -18,6 +18,7 @@ from bot.slack.views.outgoing import counted
 from handoff.addresses import APP
 from handoff.context_budget import tokens
 from handoff.contracts import Attachment, Section
+from handoff.member_ids import PERSON
 
 Json = Mapping[str, Any]
 
@@ -34,7 +35,7 @@ ABOUT = "The request is about this message."
 """What stands above the messages, by what they are to the request."""
 
 _SAID = frozenset({"", "file_share", "thread_broadcast", "me_message", "bot_message"})
-_ID = re.compile(r"<@([UW][A-Z0-9]+)(?:\|[^<>]*)?>")
+_ID = re.compile(rf"<@({PERSON.pattern})(?:\|[^<>]*)?>")
 _ENDS_A_NAME = re.compile(r"[\[\]():]")
 
 

@@ -12,23 +12,16 @@ from collections.abc import Collection, Iterator
 
 from bot.slack.text.safe_text import plain
 from bot.slack.text.stream_cleaner import StreamCleaner, Target
+from handoff.member_ids import is_group, is_person
 
-__all__ = ["LIMIT", "StreamCleaner", "clean", "clean_markdown", "is_group", "mention", "plain", "split_answer"]
-
-_USER = re.compile(r"[UW][A-Z0-9]{2,30}")
-_GROUP = re.compile(r"S[A-Z0-9]{2,30}")
-
-
-def is_group(one: str) -> bool:
-    """Return True if an id is that of a user group."""
-    return _GROUP.fullmatch(one) is not None
+__all__ = ["LIMIT", "StreamCleaner", "clean", "clean_markdown", "mention", "plain", "split_answer"]
 
 
 def mention(one: str) -> str:
     """Mention a person or a user group by id. Anything else comes back as plain text."""
     if is_group(one):
         return f"<!subteam^{one}>"
-    return f"<@{one}>" if _USER.fullmatch(one) else clean(one)
+    return f"<@{one}>" if is_person(one) else clean(one)
 
 
 def clean(text: str, *, known: Collection[str] = (), limit: int | None = None) -> str:

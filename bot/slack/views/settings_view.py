@@ -9,9 +9,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from bot.access.access_values import PERSON, Access, ChannelValues, Origin, groups_in
+from bot.access.access_values import Access, ChannelValues, Origin, groups_in
 from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.outgoing import Block, Outgoing, context, moment, sections
+from handoff.member_ids import PERSON
 
 SETTINGS = "channel_settings"
 """The callback_id of the window."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.slack.text.cleaning import is_group, mention
+from bot.slack.text.cleaning import mention
 from bot.slack.views.outgoing import Block
 from handoff.approval_values import ADMINS
+from handoff.member_ids import is_group
 
 ANYBODY = "anyone in this thread"
 
