@@ -18,7 +18,7 @@ from bot.__main__ import main
 from specialists.toolkits import catalogue
 from specialists.toolkits.fetch import FetchSettings
 from specialists.toolkits.search import SearchSettings
-from specialists.toolkits.tool import Tool
+from specialists.toolkits.toolkit import Toolkit
 from tests.chaos.toolkit import tools
 from tests.nursery.forks import serve
 
@@ -31,9 +31,11 @@ IMPORTED = (
 """What an instance would import one by one when it starts."""
 
 
-def with_ours(search: SearchSettings | None = None, fetch: FetchSettings | None = None, **more: Any) -> dict[str, Tool]:
-    """All tools there are, and ours."""
-    return {**catalogue.all_tools(search, fetch, **more), **{tool.name: tool for tool in tools()}}
+def with_ours(
+    search: SearchSettings | None = None, fetch: FetchSettings | None = None, **more: Any
+) -> tuple[Toolkit, ...]:
+    """All toolkits there are, and ours."""
+    return (*catalogue.all_toolkits(search, fetch, **more), Toolkit("chaos", tuple(tools())))
 
 
 def life(start: dict[str, Any]) -> int:
@@ -47,5 +49,5 @@ def life(start: dict[str, Any]) -> int:
 
 
 if __name__ == "__main__":
-    bot.app.all_tools = with_ours  # type: ignore[attr-defined]  # the one place where a crew's tools come from
+    bot.app.all_toolkits = with_ours  # type: ignore[attr-defined]  # the one place where a crew's tools come from
     serve(life)

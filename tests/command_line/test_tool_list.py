@@ -13,6 +13,7 @@ from bot.command_line import check, tool_list
 from bot.command_line.check import Verdict
 from bot.settings import read_settings
 from specialists.registry import load_crew
+from specialists.several_crews import Crews
 from specialists.toolkits.tool import Tool
 from specialists.toolkits.toolkit import Toolkit
 from tests.specialists.scripted_model import Looker
@@ -115,7 +116,7 @@ async def test_what_a_crew_holds_open_is_closed_also_if_nobody_takes_the_output(
     (tmp_path / "a.md").write_text(page("a"))
     crew = load_crew(tmp_path, {}, around=(Toolkit("held", close=close),))
     monkeypatch.setattr(check, "say", say)
-    monkeypatch.setattr(check, "open_crew", lambda _: crew)
+    monkeypatch.setattr(check, "open_crews", lambda _: Crews.of([crew]))
     with pytest.raises(BrokenPipeError):
         await check.check(argparse.Namespace(), read_settings({}))
     assert (len(said), closed) == (1, [True])

@@ -135,7 +135,7 @@ async def test_a_start_refuses_it_with_file_and_line(tmp_path: Path) -> None:
         assert "ollama does not serve" in fault.text
         await home.close()
         settings = read_settings({"OLLAMA_HOST": f"127.0.0.1:{server.port}"})
-        told = {one.what: one async for one in _models(settings, ("ann",), there)}["models that specialists name"]
+        told = {one.what: one async for one in _models(settings, (there,))}["models that specialists name"]
         assert (told.note, "ann.md:5: " in told.fault) == (GPT, True)
 
 
