@@ -198,8 +198,8 @@ class ToolCalls:
             return verdict
         ready = replace(ready, arguments=verdict.arguments, to=verdict.to)
         needed = self.approvals.needed(ready, verdict.asks)
-        if isinstance(needed, Approval) and needed.kind == "egress" and not self.log.can_ask:
-            return replace(verdict, refused="nobody_to_ask")
+        if isinstance(needed, Approval) and not self.log.can_ask:
+            return replace(verdict, refused="nobody_to_ask") if needed.kind == "egress" else _unasked(needed)
         return needed or ready
 
     async def _write(self, call: ToolCall, times: int) -> Rest | None:
@@ -269,6 +269,11 @@ class ToolCalls:
         if intent is not None:
             self.intents.remove(intent)
         return intent
+
+
+def _unasked(approval: Approval) -> ToolOutcome:
+    gap = f"{approval.what}: not done, as a person has to approve it and nobody was there to ask"
+    return ToolOutcome(briefing.note("nobody_to_ask", tool=approval.tool), failed=True, gaps=(gap,))
 
 
 async def _not_cut_short(work: Coroutine[Any, Any, _T]) -> _T:
