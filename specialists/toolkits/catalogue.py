@@ -55,8 +55,8 @@ def all_toolkits(
         database_tools.named(settings),
         code_toolkit(settings or ToolSettings()),
         Toolkit("", messages.tools()),
-        Toolkit("", tickets.tools(settings)),
-        Toolkit("", mail.tools(settings)),
+        tickets.toolkit(settings),
+        mail.toolkit(settings),
     )
 
 

@@ -17,7 +17,15 @@ from pydantic import BaseModel, Field
 from handoff.contracts import Artifact
 from handoff.visible_text import visible
 from specialists.toolkits.extras import missing
-from specialists.toolkits.smtp_server import SERVER, NotSent, SmtpServer, deliver, is_address, server_of
+from specialists.toolkits.smtp_server import (
+    SERVER,
+    NotSent,
+    SmtpServer,
+    deliver,
+    is_address,
+    server_of,
+    would_take_mail,
+)
 from specialists.toolkits.tool import Prepared, Sent, Tool, ToolOutcome, Workbench
 from specialists.toolkits.toolkit import Toolkit, ToolSettings
 
@@ -39,13 +47,13 @@ class SendMailArguments(BaseModel):
 def toolkit(settings: ToolSettings | None = None) -> Toolkit:
     """Make the tool, and what proves its settings. Where none are made, there is nothing to prove."""
     env = settings.env if settings is not None else {}
-    is_set = bool(env.get("LEADHAND_SMTP"))
 
     async def prove() -> tuple[str, ...]:
-        faults = (server_of(env).fault, missing("mail", "aiosmtplib")) if is_set else ()
-        return tuple(one for one in faults if one)
+        server = server_of(env)
+        fault = server.fault or missing("mail", "aiosmtplib") or await would_take_mail(server)
+        return (fault,) if fault else ()
 
-    return Toolkit(SERVER, tools(settings), prove=prove)
+    return Toolkit(SERVER, tools(settings), prove=prove if env.get(SERVER) else None)
 
 
 def tools(settings: ToolSettings | None = None) -> tuple[Tool, ...]:

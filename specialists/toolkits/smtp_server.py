@@ -84,13 +84,7 @@ async def deliver(server: SmtpServer, message: EmailMessage, recipients: tuple[s
     """
     import aiosmtplib  # noqa: PLC0415 - an extra, and only where mail is sent
 
-    client = aiosmtplib.SMTP(
-        hostname=server.host,
-        port=server.port,
-        use_tls=server.security == "tls",
-        start_tls=server.security == "starttls",
-        timeout=SECONDS,
-    )
+    client = _client(server)
     try:
         await _envelope(client, server, recipients)
         try:
@@ -101,6 +95,30 @@ async def deliver(server: SmtpServer, message: EmailMessage, recipients: tuple[s
         client.close()
 
 
+async def would_take_mail(server: SmtpServer) -> str:
+    """Try the settings: connect and log in, and send nothing. Returns why it cannot be done; empty if it can."""
+    client = _client(server)
+    try:
+        await _envelope(client, server, ())
+    except NotSent as error:
+        return f"{error}; mend {SERVER}, or start the server."
+    finally:
+        client.close()
+    return ""
+
+
+def _client(server: SmtpServer) -> SMTP:
+    import aiosmtplib  # noqa: PLC0415 - as above
+
+    return aiosmtplib.SMTP(
+        hostname=server.host,
+        port=server.port,
+        use_tls=server.security == "tls",
+        start_tls=server.security == "starttls",
+        timeout=SECONDS,
+    )
+
+
 async def _envelope(client: SMTP, server: SmtpServer, recipients: tuple[str, ...]) -> None:
     """Say who writes to whom. Raises NotSent: up to here nothing was sent."""
     import aiosmtplib  # noqa: PLC0415 - as above
@@ -109,7 +127,8 @@ async def _envelope(client: SMTP, server: SmtpServer, recipients: tuple[str, ...
         await client.connect()
         if server.user:
             await client.login(server.user, server.password)
-        await client.mail(server.address)
+        if recipients:
+            await client.mail(server.address)
         for one in recipients:
             await client.rcpt(one)
     except aiosmtplib.SMTPRecipientRefused as error:

@@ -33,12 +33,13 @@ class OpenTicketArguments(BaseModel):
 
 def toolkit(settings: ToolSettings | None = None) -> Toolkit:
     """Make the tool, and what proves its setting."""
-    desk = desk_of(settings.env if settings is not None else {})
+    env = settings.env if settings is not None else {}
+    desk = desk_of(env)
 
     async def prove() -> tuple[str, ...]:
         return (desk.fault,) if desk.fault else ()
 
-    return Toolkit(NAME, tools(settings), prove=prove)
+    return Toolkit(NAME, tools(settings), prove=prove if env.get(NAME) else None)
 
 
 def tools(settings: ToolSettings | None = None) -> tuple[Tool, ...]:

@@ -245,3 +245,16 @@ def test_what_is_safe_on_the_way_and_what_is_secret() -> None:
     assert {"p%40ss", "p@ss"} <= settings.secrets
     assert is_address("a.b+c@sub.acme.example")
     assert not any(map(is_address, ("a@", "@b", "a..b@c", "a b@c", "a@b@c", "a@-b", "a" * 300 + "@b.example")))
+
+
+async def test_check_tries_the_server_sends_nothing_and_is_silent_where_none_is_set() -> None:
+    assert mail.toolkit(ToolSettings()).prove is None
+    async with mailbox() as box:
+        given = {"LEADHAND_SMTP": f"smtp://127.0.0.1:{box.port}", "LEADHAND_MAIL_FROM": FROM}
+        prove = mail.toolkit(ToolSettings(given)).prove
+        assert prove is not None
+        assert await prove() == ()
+        assert box.mails == []
+    (fault,) = await prove()
+    assert "could not be used" in fault
+    assert "mend LEADHAND_SMTP" in fault

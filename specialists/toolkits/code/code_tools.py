@@ -59,7 +59,8 @@ def code_toolkit(settings: ToolSettings) -> Toolkit:
             target=lambda arguments: str(arguments.link),
         ),
     )
-    return Toolkit(ORIGIN, tools, code.faults, code.close, finds=code.found_in)
+    prove = code.faults if settings.env.get(ORIGIN) else None
+    return Toolkit(ORIGIN, tools, prove, code.close, finds=code.found_in)
 
 
 def _what(arguments: PostReviewArguments) -> str:
