@@ -105,7 +105,7 @@ async def git(
     finally:
         with contextlib.suppress(ProcessLookupError):  # its session holds nobody else: helpers of git end with it
             os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
+        await process.communicate()  # what was not read is dropped, so that its pipes are closed by now
         await asyncio.to_thread(shutil.rmtree, home, ignore_errors=True)
 
 
@@ -119,6 +119,7 @@ async def _outcome(process: asyncio.subprocess.Process, most: int) -> GitReply:
         said = b"" if cut else (await errors)[0]
     finally:
         errors.cancel()
+        await asyncio.gather(errors, return_exceptions=True)
     return GitReply(code, output.decode("utf-8", "replace"), said.decode("utf-8", "replace").strip(), cut)
 
 
