@@ -241,7 +241,7 @@ def _material(file: Artifact, blobs: _Blobs) -> Material:
     data = blobs.kept.get(file.id, b"")
     if is_table(file.name, data):
         return table_material(file, data)
-    if file.name.endswith(".diff"):
+    if data and file.name.endswith(".diff"):
         return _change(file, data, blobs)
     size = len(data.decode("utf-8", "ignore"))
     return Material(name=file.name, file=file, size=size, text=file.id if size else "")

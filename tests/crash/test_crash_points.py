@@ -25,9 +25,9 @@ from tests.nursery.nursery import nursery
 
 on_one_loop = pytest.mark.asyncio(loop_scope="module")
 SEED = 1
-SHARE = 0.03
+SHARE = 0.02
 """How much of the points is run that change nothing."""
-SHARE_AGAIN = 0.1
+SHARE_AGAIN = 0.06
 """How much of those is run again that change something and that the plain scenario has as well."""
 PLAIN = "plain"
 CHANGES = ("commit", "ingest", "signal", "outbox", "chat.", "files.complete", "upload", "canvases", "tool ", "release")

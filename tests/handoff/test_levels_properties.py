@@ -210,7 +210,7 @@ def _next(world: Levels, job: Job) -> list[ev.Event] | None:
 
 
 @given(seed=st.integers(0, 2**32), cancel_at=st.one_of(st.none(), st.none(), st.integers(0, 60)))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_crews_in_crews_end_once_and_within_their_caps(seed: int, cancel_at: int | None) -> None:
     world = Levels(seed)
     log: list[ev.Event] = [ev.RequestAdded(at=1.0, place=PLACE, request=REQUEST)]

@@ -237,7 +237,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=180, deadline=None)
 @given(st.dictionaries(st.sampled_from(["event", "team_id", "team", "channel", "user", "message", "text"]), JSON))
 def test_no_payload_raises(body: dict[str, Any]) -> None:
     parse_message(body, BOT)

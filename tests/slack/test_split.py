@@ -58,7 +58,7 @@ def test_a_limit_too_small_is_refused() -> None:
         split_answer("x" * 500, limit=50)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(
     st.lists(
         st.sampled_from(["word ", "x" * 300 + " ", "# h\n\n", "\n", "\n\n", "```\n", "\n```\n", "| a |\n", "|---|\n"]),
