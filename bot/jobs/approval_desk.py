@@ -24,6 +24,7 @@ from handoff.engine.approvals import may_decide
 from handoff.state import Ask, Job, Work
 from handoff.state_values import Answered, Question
 from specialists.several_crews import Crews
+from specialists.toolkits.signing_in import SignIn
 from specialists.toolkits.tool import Tool
 from specialists.turns.approving import shown
 from specialists.turns.finish_tools import faults_of
@@ -86,7 +87,14 @@ class ApprovalDesk:
             refused = refused or Refused("unknown")
             await self._refuse(place, spot, user, "denied" if decision.choice == "deny" else "approved", refused)
             return refused
-        checked = self._checked(job, spot, asked[1], asked[0].approval, decision)
+        approval = asked[0].approval
+        if (
+            approval is not None
+            and approval.kind == "sign_in"
+            and not (decision.choice == "deny" or decision.signed_in)
+        ):
+            return Refused("unknown")  # no card has such a button
+        checked = self._checked(job, spot, asked[1], approval, decision)
         if isinstance(checked, Refused):
             return checked
         event = ev.ApprovalDecided(
@@ -106,6 +114,18 @@ class ApprovalDesk:
         new = await self._store.jobs.signal(key, ev.dump(event), dedupe=dedupe)
         self._instance.nudge(key)
         return _outcome(await self._job(place), spot, event) if new else Taken()
+
+    async def way_in(self, place: Place, spot: Spot, user: str) -> SignIn | Refused:
+        """Return how a person signs in to what an approval is about, if they may, and it waits for that."""
+        found = await self.look(place, spot, user, decides=True)
+        if isinstance(found, Refused):
+            return found
+        job = await self._job(place)
+        asked = _asked(job, spot)
+        tool = self._tool(job, spot, asked[1], found.approval) if asked is not None else None
+        if found.approval.kind != "sign_in" or tool is None or tool.signs_in is None:
+            return Refused("no_server")
+        return tool.signs_in
 
     def _checked(
         self, job: Job | None, spot: Spot, work: Work, approval: Approval | None, decision: Decision
