@@ -103,7 +103,7 @@ class Approvals:
             call=ready.call.id,
             tool=ready.tool.name,
             what=f"Sign in to {way.server}",
-            digest=digest_of("sign_in", {"server": way.server, "host": way.host}),
+            digest=digest_of_sign_in(way),
             target=f"{way.server} ({way.host})",
             terms=(self.terms("") or ASK).model_copy(update={"mode": "always", "quorum": 1}),
         )
@@ -145,6 +145,11 @@ class Approvals:
         ruling = self._rulings.pop(call, None)
         if ruling is not None and not ruling.approved and ruling.leads:
             self._refused[ruling.tool] += 1
+
+
+def digest_of_sign_in(way: SignIn) -> str:
+    """Return what tells a sign-in from those to other servers."""
+    return digest_of("sign_in", {"server": way.server, "host": way.host})
 
 
 def on_one_card(first: Approval, others: Iterable[Approval]) -> Approval:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from handoff.contracts import Plan
 from specialists.mcp_servers import tool_lock
 from specialists.mcp_servers.server_sign_in import LANDS
 from specialists.mcp_servers.tool_lock import ToolLock, as_told
@@ -39,6 +40,7 @@ def crew_of(server: OAuthServer, folder: Path) -> Crew:
     accepted = ToolLock().with_server("tides", [as_told(told("look")), as_told(told("note"))])
     tool_lock.write(folder / tool_lock.NAME, accepted)
     (folder / "keeper.md").write_text(PAGE)
+    (folder / "crew.yml").write_text("make: {tools: [mcp__tides__look], at_most: 1, fallback: keeper}\n")
     return load_crew(folder, {}, ToolSettings({}, folder / "data"))
 
 
@@ -115,8 +117,11 @@ async def test_a_person_signs_in_by_a_link_and_the_job_goes_on(
     assert job.asks[0].work["note"].answered[0].ruling is not None
 
 
-async def test_a_sign_in_that_is_denied_is_told(scene: Scene, tmp_path: Path) -> None:
-    words = {"planner": lambda _: plan(subtask("note", "keeper")), "keeper": keeper}
+async def test_a_sign_in_that_is_denied_is_told_also_to_who_was_made_for_the_job(scene: Scene, tmp_path: Path) -> None:
+    made = {"name": "pilot", "why": "nobody is one", "description": "Pilots.", "brief": "Say when a ship may leave."}
+    made |= {"tools": ["mcp__tides__look"], "tier": "fast"}
+    planned = Plan.model_validate({"made": [made], "goal": "Leave", "subtasks": [subtask("note", "pilot")]})
+    words = {"planner": lambda _: Reply(planned.model_dump_json()), "pilot": keeper}
     async with (
         oauth_server() as server,
         provider(**words) as models,
@@ -125,6 +130,8 @@ async def test_a_sign_in_that_is_denied_is_told(scene: Scene, tmp_path: Path) ->
         talk = await scene.ask("When is the water high?")
         message = await card(talk, "needs somebody to sign in")
         ana = scene.person()
+        await link_of(scene, talk, message)
+        server.paths.clear()
         await ana.click(talk.channel, message["ts"], "approval:deny")
         await ana.submit(str(ana.views()[-1]["id"]), {"text": "not from here"})
         await talk.over()

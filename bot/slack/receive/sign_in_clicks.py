@@ -13,6 +13,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.receive.approval_clicks import Refused, Verdict, refusal
 from bot.slack.receive.payloads import Malformed, parse_click, parse_window
+from bot.slack.send import web_calls
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import note, open_window, tell, tell_directly
@@ -96,8 +97,13 @@ class SignInClicks:
         except StoreError:
             begun = Wrong(notices.NOT_RECORDED)
         if isinstance(begun, Begun):
-            metadata = window_metadata(place, spot)
-            await tell_directly(client, user, link_message(begun.server, begun.host, begun.link, LANDS, metadata))
+            message = link_message(begun.server, begun.host, begun.link, LANDS, window_metadata(place, spot))
+            try:
+                await tell_directly(client, user, message)
+            except (web_calls.Refused, web_calls.NoReply) as error:
+                log.warning("a link was not sent in a direct message, but in the thread: %s", error)
+                await tell(client, place, user, message)
+                return
         await tell(client, place, user, note(SENT if isinstance(begun, Begun) else _words(begun) or IN_ALREADY))
 
     async def on_page(self, ack: AsyncAck) -> None:
