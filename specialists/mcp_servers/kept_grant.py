@@ -16,7 +16,7 @@ from specialists.toolkits.signing_in import KeptSignIns, SignInFailed
 if TYPE_CHECKING:
     from mcp.shared.auth import OAuthToken
 
-EARLY = 60.0
+EARLY = 10.0
 """Seconds before its end from which a token is renewed."""
 _SHAPE = ConfigDict(frozen=True, hide_input_in_errors=True)
 
