@@ -28,6 +28,7 @@ from bot.jobs.forgetting import Forgetting
 from bot.jobs.instance import Instance, cancel, new_name
 from bot.jobs.job_runner import Effects
 from bot.jobs.job_service import JobService
+from bot.jobs.sign_in_desk import SignInDesk
 from bot.jobs.tasks import Bounds
 from bot.limits.call_limits import CallLimits
 from bot.logs import about
@@ -246,7 +247,7 @@ async def running(
     )
     desk = ApprovalDesk(store, instance, crews, admins=settings.admins, groups=people.groups_of, note=note)
     form = SettingsForm(channels, people, clock=store.clock, note=note)
-    background = register(bolt, service, gate, form, desk)
+    background = register(bolt, service, gate, form, desk, SignInDesk(store, desk))
     with about(instance=instance.name):
         work = asyncio.create_task(instance.run())
     toolkits = (begin() for one in crews.by_name.values() for begin in one.beside)

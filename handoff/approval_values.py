@@ -12,12 +12,13 @@ from pydantic import Field
 from handoff.contracts import REQUESTER, Contract
 from handoff.member_ids import is_group
 
-ApprovalKind = Literal["write", "egress", "cost"]
+ApprovalKind = Literal["write", "egress", "cost", "sign_in"]
 """What the approval is of.
 
 - `write`: the call of a tool that writes.
 - `egress`: a call of a tool that reads, and that would send out what nobody has released.
 - `cost`: an attempt that is likely to cost more than the crew or the settings allow without asking.
+- `sign_in`: that a person signs in to the server (`target`) to which a call goes. It is approved by having done so.
 """
 ApprovalChoice = Literal["approve", "approve_alike", "edit", "deny", "apart"]
 """What a person may choose. `approve_alike`: this one, and the like of it for the rest of the job. `apart`: to decide
@@ -91,8 +92,11 @@ class Approval(Contract):
 
     @property
     def like(self) -> tuple[str, str, str]:
-        """What approvals of the like have in common: the kind, the tool and where it goes to."""
-        return self.kind, self.tool, self.target
+        """What approvals of the like have in common: the kind, the tool and where it goes to.
+
+        A sign-in is for all tools of its server.
+        """
+        return self.kind, "" if self.kind == "sign_in" else self.tool, self.target
 
 
 def together(parts: tuple[Approval, ...]) -> Approval:

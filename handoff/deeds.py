@@ -78,7 +78,9 @@ _CHOSEN = {"approve_alike": "and the like for the job", "edit": "as edited", "ap
 def _decided(event: ev.ApprovalDecided, before: Job | None, after: Job) -> Found:
     """Tell of a decision on an approval. One that changed nothing came too late, or was nobody's who may."""
     approval = _approval_of(before, event)
-    where = approval.target if approval is not None and approval.kind == "egress" else ""  # elsewhere a model words it
+    where = (
+        approval.target if approval is not None and approval.kind in {"egress", "sign_in"} else ""
+    )  # elsewhere a model words it
     target = f"{approval.tool} {where}".strip()[:LONGEST_TARGET] if approval is not None else event.subtask
     of: dict[str, Any] = {"request": event.request, "user": event.user, "target": target}
     if before is None or before.ask(event.request) is after.ask(event.request):

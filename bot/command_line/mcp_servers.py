@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bot.app import crew_folder
 from bot.command_line.console import ask, is_manned, say
+from bot.command_line.terminal_sign_in import sign_in
 from bot.settings import Settings, SettingsError
 from specialists.mcp_servers import server_config, tool_lock
 from specialists.mcp_servers.lock_difference import difference, plain
@@ -105,6 +106,9 @@ async def _accept_in(
 
 async def _live(server: ServerConfig, settings: ToolSettings, crew: str) -> tuple[LockedTool, ...] | None:
     connection = connection_to(server, settings, crew)
+    if connection.sign_in is not None and (why := await sign_in(connection.sign_in)):
+        say(f"{server.name}: {why}.")
+        return None
     try:
         return await connection.tools()
     except NotReached as error:

@@ -37,6 +37,7 @@ REFRESH = 0.1
 """Seconds between two looks at the thread."""
 ANSWERED, FAILED, IN_PART = 0, 1, 3
 NOBODY = "nobody is here to decide"
+NO_SIGN_IN = "nobody can sign in from here: ask it on the local page of `leadhand try`"
 _YES = frozenset({"y", "yes", "approve"})
 
 
@@ -212,6 +213,10 @@ class _Screen:
         `ts` is its message: an approval is decided by the buttons there.
         """
         self.show()
+        if question.approval is not None and question.approval.kind == "sign_in":
+            self.answered.add(key)
+            await self._decide(NO_SIGN_IN, ts)
+            return True
         prompt = "your answer> " if question.approval is None else "approve it? (yes, or why not)> "
         text = await console.ask(prompt) if console.is_manned() and not self._quiet else None
         if text is None:

@@ -6,6 +6,7 @@ the log counts: each is looked up after it was recorded, so that whoever came se
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from pydantic import ValidationError
@@ -23,9 +24,11 @@ from handoff.contracts import Place
 from handoff.engine.approvals import may_decide
 from handoff.state import Ask, Job, Work
 from handoff.state_values import Answered, Question
+from specialists.registry import Crew
 from specialists.several_crews import Crews
+from specialists.toolkits.signing_in import SignIn
 from specialists.toolkits.tool import Tool
-from specialists.turns.approving import shown
+from specialists.turns.approving import digest_of_sign_in, shown
 from specialists.turns.finish_tools import faults_of
 
 
@@ -86,7 +89,14 @@ class ApprovalDesk:
             refused = refused or Refused("unknown")
             await self._refuse(place, spot, user, "denied" if decision.choice == "deny" else "approved", refused)
             return refused
-        checked = self._checked(job, spot, asked[1], asked[0].approval, decision)
+        approval = asked[0].approval
+        if (
+            approval is not None
+            and approval.kind == "sign_in"
+            and not (decision.choice == "deny" or decision.signed_in)
+        ):
+            return Refused("unknown")  # no card has such a button
+        checked = self._checked(job, spot, asked[1], approval, decision)
         if isinstance(checked, Refused):
             return checked
         event = ev.ApprovalDecided(
@@ -106,6 +116,20 @@ class ApprovalDesk:
         new = await self._store.jobs.signal(key, ev.dump(event), dedupe=dedupe)
         self._instance.nudge(key)
         return _outcome(await self._job(place), spot, event) if new else Taken()
+
+    async def way_in(self, place: Place, spot: Spot, user: str) -> SignIn | Refused:
+        """Return how a person signs in to what an approval is about, if they may, and it waits for that."""
+        found = await self.look(place, spot, user, decides=True)
+        if isinstance(found, Refused):
+            return found
+        job = await self._job(place)
+        ask = job.ask(spot.request) if job is not None else None
+        crew = self._crews.find(ask.request.crew) if ask is not None else None
+        if crew is None or found.approval.kind != "sign_in":
+            return Refused("no_server")
+        # Not by the name of who works: those who are made for one plan alone are in no crew.
+        ways = (one.signs_in for one in _tools(crew) if one.name == found.approval.tool and one.signs_in is not None)
+        return next((way for way in ways if digest_of_sign_in(way) == found.approval.digest), Refused("no_server"))
 
     def _checked(
         self, job: Job | None, spot: Spot, work: Work, approval: Approval | None, decision: Decision
@@ -156,6 +180,15 @@ class ApprovalDesk:
         """Read the job with all that came in, also what its owner has not taken yet; None if it cannot be read."""
         found = await read_job(self._store.jobs, JobKey(place.team, place.job_id))
         return found if isinstance(found, Job) else None
+
+
+def _tools(crew: Crew) -> Iterator[Tool]:
+    """Give all tools of a crew and of those inside it, also those that it only lends."""
+    for specialist in crew.specialists.values():
+        yield from specialist.tools
+    yield from crew.lent.values()
+    for inside in crew.crews.values():
+        yield from _tools(inside)
 
 
 def _asked(job: Job | None, spot: Spot) -> tuple[Question, Work] | None:

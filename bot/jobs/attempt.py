@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from bot.jobs.job_runner import JobRunner
 from bot.jobs.material_texts import handed, linked
+from bot.jobs.team_sign_ins import TeamSignIns
 from bot.limits.breakers import Breakers
 from bot.store.interface import PayloadTooLarge, Store, StoreError
 from handoff import events as ev
@@ -141,6 +142,7 @@ async def _workbench(
             folder,
             provenance_of(*runner.find(effect.request), _work(effect, runner)),
             messenger,
+            TeamSignIns(store, runner.claim.key.team),
         )
     finally:
         if folder.exists():  # it is made once a tool asks for a file

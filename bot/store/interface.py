@@ -1,8 +1,8 @@
 """The promises of a store. `bot.store.redis` keeps them on a Redis-compatible server.
 
-A store has seven parts: `jobs`, the `outbox` of each job, `blobs` beside a job,
-`schedules`, the `settings` that admins make while the bot runs, the `audit`, the `board` on which
-instances tell each other how they are, and the `counters` that all share (`bot.store.counters`).
+A store has eight parts: `jobs`, the `outbox` of each job, `blobs` beside a job,
+`schedules`, the `settings` that admins make while the bot runs, the `sign_ins` to servers, the `audit`, the `board` on
+which instances tell each other how they are, and the `counters` that all share (`bot.store.counters`).
 A job is always in one of five places:
 
     due     there is something to do for it at a time; from then on `claim` gives it out
@@ -326,6 +326,22 @@ class KeptSettings(Protocol):
         """Read all of a team, by name."""
 
 
+class SignIns(Protocol):
+    """What people got by signing in to servers, and sign-ins under way: a text by a name within the team.
+
+    They hold tokens: whoever can read the store can use them.
+    """
+
+    async def keep(self, team: str, name: str, payload: str, lasts: float | None = None) -> None:
+        """Set one, for so many seconds; None: until it is taken. Raises PayloadTooLarge over `INLINE_LIMIT`."""
+
+    async def read(self, team: str, name: str) -> str:
+        """Read one; empty if there is none."""
+
+    async def take(self, team: str, name: str) -> str:
+        """Read one and drop it: of several calls at once one gets it, the others nothing."""
+
+
 class Audit(Protocol):
     """Who did what, apart from the jobs: it is added to, and goes when its time is over, never before.
 
@@ -350,7 +366,7 @@ class Board(Protocol):
 
 
 class Store(Protocol):
-    """The place that all instances share: seven parts, one clock."""
+    """The place that all instances share: eight parts, one clock."""
 
     @property
     def jobs(self) -> Jobs:
@@ -371,6 +387,10 @@ class Store(Protocol):
     @property
     def settings(self) -> KeptSettings:
         """What admins set while the bot runs."""
+
+    @property
+    def sign_ins(self) -> SignIns:
+        """What people got by signing in to servers."""
 
     @property
     def audit(self) -> Audit:

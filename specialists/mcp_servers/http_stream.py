@@ -14,7 +14,10 @@ _EVENTS = "text/event-stream"
 
 
 def http_client(
-    headers: Mapping[str, str], refused: Callable[[int], None], flooded: Callable[[str], None]
+    headers: Mapping[str, str],
+    refused: Callable[[int], None],
+    flooded: Callable[[str], None],
+    auth: httpx2.Auth | None = None,
 ) -> httpx2.AsyncClient:
     """Make a client with these headers. It uses no proxy and no password of the machine.
 
@@ -22,6 +25,7 @@ def http_client(
         headers: Of each request.
         refused: Is told the status of each answer that is an error: the SDK keeps it to itself.
         flooded: Is told what was too much, of one answer or of all together.
+        auth: Puts the token of a sign-in into each request.
     """
     import httpx2  # noqa: PLC0415 - comes with the SDK
 
@@ -69,5 +73,6 @@ def http_client(
         timeout=httpx2.Timeout(10, read=90),
         trust_env=False,
         follow_redirects=False,
+        auth=auth,
         transport=Bounded(trust_env=False),
     )

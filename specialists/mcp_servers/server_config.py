@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from specialists.mcp_servers.oauth_requests import is_loopback
+
 NAME = ".mcp.json"
 MOST_SERVERS = 20
 LARGEST = 256 * 1024
@@ -22,6 +24,7 @@ _LONGEST_NAME = 24
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _KEYS = {"stdio": ("type", "command", "args", "env", OURS), "http": ("type", "url", "headers", OURS)}
 _OUR_KEYS = ("readOnly", "local")
+_SIGN_IN_KEYS = ("auth", "clientId", "clientSecret")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,9 @@ class ServerConfig:
         url: Of an `http` server, with the `headers` of each request.
         read_only: The tools that only read, as the operator says: all others write.
         local: True if the operator says that it sends nothing on to anybody.
+        oauth: True if people sign in to it, an `http` server.
+        client: The id by which the authorization server knows us, and a secret, both empty unless somebody registered
+            us there by hand.
         folder: Where the file lies, and where a program starts.
         line: Where it stands in the file.
     """
@@ -49,6 +55,8 @@ class ServerConfig:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     read_only: frozenset[str] = frozenset()
     local: bool = False
+    oauth: bool = False
+    client: tuple[str, str] = field(default=("", ""), repr=False)
     folder: Path | None = None
     line: int = 1
 
@@ -135,7 +143,11 @@ def _server(name: str, said: Any, env: Mapping[str, str]) -> ServerConfig:
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username:
             raise _Wrong("url must be an http or https address, without a name and password; those go into headers")
         headers = _texts(said, "headers", env)
-        return ServerConfig(name, "http", url=url, headers=headers, read_only=read_only, local=local)
+        oauth, client = _signing_in(said.get(OURS, {}), url, headers, env)
+        reached = ServerConfig(name, "http", url=url, headers=headers, oauth=oauth, client=client)
+        return replace(reached, read_only=read_only, local=local)
+    if any(key in said.get(OURS, {}) for key in _SIGN_IN_KEYS):
+        raise _Wrong("auth is for a server at a url; a program gets its token under env")
     command, args = _filled(_text(said, "command"), env), said.get("args", [])
     if not isinstance(args, list) or not all(isinstance(one, str) for one in args):
         raise _Wrong("args must be a list of texts")
@@ -159,14 +171,36 @@ def _kind(said: dict[str, Any]) -> Literal["stdio", "http"]:
 
 
 def _ours(said: Any) -> tuple[frozenset[str], bool]:
-    if not isinstance(said, dict) or any(key not in _OUR_KEYS for key in said):
-        raise _Wrong(f'"{OURS}" takes {" and ".join(_OUR_KEYS)}: {{"readOnly": ["TOOL"], "local": true}}')
+    if not isinstance(said, dict) or any(key not in _OUR_KEYS + _SIGN_IN_KEYS for key in said):
+        keys = ", ".join(_OUR_KEYS + _SIGN_IN_KEYS)
+        raise _Wrong(f'"{OURS}" takes {keys}: {{"readOnly": ["TOOL"], "local": true}}')
     tools, local = said.get("readOnly", []), said.get("local", False)
     if not isinstance(tools, list) or not all(isinstance(one, str) for one in tools):
         raise _Wrong('readOnly must be a list of the names of tools: ["git_log"]')
     if not isinstance(local, bool):
         raise _Wrong("local must be true or false")
     return frozenset(tools), local
+
+
+def _signing_in(
+    said: dict[str, Any], url: str, headers: Mapping[str, str], env: Mapping[str, str]
+) -> tuple[bool, tuple[str, str]]:
+    """Read if people sign in, and as which client of the authorization server."""
+    auth = said.get("auth")
+    client = (_filled(_text(said, key), env) if key in said else "" for key in ("clientId", "clientSecret"))
+    found = (next(client), next(client))
+    if auth is None:
+        if any(found):
+            raise _Wrong('clientId and clientSecret are for signing in; write "auth": "oauth" beside them')
+        return False, ("", "")
+    if auth != "oauth":
+        raise _Wrong('auth must be "oauth"; a token that you have goes into headers')
+    if any(name.lower() == "authorization" for name in headers):
+        raise _Wrong("it has a header Authorization, and people are to sign in; take one of the two out")
+    parts = urlsplit(url)
+    if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
+        raise _Wrong("people sign in over https only; mend its url")
+    return True, found
 
 
 def _text(said: dict[str, Any], key: str) -> str:

@@ -17,6 +17,7 @@ from handoff.visible_text import visible
 from specialists.mcp_servers import tool_lock
 from specialists.mcp_servers.http_stream import http_client
 from specialists.mcp_servers.server_config import ServerConfig
+from specialists.mcp_servers.server_sign_in import SIGN_IN, SIGN_IN_AGAIN, ServerSignIn
 from specialists.mcp_servers.stdio_pipe import StdioPipe
 from specialists.mcp_servers.tool_lock import LockedTool
 
@@ -39,7 +40,6 @@ _TIMED_OUT, _CLOSED = -32001, -32000
 _LOGGED_OUT, _FORGOTTEN = 401, 404
 _SESSION_OVER = "Session terminated"
 """The SDK's words for the latter."""
-SIGN_IN = "it wants somebody to sign in, which is not offered; give it a token under headers in .mcp.json"
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
 
@@ -72,12 +72,18 @@ class ServerConnection:
         home: The folder for its HOME, if it is a program.
         path: Its PATH.
         clock: Gives seconds, for the pauses between tries.
+        sign_in: How people sign in, if they do.
     """
 
     def __init__(
-        self, config: ServerConfig, home: Path, path: str, clock: Callable[[], float] = time.monotonic
+        self,
+        config: ServerConfig,
+        home: Path,
+        path: str,
+        clock: Callable[[], float] = time.monotonic,
+        sign_in: ServerSignIn | None = None,
     ) -> None:
-        self.config = config
+        self.config, self.sign_in = config, sign_in
         self._home, self._path, self._clock = home, path, clock
         self._held: asyncio.Task[None] | None = None
         self._ready: asyncio.Future[Client] | None = None
@@ -145,7 +151,7 @@ class ServerConnection:
             self._closing = True
             self._over.set()
             return NotReached("it was restarted and knows us no more; call it again")
-        return Refused(SIGN_IN if self._status == _LOGGED_OUT else visible(message))
+        return Refused(self._sign_in_words if self._status == _LOGGED_OUT else visible(message))
 
     async def close(self) -> None:
         """End the connection, and the server if it is a program. A later call would begin anew."""
@@ -220,7 +226,9 @@ class ServerConnection:
             return self._pipe.opened()
         from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415 - heavy
 
-        http = await stack.enter_async_context(http_client(self.config.headers, self._refused_with, self._flooded))
+        auth = self.sign_in.auth(lambda: self._refused_with(0)) if self.sign_in is not None else None
+        client = http_client(self.config.headers, self._refused_with, self._flooded, auth)
+        http = await stack.enter_async_context(client)
         return streamable_http_client(self.config.url, http_client=http)
 
     def _refused_with(self, status: int) -> None:
@@ -233,10 +241,16 @@ class ServerConnection:
 
     def _broke(self, ready: asyncio.Future[Client], why: str) -> None:
         """Note a failure, so that the next try waits."""
-        self._why = self._fault() or (SIGN_IN if self._status == _LOGGED_OUT else why)
-        self._failures += 1
-        self._not_before = self._clock() + min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (self._failures - 1))
+        logged_out = self._status == _LOGGED_OUT
+        self._why = self._fault() or (self._sign_in_words if logged_out else why)
+        if not (logged_out and self.sign_in is not None):  # it is there, and once somebody signed in it works
+            self._failures += 1
+            self._not_before = self._clock() + min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (self._failures - 1))
         _log.warning("the MCP server %s: %s%s", self.config.name, self._why, "" if ready.done() else " (not connected)")
+
+    @property
+    def _sign_in_words(self) -> str:
+        return SIGN_IN if self.sign_in is None else SIGN_IN_AGAIN
 
     def _fault(self) -> str:
         return self._flood or (self._pipe.fault if self._pipe is not None else "")

@@ -20,10 +20,13 @@ from handoff.visible_text import visible
 from specialists.loading.frontmatter import CrewFault
 from specialists.mcp_servers import safe_schema, server_config, server_replies, shown_schema, tool_lock
 from specialists.mcp_servers.argument_check import ServerArguments, arguments_by
+from specialists.mcp_servers.oauth_metadata import discover
 from specialists.mcp_servers.server_config import ServerConfig
 from specialists.mcp_servers.server_connection import Changed, NotReached, Refused, ServerConnection
+from specialists.mcp_servers.server_sign_in import ServerSignIn
 from specialists.mcp_servers.tool_lock import LockedTool, LockFault, ToolLock
 from specialists.toolkits.extras import missing
+from specialists.toolkits.signing_in import SignInFailed
 from specialists.toolkits.tool import Sent, Tool, ToolOutcome, Workbench
 from specialists.toolkits.toolkit import Toolkit, ToolSettings
 
@@ -82,7 +85,8 @@ def _faults_of(config: ServerConfig, lock: ToolLock) -> list[str]:
 def connection_to(config: ServerConfig, settings: ToolSettings, crew: str) -> ServerConnection:
     """Make the connection to a server; nothing is done yet. `crew` keeps the HOMEs of its servers apart."""
     home = settings.data.expanduser() / "mcp" / crew / config.name
-    return ServerConnection(config, home, settings.env.get("PATH") or os.defpath)
+    sign_in = ServerSignIn(config, crew) if config.oauth else None
+    return ServerConnection(config, home, settings.env.get("PATH") or os.defpath, sign_in=sign_in)
 
 
 def toolkit_of(config: ServerConfig, tools: tuple[LockedTool, ...], settings: ToolSettings, crew: str) -> Toolkit:
@@ -130,6 +134,8 @@ async def _proved(
     """Find out if a server is there and says what was accepted."""
     if absent := missing("mcp", *MODULES):
         return (absent,)
+    if config.oauth:
+        return await _signs_in(config)
     try:
         changed, gone, _ = changes(accepted, await connection.tools())
     except NotReached as error:
@@ -145,6 +151,15 @@ async def _proved(
         ),
         *(f"{config.name}: the tool {one[:60]} is gone; {again}" for one in gone),
     )
+
+
+async def _signs_in(config: ServerConfig) -> tuple[str, ...]:
+    """Find out if people could sign in to a server: what it says of its tools is for those who have."""
+    try:
+        await discover(config.url)
+    except SignInFailed as error:
+        return (f"the MCP server {config.name}: nobody can sign in. {error}",)
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +184,7 @@ class _Served:
             sends=None if self.config.local else self._sends,
             description=described(self.locked),
             parameters=shown_schema.shown(self.locked.schema),
+            signs_in=self.connection.sign_in,
         )
 
     async def _run(self, arguments: ServerArguments, workbench: Workbench) -> ToolOutcome:

@@ -11,7 +11,8 @@ from __future__ import annotations
 import asyncio
 import socket
 import zlib
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
 from http import HTTPStatus
@@ -86,11 +87,10 @@ async def download(
     import httpx  # noqa: PLC0415  # loaded a moment ago, off the loop
     from ssrfguard import SSRFGuardError  # noqa: PLC0415  # the same
 
-    policy = _policy(settings.allow_hosts)
     try:
         async with asyncio.timeout(settings.timeout):
             for _ in range(_REDIRECTS + 1):
-                found = await _hop(url, policy, settings, accepts)
+                found = await _hop(url, settings, accepts)
                 if isinstance(found, Download):
                     return found
                 if not await follows(url, found):
@@ -105,10 +105,24 @@ async def download(
     raise FetchFailed(f"The page redirects more than {_REDIRECTS} times, so it was left.")
 
 
-async def _hop(url: str, policy: Policy, settings: FetchSettings, accepts: Callable[[str], str]) -> Download | str:
+async def _hop(url: str, settings: FetchSettings, accepts: Callable[[str], str]) -> Download | str:
     """Make one request: get the page, or the address it redirects to."""
+    async with guarded_client(url, settings) as client, client.stream("GET", url, headers=_HEADERS) as response:
+        if response.has_redirect_location:
+            return str(response.url.join(response.headers["location"]))
+        return await _read(response, settings, accepts)
+
+
+@asynccontextmanager
+async def guarded_client(url: str, settings: FetchSettings) -> AsyncIterator[httpx.AsyncClient]:
+    """Give a client for one request to an address that is public, as it is looked up now; it follows no redirect.
+
+    Raises SSRFGuardError for an address that is not, OSError for a name that nobody knows.
+    """
+    await in_thread(_load, max(settings.timeout, 20.0))
     from ssrfguard.httpx import AsyncClient  # noqa: PLC0415  # only a fetch pays for it
 
+    policy = _policy(settings.allow_hosts)
     target = policy.check_url(url)
     resolver = settings.resolver or socket.getaddrinfo
 
@@ -119,13 +133,10 @@ async def _hop(url: str, policy: Policy, settings: FetchSettings, accepts: Calla
 
     answers = await in_thread(look_up, settings.timeout)
     # The environment's proxy would look the name up itself, so it is not used.
-    async with (
-        AsyncClient(policy=policy, resolver=lambda *_: answers, trust_env=False, verify=_tls(), timeout=None) as client,
-        client.stream("GET", url, headers=_HEADERS) as response,
-    ):
-        if response.has_redirect_location:
-            return str(response.url.join(response.headers["location"]))
-        return await _read(response, settings, accepts)
+    async with AsyncClient(
+        policy=policy, resolver=lambda *_: answers, trust_env=False, verify=_tls(), timeout=None
+    ) as client:
+        yield client
 
 
 async def _read(response: httpx.Response, settings: FetchSettings, accepts: Callable[[str], str]) -> Download:

@@ -22,6 +22,7 @@ from pydantic import BaseModel
 from handoff.contracts import Artifact
 from handoff.provenance import Provenance
 from specialists.toolkits.messenger import Messenger, Readers
+from specialists.toolkits.signing_in import KeptSignIns, SignIn
 
 Access = Literal["read", "write"]
 Key = Literal["none", "marks", "drops_repeats"]
@@ -73,6 +74,10 @@ class Workbench(Protocol):
     @property
     def messenger(self) -> Messenger | None:
         """The way to people outside of the job's thread; None where nobody is connected."""
+
+    @property
+    def sign_ins(self) -> KeptSignIns | None:
+        """Where the bot keeps the sign-ins to servers; None where it keeps none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +178,7 @@ class Tool:
         description: What models are told of it, where that is not the docstring of `run`.
         parameters: The JSON Schema object of its arguments as models see it, where that is not the one of `arguments`:
             a tool of a server brings its own, and `arguments` checks by it.
+        signs_in: How people sign in to where it goes, if they have to: it is called once somebody has.
     """
 
     name: str
@@ -196,6 +202,7 @@ class Tool:
     origin: str = ""
     description: str = ""
     parameters: Mapping[str, Any] | None = None
+    signs_in: SignIn | None = None
 
     @property
     def spec(self) -> ToolSpec:
@@ -288,6 +295,7 @@ class FolderWorkbench:
             removes it when the attempt ends.
         provenance: where the words of the brief come from.
         messenger: the way to people outside of the job's thread, if somebody is connected.
+        sign_ins: where sign-ins to servers are kept, if they are.
     """
 
     def __init__(
@@ -298,9 +306,11 @@ class FolderWorkbench:
         folder: Path,
         provenance: Provenance = PEOPLE,
         messenger: Messenger | None = None,
+        sign_ins: KeptSignIns | None = None,
     ) -> None:
         self.provenance = provenance
         self.messenger = messenger
+        self.sign_ins = sign_ins
         self._given = artifacts
         self._made: list[Artifact] = []
         self._fetch = fetch

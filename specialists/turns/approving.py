@@ -18,6 +18,7 @@ from handoff.approval_values import ADMINS, ASK, Approval, ApprovalTerms, digest
 from handoff.contracts import REQUESTER, ToolCall
 from handoff.state_values import Ruling
 from specialists.toolkits.messenger import Readers
+from specialists.toolkits.signing_in import SignIn
 from specialists.toolkits.tool import ToolOutcome
 from specialists.turns import briefing
 from specialists.turns.one_call import Ready
@@ -95,6 +96,24 @@ class Approvals:
             return asked
         return None if ruling.approved else _refused(ruling)
 
+    def sign_in(self, ready: Ready, way: SignIn) -> Approval | ToolOutcome:
+        """Return the sign-in that a call waits for, on the terms of its crew; an outcome if it came to nothing."""
+        asked = Approval(
+            kind="sign_in",
+            call=ready.call.id,
+            tool=ready.tool.name,
+            what=f"Sign in to {way.server}",
+            digest=digest_of_sign_in(way),
+            target=f"{way.server} ({way.host})",
+            terms=(self.terms("") or ASK).model_copy(update={"mode": "always", "quorum": 1}),
+        )
+        ruling = self._ruling(ready, asked)
+        if ruling is None:
+            return asked
+        if not ruling.approved:
+            return _refused(ruling)
+        return ToolOutcome(briefing.note("sign_in_lost", tool=ready.tool.name, server=way.server), failed=True)
+
     def who_approved(self, ready: Ready) -> tuple[str, ...]:
         """Return the people who approved the call of a tool that writes; none if its crew asks nobody."""
         terms = self.terms(ready.tool.name)
@@ -126,6 +145,11 @@ class Approvals:
         ruling = self._rulings.pop(call, None)
         if ruling is not None and not ruling.approved and ruling.leads:
             self._refused[ruling.tool] += 1
+
+
+def digest_of_sign_in(way: SignIn) -> str:
+    """Return what tells a sign-in from those to other servers."""
+    return digest_of("sign_in", {"server": way.server, "host": way.host})
 
 
 def on_one_card(first: Approval, others: Iterable[Approval]) -> Approval:

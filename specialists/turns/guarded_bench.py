@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from handoff.contracts import Artifact
 from handoff.provenance import Provenance
 from specialists.toolkits.messenger import Messenger
+from specialists.toolkits.signing_in import KeptSignIns
 from specialists.toolkits.tool import Workbench
 from specialists.turns.egress import EgressGuard
 from specialists.turns.known_urls import host_of
@@ -42,6 +43,11 @@ class GuardedBench:
     def messenger(self) -> Messenger | None:
         """As the workbench has it."""
         return self.bench.messenger
+
+    @property
+    def sign_ins(self) -> KeptSignIns | None:
+        """As the workbench has them."""
+        return self.bench.sign_ins
 
     async def path(self, artifact: Artifact) -> Path:
         """Give what the workbench gives."""

@@ -18,6 +18,7 @@ from specialists.turns.approving import Approvals, on_one_card
 from specialists.turns.conversation import Conversation, key_of
 from specialists.turns.egress import Verdict
 from specialists.turns.one_call import Ready, check, perform, prepared
+from specialists.turns.signed_out import SignedOut
 
 if TYPE_CHECKING:
     from specialists.turns.attempt_log import AttemptLog
@@ -57,6 +58,10 @@ class ToolCalls:
     approvals: Approvals
     intents: list[ToolStarted] = field(default_factory=list)
     barred: dict[str, str] = field(default_factory=dict)
+    signed_out: SignedOut = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.signed_out = SignedOut(self.workbench, self.log.can_ask)
 
     def replay(self, item: Checkpoint) -> None:
         """Take in a checkpoint of the history."""
@@ -139,6 +144,8 @@ class ToolCalls:
         Those that need approval are left open, and what to ask for them is returned.
         """
         while calls:
+            for call, _ in calls:
+                await self.signed_out.see(call, self.offered.get(call.name))
             asked = [self._asks(*one) for one in calls]
             free = [one for one, approval in zip(calls, asked, strict=True) if approval is None]
             waiting = [one for one in asked if one is not None]
@@ -197,6 +204,8 @@ class ToolCalls:
         if verdict.refused:
             return verdict
         ready = replace(ready, arguments=verdict.arguments, to=verdict.to)
+        if (first := self.signed_out.first(ready, self.approvals)) is not None:
+            return first
         needed = self.approvals.needed(ready, verdict.asks)
         if isinstance(needed, Approval) and not self.log.can_ask:
             return replace(verdict, refused="nobody_to_ask") if needed.kind == "egress" else _unasked(needed)
@@ -217,6 +226,7 @@ class ToolCalls:
         """See whether a call that writes may be made, as it would be made. Nobody is asked in vain."""
         ready = self.approvals.refusal(call) or check(self._as_ruled(call), self.offered, times=times)
         ready = await prepared(ready, self.workbench)
+        await self.signed_out.see(call, self.offered.get(call.name))
         found = self._judged(ready)
         if isinstance(found, Approval) and (self._late() or self._barred(ready) is not None):
             return ToolOutcome(self._barred(ready) or _LATE, failed=True)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
 from bot.app import open_crew
-from bot.command_line import mcp_servers
+from bot.command_line import console, mcp_servers
 from bot.settings import Settings, SettingsError
 from tests.command_line.command import environment, leadhand
 from tests.mcp_servers.harbour import PATH, TEXT, Harbour, told
+from tests.mcp_servers.oauth_server import oauth_server
 
 Run = Callable[..., Awaitable[tuple[int, str]]]
 
@@ -91,3 +93,27 @@ def test_the_command_lists_what_may_write(harbour: Harbour, tmp_path: Path) -> N
         "    mcp__port__note: write, asks",
     ]
     assert leadhand("mcp", env=env).code == 2
+
+
+async def test_who_accepts_a_server_that_wants_a_sign_in_signs_in_at_the_terminal(
+    harbour: Harbour, run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with oauth_server() as server:
+        file = {"mcpServers": {"tides": {"type": "http", "url": server.url, "leadhand": {"auth": "oauth"}}}}
+        (harbour.folder / ".mcp.json").write_text(json.dumps(file))
+        code, said = await run("accept", "tides", yes=True)
+        assert code == 1
+        assert "tides: somebody has to sign in to it, and nobody sits at this terminal." in said
+        pasted = ["nonsense", ""]
+
+        async def person(_: str) -> str | None:
+            link = next(line for line in capsys.readouterr().out.splitlines()[::-1] if line.startswith(server.base))
+            return pasted.pop(0) or await server.browser(link)
+
+        monkeypatch.setattr(console, "is_manned", lambda: True)
+        monkeypatch.setattr(console, "ask", person)
+        code, said = await run("accept", "tides", yes=True)
+    assert code == 0, said
+    assert not pasted, "what was wrong was asked for once more"
+    assert "accepted, 2 tools" in said
+    assert not server.calls

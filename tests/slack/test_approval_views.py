@@ -106,6 +106,7 @@ def test_a_windows_place_must_fit_its_job() -> None:
         ({"terms": ApprovalTerms(mode="always")}, ["Approve", "Edit", "Deny"]),
         ({"kind": "egress", "leaves": "words"}, ["Approve", "Approve the like for this job", "Deny"]),
         ({"kind": "cost", "terms": ApprovalTerms(mode="always")}, ["Approve", "Deny"]),
+        ({"kind": "sign_in", "terms": ApprovalTerms(mode="always")}, ["Sign in", "Deny"]),
     ],
 )
 def test_the_buttons_are_those_that_make_sense(more: dict[str, Any], expected: list[str]) -> None:

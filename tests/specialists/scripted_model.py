@@ -17,6 +17,7 @@ from handoff.provenance import Provenance
 from handoff.state_values import Checkpoint, Ruling
 from specialists.specialist import Specialist
 from specialists.toolkits.messenger import Messenger
+from specialists.toolkits.signing_in import KeptSignIns
 from specialists.toolkits.tool import PEOPLE, Tool, ToolOutcome, Workbench
 from specialists.turns.model import ModelCall, ModelError
 
@@ -128,6 +129,7 @@ class EmptyBench:
     artifacts: tuple[Artifact, ...] = ()
     follows: bool = True
     messenger: Messenger | None = None
+    sign_ins: KeptSignIns | None = None
 
     async def path(self, artifact: Artifact) -> Path:
         raise KeyError(artifact.id)

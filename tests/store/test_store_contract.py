@@ -463,3 +463,22 @@ async def test_an_unknown_job_is_empty(kit: Kit) -> None:
     assert await kit.store.jobs.next_due() is None
     assert await kit.store.jobs.claim("me", lease=10, schema=1) is None
     assert await kit.store.jobs.claim("me", lease=10, schema=1, prefer=JOB) is None
+
+
+async def test_a_sign_in_is_kept_for_its_team_ends_by_itself_and_is_taken_once(kit: Kit) -> None:
+    kept = kit.store.sign_ins
+    await kept.keep("T1", "grant:a", "old")
+    await kept.keep("T1", "grant:a", "ä token")
+    await kept.keep("T1", "pending:b", "proof", lasts=0.05)
+    assert await kept.read("T1", "grant:a") == "ä token"
+    assert await kept.read("T2", "grant:a") == ""
+    await eventually(lambda: _is_gone(kit))
+    assert await kept.take("T1", "pending:b") == ""
+    assert sorted(await asyncio.gather(*(kept.take("T1", "grant:a") for _ in range(3))))[:2] == ["", ""]
+    assert await kept.read("T1", "grant:a") == ""
+    with pytest.raises(PayloadTooLarge):
+        await kept.keep("T1", "grant:a", "x" * (INLINE_LIMIT + 1))
+
+
+async def _is_gone(kit: Kit) -> bool:
+    return not await kit.store.sign_ins.read("T1", "pending:b")

@@ -25,7 +25,7 @@ from bot.slack.receive.payloads import (
     parse_shortcut,
     parse_stop,
 )
-from bot.slack.views.approval import ALIKE, APART, APPROVE, DENY, EDIT
+from bot.slack.views.approval import ALIKE, APART, APPROVE, DENY, EDIT, SIGN_IN
 from bot.slack.views.card import STOP
 from bot.slack.views.over_budget import ALLOW_MORE
 from bot.slack.views.question import ANSWER
@@ -45,7 +45,7 @@ _CLICKS: Mapping[str, Deed] = {
     STOP: "stopped",
     DENY: "denied",
     ALLOW_MORE: "configured",
-    **dict.fromkeys((APPROVE, ALIKE, EDIT, APART), "approved"),
+    **dict.fromkeys((APPROVE, ALIKE, EDIT, APART, SIGN_IN), "approved"),
 }
 """What a click on one of these buttons would do; answers have numbers in their names."""
 

@@ -37,7 +37,9 @@ from handoff.state_values import Ruling
 
 log = logging.getLogger(__name__)
 
-Why = Literal["unknown", "late", "over", "apart", "changed", "not_yours", "own", "again", "no_tool", "wrong"]
+Why = Literal[
+    "unknown", "late", "over", "apart", "changed", "not_yours", "own", "again", "no_tool", "no_server", "wrong"
+]
 """Why a decision does not count.
 
 - `late`: somebody else decided, or it expired.
@@ -52,11 +54,15 @@ Why = Literal["unknown", "late", "over", "apart", "changed", "not_yours", "own",
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a person chose, with the arguments of an edit and the reason of a denial."""
+    """What a person chose, with the arguments of an edit and the reason of a denial.
+
+    `signed_in`: they did sign in, which is the only way to approve a sign-in.
+    """
 
     choice: ApprovalChoice
     arguments: Mapping[str, Any] = field(default_factory=dict)
     reason: str = ""
+    signed_in: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +254,7 @@ def refusal(refused: Refused) -> str:
         f"it. That is for {may} to decide.",
         "again": "You have approved this already. It takes more people, so it waits for the others.",
         "no_tool": "That tool is no longer there, so its arguments cannot be edited. Deny it, or approve it as it is.",
+        "no_server": "That server is no longer among the tools here, so nobody can sign in to it. Deny it.",
         "wrong": refused.words,
     }[refused.why]
 

@@ -37,6 +37,7 @@ from bot.slack.receive.payloads import (
     parse_message,
     parse_stop,
 )
+from bot.slack.receive.sign_in_clicks import SignInClicks, SignIns
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import OutageNotices, note, received, tell
@@ -67,9 +68,16 @@ LONGEST_ID = 80
 
 
 def register(
-    app: AsyncApp, service: Service, gate: Gate, form: SettingsForm, approvals: Approvals | None = None
+    app: AsyncApp,
+    service: Service,
+    gate: Gate,
+    form: SettingsForm,
+    approvals: Approvals | None = None,
+    sign_ins: SignIns | None = None,
 ) -> Background:
-    """Make the app listen, for `service`, to those whom `gate` lets through. Without `approvals` nobody decides on any.
+    """Make the app listen, for `service`, to those whom `gate` lets through.
+
+    Without `approvals` nobody decides on any, without `sign_ins` nobody signs in to a server.
 
     Gives back what is done after acknowledging: drain it at the end.
     """
@@ -85,6 +93,8 @@ def register(
     form.register(app, background)  # before the windows that nobody knows
     if approvals is not None:
         ApprovalClicks(approvals, background).register(app)
+    if sign_ins is not None:
+        SignInClicks(sign_ins, background).register(app)
     ForgetWindow(service, background).register(app)
     Actions(service, background).register(app)
     app.event(_ANYTHING)(_nothing)  # in Socket Mode an event without a listener is never acknowledged

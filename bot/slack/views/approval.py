@@ -19,8 +19,8 @@ from handoff.state import Ask, Job
 from handoff.state_values import Answered, Question, Ruling
 from handoff.summary import title_of
 
-APPROVE, ALIKE, EDIT, APART, DENY, SHOW = (
-    f"approval:{name}" for name in ("approve", "alike", "edit", "apart", "deny", "show")
+APPROVE, ALIKE, EDIT, APART, DENY, SHOW, SIGN_IN = (
+    f"approval:{name}" for name in ("approve", "alike", "edit", "apart", "deny", "show", "sign_in")
 )
 """The action_ids of the buttons. `APART`: decide on several calls one by one. `SHOW` opens a window with all of it."""
 
@@ -74,7 +74,8 @@ def approval(job: Job, ask: Ask, subtask: str, question: Question, until: float 
     title = f"*{clean(title_of(ask, work), limit=150)}* ({clean(work.specialist, limit=80)})"
     first = f":lock: {people(question.whom)}: {title} {_wish(asked)}"
     blocks = [section(first), *body, actions(_buttons(asked, spot, cut=cut)), context(*_small_print(question, until))]
-    text = f"{people(question.whom)}: please approve or deny: {clean(asked.what, limit=300)}"
+    wanted = "sign in, or deny" if asked.kind == "sign_in" else "approve or deny"
+    text = f"{people(question.whom)}: please {wanted}: {clean(asked.what, limit=300)}"
     return Outgoing(text=text, blocks=tuple(blocks), priority="question")
 
 
@@ -87,6 +88,8 @@ def _about(question: Question) -> Approval:
 def _wish(asked: Approval) -> str:
     if asked.kind == "cost":
         return f"is likely to take {clean(asked.why, limit=300)}. It begins only if that is approved."
+    if asked.kind == "sign_in":
+        return f"needs somebody to sign in to {clean(asked.target, limit=TARGET)}. Without that its tools are not used."
     if asked.kind == "egress":
         why = f" You are asked because {clean(asked.why, limit=300)}." if asked.why else ""
         wants = f"make {len(asked.parts)} requests" if asked.parts else "send something out"
@@ -101,7 +104,7 @@ def _body(asked: Approval, *, brief: bool = False) -> tuple[list[Block], bool]:
     if asked.parts:
         return _bodies(asked, brief=brief)
     lines = [] if asked.kind == "cost" else [f"*Tool:* `{clean(asked.tool, limit=100).replace('`', chr(39))}`"]
-    if asked.target:
+    if asked.target and asked.kind != "sign_in":
         lines.append(f"*To:* {clean(asked.target, limit=TARGET)}")
     blocks = [section("   ".join(lines))] if lines else []
     drawn, cut = argument_blocks(asked.arguments, brief=brief, told=asked.target if len(asked.target) <= TARGET else "")
@@ -126,6 +129,8 @@ def _bodies(asked: Approval, *, brief: bool) -> tuple[list[Block], bool]:
 
 
 def _buttons(asked: Approval, spot: str, *, cut: bool) -> list[Block]:
+    if asked.kind == "sign_in":
+        return [button("Sign in", SIGN_IN, spot, style="primary"), button("Deny", DENY, spot, style="danger")]
     several = len(asked.parts)
     found = [button(f"Approve all {several}" if several else "Approve", APPROVE, spot, style="primary")]
     if asked.terms.mode == "ask":
@@ -144,6 +149,10 @@ def _small_print(question: Question, until: float | None) -> list[str]:
     if not asked.terms.own:
         waits += " Who made the request cannot approve it."
     lines = [waits]
+    if asked.kind == "sign_in":
+        lines.append(
+            "Who signs in lends this bot their rights there: until the server ends it, all jobs of this crew use them."
+        )
     if asked.terms.mode == "ask":
         likes = dict.fromkeys(
             clean(one.tool, limit=100) + (f" to {clean(one.target, limit=100)}" if one.target else "")
@@ -194,7 +203,8 @@ def approval_dropped(title: str, question: Question) -> Outgoing:
 
 
 def _closed(title: str, asked: Approval, decided: str) -> Outgoing:
-    head = f"*{clean(title, limit=150)}* asked for approval"
+    wanted = f"a sign-in to {clean(asked.target, limit=TARGET)}" if asked.kind == "sign_in" else "approval"
+    head = f"*{clean(title, limit=150)}* asked for {wanted}"
     body, _ = _body(asked, brief=True)
     return Outgoing(text=decided, blocks=(section(head), *body, context(decided)), priority="question")
 
@@ -211,5 +221,7 @@ def _decision(question: Question, ruling: Ruling) -> str:
         if _about(question).terms.quorum > 1 and len(ruling.users) == 1:
             return f":pencil2: {who} changed the arguments to these {when}, so it is asked anew below."
         return f":pencil2: {who} changed the arguments to these and approved {when}"
+    if _about(question).kind == "sign_in":
+        return f":white_check_mark: {who} signed in {when}"
     alike = " and the like for this job" if ruling.alike else ""
     return f":white_check_mark: {who} approved this{alike} {when}"

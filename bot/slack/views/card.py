@@ -13,6 +13,7 @@ from bot.slack.views.outgoing import Block, Outgoing, actions, at_least, button,
 from bot.slack.views.read_words import faults_of_others, read_words, thread_faults
 from bot.slack.views.waiting import waits_for
 from handoff import summary
+from handoff.approval_values import Approval
 from handoff.engine.answer import gaps
 from handoff.engine.judging import MAX_ROUNDS
 from handoff.engine.nested import plan_around
@@ -89,8 +90,8 @@ def card_title(ask: Ask, now: float, *, quarantined: bool = False) -> str:
         phase = "Writing the answer"
     elif ask.state == "input_required":
         asked = ask.open_questions.values()
-        approves = bool(asked) and all(one.approval is not None for one in asked)
-        phase = "Waiting for approval" if approves else "Waiting for an answer"
+        wanted = {_wanted(one.approval) if one.approval is not None else "an answer" for one in asked}
+        phase = f"Waiting for {wanted.pop() if len(wanted) == 1 else 'an answer'}"
     elif current_trigger(ask) is not None:
         phase = "Taking a second look at the plan"
     elif ask.run.plan is not None:
@@ -165,9 +166,15 @@ def _row(ask: Ask, work: Work, now: float) -> Block:
 
 
 def _waits_for_approval(details: str, question: Question) -> Block:
-    needed = question.approval.terms.quorum if question.approval is not None else 1
+    approval = question.approval
+    needed = approval.terms.quorum if approval is not None else 1
     so_far = f" ({len(question.votes)} of {needed} so far)" if needed > 1 else ""
-    return people_line(f"{details} · Waiting for approval by ", question.whom, so_far)
+    wanted = _wanted(approval) if approval is not None else "approval"
+    return people_line(f"{details} · Waiting for {wanted} by ", question.whom, so_far)
+
+
+def _wanted(approval: Approval) -> str:
+    return "a sign-in" if approval.kind == "sign_in" else "approval"
 
 
 def _status(ask: Ask, work: Work) -> RowStatus:

@@ -99,6 +99,10 @@ class Keys:
         """Key of what the admins of a team set while the bot runs. Raises ValueError for no usable team."""
         return f"{self.part(0)}:settings:{pair(team, 'all')}"
 
+    def sign_in(self, team: str, name: str) -> str:
+        """Key of what came of a sign-in, or of one under way. Raises ValueError for parts that are not usable."""
+        return f"{self.part(0)}:sign-in:{pair(team, name)}"
+
     @property
     def board(self) -> str:
         """Key of what instances tell each other of themselves."""

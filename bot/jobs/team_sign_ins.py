@@ -1,0 +1,40 @@
+"""The sign-ins of a team, as tools know them: a store that is away is not their fault."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import TypeVar
+
+from bot.store.interface import PayloadTooLarge, Store, StoreError
+from specialists.toolkits.signing_in import SignInFailed
+from specialists.toolkits.tool import WorkbenchLost
+
+_T = TypeVar("_T")
+
+
+class TeamSignIns:
+    """`KeptSignIns` of a team, in the store."""
+
+    def __init__(self, store: Store, team: str) -> None:
+        self._store, self._team = store, team
+
+    async def keep(self, name: str, text: str, lasts: float | None = None) -> None:
+        """See `KeptSignIns.keep`. Raises SignInFailed for a text that is too long."""
+        await _reached(self._store.sign_ins.keep(self._team, name, text, lasts))
+
+    async def read(self, name: str) -> str:
+        """See `KeptSignIns.read`."""
+        return await _reached(self._store.sign_ins.read(self._team, name))
+
+    async def take(self, name: str) -> str:
+        """See `KeptSignIns.take`."""
+        return await _reached(self._store.sign_ins.take(self._team, name))
+
+
+async def _reached(call: Awaitable[_T]) -> _T:
+    try:
+        return await call
+    except PayloadTooLarge as error:
+        raise SignInFailed(f"The server gave too much: {error}.") from None
+    except StoreError as error:
+        raise WorkbenchLost(error) from error

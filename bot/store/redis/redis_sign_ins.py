@@ -1,0 +1,44 @@
+"""Sign-ins to servers, on a server of the store: a key each, so that those under way end by themselves."""
+
+from __future__ import annotations
+
+from bot.store.interface import PayloadTooLarge
+from bot.store.redis.layout import digest_if_large
+from bot.store.redis.script_calls import Calls, ms, nonce
+
+_MARKED = 60.0
+"""Seconds for which it is known who took one: longer than any call to the store."""
+
+
+class RedisSignIns:
+    """`SignIns` on a server."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    async def keep(self, team: str, name: str, payload: str, lasts: float | None = None) -> None:
+        """See `SignIns.keep`."""
+        if digest_if_large(payload):
+            raise PayloadTooLarge("what the server gave for the sign-in is larger than what the store keeps")
+        ends = () if lasts is None else ("PX", ms(lasts))
+        key = self._calls.keys.sign_in(team, name)
+        await self._calls.server.commands([("SET", key, payload, *ends), ("DEL", _taken(key))])
+
+    async def read(self, team: str, name: str) -> str:
+        """See `SignIns.read`."""
+        found = await self._calls.server.command("GET", self._calls.keys.sign_in(team, name))
+        return found.decode() if found is not None else ""
+
+    async def take(self, team: str, name: str) -> str:
+        """See `SignIns.take`. Whoever is first to put a mark beside it has it: a repeat finds its own mark."""
+        key, mine = self._calls.keys.sign_in(team, name), nonce()
+        mark = ("SET", _taken(key), mine, "NX", "PX", ms(_MARKED))
+        _, whose, found = await self._calls.server.commands([mark, ("GET", _taken(key)), ("GET", key)])
+        if found is None or whose is None or whose.decode() != mine:
+            return ""
+        await self._calls.server.command("DEL", key)
+        return bytes(found).decode()
+
+
+def _taken(key: str) -> str:
+    return f"{key}:taken"

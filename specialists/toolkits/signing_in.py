@@ -1,0 +1,46 @@
+"""Signing in to a server: what a tool has that does it, and where the bot keeps what came of it. Ports, no more."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class SignInFailed(Exception):
+    """A sign-in did not come about. The text says why and what to do, in a line for people."""
+
+
+class KeptSignIns(Protocol):
+    """Texts by name, kept for all that run this bot. They hold tokens: nobody logs them, and no model sees one.
+
+    All methods raise WorkbenchLost while the place that keeps them is away.
+    """
+
+    async def keep(self, name: str, text: str, lasts: float | None = None) -> None:
+        """Keep a text in place of what was there, for so many seconds; None: until it is taken."""
+
+    async def read(self, name: str) -> str:
+        """Give a text; empty if there is none."""
+
+    async def take(self, name: str) -> str:
+        """Give a text and drop it. Of several who ask at once one gets it, the others an empty one."""
+
+
+class SignIn(Protocol):
+    """How people sign in to one server."""
+
+    @property
+    def server(self) -> str:
+        """The server's name."""
+
+    @property
+    def host(self) -> str:
+        """Where it is, as people know it."""
+
+    async def is_in(self, kept: KeptSignIns) -> bool:
+        """Say if somebody has signed in, as far as we know: the server has the last word."""
+
+    async def begin(self, kept: KeptSignIns, user: str) -> str:
+        """Make the address at which a person (a Slack id) signs in. Raises SignInFailed."""
+
+    async def finish(self, kept: KeptSignIns, user: str, pasted: str) -> None:
+        """Take the address on which that person landed, and keep what it is good for. Raises SignInFailed."""

@@ -1,0 +1,139 @@
+"""A server that wants a sign-in, through the whole bot: card, link, paste, and the job goes on with the token."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+
+import pytest
+
+from handoff.contracts import Plan
+from specialists.mcp_servers import tool_lock
+from specialists.mcp_servers.server_sign_in import LANDS
+from specialists.mcp_servers.tool_lock import ToolLock, as_told
+from specialists.registry import Crew, load_crew
+from specialists.toolkits.toolkit import ToolSettings
+from tests.mcp_servers.harbour import told
+from tests.mcp_servers.oauth_server import TIDES, OAuthServer, oauth_server
+from tests.providers.rendering import Reply
+from tests.providers.wire import WireRequest
+from tests.system.brains import connect, plan, provider, result, subtask, tool_call
+from tests.system.scene import Json, Scene, Talk, buttons, shown
+
+PAGE = """\
+---
+name: keeper
+description: Looks at the tides.
+mcpServers: [tides]
+model: fast
+---
+You are the keeper."""
+SIGN_IN, PASTE = "approval:sign_in", "sign_in:paste"
+
+
+def crew_of(server: OAuthServer, folder: Path) -> Crew:
+    """A crew whose keeper has the server's tools."""
+    ours = {"readOnly": ["look"], "local": True, "auth": "oauth"}
+    file = {"mcpServers": {"tides": {"type": "http", "url": server.url, "leadhand": ours}}}
+    (folder / ".mcp.json").write_text(json.dumps(file), encoding="utf-8")
+    accepted = ToolLock().with_server("tides", [as_told(told("look")), as_told(told("note"))])
+    tool_lock.write(folder / tool_lock.NAME, accepted)
+    (folder / "keeper.md").write_text(PAGE)
+    (folder / "crew.yml").write_text("make: {tools: [mcp__tides__look], at_most: 1, fallback: keeper}\n")
+    return load_crew(folder, {}, ToolSettings({}, folder / "data"))
+
+
+def keeper(request: WireRequest) -> Reply:
+    """Looks, once more if the server does not take the sign-in, then says what came of it."""
+    replies = [reply.text for message in request.messages for reply in message.replies]
+    if len(replies) < 2 and not any(TIDES in reply or "denied" in reply for reply in replies):
+        return tool_call("mcp__tides__look")
+    return result("Said: " + " / ".join(" ".join(reply.split()) for reply in replies))
+
+
+async def card(talk: Talk, words: str) -> Json:
+    """The first message with these words, once it is there."""
+    return await talk.seen(lambda: next((one for one in talk.words() if words in shown(one)), None), 8)
+
+
+async def link_of(scene: Scene, talk: Talk, message: Json) -> tuple[Json, str]:
+    """Press "Sign in", and give the direct message that follows, with the link in it."""
+    ana = scene.person()
+    before = len(scene.workspace.messages(ana.dm))
+    await ana.click(talk.channel, message["ts"], SIGN_IN)
+    sent = await talk.seen(lambda: scene.workspace.messages(ana.dm)[before:])
+    return sent[0], str(buttons(sent[0])["Open the sign-in page"]["url"])
+
+
+async def test_a_person_signs_in_by_a_link_and_the_job_goes_on(
+    scene: Scene, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    words = {"planner": lambda _: plan(subtask("note", "keeper")), "keeper": keeper}
+    async with oauth_server() as server, provider(**words) as models:
+        async with scene.bot(connect("chat", models), crew=crew_of(server, tmp_path)):
+            talk = await scene.ask("When is the water high?")
+            message = await card(talk, "needs somebody to sign in to tides (`127.0.0.1`)")
+            assert server.paths == [], "nothing is asked of it before somebody wants to sign in"
+            ana, ben = scene.person(), scene.person("ben")
+            await ben.click(talk.channel, message["ts"], SIGN_IN)
+            await talk.seen(lambda: ben.ephemerals(talk.channel))
+            assert "only" in shown(ben.ephemerals(talk.channel)[-1])
+            direct, link = await link_of(scene, talk, message)
+            landed = await server.browser(link)
+            await ana.click(ana.dm, direct["ts"], PASTE)
+            view = str(ana.views()[-1]["id"])
+            for wrong in ("https://evil.example/?code=1&state=2", f"{LANDS}?code=1&state=2"):
+                assert not await ana.submit(view, {"text": wrong})
+            assert (server.forms, server.calls) == ([], [])
+            await ana.submit(view, {"text": landed})
+            job = await talk.over()
+            token = server.calls[0][1]
+            assert server.calls == [("look", token)]
+            assert TIDES in talk.said()
+            closed = await card(talk, "signed in")
+            assert "Sign in" not in json.dumps(closed["blocks"][-1])
+
+            again = await scene.ask("And once more?")
+            await again.over()
+            assert server.calls == [("look", token)] * 2
+            assert "needs somebody to sign in" not in json.dumps(again.words())
+
+            server.revoke()
+            third = await scene.ask("And after it was taken back?")
+            direct, link = await link_of(scene, third, await card(third, "needs somebody to sign in"))
+            await ana.click(ana.dm, direct["ts"], PASTE)
+            await ana.submit(str(ana.views()[-1]["id"]), {"text": await server.browser(link)})
+            await third.over()
+            assert "does not take the sign-in any more" in third.said()
+            assert [one for one, _ in server.calls] == ["look"] * 3
+            assert server.calls[2][1] != token
+        entries = [one for each in (talk, again, third) for one in await scene.store.jobs.log(each.key)]
+    kept = " ".join(one.payload for one in entries) + json.dumps([talk.replies(), third.replies()]) + caplog.text
+    assert '"sign_in"' in kept
+    secrets = [form[key] for form in server.forms for key in ("code", "code_verifier", "refresh_token") if key in form]
+    assert not [one for one in (token, *server.access, *server.refresh, *secrets) if one in kept]
+    assert job.asks[0].work["note"].answered[0].ruling is not None
+
+
+async def test_a_sign_in_that_is_denied_is_told_also_to_who_was_made_for_the_job(scene: Scene, tmp_path: Path) -> None:
+    made = {"name": "pilot", "why": "nobody is one", "description": "Pilots.", "brief": "Say when a ship may leave."}
+    made |= {"tools": ["mcp__tides__look"], "tier": "fast"}
+    planned = Plan.model_validate({"made": [made], "goal": "Leave", "subtasks": [subtask("note", "pilot")]})
+    words = {"planner": lambda _: Reply(planned.model_dump_json()), "pilot": keeper}
+    async with (
+        oauth_server() as server,
+        provider(**words) as models,
+        scene.bot(connect("chat", models), crew=crew_of(server, tmp_path)),
+    ):
+        talk = await scene.ask("When is the water high?")
+        message = await card(talk, "needs somebody to sign in")
+        ana = scene.person()
+        await link_of(scene, talk, message)
+        server.paths.clear()
+        await ana.click(talk.channel, message["ts"], "approval:deny")
+        await ana.submit(str(ana.views()[-1]["id"]), {"text": "not from here"})
+        await talk.over()
+    assert server.paths == []
+    assert "not from here" in talk.said()
