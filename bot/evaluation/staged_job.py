@@ -26,7 +26,7 @@ from bot.supervisor.track_record import TrackRecord
 from handoff import effects as ef
 from handoff import events as ev
 from handoff.contracts import Artifact, Attachment, Material, Member, Place, Plan, Request, Section, Setting, Terms
-from handoff.engine.engine import apply
+from handoff.engine.engine import apply, has_to_gather
 from handoff.engine.outstanding import outstanding
 from handoff.state import Ask, Job, replace
 from specialists.reading.contents import Contents
@@ -141,7 +141,7 @@ class StagedJob:
         request = Request(id=REQUEST, user=next(iter(PEOPLE)), text=text, at=now, attachments=attached)
         place = Place(team="T1", channel="C1", thread_ts=REQUEST)
         self.job: Job = apply(None, ev.RequestAdded(at=now, place=place, request=request))
-        if artifacts:
+        if has_to_gather(request):  # what a text names beside its files (a pull request) is not fetched for a case
             materials = tuple(_material(one, blobs) for one in artifacts)
             self.report_soon(ev.MaterialGathered(at=now, request=REQUEST, materials=materials))
 
