@@ -20,7 +20,7 @@ from bot.jobs.gathering import is_table, table_material
 from bot.jobs.job_runner import JobRunner
 from bot.limits.breakers import Breakers
 from bot.slack.show.thread import Thread
-from bot.store.interface import Store
+from bot.store.interface import JobKey, Store
 from bot.supervisor.planning import Planning
 from bot.supervisor.track_record import TrackRecord
 from handoff import effects as ef
@@ -114,7 +114,7 @@ class _NoBreakers:
 
 @dataclass(frozen=True)
 class _Claim:
-    key: str = REQUEST
+    key: JobKey
 
 
 class StagedJob:
@@ -123,7 +123,7 @@ class StagedJob:
     def __init__(self, bench: Bench, model: CountedModel, text: str, files: Iterable[str] = ()) -> None:
         self.bench = bench
         self.model = model
-        self.claim = _Claim()
+        self.claim = _Claim(JobKey("T1", REQUEST))
         self._skipped = 0.0
         blobs = _Blobs()
         # The parts of an instance that effects really use, so that they are run as in an instance.

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from bot.jobs.attempt import run_attempt
+from bot.store.interface import JobKey
 from handoff import events as ev
 from handoff.approval_values import Approval, ApprovalChoice
 from handoff.contracts import Member, Place, Plan, Request, Subtask
@@ -131,7 +132,7 @@ class Desk:
     @property
     def claim(self) -> Any:
         """No store is asked for anything: all texts are the log's own."""
-        return type("Claim", (), {"key": None})
+        return type("Claim", (), {"key": JobKey("T1", REQUEST)})
 
 
 def begun(text: str, *, quoted: str = "") -> Desk:
