@@ -12,9 +12,10 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from threading import Thread
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any, TypeVar
 
 from specialists.loading.frontmatter import CrewFault
@@ -140,9 +141,18 @@ def _package(folder: Path) -> str:
     return name
 
 
+class _Source(SourceFileLoader):
+    """Reads a file as it stands: no bytecode, which may be of an earlier version, and nothing written beside it."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        """Compile the source."""
+        path = self.get_filename(fullname)
+        return self.source_to_code(self.get_data(path), path)
+
+
 def _imported(path: Path, name: str) -> ModuleType:
     """Import a file, in bounded time. Raises Unfit."""
-    spec = importlib.util.spec_from_file_location(name, path)
+    spec = importlib.util.spec_from_file_location(name, path, loader=_Source(name, str(path.absolute())))
     if spec is None or spec.loader is None:
         raise Unfit("the file cannot be imported; give it a name of letters, digits and _")
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
