@@ -35,11 +35,11 @@ install: $(VENV)/.ready
 wheel: $(VENV)/.ready
 	@$(BIN)/python -m hatchling build --target wheel
 
-# Twice as many workers as there are cores, four at most: tests that wait for a process or a deadline leave a core to others.
+# Three workers a core, six at most: tests that wait for a process or a deadline leave the core to others.
 # Python is asked how many cores there are, since not every system has nproc.
-TWICE := import os; cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1; \
-    print(min(2 * cores, 4))
-WORKERS  = $(shell $(BIN)/python -c '$(TWICE)')
+WORKERS_HERE := import os; cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1; \
+    print(min(3 * cores, 6))
+WORKERS  = $(shell $(BIN)/python -c '$(WORKERS_HERE)')
 
 PYTEST   = -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
