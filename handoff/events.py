@@ -39,7 +39,7 @@ from handoff.contracts import (
 )
 from handoff.upcasters import UPCASTERS, Json, lifted
 
-SCHEMA = 7
+SCHEMA = 8
 
 FailureKind = Literal["model", "tool", "timeout", "bad_reply", "lost", "unavailable", "crew"]
 """The kind of an attempt's failure.

@@ -54,8 +54,13 @@ def _from_6(event: Json) -> Json:
     return event
 
 
+def _from_7(event: Json) -> Json:
+    """Schema 8 added events and fields with defaults (schedules, second tries, memory, reasons) and changed none."""
+    return event
+
+
 UPCASTERS: Mapping[int, Upcaster] = MappingProxyType(
-    {1: _from_1, 2: _from_2, 3: _from_3, 4: _from_4, 5: _from_5, 6: _from_6}
+    {1: _from_1, 2: _from_2, 3: _from_3, 4: _from_4, 5: _from_5, 6: _from_6, 7: _from_7}
 )
 """The step for each schema before the present one, by the schema that it starts from. It leads to the next schema."""
 
