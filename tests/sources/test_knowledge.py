@@ -187,6 +187,15 @@ async def test_two_share_an_index_and_one_reads_for_both(folder: Path, data: Pat
     assert "12 seconds" in (await search(other, "amber")).text
 
 
+async def test_a_document_can_be_read_before_anybody_searched(folder: Path, data: Path) -> None:
+    one, other = Knowledge(folder, data), Knowledge(folder, data)
+    async with one._alone():
+        early = await read(other, "handbook/vpn.md")
+        assert early.failed
+        assert "nothing of it was ready" in early.text
+    assert "12 seconds" in (await read(one, "handbook/vpn.md", "Reset")).text
+
+
 async def test_during_the_first_index_a_search_says_how_much_was_searched(folder: Path, data: Path) -> None:
     knowledge = Knowledge(folder, data)
     await knowledge.renew()

@@ -89,8 +89,15 @@ class Knowledge:
         return await asyncio.to_thread(self._index.search, question, most)
 
     async def document(self, path: str) -> Kept | None:
-        """Give a document by its path, its title or the end of its path; None if none, or several, have it."""
-        return await asyncio.to_thread(self._index.document, path)
+        """Give a document by its path, its title or the end of its path; None if none, or several, have it.
+
+        It may be asked for before any search: what is not there yet is read first, if it is little.
+        """
+        found = await asyncio.to_thread(self._index.document, path)
+        if found is None:
+            await self._fresh()
+            found = await asyncio.to_thread(self._index.document, path)
+        return found
 
     async def like(self, path: str, most: int) -> list[str]:
         """List the paths that look most like a wrong one."""

@@ -76,8 +76,10 @@ class _Reader:
             document = await self._knowledge.document(wanted)
             if document is None:
                 like = ", ".join(await self._knowledge.like(wanted, 10))
-                there = f" There is: {like}." if like else " Find documents with search_knowledge."
-                return ToolOutcome(f"There is no document {wanted!r}, or several.{there}", failed=True)
+                there = f"There is: {like}." if like else "Find documents with search_knowledge."
+                missing = _missing(await self._knowledge.progress())
+                said = f"There is no document {wanted!r}, or several. {there} {missing}"
+                return ToolOutcome(said.strip(), failed=True)
         except (sqlite3.Error, OSError) as error:
             return ToolOutcome(_BROKEN.format(reason=error), failed=True)
         link = await asyncio.to_thread(self._knowledge.link, document.path, document.link)
