@@ -197,8 +197,8 @@ NAMES: Mapping[str, str] = {
     "GITHUB_API_URL": "where a GitHub of your own has its API, https://github.acme.com/api/v3; default "
     "https://api.github.com",
     "GITLAB_URL": "where a GitLab of your own is; default https://gitlab.com",
-    "LEADHAND_TICKETS": "where tickets are opened: github:OWNER/REPOSITORY, gitlab:GROUP/PROJECT, message:#channel or "
-    "message:contact (the crew's contact, and the default)",
+    "LEADHAND_TICKETS": "where tickets are opened: github:OWNER/REPOSITORY, gitlab:GROUP/PROJECT, list:#channel (a row "
+    "of a Slack list), message:#channel or message:contact (the crew's contact, and the default)",
     "LEADHAND_SMTP": "the mail server: smtp://USER:PASSWORD@HOST:587 (STARTTLS) or smtps://USER:PASSWORD@HOST:465; "
     "?tls=off for one without, which loopback needs not say",
     "LEADHAND_MAIL_FROM": "the address that mail comes from: `Leadhand <bot@example.com>`",

@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from bot.access.access_values import NAMES, Access, ChannelValues, Origin, combined, groups_in
 from bot.store.interface import Store, StoreError
+from handoff.member_ids import CHANNEL
 
 log = logging.getLogger(__name__)
 
@@ -118,7 +119,7 @@ class ChannelSettings:
             if known is None:
                 raise
             return known
-        read = {channel: _load(channel, row) for channel, row in rows.items()}
+        read = {channel: _load(channel, row) for channel, row in rows.items() if CHANNEL.fullmatch(channel)}
         self._forms[team] = (time.monotonic() + HEARD_FOR, read)
         return read
 

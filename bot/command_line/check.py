@@ -21,6 +21,7 @@ from bot.models.named_models import names_at, take_on
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Address, Settings, SettingsError
 from bot.slack.connection import NotConnected, bot_account, prove_app_token, scope_fault, secret_fault
+from bot.slack.scopes import OPTIONAL_SCOPES
 from bot.slack.send.web_calls import close_client, make_client
 from bot.store.interface import StoreError
 from bot.store.retention import DAY, Retention
@@ -156,7 +157,7 @@ async def _bot(settings: Settings) -> AsyncIterator[Verdict]:
         await close_client(client)
     yield Verdict(what, f"{account.name} in {account.team}")
     wanted = frozenset(yaml.safe_load(manifest_path().read_text(encoding="utf-8"))["oauth_config"]["scopes"]["bot"])
-    extra = ", ".join(sorted(account.scopes - wanted))
+    extra = ", ".join(sorted(account.scopes - wanted - OPTIONAL_SCOPES))
     note = f"all {len(wanted)} of manifest.yml" + (f"; granted but not needed: {extra}" if extra else "")
     yield Verdict("Slack scopes", note, scope_fault(account.scopes, wanted))
 

@@ -29,6 +29,10 @@ METHOD_SCOPES: dict[str, tuple[str, ...]] = {
     "files_info": ("files:read",),
     "files_upload_v2": ("files:write",),
     "reactions_add": ("reactions:write",),
+    "slackLists_access_set": ("lists:write",),
+    "slackLists_create": ("lists:write",),
+    "slackLists_items_create": ("lists:write",),
+    "slackLists_items_list": ("lists:read",),
     "usergroups_list": ("usergroups:read",),
     "users_conversations": ("channels:read", "groups:read"),
     "users_info": ("users:read",),
@@ -54,7 +58,11 @@ OTHER_SCOPES = ("commands", "files:read", "assistant:write")
 """The slash command and the shortcut; fetching files by their address; being an agent at all."""
 
 
+OPTIONAL_SCOPES = frozenset({"lists:read", "lists:write"})
+"""Those that only a setting needs: tickets as rows of a list. Whoever installs the app may leave them out."""
+
+
 def needed() -> frozenset[str]:
-    """Collect all permissions that the bot token needs."""
+    """Collect all permissions that the bot token needs, whatever is set."""
     tables = (*METHOD_SCOPES.values(), *EVENT_SCOPES.values(), OTHER_SCOPES)
-    return frozenset(scope for scopes in tables for scope in scopes)
+    return frozenset(scope for scopes in tables for scope in scopes) - OPTIONAL_SCOPES

@@ -252,6 +252,10 @@ class Workspace:
 
     # -- seeing ----------------------------------------------------------------------------------
 
+    def lists(self) -> list[Json]:
+        """Return the lists that the app made: `name`, `columns`, `items` and the `channels` that may open each."""
+        return list(self._world.state.lists.values())
+
     def channel_id(self, channel: str) -> str:
         """Return the id of a channel given by id or name.
 

@@ -125,6 +125,7 @@ class State:
         self.channels: dict[str, Channel] = {}
         self.channel_ids: dict[str, str] = {}
         self.files: dict[str, Json] = dict(record.all("file"))
+        self.lists: dict[str, Json] = dict(record.all("list"))
         self._load()
         self._furnish()
 

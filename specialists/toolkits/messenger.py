@@ -80,5 +80,11 @@ class Messenger(Protocol):
         Raises DeliveryUnknown.
         """
 
+    async def add_row(self, to: Addressee, title: str, body: str, *, key: str) -> Delivered:
+        """Add a row to the list that the bot keeps for a channel, once. Raises DeliveryUnknown."""
+
+    async def look_up_row(self, to: Addressee, *, key: str) -> Delivered | None:
+        """Find the row that was added with a key; None: there certainly is none. Raises DeliveryUnknown."""
+
     async def look_up(self, to: Addressee, *, key: str, draft: bool = False) -> Delivered | None:
         """Find what was sent with a key; None: it certainly was not, and no longer will be. Raises DeliveryUnknown."""

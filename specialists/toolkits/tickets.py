@@ -89,8 +89,9 @@ class _Desk:
         if messenger is None or isinstance(goes, str):
             return ToolOutcome(str(goes), failed=True)
         readers = await messenger.crossing(goes)
+        how = "becomes a row of the list of tickets there" if self.place.kind == "list" else "goes out as a message"
         ready = arguments.model_copy(update={"to": goes.written, **texts})
-        return Prepared(ready, why=f"It goes out as a message. {about(goes, readers)}", readers=readers)
+        return Prepared(ready, why=f"It {how}. {about(goes, readers)}", readers=readers)
 
     async def open(self, arguments: OpenTicketArguments, workbench: Workbench, key: str) -> ToolOutcome:
         """Open it. Raises CannotTell and DeliveryUnknown."""
@@ -110,7 +111,8 @@ class _Desk:
         messenger, goes = await self._goes(workbench)
         if messenger is None or isinstance(goes, str):
             raise DeliveryUnknown(str(goes))
-        found = await messenger.look_up(goes, key=key)
+        rows = self.place.kind == "list"
+        found = await (messenger.look_up_row(goes, key=key) if rows else messenger.look_up(goes, key=key))
         return None if found is None else _sent(found.id, found.fault, arguments)
 
     def sends(self, _arguments: OpenTicketArguments) -> Sent:
@@ -121,7 +123,10 @@ class _Desk:
         messenger, goes = await self._goes(workbench)
         if messenger is None or isinstance(goes, str):
             return ToolOutcome(str(goes), failed=True)
-        sent = await messenger.send(goes, f"**{arguments.title}**\n\n{arguments.body}", key=key)
+        if self.place.kind == "list":
+            sent = await messenger.add_row(goes, arguments.title, arguments.body, key=key)
+        else:
+            sent = await messenger.send(goes, f"**{arguments.title}**\n\n{arguments.body}", key=key)
         return _sent(sent.id, sent.fault, arguments)
 
     async def _goes(self, workbench: Workbench) -> tuple[Messenger | None, Addressee | str]:
@@ -129,7 +134,12 @@ class _Desk:
         if messenger is None:
             return None, NO_MESSENGER
         to = messenger.contact if self.place.path == CONTACT else self.place.path
-        return messenger, await messenger.find(to) if to else NO_CONTACT
+        goes = await messenger.find(to) if to else NO_CONTACT
+        if self.place.kind == "list" and not isinstance(goes, str) and goes.kind != "channel":
+            goes = (
+                f"A list of tickets is kept for a channel, and {goes.name} is none; whoever runs the bot mends {NAME}."
+            )
+        return messenger, goes
 
 
 def _opened(address: str) -> ToolOutcome:

@@ -69,6 +69,7 @@ def test_the_scopes_are_those_that_the_code_needs() -> None:
     granted = MANIFEST["oauth_config"]["scopes"]["bot"]
     assert sorted(granted) == granted
     assert set(granted) == scopes.needed()
+    assert set(MANIFEST["oauth_config"]["scopes"]["bot_optional"]) == scopes.OPTIONAL_SCOPES
 
 
 def test_the_events_are_those_that_have_a_listener() -> None:

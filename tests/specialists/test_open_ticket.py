@@ -165,7 +165,7 @@ async def test_without_a_forge_a_ticket_is_a_message_to_the_contact(tmp_path: Pa
         ({"LEADHAND_TICKETS": "jira:SHOP"}, "is not understood; set github:OWNER/REPOSITORY"),
         ({"LEADHAND_TICKETS": "github:acme/web/shop"}, "is not understood"),
         ({"LEADHAND_TICKETS": "github:acme/shop"}, "GITHUB_TOKEN is not set"),
-        ({"LEADHAND_TICKETS": "list:F0123"}, "rows of Slack lists are not supported"),
+        ({"LEADHAND_TICKETS": "list:"}, "is not understood; set github:OWNER/REPOSITORY"),
         (
             {"LEADHAND_TICKETS": "gitlab:a/b", "GITLAB_TOKEN": "t", "GITLAB_URL": "http://git.acme.example"},
             "is not https: the token would go over the network in clear",

@@ -61,6 +61,10 @@ RATES: dict[str, Rate] = {
     "canvases.delete": _TIER_3,
     "canvases.create": _TIER_2,
     "canvases.access.set": _TIER_3,
+    "slackLists.create": _TIER_2,
+    "slackLists.access.set": _TIER_3,
+    "slackLists.items.create": _TIER_3,
+    "slackLists.items.list": _TIER_3,
 }
 _RANK: dict[Priority, int] = {"answer": 0, "question": 0, "file": 1, "stream": 2, "card": 3, "status": 3}
 _PATIENT = 2

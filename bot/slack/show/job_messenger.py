@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from bot.slack.send.elsewhere import KEY, Elsewhere
+from bot.slack.send.list_rows import ListRows
 from bot.slack.send.lookup import OutcomeUnknown
 from bot.slack.send.outbox import Outbox, Sent
 from bot.slack.send.web_calls import Gone, NoReply, Refused
@@ -20,6 +21,7 @@ from handoff.audience import may_go
 from handoff.contracts import Audience
 from handoff.materials.at_hand import material_of
 from handoff.state import Ask, Job
+from handoff.visible_text import visible
 from specialists.toolkits.messenger import Addressee, Delivered, DeliveryUnknown, Readers
 from specialists.toolkits.tool import WorkbenchLost
 
@@ -104,6 +106,22 @@ class JobMessenger:
 
         found = await self._reached(lambda: self._there(to, look, draft=draft))
         return None if found is None else _delivered(found)
+
+    async def add_row(self, to: Addressee, title: str, body: str, *, key: str) -> Delivered:
+        """Add a row to the list that the bot keeps for a channel. Raises WorkbenchLost and DeliveryUnknown."""
+        texts = (visible(title), f"{visible(body)}\n\n{await self._for_whom()}")
+        rows = ListRows(self.parts.outbox, self.claim)
+        return _delivered(await self._reached(lambda: rows.add(to.id, KEY + key, *texts)))
+
+    async def look_up_row(self, to: Addressee, *, key: str) -> Delivered | None:
+        """Find the row that was added with a key. Raises WorkbenchLost and DeliveryUnknown."""
+        rows = ListRows(self.parts.outbox, self.claim)
+        found = await self._reached(lambda: rows.look_up(to.id, KEY + key))
+        return None if found is None else _delivered(found)
+
+    async def _for_whom(self) -> str:
+        name = await self.parts.people.name(self.ask.request.user) or "somebody"
+        return f"Added for {visible(name)[:100]}, who asked for it."
 
     @property
     def _elsewhere(self) -> Elsewhere:

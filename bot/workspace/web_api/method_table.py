@@ -7,6 +7,7 @@ from bot.workspace.web_api import (
     chat_methods,
     conversation_methods,
     file_methods,
+    list_methods,
     reaction_methods,
     stream_methods,
     user_methods,
@@ -231,6 +232,26 @@ WRITING: dict[str, Method] = {
         canvas_methods.delete, {"canvas_id": "text"}, TIER_3, ("canvas_id",), ("canvases:write",)
     ),
     "files.delete": Method(file_methods.delete_file, {"file": "text"}, TIER_3, ("file",), ("files:write",)),
+    "slackLists.create": Method(
+        list_methods.create, {"name": "text", "schema": "json"}, TIER_2, ("name",), ("lists:write",)
+    ),
+    "slackLists.items.create": Method(
+        list_methods.create_item,
+        {"list_id": "text", "initial_fields": "json"},
+        TIER_3,
+        ("list_id",),
+        ("lists:write",),
+    ),
+    "slackLists.items.list": Method(
+        list_methods.list_items, {**PAGED, "list_id": "text"}, TIER_3, ("list_id",), ("lists:read",)
+    ),
+    "slackLists.access.set": Method(
+        list_methods.set_access,
+        {"list_id": "text", "access_level": "text", "channel_ids": "ids", "user_ids": "ids"},
+        TIER_3,
+        ("list_id", "access_level"),
+        ("lists:write",),
+    ),
     "canvases.edit": Method(
         canvas_methods.edit,
         {"canvas_id": "text", "changes": "json"},

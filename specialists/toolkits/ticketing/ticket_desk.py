@@ -10,7 +10,10 @@ from urllib.parse import quote, urlsplit
 
 NAME = "LEADHAND_TICKETS"
 CONTACT = "contact"
-FORMS = "github:OWNER/REPOSITORY, gitlab:GROUP/PROJECT or message:#channel (message:contact for the crew's contact)"
+FORMS = (
+    "github:OWNER/REPOSITORY, gitlab:GROUP/PROJECT, list:#channel (rows of a Slack list) or message:#channel "
+    "(contact in place of #channel: the crew's contact)"
+)
 _PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)+")
 _TOKENS = {"github": "GITHUB_TOKEN", "gitlab": "GITLAB_TOKEN"}
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -22,13 +25,13 @@ class TicketDesk:
 
     Attributes:
         kind: What it is.
-        path: The repository or project; for messages the channel or person, or `contact`.
-        issues: The address of its list of issues; empty for messages.
+        path: The repository or project; for rows and messages the channel, or `contact`; messages go to people too.
+        issues: The address of its list of issues; empty where it is in Slack.
         token: What its forge knows us by.
         fault: Why it cannot be used, and what to do; empty if it can be.
     """
 
-    kind: Literal["github", "gitlab", "message"]
+    kind: Literal["github", "gitlab", "list", "message"]
     path: str
     issues: str = ""
     token: str = ""
@@ -54,8 +57,8 @@ def desk_of(env: Mapping[str, str]) -> TicketDesk:
     path = path.strip()
     if kind == "message" and path:
         return TicketDesk("message", path)
-    if kind == "list":
-        return TicketDesk("message", "", fault=f"{NAME}: rows of Slack lists are not supported; set {FORMS}.")
+    if kind == "list" and path:
+        return TicketDesk("list", path)
     if kind not in _TOKENS or not _PATH.fullmatch(path) or (kind == "github" and path.count("/") != 1):
         return TicketDesk("message", "", fault=f"{NAME}={text!r} is not understood; set {FORMS}.")
     return _forge(kind, path, env)

@@ -1,0 +1,159 @@
+"""Adds rows to a Slack list that the bot keeps for a channel, once each: what a person has approved.
+
+The list is made with its first row, shared with the channel, and remembered in the store. The order for a row is that
+of the outbox: the intent is recorded before the call, the row's id after it, and where a call was left in doubt the
+list is searched for the row's key before it is added again. Lists are there on Slack's paid plans alone.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bot.slack.send.lookup import OutcomeUnknown
+from bot.slack.send.outbox import Outbox, Sent
+from bot.slack.send.web_calls import NoReply, Refused
+from bot.store.interface import Claim
+
+log = logging.getLogger(__name__)
+
+KEPT = "list:"
+"""The start of the name under which the store remembers a channel's list."""
+NAME = "Tickets"
+COLUMNS = (
+    {"key": "title", "name": "Ticket", "type": "text", "is_primary_column": True},
+    {"key": "body", "name": "Details", "type": "text"},
+    {"key": "mark", "name": "Leadhand's key", "type": "text"},
+)
+MOST_PAGES, PAGE = 20, 100
+"""Rows that are looked through, a page at a time. In a longer list nobody can tell."""
+TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class KnownList:
+    """A list, by its Slack id, and the ids of its columns by their keys."""
+
+    id: str
+    columns: Mapping[str, str]
+
+
+class ListRows:
+    """The way of one job's rows into channels' lists, for whoever holds `claim` to it."""
+
+    def __init__(self, outbox: Outbox, claim: Claim) -> None:
+        self._outbox = outbox
+        self._claim = claim
+
+    async def add(self, channel: str, key: str, title: str, body: str) -> Sent:
+        """Add a row, once. A `fault` says why it certainly is not there.
+
+        Raises Gone, StoreError and OutcomeUnknown.
+        """
+        intent = await self._outbox.begin(self._claim, key)
+        if intent.ts:
+            return Sent(intent.ts, adopted=True)
+        try:
+            kept = await self._list_of(channel)
+            if not intent.first:
+                await self._outbox.wait_out(intent)
+                if found := await self._find(kept, key):
+                    return await self._outbox.done(self._claim, key, found)
+            added = await self._added(kept, key, {"title": title, "body": body, "mark": key})
+        except Refused as error:
+            return Sent("", str(error))
+        return await self._outbox.done(self._claim, key, added)
+
+    async def look_up(self, channel: str, key: str) -> Sent | None:
+        """Find the row of a key; None if it certainly was not added. Raises Gone, StoreError and OutcomeUnknown."""
+        intent = await self._outbox.begin(self._claim, key)
+        if intent.ts:
+            return Sent(intent.ts, adopted=True)
+        kept = await self._known(channel)
+        if intent.first or kept is None:
+            return None
+        await self._outbox.wait_out(intent)
+        found = await self._find(kept, key)
+        return await self._outbox.done(self._claim, key, found) if found else None
+
+    async def _known(self, channel: str) -> KnownList | None:
+        row = (await self._outbox.store.settings.of(self._claim.key.team)).get(f"{KEPT}{channel}")
+        if row is None:
+            return None
+        fields = json.loads(row)
+        return KnownList(str(fields["list"]), {str(name): str(column) for name, column in fields["columns"].items()})
+
+    async def _list_of(self, channel: str) -> KnownList:
+        """Return the list of a channel, made and shared with it if there is none. Raises Refused and OutcomeUnknown."""
+        known = await self._known(channel)
+        if known is not None:
+            return known
+        client, calls = self._outbox.client, self._outbox.calls
+        try:
+            # Made twice after a lost reply, one of the two stays empty and is shared with nobody.
+            made = await calls.make(
+                "slackLists.create",
+                lambda: client.slackLists_create(name=NAME, schema=[dict(one) for one in COLUMNS]),
+                again=True,
+            )
+            columns = {str(one["key"]): str(one["id"]) for one in made["list_metadata"]["schema"]}
+            kept = KnownList(str(made["list_id"]), {str(one["key"]): columns[str(one["key"])] for one in COLUMNS})
+            await calls.make(
+                "slackLists.access.set",
+                lambda: client.slackLists_access_set(list_id=kept.id, access_level="write", channel_ids=[channel]),
+                again=True,
+            )
+        except NoReply as error:
+            raise Refused("no_answer", "the list could not be made") from error
+        except (KeyError, TypeError) as error:
+            raise Refused("no_answer", "Slack did not tell the columns of the list that it made") from error
+        named = json.dumps({"list": kept.id, "columns": dict(kept.columns)})
+        await self._outbox.store.settings.put(self._claim.key.team, f"{KEPT}{channel}", named)
+        return kept
+
+    async def _added(self, kept: KnownList, key: str, texts: Mapping[str, str]) -> str:
+        fields = [{"column_id": kept.columns[name], "rich_text": [_rich(text)]} for name, text in texts.items()]
+        for _ in range(TRIES):
+            try:
+                data = await self._outbox.calls.make(
+                    "slackLists.items.create",
+                    lambda: self._outbox.client.slackLists_items_create(list_id=kept.id, initial_fields=fields),
+                    allowed=self._outbox.holder(self._claim),
+                )
+                return str(data["item"]["id"])
+            except NoReply as lost:
+                log.warning("job %s: %s; looking for the row %s", self._claim.key.job, lost, key)
+                if found := await self._find(kept, key):
+                    return found
+        raise Refused("no_answer", f"the row was not seen after {TRIES} tries")
+
+    async def _find(self, kept: KnownList, key: str) -> str:
+        """Find the id of the row that carries a key; empty if there certainly is none. Raises OutcomeUnknown."""
+        cursor = ""
+        try:
+            for _ in range(MOST_PAGES):
+                data = await self._outbox.calls.make(
+                    "slackLists.items.list",
+                    lambda cursor=cursor: self._outbox.client.slackLists_items_list(  # type: ignore[misc]
+                        list_id=kept.id, limit=PAGE, cursor=cursor or None
+                    ),
+                    again=True,
+                )
+                for one in data.get("items", []):
+                    if key in json.dumps(one.get("fields", [])):
+                        return str(one["id"])
+                cursor = (data.get("response_metadata") or {}).get("next_cursor", "")
+                if not cursor:
+                    return ""
+        except (Refused, NoReply) as error:
+            raise OutcomeUnknown(f"whether the row was added cannot be told: {error}") from error
+        raise OutcomeUnknown("whether the row was added cannot be told: the list is too long")
+
+
+def _rich(text: str) -> dict[str, Any]:
+    """Write text as a list's text column takes it."""
+    element = {"type": "rich_text_section", "elements": [{"type": "text", "text": text}]}
+    return {"type": "rich_text", "elements": [element]}

@@ -1,0 +1,105 @@
+"""slackLists: a list that the app makes, its rows and who may open it. Rows are kept as they were given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bot.workspace.identity import new_id
+from bot.workspace.refusal import Refusal
+from bot.workspace.web_api.api_call import Answer, Call
+from bot.workspace.workspace_state import Json
+
+LEVELS = ("read", "write", "owner")
+TYPES = ("text", "rich_text", "number", "select", "date", "user", "checkbox", "link", "channel")
+MOST_NAME = 255
+
+
+async def create(call: Call) -> Answer:
+    """Make a list with the columns of the schema, one of which is the primary one and holds text."""
+    name = str(call.args["name"])
+    if not 0 < len(name) <= MOST_NAME:
+        raise Refusal("invalid_args", "[ERROR] a name has 1 to 255 characters [json-pointer:/name]")
+    given = call.args.get("schema") or [{"key": "name", "name": "Name", "type": "text", "is_primary_column": True}]
+    columns = [{**one, "id": new_id("Col")} for one in _columns(given)]
+    made: Json = {"id": new_id("F"), "name": name, "columns": columns, "items": [], "channels": {}}
+    call.state.lists[made["id"]] = made
+    _keep(call, made)
+    return {"list_id": made["id"], "list_metadata": {"schema": columns}}
+
+
+async def create_item(call: Call) -> Answer:
+    """Add a row."""
+    found = _list(call)
+    fields = call.args.get("initial_fields") or []
+    item = {"id": new_id("Rec"), "list_id": found["id"], "date_created": int(call.state.clock.now())}
+    item["created_by"] = call.state.identity.bot_user_id
+    item["fields"] = [_field(found, one) for one in fields]
+    found["items"].append(item)
+    _keep(call, found)
+    return {"item": item}
+
+
+async def list_items(call: Call) -> Answer:
+    """Read the rows, oldest first, a page at a time."""
+    found, cursor = _list(call), str(call.args.get("cursor") or "0")
+    if not cursor.isdigit():
+        raise Refusal("invalid_cursor")
+    begin, size = int(cursor), call.limit(100)
+    following = begin + size if begin + size < len(found["items"]) else ""
+    page = found["items"][begin : begin + size]
+    return {"items": page, "response_metadata": {"next_cursor": str(following)}}
+
+
+async def set_access(call: Call) -> Answer:
+    """Let the members of channels open a list."""
+    found, level = _list(call), call.args["access_level"]
+    channels = call.args.get("channel_ids") or []
+    if level not in LEVELS or not channels or call.args.get("user_ids"):
+        raise Refusal("invalid_parameters")
+    for channel_id in channels:
+        channel = call.state.channels.get(channel_id)
+        if channel is None or channel.kind in ("im", "mpim"):
+            raise Refusal("channel_not_found")
+        found["channels"][channel_id] = level
+    _keep(call, found)
+    return {}
+
+
+def _columns(given: Any) -> list[Json]:
+    good = isinstance(given, list) and all(
+        isinstance(one, dict) and {"key", "name", "type"} <= set(one) for one in given
+    )
+    if not good or len({one["key"] for one in given}) != len(given) or any(one["type"] not in TYPES for one in given):
+        raise Refusal(
+            "invalid_schema", "[ERROR] columns have a key of their own, a name and a type [json-pointer:/schema]"
+        )
+    primary = [one for one in given if one.get("is_primary_column")]
+    if len(primary) != 1 or primary[0]["type"] != "text":
+        raise Refusal("invalid_schema", "[ERROR] one column is the primary one, and it is text [json-pointer:/schema]")
+    return list(given)
+
+
+def _field(found: Json, given: Any) -> Json:
+    """Check one value: text goes as rich text, and other values as arrays."""
+    column = next(
+        (one for one in found["columns"] if isinstance(given, dict) and one["id"] == given.get("column_id")), None
+    )
+    if column is None:
+        raise Refusal("invalid_column_id")
+    name = "rich_text" if column["type"] in ("text", "rich_text") else column["type"]
+    value = given.get(name)
+    fits = isinstance(value, bool if name == "checkbox" else list)
+    if not fits or (name == "rich_text" and any(one.get("type") != "rich_text" for one in value)):
+        raise Refusal("invalid_input_type")
+    return {**given, "key": column["key"]}
+
+
+def _list(call: Call) -> Json:
+    found = call.state.lists.get(str(call.args["list_id"]))
+    if found is None:
+        raise Refusal("list_not_found")
+    return found
+
+
+def _keep(call: Call, found: Json) -> None:
+    call.state.record.put("list", found["id"], lambda: found)

@@ -1,0 +1,88 @@
+"""A ticket as a row of the Slack list that the bot keeps for a channel: approved, added once, found again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bot.workspace.fault_injection import Kind
+from specialists.registry import Crew, load_crew
+from specialists.toolkits import tickets
+from specialists.toolkits.toolkit import ToolSettings
+from tests.providers.rendering import Reply
+from tests.providers.wire import WireRequest
+from tests.system.brains import connect, plan, provider, result, subtask, tool_call
+from tests.system.scene import Json, Scene, shown
+
+PAGE = """\
+---
+name: clerk
+description: Opens tickets.
+tools: [open_ticket]
+model: fast
+---
+You are the clerk."""
+
+
+def clerk(title: str) -> Callable[[WireRequest], Reply]:
+    def words(request: WireRequest) -> Reply:
+        replies = [reply.text for message in request.messages for reply in message.replies]
+        return (
+            result(f"Said: {replies[-1]}") if replies else tool_call("open_ticket", title=title, body="It is **late**.")
+        )
+
+    return words
+
+
+def crew_at(folder: Path, to: str) -> Crew:
+    (folder / "clerk.md").write_text(PAGE)
+    made = tickets.tools(ToolSettings({"LEADHAND_TICKETS": to}))
+    return load_crew(folder, {tool.name: tool for tool in made})
+
+
+async def opened(scene: Scene, crew: Crew, title: str) -> str:
+    """Have a ticket opened and approved; gives what the thread says of it."""
+    planner = lambda _: plan(subtask("open", "clerk"))  # noqa: E731 - as the others of this kind
+    async with provider(planner=planner, clerk=clerk(title)) as server, scene.bot(connect("chat", server), crew=crew):
+        talk = await scene.ask("Open a ticket for the export", channel="#general")
+        await talk.until(lambda job: any(":question:" in key for ask in job.asks for key in ask.posted))
+        (card,) = [one for one in talk.words() if "wants to" in shown(one)]
+        assert "becomes a row of the list of tickets there" in shown(card)
+        await scene.person().click(talk.channel, card["ts"], "approval:approve")
+        await talk.over()
+        return talk.said()
+
+
+def texts(item: Json) -> list[str]:
+    return [one["rich_text"][0]["elements"][0]["elements"][0]["text"] for one in item["fields"]]
+
+
+@pytest.mark.parametrize("fault", ["", "lost_reply", "server_error_after"])
+async def test_a_row_is_added_once_to_the_list_that_the_first_one_made(
+    scene: Scene, tmp_path: Path, fault: Kind
+) -> None:
+    crew = crew_at(tmp_path, "list:#sales")
+    sales = scene.workspace.channel_id("#sales")
+    assert f"The ticket was sent to #sales ({sales})." in await opened(scene, crew, "The export is late")
+    if fault:
+        scene.workspace.faults.add("slackLists.items.create", fault)
+    await opened(scene, crew, "And again")
+    (made,) = scene.workspace.lists()
+    assert made["channels"] == {sales: "write"}
+    assert [texts(one)[0] for one in made["items"]] == ["The export is late", "And again"]
+    assert texts(made["items"][0])[1] == "It is **late**.\n\nAdded for Ana Duarte, who asked for it."
+
+
+async def test_a_list_needs_a_channel_and_the_optional_scopes(scene: Scene, tmp_path: Path) -> None:
+    scene.workspace.faults.add("slackLists.create", "error", error="missing_scope")
+    said = await opened(scene, crew_at(tmp_path, "list:#sales"), "The export is late")
+    assert "The ticket was not sent: the app lacks a scope" in said
+    assert scene.workspace.lists() == []
+    planner = lambda _: plan(subtask("open", "clerk"))  # noqa: E731 - as the others of this kind
+    crew = crew_at(tmp_path, "list:@ben")
+    async with provider(planner=planner, clerk=clerk("T")) as server, scene.bot(connect("chat", server), crew=crew):
+        talk = await scene.ask("Open a ticket for the export", channel="#general")
+        await talk.over()
+    assert "A list of tickets is kept for a channel" in talk.said()
