@@ -25,6 +25,7 @@ from bot.jobs.all_desks import open_desks
 from bot.jobs.effect_handlers import nobody_to_ask
 from bot.jobs.effect_runner import EffectRunner
 from bot.jobs.forgetting import Forgetting
+from bot.jobs.home_desk import HomeDesk
 from bot.jobs.instance import Instance, cancel, new_name
 from bot.jobs.job_runner import Effects
 from bot.jobs.job_service import JobService
@@ -222,7 +223,10 @@ async def running(
     who = channels.approvers_in if can_ask else nobody_to_ask
     board = InstanceBoard(store.board, name := new_name(), crews.by_name)
     runs = EffectRunner(store, thread, model, crews, limits, settings.terms, board, note=note, approvers_in=who)
-    effects: Effects = runs
+    home = HomeDesk(
+        store, team=account.home.team, calls=outbox.calls, admins=settings.admins, groups_of=people.groups_of
+    )
+    effects: Effects = home.around(runs)
     if instruments is not None:
         effects, outbox.calls.seen = instruments.effects(effects), instruments.metrics.slack_called
     bounds = Bounds(effect=max(Bounds().effect, STUCK * settings.terms.call_seconds))
@@ -243,12 +247,25 @@ async def running(
         groups_of=people.groups_of,
         forgetting=forgetting,
     )
-    desks = open_desks(store, instance, crews, channels=channels, people=people, note=note)
+    desks = open_desks(
+        store,
+        instance,
+        crews,
+        channels=channels,
+        people=people,
+        note=note,
+        home=home,
+        limits=limits,
+        board=board,
+        model=model,
+        settings=settings,
+        url=account.url,
+    )
     background = register(bolt, service, gate, desks)
     with about(instance=instance.name):
         work = asyncio.create_task(instance.run())
     toolkits = (begin() for one in crews.by_name.values() for begin in one.beside)
-    beside = [asyncio.create_task(one) for one in (model.warm(), forgetting.run(), board.run(), *toolkits)]
+    beside = [asyncio.create_task(one) for one in (model.warm(), forgetting.run(), board.run(), home.run(), *toolkits)]
     app = App(bolt, instance, store, model, thread, work)
     try:
         yield app

@@ -73,7 +73,7 @@ async def scene() -> AsyncIterator[Scene]:
     app = AsyncApp(client=client, logger=quiet, process_before_response=True, signing_secret="s")
     service = MemoryService()
     gate = MemoryGate(client, workspace.team_id)
-    background = register(app, service, gate, Desks(settings=gate.form))
+    background = register(app, service, gate, Desks(settings=gate.form, lists=service))
     handler = SocketMode(app, workspace.app_token, logger=quiet)
     await handler.connect_async()
     await workspace.until(lambda: workspace.connections)
@@ -321,12 +321,7 @@ async def test_a_window_that_slack_does_not_open_is_told(scene: Scene) -> None:
     assert "did not open the window" in told[-1]["text"]
 
 
-async def test_the_home_and_the_prompts(scene: Scene) -> None:
-    await scene.ana.say("#general", f"{scene.bot} compare the offers")
-    await scene.asked()
-    await scene.ana.open_home()
-    home = await scene.workspace.until(scene.ana.home)
-    assert "compare the offers" in json.dumps(home)
+async def test_the_prompts(scene: Scene) -> None:
     await scene.ana.open_home("messages")
     prompts = await scene.workspace.until(lambda: scene.workspace.prompts(scene.ana.dm))
     assert "What can you do?" in [prompt["title"] for prompt in prompts]

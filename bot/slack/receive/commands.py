@@ -11,10 +11,12 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.slack.receive.crew_command import crew, route
 from bot.slack.receive.forget_window import ask_to_forget
 from bot.slack.receive.help_command import help_me
-from bot.slack.receive.job_commands import cancel, release, status
+from bot.slack.receive.job_commands import cancel, jobs, release, status
 from bot.slack.receive.job_named import job_named
+from bot.slack.receive.money_command import budget
 from bot.slack.receive.payloads import Command, Malformed, parse_command
 from bot.slack.receive.settings_command import settings
 from bot.slack.receive.subcommand import Given, Subcommand
@@ -39,6 +41,12 @@ ALIKE = 0.6
 SUBCOMMANDS = (
     Subcommand("status", (("", "your jobs"), ("JOB", "one of them")), status, "job"),
     Subcommand(
+        "jobs",
+        (("", "your jobs"), ("open|waiting|done|failed|stopped", "those of them"), ("all", "everybody's (admins)")),
+        jobs,
+        "words",
+    ),
+    Subcommand(
         "trace",
         (("JOB", "each step of what you asked for: a timeline, and a file in your direct messages"),),
         trace,
@@ -52,6 +60,9 @@ SUBCOMMANDS = (
         "words",
     ),
     Subcommand("release", (("JOB", "let a job that was set aside go on (admins)"),), release, "job"),
+    Subcommand("crew", (("", "who works here, and what they can do"),), crew, "words"),
+    Subcommand("route", (("TEXT", "who would get a request, and why, without any work"),), route, "words"),
+    Subcommand("budget", (("", "what you spent this month, and what is left"),), budget),
     Subcommand("settings", (("", "who may use me in this channel, and more; admins change it"),), settings),
     Subcommand("help", (("", "this text"),), help_me),
 )

@@ -12,4 +12,6 @@ async def help_me(given: Given) -> Outgoing:
     from bot.slack.receive.commands import usage_lines  # noqa: PLC0415 - the table of commands names this one
     from bot.slack.receive.spoken_commands import shown_words  # noqa: PLC0415 - and so does this
 
-    return help_message(usage_lines(), shown_words(), given.service.crews)
+    guide = given.desks.crew
+    examples = await guide.examples(given.team, given.channel) if guide is not None else ()
+    return help_message(usage_lines(), shown_words(), given.service.crews, examples)

@@ -1,19 +1,21 @@
-"""Subcommands about jobs: `status`, `cancel` and `release`."""
+"""Subcommands about jobs: `status`, `jobs`, `cancel` and `release`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
+from bot.slack.receive.lists import Filter
 from bot.slack.receive.subcommand import Given
 from bot.slack.show import notices
 from bot.slack.show.notices import note
-from bot.slack.text.cleaning import mention
+from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.outgoing import Outgoing
 from handoff.state import Job
 
 if TYPE_CHECKING:
     from bot.slack.receive.service import Denied, ReleaseVerdict, Service
 
+FILTERS: tuple[Filter, ...] = get_args(Filter)
 DENIED: dict[Denied, str] = {
     "unknown": notices.UNKNOWN,
     "not_yours": notices.NOT_SEEN,
@@ -24,18 +26,48 @@ DENIED: dict[Denied, str] = {
 
 
 async def status(given: Given) -> Outgoing:
-    """List the person's jobs, or show one in detail."""
-    from bot.slack.views.status import status_job, status_list  # noqa: PLC0415 - only for those who ask
+    """Show one job in detail: the one that is named, or that of the thread; else list the person's jobs."""
+    from bot.slack.views.status import status_job  # noqa: PLC0415 - only for those who ask
 
-    service = given.service
-    if not given.job:
-        left = await service.left(given.team, given.channel, given.user)
-        jobs = await service.jobs(given.team, given.user)
-        return status_list(jobs, given.user, await service.trouble(), left)
-    found = await service.job(given.team, given.job, given.user)
+    service, job = given.service, given.job
+    if not job and given.thread is not None and await service.knows(given.thread):
+        job = given.thread.job_id
+    if not job:
+        return await _listed(given, "")
+    found = await service.job(given.team, job, given.user)
     if isinstance(found, str):
         return note(DENIED[found])
     return status_job(found, service.clock(), given.user, await left_of(service, found, given.user))
+
+
+async def jobs(given: Given) -> Outgoing:
+    """List the person's jobs, all or those in one state; for an admin also those of all that are under way."""
+    word = given.rest.lower().strip("`")
+    if word == "all":
+        if given.user not in given.service.admins:
+            return note(notices.NOT_ADMIN_LIST)
+        return await _listed(given, "", everybody=True)
+    kind = next((one for one in FILTERS if one == word), None)
+    if kind is None:
+        return note(f"“{clean(plain(given.rest, 40))}” is no state of jobs. There are {', '.join(FILTERS[1:])}.")
+    return await _listed(given, kind)
+
+
+async def _listed(given: Given, kind: Filter, *, everybody: bool = False) -> Outgoing:
+    from bot.slack.views.status import status_list  # noqa: PLC0415 - only for those who ask
+
+    lists, service = given.desks.lists, given.service
+    if lists is None:
+        return note(notices.UNKNOWN)
+    if everybody:
+        found = await lists.of_all(given.team, given.page)
+    else:
+        found = await lists.of(given.team, given.user, given.page, kind)
+    first = given.page == 1
+    left = await service.left(given.team, given.channel, given.user) if first and not everybody else []
+    trouble = await service.trouble() if first else ""
+    word, rest = given.command.word or "status", "all" if everybody else kind
+    return status_list(found, given.user, trouble, left, word=word, rest=rest)
 
 
 async def left_of(service: Service, job: Job, user: str) -> list[str]:

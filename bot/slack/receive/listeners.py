@@ -21,9 +21,12 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.slack.receive.actions import Actions
 from bot.slack.receive.approval_clicks import ApprovalClicks
 from bot.slack.receive.bolt_dispatch import unhandled
-from bot.slack.receive.commands import Commands, usage_lines
+from bot.slack.receive.commands import Commands
 from bot.slack.receive.forget_window import ForgetWindow
+from bot.slack.receive.home_clicks import HomeClicks
+from bot.slack.receive.home_tab import HomeTab
 from bot.slack.receive.more_budget import MoreBudget
+from bot.slack.receive.page_turns import PageTurns
 from bot.slack.receive.payloads import (
     CHANGES,
     Command,
@@ -37,12 +40,12 @@ from bot.slack.receive.payloads import (
     parse_stop,
 )
 from bot.slack.receive.sign_in_clicks import SignInClicks
-from bot.slack.receive.spoken_commands import shown_words, spoken
+from bot.slack.receive.spoken_commands import spoken
 from bot.slack.receive.stopping import stop
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import OutageNotices, note, received, tell
-from bot.slack.views.home import app_home, help_text, suggested_prompts
+from bot.slack.views.home import suggested_prompts
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.over_budget import Wanted, used_up
 from bot.store.interface import PayloadTooLarge, StoreError
@@ -76,12 +79,17 @@ def register(app: AsyncApp, service: Service, gate: Gate, desks: Desks) -> Backg
     """
     background = Background()
     gate.open(background, service.knows)
+    home = None
+    if desks.home is not None:
+        app.use(HomeClicks(desks.home, background).check)  # before the gate: it has to know where somebody acts
+        home = HomeTab(app.client, service, desks.home, desks.sections, background)
     app.use(gate.check)
     commands = Commands(service, desks, background)
-    listeners = Listeners(service, commands, background)
+    listeners = Listeners(service, commands, background, home)
     for event, listener in listeners.events.items():
         app.event(event)(listener)
     commands.register(app)
+    PageTurns(commands, home).register(app)
     MoreBudget(service, background).register(app)  # before what takes any button
     desks.settings.register(app, background)  # before the windows that nobody knows
     if desks.approvals is not None:
@@ -106,8 +114,11 @@ async def _failed(error: Exception, body: Any) -> BoltResponse:
 class Listeners:
     """The listeners of events. `events` says which there are."""
 
-    def __init__(self, service: Service, commands: Commands, background: Background) -> None:
+    def __init__(
+        self, service: Service, commands: Commands, background: Background, home: HomeTab | None = None
+    ) -> None:
         self._service = service
+        self._home = home
         self._commands = commands
         self._background = background
         self._outages = OutageNotices(background)
@@ -262,14 +273,11 @@ class Listeners:
         if not isinstance(user, str) or not isinstance(team, str):
             log.warning("an app_home_opened without user or team was left alone")
         elif fields.get("tab") != "messages":
-            self._background.start(self._show_home(client, team, user), "show the home")
+            if self._home is not None:
+                self._home.open(user)
         elif isinstance(channel, str):
             prompts = client.assistant_threads_setSuggestedPrompts(channel_id=channel, prompts=suggested_prompts())
             self._background.start(prompts, "suggest prompts")
-
-    async def _show_home(self, client: AsyncWebClient, team: str, user: str) -> None:
-        how = help_text(usage_lines(), shown_words(), self._service.crews)
-        await client.views_publish(user_id=user, view=app_home(await self._service.jobs(team, user), user, how))
 
 
 def _request_of(incoming: Incoming) -> Request:

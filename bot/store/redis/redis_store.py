@@ -19,6 +19,7 @@ from bot.store.redis.layout import BLOBS, FILES, OUTBOX, SETTINGS_LIMIT, Keys, j
 from bot.store.redis.redis_audit import RedisAudit
 from bot.store.redis.redis_board import RedisBoard
 from bot.store.redis.redis_counters import NOTICE, RedisCounters
+from bot.store.redis.redis_homes import RedisHomes
 from bot.store.redis.redis_jobs import RedisJobs
 from bot.store.redis.redis_sign_ins import RedisSignIns
 from bot.store.redis.script_calls import Calls, ServerClock, ms, nonce, unless_full
@@ -187,6 +188,7 @@ class RedisStore:
         self.sign_ins = RedisSignIns(self._calls)
         self.audit = RedisAudit(self._calls, retention)
         self.board = RedisBoard(self._calls)
+        self.homes = RedisHomes(self._calls, retention)
         self.counters = RedisCounters(self._calls)
 
     @classmethod
