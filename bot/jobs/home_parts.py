@@ -33,13 +33,13 @@ class JobParts:
         rows: list[Row] = []
         for line in found.rows:
             card = card_rows(line)
-            rows.append((section(job_line(line, user) + (f"\n{card}" if card else "")),))
+            rows.append((section(job_line(line, user, name=False) + (f"\n{card}" if card else "")),))
         return HomePart("Under way", _page(found, rows), "Nothing is under way.")
 
     async def recent(self, team: str, user: str, page: int) -> HomePart:
         """Show a person's jobs that ended. Raises StoreError."""
         found = await self._lists.of(team, user, page, "over")
-        rows = [tuple(sections(job_line(line, user) for line in found.rows))] if found.rows else []
+        rows = [tuple(sections(job_line(line, user, name=False) for line in found.rows))] if found.rows else []
         return HomePart("Recent", _page(found, rows), "None yet.")
 
 

@@ -24,7 +24,7 @@ def model_lines(models: Sequence[str], specialists: int, resting: Sequence[str])
     named = ", ".join(f"`{clean(plain(one, 80))}`" for one in models) or "none"
     lines = [f"*Models:* {named}"]
     if not resting:
-        return [*lines, f":white_check_mark: All {counted(specialists, 'specialist')} and models take work."]
+        return [*lines, f":white_check_mark: {counted(specialists, 'specialist')} and all models take work."]
     return [*lines, *(f":warning: {clean(plain(one, 300))}" for one in resting)]
 
 

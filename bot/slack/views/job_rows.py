@@ -57,8 +57,11 @@ class JobLine:
     more_rows: int = 0
 
 
-def job_line(line: JobLine, reader: str, *, asker: bool = False) -> str:
-    """Tell of one job in one line of mrkdwn. `reader` is the Slack id of who reads it; `asker` names who asked."""
+def job_line(line: JobLine, reader: str, *, asker: bool = False, name: bool = True) -> str:
+    """Tell of one job in one line of mrkdwn. `reader` is the Slack id of who reads it.
+
+    `asker`: it names who asked. `name`: it gives the job's id, for commands.
+    """
     mark, words = STATES.get("in part" if line.in_part else line.state, (":grey_question:", line.state))
     words = clean(plain(words, 160))
     if line.quarantined:
@@ -66,13 +69,14 @@ def job_line(line: JobLine, reader: str, *, asker: bool = False) -> str:
     elif line.state == "input_required" and line.waits_for is not None:
         words = waiting_words(line.waits_for, reader)
     by = f" · {mention(line.user)}" if asker and line.user else ""
-    return f"{mark} `{plain(line.job, 20)}` {titled(line)}{by} · {words} · {moment(line.updated)}"
+    called = f"`{plain(line.job, 20)}` " if name else ""
+    return f"{mark} {called}{titled(line)}{by} · {words} · {moment(line.updated)}"
 
 
 def titled(line: JobLine) -> str:
     """Give the title of a job as a link to its thread, where there is one."""
     title = clean(plain(line.title, TITLE)) or "without words"
-    return f"{title} · <{line.link}|thread>" if line.link else title
+    return f"<{line.link}|{title}>" if line.link else title
 
 
 def waiting_words(whom: tuple[str, ...], reader: str) -> str:

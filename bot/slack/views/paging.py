@@ -63,7 +63,7 @@ def page_buttons(page: Page[T], word: str, rest: str = "") -> list[Block]:
     ways = (("Newer", "back", page.number - 1), ("Older", "on", page.number + 1))
     row = [button(label, f"{TURN}_{way}", _value(word, rest, to)) for label, way, to in ways if 1 <= to <= page.pages]
     first = (page.number - 1) * ROWS + 1
-    return [actions(row), context(f"{first} to {first + len(page.rows) - 1} of {page.total}")]
+    return [actions(row), context(f"{first} to {min(first + ROWS - 1, page.total)} of {page.total}")]
 
 
 def _value(word: str, rest: str, page: int) -> str:
