@@ -1,4 +1,4 @@
-"""The command line: `leadhand try`, `run`, `check`, `audit`, `route`, `mcp`, `eval`.
+"""The command line: `leadhand try`, `run`, `check`, `jobs`, `audit`, `route`, `mcp`, `eval`.
 
 Nothing heavy is imported before the command is known, so that `--help` answers at once.
 """
@@ -101,6 +101,10 @@ def _command(
         from bot.command_line.audit import audit  # noqa: PLC0415 - opens a store
 
         return audit
+    if options.command == "jobs":
+        from bot.command_line.job_list import job_list  # noqa: PLC0415 - opens a store
+
+        return job_list
     if options.command == "mcp":
         from bot.command_line.mcp_servers import mcp_servers  # noqa: PLC0415 - imports the specialists
 
@@ -133,6 +137,8 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
     text = "who did what: asked, answered, stopped, wrote, sent out, was refused; with what it cost, without contents"
     _add_audit(commands.add_parser("audit", help=text, description=text))
+    text = "the jobs under way, or one of them in detail"
+    _add_jobs(commands.add_parser("jobs", help=text, description=text))
     text = "the crew's MCP servers: what they offer, and what of it is accepted"
     _add_mcp(commands.add_parser("mcp", help=text, description=text))
     text = "how well the configured models do on labelled sets, beside a plain prompt for each role"
@@ -236,6 +242,17 @@ def _add_audit(command: argparse.ArgumentParser) -> None:
     command.add_argument("--user", metavar="ID", default="", help="only deeds of one person (a Slack id)")
     command.add_argument("--job", metavar="JOB", default="", help="only deeds in one job")
     command.add_argument("--deed", metavar="DEED", default="", help="only deeds of one kind: asked, wrote, ...")
+    command.add_argument("--json", action="store_true", help="a JSON object a line")
+    command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
+
+
+def _add_jobs(command: argparse.ArgumentParser) -> None:
+    command.add_argument("job", metavar="JOB", nargs="?", default="", help="one job: its id, or a link to its thread")
+    command.add_argument("--user", metavar="ID", default="", help="all jobs of one person (a Slack id), newest first")
+    command.add_argument("--watch", action="store_true", help="again and again: in place at a terminal, else as lines")
+    command.add_argument(
+        "--every", metavar="SECONDS", type=_seconds, default=2.0, help="with --watch: how often; default 2"
+    )
     command.add_argument("--json", action="store_true", help="a JSON object a line")
     command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
 

@@ -16,6 +16,7 @@ from handoff import events as ev
 from handoff.audit_entry import AuditEntry
 from handoff.deeds import deeds_of
 from handoff.engine.engine import apply
+from handoff.shown_rows import shown_rows
 from handoff.state import Job
 from handoff.summary import projection
 from handoff.upcasters import NewerEvent
@@ -153,7 +154,7 @@ class EventWriter:
             deeds += deeds_of(former, event, after)
         if after is None:
             return
-        head = projection(after)
+        head = projection(after) | shown_rows(after)
         if folded:
             head[FOLDED] = str(self._claim.lost)
         outcome = await self._store.jobs.commit(

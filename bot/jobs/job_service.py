@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from bot.slack.receive.service import Denied, ReleaseVerdict
     from bot.slack.views.erasure import Forgettable
     from bot.slack.views.question import Choice
-    from bot.slack.views.status import JobLine
 
 log = logging.getLogger(__name__)
 
@@ -362,10 +361,6 @@ class JobService:
         """Return why no work is begun at the moment, in words for people; empty if it is."""
         return await self._store.full()
 
-    async def jobs(self, team: str, user: str) -> list[JobLine]:
-        """List the jobs that a person asked for, newest first."""
-        return [_line(head) for head in await self._store.jobs.asked_by(team, user)]
-
     async def job(self, team: str, job: str, user: str) -> Job | Denied:
         """See `Service.job`."""
         key = JobKey(team, job.upper())
@@ -466,18 +461,3 @@ def _said(request: Request) -> float | None:
 
 def _key(place: Place) -> JobKey:
     return JobKey(place.team, place.job_id)
-
-
-def _line(head: Head) -> JobLine:
-    from bot.slack.views.status import JobLine  # noqa: PLC0415 - only for those who list their jobs
-
-    return JobLine(
-        job=head.key.job,
-        title=head.fields.get("title", ""),
-        state=head.fields.get("state", "submitted"),
-        channel=head.fields.get("channel", ""),
-        updated=head.updated,
-        quarantined=head.fields.get("step", "") if head.quarantined else "",
-        waits_for=joined([one.whom for one in asked]) if (asked := _open(head)) else None,
-        in_part=head.fields.get("in_part") == "1",
-    )

@@ -43,6 +43,7 @@ def metered_store(store: Store, metrics: Metrics, heartbeat: Heartbeat) -> Store
         "sign_ins": _Metered(store.sign_ins, metrics, heartbeat, name="sign_ins."),
         "audit": _Metered(store.audit, metrics, heartbeat, name="audit."),
         "board": _Metered(store.board, metrics, heartbeat, name="board."),
+        "homes": _Metered(store.homes, metrics, heartbeat, name="homes."),
     }
     return cast("Store", _Metered(store, metrics, heartbeat, parts=parts))
 

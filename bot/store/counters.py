@@ -21,8 +21,8 @@ DAY = 86_400
 MOST_BREAKERS = 1_000
 FORGOTTEN = 900.0
 """Seconds for which the operations that were let through are remembered."""
-LIFE = 30 * 86_400.0
-"""Seconds that a budget without days is kept after it was last used."""
+LIFE = 32 * 86_400.0
+"""Seconds that a budget without days is kept after it was last used: longer than any month."""
 
 
 @dataclass(frozen=True, slots=True)

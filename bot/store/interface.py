@@ -1,8 +1,9 @@
 """The promises of a store. `bot.store.redis` keeps them on a Redis-compatible server.
 
-A store has eight parts: `jobs`, the `outbox` of each job, `blobs` beside a job,
+A store has nine parts: `jobs`, the `outbox` of each job, `blobs` beside a job,
 `schedules`, the `settings` that admins make while the bot runs, the `sign_ins` to servers, the `audit`, the `board` on
-which instances tell each other how they are, and the `counters` that all share (`bot.store.counters`).
+which instances tell each other how they are, the `homes` of people (`bot.store.homes`), and the `counters` that all
+share (`bot.store.counters`).
 A job is always in one of five places:
 
     due     there is something to do for it at a time; from then on `claim` gives it out
@@ -29,9 +30,12 @@ from __future__ import annotations
 import enum
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from bot.store.counters import Counters
+
+if TYPE_CHECKING:
+    from bot.store.homes import Homes
 
 INLINE_LIMIT = 16 * 1024
 """Bytes of an event's JSON that stay in the log; a longer one is kept with the job's blobs."""
@@ -230,8 +234,17 @@ class Jobs(Protocol):
     async def head(self, key: JobKey) -> Head | None:
         """Read the job's projection; None for an unknown job."""
 
-    async def asked_by(self, team: str, user: str, *, limit: int = 20) -> list[Head]:
-        """Read the heads of the jobs that a person asked for, newest first. Knows the last 1000 of each partition."""
+    async def asked_by(self, team: str, user: str, *, limit: int = 20, skip: int = 0) -> list[Head]:
+        """Read the heads of the jobs that a person asked for, newest first. Knows the last 1000 of each partition.
+
+        Of the newest `skip + limit` those that were forgotten meanwhile are left out.
+        """
+
+    async def number_asked_by(self, team: str, user: str) -> int:
+        """Count the jobs that a person asked for: as many as `asked_by` knows."""
+
+    async def under_way(self, *, limit: int = 100) -> list[Head]:
+        """Read the heads of jobs of all teams that somebody works on, or that are due at some time, soonest first."""
 
     async def forget(
         self, key: JobKey, *, users: Sequence[str], files: Sequence[str] = (), audit: Sequence[str] = ()
@@ -366,7 +379,7 @@ class Board(Protocol):
 
 
 class Store(Protocol):
-    """The place that all instances share: eight parts, one clock."""
+    """The place that all instances share: nine parts, one clock."""
 
     @property
     def jobs(self) -> Jobs:
@@ -401,6 +414,10 @@ class Store(Protocol):
         """What instances tell each other."""
 
     @property
+    def homes(self) -> Homes:
+        """Open homes of people, and the jobs that wait for them."""
+
+    @property
     def counters(self) -> Counters:
         """Rates, budgets and breakers of all instances together."""
 
@@ -420,7 +437,10 @@ class Store(Protocol):
         """Ask the server for the store's time."""
 
     async def home(self, team: str) -> str:
-        """Tell whose jobs are kept here: the team that asked first. `claim` gives jobs out whosever they are."""
+        """Tell whose jobs are kept here: the team that asked first; an empty one only asks.
+
+        `claim` gives jobs out whosever they are.
+        """
 
     async def full(self) -> str:
         """Say, from 80 % of the server's memory on, that it is full and what to do: claim nothing then. Else empty.

@@ -46,6 +46,16 @@ Mine = Callable[[], Mapping[str, Busy]]
 """Gives the load of an instance's own specialists that have equals, by crew and name: `crew:specialist`."""
 
 
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """An instance as it is heard of: its name, how old (s) what it said is, its crews, and the attempts it told of."""
+
+    name: str
+    age: float
+    crews: tuple[str, ...]
+    busy: int
+
+
 @dataclass(slots=True)
 class _Row:
     """What another instance said, and how old that was (s) when it was read."""
@@ -123,6 +133,14 @@ class InstanceBoard:
         """Return True if another instance has that crew, or had it a moment ago."""
         await self.look()
         return any(crew in row.crews and self._age(row) <= CREWS_COUNT for row in self._others)
+
+    async def everyone(self) -> list[Heard]:
+        """Read what all instances say of themselves, this one included. Raises StoreError."""
+        rows = {name: _row(age, text) for name, (age, text) in (await self._board.rows()).items()}
+        return [
+            Heard(name, row.age, tuple(sorted(row.crews)), sum(busy.waiting for busy in row.load.values()))
+            for name, row in rows.items()
+        ]
 
     def _age(self, row: _Row) -> float:
         return row.age + time.monotonic() - self._looked

@@ -3,10 +3,15 @@
 import time
 from dataclasses import dataclass, field
 
+from bot.slack.receive.home_tab import Pages, Publish
+from bot.slack.receive.lists import Filter
 from bot.slack.receive.service import Answer, Denied, OverBudget, ReleaseVerdict, Stop, Traced
+from bot.slack.send.budget import Budget
+from bot.slack.send.web_calls import WebCalls
 from bot.slack.views.erasure import Forgettable, ToForget
+from bot.slack.views.job_rows import JobLine
+from bot.slack.views.paging import Page, page_of
 from bot.slack.views.question import Choice
-from bot.slack.views.status import JobLine
 from bot.store.interface import Entry, StoreError
 from bot.trace import steps_of
 from handoff import events as ev
@@ -141,9 +146,13 @@ class MemoryService:
     async def trouble(self) -> str:
         return ""
 
-    async def jobs(self, team: str, user: str) -> list[JobLine]:
-        mine = [(p, r) for p, r, _ in self.requests if r.user == user and p.team == team]
-        return [JobLine(p.job_id, "working", r.text, p.channel, r.at) for p, r in mine]
+    async def of(self, team: str, user: str, page: int, kind: Filter = "") -> Page[JobLine]:
+        mine = [(p, r) for p, r, _ in self.requests if r.user == user and p.team == team and not kind]
+        return page_of([JobLine(p.job_id, "working", r.text, p.channel, r.at) for p, r in mine], page)
+
+    async def of_all(self, team: str, page: int = 1) -> Page[JobLine]:
+        users = {r.user for _, r, _ in self.requests}
+        return page_of([line for user in users for line in (await self.of(team, user, 1)).rows], page)
 
     async def job(self, team: str, job: str, user: str) -> Job | Denied:
         found = await self.trace(team, job, user)
@@ -194,3 +203,28 @@ class MemoryService:
         del team
         self.changes.append(f"{file} deleted")
         return 1
+
+
+class MemoryHomes:
+    """Open homes that nothing ever changes in."""
+
+    def __init__(self, team: str) -> None:
+        self.calls = WebCalls(Budget(unlimited=True))
+        self.team = team
+
+    def shows_with(self, publish: Publish) -> None:
+        del publish
+
+    def touch(self, *who: str) -> None:
+        del who
+
+    async def opened(self, user: str, turned: Pages | None = None) -> Pages:
+        del user
+        return turned or {}
+
+    async def place_of(self, job: str) -> Place | None:
+        del job
+        return None
+
+    async def drawn(self, user: str, digest: str) -> None:
+        del user, digest

@@ -18,18 +18,21 @@ import aiohttp
 from aiohttp import web
 from slack_bolt.async_app import AsyncApp
 
+from bot.slack.receive.desks import Desks
 from bot.slack.receive.http import web_app
 from bot.slack.receive.listeners import register
+from bot.slack.receive.lists import Filter
 from bot.slack.receive.service import Answer, Service, Stop
 from bot.slack.send.web_calls import Background, close_client, make_client
 from bot.slack.views.card import STOP
 from bot.slack.views.home import REQUEST_ACTION, REQUEST_BLOCK, START_JOB
+from bot.slack.views.job_rows import JobLine
+from bot.slack.views.paging import Page, page_of
 from bot.slack.views.question import ANSWER, Choice
-from bot.slack.views.status import JobLine
 from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place, Request
 from tests.slack.gates import MemoryGate
-from tests.slack.memory_service import MemoryService
+from tests.slack.memory_service import MemoryHomes, MemoryService
 
 SECRET = "a signing secret"
 MANIFEST = Path(__file__).parents[2] / "manifest.yml"
@@ -81,10 +84,10 @@ class SeenService(MemoryService):
         self.seen.append("edit")
         return True
 
-    async def jobs(self, team: str, user: str) -> list[JobLine]:
-        del team, user
+    async def of(self, team: str, user: str, page: int, kind: Filter = "") -> Page[JobLine]:
+        del team, user, kind
         self.seen.append("status")
-        return []
+        return page_of([], page)
 
 
 @dataclass
@@ -249,7 +252,8 @@ async def signed_door(
     service = SeenService()
     gate = MemoryGate(client, town.team_id, admins=frozenset(town.person(name).id for name in admins))
     door = Door(town, gate, service, Background(), "", aiohttp.ClientSession())
-    background = door.background = register(app, service_of(door) if service_of else service, gate, gate.form)
+    desks = Desks(settings=gate.form, lists=service, home=MemoryHomes(town.team_id))
+    background = door.background = register(app, service_of(door) if service_of else service, gate, desks)
     runner = web.AppRunner(web_app(app, signing_secret=SECRET), access_log=None)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()

@@ -298,7 +298,7 @@ async def test_a_window_is_judged_by_the_channel_that_it_was_opened_in(metadata:
 
 async def test_the_home_of_somebody_who_may_not_says_so() -> None:
     async with signed_door() as door:
-        for person, words in (("gus", LINES["guest"]), ("ana", "Your jobs")):
+        for person, words in (("gus", LINES["guest"]), ("ana", "mention me in a channel")):
             await door.knock(door._event(person, "dm", {"type": "app_home_opened", "tab": "home"}))
             home = door.town.person(person).home()
             assert home is not None

@@ -8,14 +8,18 @@ from typing import Any
 
 import pytest
 
-from bot.slack.receive.commands import thread_words, usage_lines
+from bot.slack.receive.commands import usage_lines
+from bot.slack.receive.spoken_commands import shown_words
 from bot.slack.views.answer_message import MARKDOWN_LIMIT, answer, answer_end, cited
 from bot.slack.views.card import card_title, plan_card
 from bot.slack.views.ending import cancelled, failed, refused, unreachable
-from bot.slack.views.home import app_home, help_message, help_text, start_job_modal
-from bot.slack.views.outgoing import SECTION_LIMIT, Outgoing, button, moment, seconds, section, sections
+from bot.slack.views.home import help_message, home_view, note_window, start_job_modal
+from bot.slack.views.home_part import HomePart
+from bot.slack.views.job_rows import JobLine, job_line
+from bot.slack.views.outgoing import SECTION_LIMIT, Outgoing, button, context, moment, seconds, section, sections
+from bot.slack.views.paging import Page, page_of
 from bot.slack.views.question import choice_of, question, question_answered, question_dropped
-from bot.slack.views.status import JobLine, status_job, status_list, trace, trace_timeline
+from bot.slack.views.status import status_job, status_list, trace, trace_timeline
 from bot.store.interface import Entry
 from bot.trace import steps_of
 from bot.workspace.blocks import check_message_blocks, check_view
@@ -27,7 +31,6 @@ from handoff.state import Ask, Job, Run, SubtaskState, Work
 from handoff.state_values import Answered, Failure, Question, UnknownWrite
 
 PLACE = Place(team="T1", channel="C1", thread_ts="100.1")
-HOW = help_text(usage_lines(), thread_words())
 EVIL = "<!channel> [x](https://evil.com) <@U0000000A> & https://evil.com \u202e"
 
 
@@ -444,8 +447,9 @@ def test_a_stop_leaves_a_report() -> None:
 
 def test_status_lists_and_tells() -> None:
     lines = [JobLine(f"J{n}", "input_required", EVIL, "C1", 1.0) for n in range(30)]
-    assert "15 older jobs not shown" in taken(status_list(lines, "U0000000A"))
-    assert "no jobs yet" in taken(status_list([], "U0000000A"))
+    assert "1 to 10 of 30" in taken(status_list(page_of(lines, 1), "U0000000A"))
+    assert "21 to 30 of 30" in taken(status_list(page_of(lines, 9), "U0000000A")), "a page beyond the end is the last"
+    assert "no jobs yet" in taken(status_list(page_of([], 1), "U0000000A"))
     ask = ask_of(work("a", "complete", started=1.0, ended=2.0), work("b", "in_progress", started=3.0))
     shown = taken(status_job(job_of(ask), 5.0, "U0000000A"))
     assert "Do b · analyst · under way · 2.0 s so far" in shown
@@ -455,7 +459,7 @@ def test_status_says_what_the_thread_says() -> None:
     ana, ben = "U0000000A", "U0000000B"
 
     def words(reader: str, state: str, **more: Any) -> str:
-        return taken(status_list([JobLine("J1", state, "t", "C1", 1.0, **more)], reader))
+        return taken(status_list(page_of([JobLine("J1", state, "t", "C1", 1.0, **more)], 1), reader))
 
     assert ":white_check_mark: `J1` t · done · " in words(ana, "completed")
     in_part = words(ana, "completed", in_part=True)
@@ -532,11 +536,19 @@ def test_what_the_requester_is_told_alone_is_valid() -> None:
 
 
 def test_home_help_and_window_are_valid() -> None:
-    check_view(app_home([JobLine(f"J{n}", "working", EVIL, "C1", 1.0) for n in range(30)], "U0000000A", HOW))
-    check_view(app_home([], "U0000000A", HOW))
+    lines = [JobLine(f"J{n}", "working", EVIL, "C1", 1.0) for n in range(30)]
+    rows = [(section(job_line(line, "U0000000A")), context("more")) for line in lines] * 3
+    part = HomePart("Under way", Page(tuple(rows), 1, 9, 90), "None.")
+    full = home_view([("a", part), ("b", HomePart("Recent", page_of([], 1))), ("c", "away")])
+    check_view(full)
+    assert len(full["blocks"]) <= 100
+    assert "more of these" in str(full)
+    assert "Recent" not in str(full)
+    check_view(home_view([]))
+    check_view(note_window("closed"))
     check_view(start_job_modal("x" * 9000, "{}"))
     check_view(start_job_modal("", "{}"))
-    taken(help_message(usage_lines(), thread_words()))
+    taken(help_message(usage_lines(), shown_words()))
     taken(refused("no"))
 
 
@@ -583,7 +595,7 @@ def test_no_view_lets_hostile_words_through() -> None:
         failed(job, ask),
         cancelled(job, replace(ask, cancelled_by="U0000000A")),
         refused(EVIL),
-        status_list([JobLine("J1", EVIL, EVIL, "C1", 1.0)], "U0000000A"),
+        status_list(page_of([JobLine("J1", EVIL, EVIL, "C1", 1.0)], 1), "U0000000A"),
         status_job(job, 3.0, "U0000000A"),
     ]
     for message in messages:

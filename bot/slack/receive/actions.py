@@ -28,7 +28,7 @@ from bot.slack.receive.payloads import (
 )
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
-from bot.slack.show.notices import Unrecorded, note, open_window, received, soon, tell
+from bot.slack.show.notices import Unrecorded, answer_click, note, open_window, received, soon, tell
 from bot.slack.views.answer_message import FEEDBACK, SHOW_QUERIES, queries_modal
 from bot.slack.views.card import STOP
 from bot.slack.views.home import REQUEST_ACTION, REQUEST_BLOCK, START_JOB, start_job_modal
@@ -211,7 +211,7 @@ class Actions:
         await ack()
 
     def _tell(self, client: AsyncWebClient, click: Click, text: str) -> None:
-        self._background.start(tell(client, click.place, click.user, note(text)), "answer a click")
+        self._background.start(answer_click(client, click, text), "answer a click")
 
 
 def quoted_in(text: str, shortcut: Shortcut) -> str:

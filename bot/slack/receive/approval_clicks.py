@@ -14,7 +14,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.slack.receive.payloads import Click, Malformed, Window, parse_click, parse_window
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
-from bot.slack.show.notices import Unrecorded, note, open_window, soon, tell
+from bot.slack.show.notices import Unrecorded, answer_click, note, open_window, soon, tell
 from bot.slack.text.cleaning import mention
 from bot.slack.views.approval import ALIKE, APART, APPROVE, DENY, EDIT, SHOW, Spot, people, spot_of
 from bot.slack.views.approval_windows import (
@@ -137,9 +137,9 @@ class ApprovalClicks:
                         click.place, spot, click.user, Decision(choice), dedupe=click.dedupe
                     )
                 if isinstance(verdict, Refused):
-                    self._tell(client, click.place, click.user, refusal(verdict))
+                    self._answer(client, click, refusal(verdict))
             except Unrecorded:
-                self._tell(client, click.place, click.user, notices.NOT_RECORDED)
+                self._answer(client, click, notices.NOT_RECORDED)
         await ack()
 
     async def on_window(
@@ -164,7 +164,7 @@ class ApprovalClicks:
                     opened = await open_window(client, str(body.get("trigger_id")), window)
                     text = "" if opened else notices.NO_WINDOW
             if text:
-                self._tell(client, click.place, click.user, text)
+                self._answer(client, click, text)
         await ack()
 
     async def on_edited(self, ack: AsyncAck, body: dict[str, Any], client: AsyncWebClient) -> None:
@@ -229,9 +229,12 @@ class ApprovalClicks:
             return None
         spot = spot_of(click.value)
         if spot is None or spot.job != click.place.job_id:
-            self._tell(client, click.place, click.user, notices.OLD_BUTTON)
+            self._answer(client, click, notices.OLD_BUTTON)
             return None
         return click, spot
+
+    def _answer(self, client: AsyncWebClient, click: Click, text: str) -> None:
+        self._background.start(answer_click(client, click, text), "answer a click")
 
     def _tell(self, client: AsyncWebClient, place: Place, user: str, text: str) -> None:
         self._background.start(tell(client, place, user, note(text)), "answer a click")

@@ -107,13 +107,17 @@ class Deleted:
 
 @dataclass(frozen=True, slots=True)
 class Click:
-    """A click on a button: where, who, and what the button carries."""
+    """A click on a button: where, who, and what the button carries.
+
+    `window`, for one in somebody's home, lets a window be opened: there is no thread to answer it in.
+    """
 
     place: Place
     message_ts: str
     user: str
     value: str
     dedupe: tuple[str, ...]
+    window: str = ""
 
     @property
     def private_place(self) -> Place:
@@ -294,6 +298,7 @@ def parse_click(body: Json, action: Json) -> Click | Malformed:
         user=fields["user"],
         value=fields["value"],
         dedupe=(f"click:{ids}:{fields['user']}",),
+        window=str(body.get("trigger_id") or "") if _mapping(body, "view").get("type") == "home" else "",
     )
 
 

@@ -13,7 +13,6 @@ from handoff.state import Job
 if TYPE_CHECKING:
     from bot.slack.views.erasure import Forgettable
     from bot.slack.views.question import Choice
-    from bot.slack.views.status import JobLine
 
 AnswerVerdict = Literal["taken", "stale", "not_yours", "unknown", "forgotten"]
 """`stale`: the question is answered or its request over. `not_yours`: it is for somebody else."""
@@ -151,9 +150,6 @@ class Service(Protocol):
 
     async def trouble(self) -> str:
         """Say why no work is begun at the moment, in words for people; empty if it is."""
-
-    async def jobs(self, team: str, user: str) -> list[JobLine]:
-        """List the jobs that a person asked for, newest first."""
 
     async def job(self, team: str, job: str, user: str) -> Job | Denied:
         """Give one job, if the person may see what its thread showed: if they spoke in it."""

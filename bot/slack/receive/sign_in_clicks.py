@@ -16,7 +16,7 @@ from bot.slack.receive.payloads import Malformed, parse_click, parse_window
 from bot.slack.send import web_calls
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
-from bot.slack.show.notices import note, open_window, tell, tell_directly
+from bot.slack.show.notices import answer_click, note, open_window, tell, tell_directly
 from bot.slack.views.approval import SIGN_IN, Spot, spot_of
 from bot.slack.views.approval_windows import window_about, window_metadata
 from bot.slack.views.sign_in import ADDRESS_ACTION, ADDRESS_BLOCK, PAGE, PASTE, PASTED, link_message, paste_window
@@ -85,7 +85,7 @@ class SignInClicks:
             return
         spot = spot_of(click.value)
         if spot is None or spot.job != click.place.job_id:
-            self._tell(client, click.place, click.user, notices.OLD_BUTTON)
+            self._background.start(answer_click(client, click, notices.OLD_BUTTON), "answer a click")
             return
         self._background.start(self._begin(client, click.place, spot, click.user, click.dedupe), "begin a sign-in")
 

@@ -14,12 +14,14 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.slack.send.budget import Budget
 from bot.slack.send.web_calls import Background, NoReply, Refused, WebCalls
 from bot.slack.text.cleaning import mention
+from bot.slack.views.home import note_window
 from bot.slack.views.outgoing import Outgoing, section
 from bot.slack.views.waiting import in_row, whom_words
 from bot.store.interface import PayloadTooLarge, StoreError
 from handoff.contracts import Place
 
 if TYPE_CHECKING:
+    from bot.slack.receive.payloads import Click
     from bot.slack.receive.service import CancelVerdict, Stop
 
 log = logging.getLogger(__name__)
@@ -59,6 +61,7 @@ QUARANTINED = (
 )
 NO_ADMINS = "Only an admin may do that, and none is named. Whoever runs me names them in LEADHAND_ADMINS."
 NOT_ADMIN = "Only an admin may do that, and nothing was changed."
+NOT_ADMIN_LIST = "Only an admin may list everybody's jobs. `/leadhand jobs` lists yours."
 ASKED_FOR_MORE = "I asked the admins for more. I tell you here once one of them has allowed it."
 ASKED_ALREADY = "The admins were asked for that within the last hour: nothing was sent again."
 NO_SETTINGS = "Only an admin may change the settings of a channel, so nothing was changed."
@@ -140,6 +143,12 @@ async def tell(client: AsyncWebClient, place: Place, user: str, message: Outgoin
         if error.code not in _NOT_THERE:
             raise
         await tell_directly(client, user, message)
+
+
+async def answer_click(client: AsyncWebClient, click: Click, text: str) -> None:
+    """Say something to who clicked: in the thread, or in a window over their home."""
+    if not click.window or not await open_window(client, click.window, note_window(text)):
+        await tell(client, click.place, click.user, note(text))
 
 
 async def tell_directly(client: AsyncWebClient, user: str, message: Outgoing) -> None:

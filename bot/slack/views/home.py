@@ -1,22 +1,34 @@
-"""The app's home, its help, and the window that starts a job from a message."""
+"""The app's home, its help, and the windows that start a job from a message, or say a word to who clicked."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from bot.slack.text.cleaning import plain
-from bot.slack.views.outgoing import Block, Outgoing, context, header, section
+from bot.slack.text.cleaning import clean, plain
+from bot.slack.views.outgoing import Block, Outgoing, context, counted, header, section, sections
+from bot.slack.views.paging import page_buttons
 
 if TYPE_CHECKING:
-    from bot.slack.views.status import JobLine
+    from bot.slack.views.home_part import HomePart, Row
 
+_FILE = re.compile(r"(.+?) \(([\w-]+\.\w{2,5})\)")
 START_JOB = "start_job"
 """The callback_id of the message shortcut and of the window it opens."""
 REQUEST_BLOCK = "request"
 REQUEST_ACTION = "text"
 REQUEST_LIMIT = 2900
+
+HOME_PAGE = "home:"
+"""What the word of a button begins with that turns a page of the home; the section's name follows."""
+MOST_BLOCKS = 100
+"""Blocks that Slack takes in a home."""
+WELCOME = (
+    "*Ask:* mention me in a channel, or write to me under *Messages*. `/leadhand help` tells what I can do here, and "
+    "how."
+)
 
 PROMPTS: tuple[tuple[str, str], ...] = (
     ("What can you do?", "What can you do?"),
@@ -26,20 +38,42 @@ PROMPTS: tuple[tuple[str, str], ...] = (
 """Title and text of the prompts that Slack suggests in a new conversation. It sends one as it is when it is clicked."""
 
 
-def help_text(usages: Sequence[str], words: Iterable[str], crews: Mapping[str, str] = MappingProxyType({})) -> str:
+def help_text(
+    usages: Sequence[str],
+    words: Iterable[str],
+    crews: Mapping[str, str] = MappingProxyType({}),
+    examples: Sequence[str] = (),
+) -> str:
     """Say in mrkdwn how to use the bot: its commands by their `usages`, and the `words` it knows in a thread.
 
-    `crews`, where there are several, each with what it says of itself; the first is the usual one.
+    `crews`, where there are several, each with what it says of itself; the first is the usual one. `examples` are
+    requests that can be made right here.
     """
     known = ", ".join(f"`{word}`" for word in words)
     return (
         "*Ask:* mention me in a channel, or write to me directly. Say what you need, attach files if it is about them. "
         "I plan the work, give each part to a specialist, and post one answer in the thread.\n"
+        f"{_examples(examples)}"
         "*In the thread:* answer my questions with a button or a reply. Mention me again to ask for more. "
         f"Press *Stop* to stop. A mention with one of these words alone is a command: {known}.\n"
         f"{_crews(crews)}"
         "*Commands:*\n" + "\n".join(f"• {usage}" for usage in usages)
     )
+
+
+def _examples(examples: Sequence[str]) -> str:
+    """Give requests that can be made here, word for word; one that names a file says that it has to be attached."""
+    if not examples:
+        return ""
+    return "*For example, here:*\n" + "\n".join(f"• {_example(one)}" for one in examples) + "\n"
+
+
+def _example(text: str) -> str:
+    words = plain(text, 200)
+    with_file = _FILE.fullmatch(words)
+    if with_file is None:
+        return f"“{clean(words)}”"
+    return f"“{clean(with_file[1])}” with a file such as `{clean(with_file[2])}`"
 
 
 def _crews(crews: Mapping[str, str]) -> str:
@@ -53,10 +87,14 @@ def _crews(crews: Mapping[str, str]) -> str:
 
 
 def help_message(
-    usages: Sequence[str], words: Iterable[str], crews: Mapping[str, str] = MappingProxyType({})
+    usages: Sequence[str],
+    words: Iterable[str],
+    crews: Mapping[str, str] = MappingProxyType({}),
+    examples: Sequence[str] = (),
 ) -> Outgoing:
     """Make a message of the help."""
-    return Outgoing(text="How to use Leadhand", blocks=(section(help_text(usages, words, crews)),))
+    paragraphs = sections(help_text(usages, words, crews, examples).split("\n"))
+    return Outgoing(text="How to use Leadhand", blocks=tuple(paragraphs))
 
 
 def suggested_prompts() -> list[dict[str, str]]:
@@ -64,18 +102,56 @@ def suggested_prompts() -> list[dict[str, str]]:
     return [{"title": title, "message": message} for title, message in PROMPTS]
 
 
-def app_home(lines: Sequence[JobLine], reader: str, how: str) -> Block:
-    """Make the home tab of `reader`: `how` the bot works (see `help_text`), and their jobs."""
-    from bot.slack.views.status import job_line  # noqa: PLC0415 - only for those who open it
+def home_view(parts: Sequence[tuple[str, HomePart | str | None]]) -> Block:
+    """Make a home of its sections, each by its name: what it shows, nothing, or a line on why it shows nothing.
 
-    blocks = [header("Leadhand"), section(how), {"type": "divider"}, header("Your jobs")]
-    blocks += [section(job_line(line, reader)) for line in lines[:20]] or [context("None yet.")]
-    return {"type": "home", "blocks": blocks}
+    Where it has more blocks than Slack takes, the last rows of the longest sections are left out.
+    """
+    shown = [(name, part) for name, part in parts if part is not None and (isinstance(part, str) or _says(part))]
+    rows = [[] if isinstance(part, str) else list(part.page.rows) for _, part in shown]
+    while True:
+        blocks = [section(WELCOME)]
+        for (name, part), kept in zip(shown, rows, strict=True):
+            blocks += _part(name, part, kept)
+        longest = max(rows, key=lambda kept: sum(map(len, kept)), default=[])
+        if len(blocks) <= MOST_BLOCKS or not longest:
+            return {"type": "home", "blocks": blocks[:MOST_BLOCKS]}
+        longest.pop()
+
+
+def _says(part: HomePart) -> bool:
+    return bool(part.page.rows or part.none)
+
+
+def _part(name: str, part: HomePart | str, kept: Sequence[Row]) -> list[Block]:
+    if isinstance(part, str):
+        return [{"type": "divider"}, context(part)]
+    rows = [block for row in kept for block in row] or [context(part.none)]
+    left_out = len(part.page.rows) - len(kept)
+    more = [context(f"{counted(left_out, 'more', 'more')} of these: in their threads.")] if left_out else []
+    return [
+        {"type": "divider"},
+        header(part.title),
+        *rows,
+        *more,
+        *page_buttons(part.page, f"{HOME_PAGE}{name}"),
+    ]
 
 
 def closed_home(why: str) -> Block:
     """Make the home tab of somebody who may not use the bot; `why` is one line of ours."""
     return {"type": "home", "blocks": [header("Leadhand"), section(why)]}
+
+
+def note_window(words: str) -> Block:
+    """Make a window that says something, in mrkdwn, to who clicked in their home: it has no thread to say it in."""
+    return {
+        "type": "modal",
+        "callback_id": "note",
+        "title": {"type": "plain_text", "text": "Leadhand"},
+        "close": {"type": "plain_text", "text": "Close"},
+        "blocks": [section(words)],
+    }
 
 
 def start_job_modal(text: str, metadata: str) -> Block:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.answer_message import usage_words
 from bot.slack.views.approval import people
 from bot.slack.views.card import card_title, has_content, missing_from, who
 from bot.slack.views.estimate import estimate_words, work_words
-from bot.slack.views.outgoing import Block, Outgoing, context, counted, header, moment, seconds, section, sections
-from bot.slack.views.waiting import whom_words
+from bot.slack.views.job_rows import STATES, JobLine, job_line, waiting_words
+from bot.slack.views.outgoing import Block, Outgoing, context, counted, header, seconds, section, sections
+from bot.slack.views.paging import Page, page_buttons
 from bot.trace import Step
 from handoff import events as ev
 from handoff.contracts import Packed, ToolCall
@@ -22,22 +22,10 @@ from handoff.state_values import Decision
 from handoff.summary import rows, title_of, waited_for
 from handoff.visible_text import visible
 
-MAX_JOBS = 15
 MAX_LINES = 60
 MAX_LEFT = 20
 MAX_ROWS = 20
 _LOOKED: dict[ev.Verdict, str] = {"accepted": "accepted", "revise": "sent back", "best_effort": "taken as it is"}
-_STATES = {
-    "submitted": (":hourglass_flowing_sand:", "planning"),
-    "working": (":gear:", "working"),
-    "input_required": (":question:", "waiting for an answer"),
-    "synthesizing": (":pencil2:", "writing the answer"),
-    "completed": (":white_check_mark:", "done"),
-    "in part": (":warning:", "done in part"),
-    "failed": (":x:", "failed"),
-    "cancelled": (":octagonal_sign:", "stopped"),
-}
-"""A mark and words for each state of a request, as its thread shows it."""
 _SUBTASK_WORDS: dict[SubtaskState, str] = {
     "pending": "not started",
     "in_progress": "under way",
@@ -48,54 +36,32 @@ _SUBTASK_WORDS: dict[SubtaskState, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class JobLine:
-    """A job in a list. `updated` is seconds since the epoch; `title` is people's or a model's words.
+def status_list(
+    found: Page[JobLine],
+    reader: str,
+    trouble: str = "",
+    left: Sequence[str] = (),
+    *,
+    word: str = "status",
+    rest: str = "",
+) -> Outgoing:
+    """Show a page of the list of jobs that a command (`word`, and the `rest` of its words) asked for.
 
-    `quarantined`, if it is set aside, is the step that it was at. `waits_for` are the ids of the people and user groups
-    that may answer what it asks; none: anybody in its thread. None: it asks nothing. `in_part`: its answer has gaps.
-    """
-
-    job: str
-    state: str
-    title: str
-    channel: str
-    updated: float
-    quarantined: str = ""
-    waits_for: tuple[str, ...] | None = None
-    in_part: bool = False
-
-
-def job_line(line: JobLine, reader: str) -> str:
-    """Tell of one job in one line of mrkdwn. `reader` is the Slack id of who reads it."""
-    mark, words = _STATES.get("in part" if line.in_part else line.state, (":grey_question:", line.state))
-    words = clean(plain(words, 160))
-    if line.quarantined:
-        mark, words = ":warning:", clean(plain(f"set aside: {line.quarantined}", 160))
-    elif line.state == "input_required" and line.waits_for is not None:
-        words = _waiting(line.waits_for, reader)
-    return f"{mark} `{plain(line.job, 20)}` {clean(plain(line.title, 100))} · {words} · {moment(line.updated)}"
-
-
-def _waiting(whom: tuple[str, ...], reader: str) -> str:
-    return f"waiting for {whom_words(whom, reader=reader, anybody='anyone in its thread')}"
-
-
-def status_list(lines: Sequence[JobLine], reader: str, trouble: str = "", left: Sequence[str] = ()) -> Outgoing:
-    """List the jobs of `reader`, newest first.
-
-    `trouble` says why no work is begun at the moment, `left` what budgets still hold.
+    `reader` reads it; with `all` in place of a state, the jobs are everybody's. `trouble` says why no work is begun at
+    the moment, `left` what budgets still hold.
     """
     ahead = (section(f":warning: Jobs wait at the moment. {clean(trouble, limit=500)}"),) if trouble else ()
-    if not lines:
+    everybody = rest == "all"
+    if not found.rows:
         text = "You have no jobs yet. Mention me in a channel, or write to me here, and say what you need."
+        if rest:
+            text = "No job is under way." if everybody else f"You have no jobs that are {rest}."
         return Outgoing(text=text, blocks=(*ahead, section(text), *_left(left)))
-    listed = [section(job_line(line, reader)) for line in lines[:MAX_JOBS]]
-    more = len(lines) - MAX_JOBS
-    older = f" {counted(more, 'older job')} not shown." if more > 0 else ""
-    note = f"`/leadhand status JOB` tells more of one.{older}"
-    blocks = (header("Your jobs"), *ahead, *listed, *_left(left), context(note))
-    return Outgoing(text=f"Your jobs: {len(lines)}", blocks=blocks)
+    listed = [section(job_line(line, reader, asker=everybody)) for line in found.rows]
+    note = "`/leadhand status JOB` tells more of one; a link to its thread does for JOB."
+    title = "Jobs under way" if everybody else "Your jobs"
+    blocks = (header(title), *ahead, *listed, *page_buttons(found, word, rest), *_left(left), context(note))
+    return Outgoing(text=f"{title}: {found.total}", blocks=blocks)
 
 
 def _left(left: Sequence[str]) -> list[Block]:
@@ -106,9 +72,9 @@ def status_job(job: Job, now: float, reader: str, left: Sequence[str] = ()) -> O
     """Show one job in detail: its requests, and the subtasks of the latest. `left`: what its budgets still hold."""
     blocks = [header(f"Job {job.id}")]
     for ask in job.asks[-5:]:
-        mark, _ = _STATES["in part" if ask.run.answer is not None and gaps(ask, ask.run) else ask.state]
+        mark, _ = STATES["in part" if ask.run.answer is not None and gaps(ask, ask.run) else ask.state]
         whom = waited_for(ask) if ask.state == "input_required" else None
-        waits = f" · {_waiting(whom, reader)}" if whom is not None else ""
+        waits = f" · {waiting_words(whom, reader)}" if whom is not None else ""
         title = f"{mark} *{clean(card_title(ask, now), limit=300)}*"
         crew = f" of the crew {clean(plain(ask.request.crew, 75))}" if ask.request.crew else ""
         blocks.append(section(f"{title}\nasked by {mention(ask.request.user)}{crew}{waits}"))
@@ -137,7 +103,7 @@ def _subtask_words(ask: Ask, work: Work, now: float, reader: str) -> str:
     words = _SUBTASK_WORDS[work.state]
     if work.state == "input_required" and not over:
         asked = work.question.approval if work.question is not None else None
-        words = _waiting(waited_for(ask, work.subtask.id) or (), reader)
+        words = waiting_words(waited_for(ask, work.subtask.id) or (), reader)
         if asked is not None and work.question is not None:
             words = f"waiting for approval by {people(work.question.whom)}"
     elif work.state in {"in_progress", "input_required"} and over:

@@ -108,6 +108,14 @@ class Keys:
         """Key of what instances tell each other of themselves."""
         return f"{self.part(0)}:board"
 
+    def homes(self, team: str) -> str:
+        """Key of whose home is open. Raises ValueError for no usable team."""
+        return f"{self.part(0)}:homes:{pair(team, 'all')}"
+
+    def waits(self, team: str, who: str) -> str:
+        """Key of the jobs that wait for a person or a user group. Raises ValueError for parts that are not usable."""
+        return f"{self.part(0)}:waits:{pair(team, who)}"
+
     @property
     def fixed(self) -> str:
         """Key of the number of partitions that the jobs are spread over."""

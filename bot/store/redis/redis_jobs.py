@@ -293,14 +293,35 @@ class RedisJobs:
         """See `Jobs.head`."""
         return layout.head(key, await self._calls.server.command("HGETALL", self._calls.keys.of_job(key)[HEAD]))
 
-    async def asked_by(self, team: str, user: str, *, limit: int = 20) -> list[Head]:
+    async def asked_by(self, team: str, user: str, *, limit: int = 20, skip: int = 0) -> list[Head]:
         """See `Jobs.asked_by`."""
-        server, names = self._calls.server, self._calls.keys
+        names = self._calls.keys
         indexes = [names.asked_by(part, team, user) for part in names.parts()]
-        found = await server.commands([("ZRANGE", index, 0, limit - 1, "REV", "WITHSCORES") for index in indexes])
-        scored = [(float(row[at + 1]), row[at]) for row in found for at in range(0, len(row), 2)]
-        newest = sorted(scored, reverse=True)
-        keys = [job_key(name) for _, name in newest[:limit]]
+        newest = await self._scored([("ZRANGE", index, 0, skip + limit - 1, "REV", "WITHSCORES") for index in indexes])
+        return await self._heads([name for _, name in sorted(newest, reverse=True)[skip : skip + limit]])
+
+    async def number_asked_by(self, team: str, user: str) -> int:
+        """See `Jobs.number_asked_by`."""
+        names = self._calls.keys
+        counts = await self._calls.server.commands(
+            [("ZCARD", names.asked_by(part, team, user)) for part in names.parts()]
+        )
+        return sum(map(int, counts))
+
+    async def under_way(self, *, limit: int = 100) -> list[Head]:
+        """See `Jobs.under_way`."""
+        sets = [f"{part}:{place}" for part in self._calls.keys.parts() for place in PLACES]
+        soonest = await self._scored([("ZRANGE", one, 0, limit - 1, "WITHSCORES") for one in sets])
+        return await self._heads(list(dict.fromkeys(name for _, name in sorted(soonest)))[:limit])
+
+    async def _scored(self, commands: Sequence[tuple[Arg, ...]]) -> list[tuple[float, bytes]]:
+        found = await self._calls.server.commands(list(commands))
+        return [(float(row[at + 1]), row[at]) for row in found for at in range(0, len(row), 2)]
+
+    async def _heads(self, members: Sequence[bytes]) -> list[Head]:
+        """Read the heads of jobs, without those that are not there any more."""
+        keys = [job_key(name) for name in members]
+        names, server = self._calls.keys, self._calls.server
         states = await server.commands([("HGETALL", names.of_job(key)[HEAD]) for key in keys]) if keys else []
         heads = (layout.head(key, state) for key, state in zip(keys, states, strict=True))
         return [head for head in heads if head is not None]

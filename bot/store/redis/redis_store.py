@@ -19,6 +19,7 @@ from bot.store.redis.layout import BLOBS, FILES, OUTBOX, SETTINGS_LIMIT, Keys, j
 from bot.store.redis.redis_audit import RedisAudit
 from bot.store.redis.redis_board import RedisBoard
 from bot.store.redis.redis_counters import NOTICE, RedisCounters
+from bot.store.redis.redis_homes import RedisHomes
 from bot.store.redis.redis_jobs import RedisJobs
 from bot.store.redis.redis_sign_ins import RedisSignIns
 from bot.store.redis.script_calls import Calls, ServerClock, ms, nonce, unless_full
@@ -187,6 +188,7 @@ class RedisStore:
         self.sign_ins = RedisSignIns(self._calls)
         self.audit = RedisAudit(self._calls, retention)
         self.board = RedisBoard(self._calls)
+        self.homes = RedisHomes(self._calls, retention)
         self.counters = RedisCounters(self._calls)
 
     @classmethod
@@ -256,7 +258,7 @@ class RedisStore:
     async def home(self, team: str) -> str:
         """See `Store.home`."""
         known = await self._server.command("GET", self._keys.home)
-        if known is None:
+        if known is None and team:
             with contextlib.suppress(StoreError):  # one that is full; if it is away, the next call says so
                 await self._server.command("SET", self._keys.home, team, "NX")
             known = await self._server.command("GET", self._keys.home)

@@ -1,0 +1,155 @@
+"""`leadhand jobs`: the jobs under way, once or again and again, or one of them in detail; read from the store alone."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import shutil
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from bot.command_line.check import store_url
+from bot.command_line.console import say
+from bot.jobs.job_lists import LOOKED_AT, JobLists
+from bot.jobs.job_reading import read_job
+from bot.settings import Settings
+from bot.slack.receive.job_named import job_named
+from bot.slack.views.job_rows import JobLine
+from bot.store.interface import Head, JobKey, Store
+from bot.store.redis.redis_store import RedisStore
+from handoff.shown_rows import rows_of
+from handoff.state import Ask, Job
+from handoff.summary import rows, step, title_of, waited_for
+from handoff.visible_text import visible
+
+FOUND, NO_JOB = 0, 1
+TO_TOP, REST_OF_LINE, REST_OF_SCREEN = "\x1b[H", "\x1b[K\n", "\x1b[J"
+WIDTH = 60
+UNKNOWN = "There is no such job, or it was forgotten. `leadhand jobs` lists those under way."
+WHY = {"newer": "A newer release works on that job.", "unreadable": "The record of that job is damaged."}
+
+
+async def job_list(options: argparse.Namespace, settings: Settings) -> int:
+    """List jobs, or show one. Returns the exit code. Raises StoreError."""
+    async with store_url(settings) as url:
+        store = await RedisStore.connect(url)
+        try:
+            return await (_one(store, options) if options.job else _listed(store, options))
+        finally:
+            await store.close()
+
+
+async def _listed(store: Store, options: argparse.Namespace) -> int:
+    """Print the list, with `--watch` until it is ended: drawn anew in place at a terminal, else as lines."""
+    redraws = options.watch and sys.stdout.isatty()
+    before: list[tuple[JobKey, float]] | None = None
+    while True:
+        heads = await _heads(store, await _team(store), options.user)
+        await store.now()  # nothing else that is asked here tells what time it is there
+        shown = _written(store, heads, options)
+        if redraws:
+            rows = shutil.get_terminal_size().lines - 1
+            say(TO_TOP + REST_OF_LINE.join([*shown.split("\n")[:rows], ""]) + REST_OF_SCREEN, end="")
+        elif (now := [(head.key, head.updated) for head in heads]) != before or not options.watch:
+            say(shown)
+            before = now
+        if not options.watch:
+            return FOUND
+        await asyncio.sleep(options.every)
+
+
+async def _team(store: Store) -> str:
+    """Return the team whose jobs the store holds; empty if no bot has used it yet."""
+    return await store.home("")
+
+
+async def _heads(store: Store, team: str, user: str) -> list[Head]:
+    if not team:
+        return []
+    if user:
+        return await store.jobs.asked_by(team, user, limit=LOOKED_AT)
+    return await JobLists(store).under_way(team)
+
+
+def _written(store: Store, heads: Sequence[Head], options: argparse.Namespace) -> str:
+    if options.json:
+        return "\n".join(json.dumps(_plain(head), ensure_ascii=False) for head in heads)
+    if not heads:
+        return "No jobs." if options.user else "No job is under way."
+    lists, now = JobLists(store), store.clock()
+    return "\n".join(_line(lists.line(head), now) for head in heads)
+
+
+def _plain(head: Head) -> dict[str, object]:
+    """Put a head into plain values: what anybody may build on."""
+    cards, more = rows_of(head.fields)
+    names = ("state", "title", "user", "channel", "thread_ts", "step")
+    return {
+        "job": head.key.job,
+        **{name: head.fields.get(name, "") for name in names},
+        "updated": head.updated,
+        "owner": head.owner,
+        "set_aside": head.quarantined,
+        "rows": [{"state": row.state, "title": row.title, "specialist": row.specialist} for row in cards],
+        "more_rows": more,
+    }
+
+
+def _line(line: JobLine, now: float) -> str:
+    state = "set aside" if line.quarantined else "in part" if line.in_part else line.state.replace("_", " ")
+    title = " ".join(visible(line.title).split())[:WIDTH]
+    doing = f"  {' '.join(visible(line.step).split())[:WIDTH]}" if line.step else ""
+    return f"{line.job}  {state:<14} {_ago(now - line.updated):>7}  {line.user:<12} {title}{doing}".rstrip()
+
+
+def _ago(seconds: float) -> str:
+    whole = max(0, round(seconds))
+    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
+        if whole >= size:
+            return f"{whole // size} {unit}"
+    return f"{whole} s"
+
+
+async def _one(store: Store, options: argparse.Namespace) -> int:
+    """Show one job, named by its id or by a link to its thread."""
+    team = await _team(store)
+    name, _ = job_named(team, options.job) if team else ("", "")
+    found = await read_job(store.jobs, JobKey(team, name)) if name else "unknown"
+    if isinstance(found, str):
+        print(f"leadhand: {WHY.get(found, UNKNOWN)}", file=sys.stderr)  # noqa: T201
+        return NO_JOB
+    head = await store.jobs.head(JobKey(team, name))
+    if options.json and head is not None:
+        say(json.dumps(_plain(head), ensure_ascii=False))
+    else:
+        say("\n".join(_detail(found)))
+    return FOUND
+
+
+def _detail(job: Job) -> list[str]:
+    lines = [f"Job {job.id} in {job.place.channel}, thread {job.place.thread_ts}"]
+    if job.quarantine is not None:
+        lines.append(f"set aside at: {job.quarantine.step}: {job.quarantine.reason}")
+    for ask in job.asks:
+        lines += ["", *_of(ask)]
+    return [visible(line) for line in lines]
+
+
+def _of(ask: Ask) -> list[str]:
+    at = datetime.fromtimestamp(ask.request.at, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    first = " ".join(ask.request.text.split())[:200]
+    doing = f": {step(ask)}" if step(ask) else ""
+    lines = [f"{at}  {ask.request.user}: {first}", f"  {ask.state.replace('_', ' ')}{doing}"]
+    whom = waited_for(ask) if ask.state == "input_required" else None
+    if whom is not None:
+        lines.append(f"  waits for {', '.join(whom) or 'anyone in its thread'}")
+    lines += [f"  - {work.state:<14} {work.specialist}: {title_of(ask, work)}" for work in rows(ask)]
+    if ask.run.failure is not None:
+        lines.append(f"  failed at {ask.run.failure.step}: {ask.run.failure.reason}")
+    usage = ask.usage
+    if usage.calls:
+        cost = f", ${usage.cost:.4f}" if usage.cost is not None else ""
+        lines.append(f"  {usage.calls} calls, {usage.tokens_in + usage.tokens_out:,} tokens{cost}")
+    return lines

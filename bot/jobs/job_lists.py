@@ -1,0 +1,113 @@
+"""Lists of jobs, read from their heads: of a person, of those that wait for somebody, of all that are under way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from bot.slack.receive.lists import Filter
+from bot.slack.show.people import GroupsOf, no_groups
+from bot.slack.views.job_rows import JobLine, thread_link
+from bot.slack.views.paging import ROWS, Page, page_of, part_of, within
+from bot.store.homes import EVERYBODY
+from bot.store.interface import Head, Store
+from handoff.approval_values import ADMINS
+from handoff.shown_rows import rows_of
+from handoff.state import ENDED
+from handoff.summary import joined, open_questions
+
+LOOKED_AT = 200
+"""Jobs of a person, the newest, in which those of one state are looked for."""
+
+
+class JobLists:
+    """The `Lists` of a running bot, and of the terminal.
+
+    Args:
+        store: Where jobs live.
+        url: The workspace's own address, for links to threads; empty: there are none.
+        admins: Slack ids of the admins.
+        groups_of: The user groups of a person.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        url: str = "",
+        admins: frozenset[str] = frozenset(),
+        groups_of: GroupsOf = no_groups,
+    ) -> None:
+        self._store = store
+        self._url = url
+        self._admins = admins
+        self._groups_of = groups_of
+
+    async def of(self, team: str, user: str, page: int, kind: Filter = "") -> Page[JobLine]:
+        """See `Lists.of`."""
+        if kind:
+            heads = await self._store.jobs.asked_by(team, user, limit=LOOKED_AT)
+            return page_of([self.line(head) for head in heads if _KINDS[kind](head)], page)
+        total = await self._store.jobs.number_asked_by(team, user)
+        number = within(total, page)
+        heads = await self._store.jobs.asked_by(team, user, limit=ROWS, skip=(number - 1) * ROWS)
+        return part_of([self.line(head) for head in heads], number, total)
+
+    async def of_all(self, team: str, page: int = 1) -> Page[JobLine]:
+        """See `Lists.of_all`."""
+        return page_of([self.line(head) for head in await self.under_way(team)], page)
+
+    async def under_way(self, team: str, *, limit: int = LOOKED_AT) -> list[Head]:
+        """Read the heads of the jobs of all people that are not over, those changed last first. Raises StoreError."""
+        busy = await self._store.jobs.under_way(limit=limit)
+        waiting = await self._store.homes.waiting(team, [EVERYBODY], limit=limit)
+        found = {head.key: head for head in (*busy, *waiting) if head.key.team == team and _is_open(head)}
+        return sorted(found.values(), key=lambda head: head.updated, reverse=True)[:limit]
+
+    async def waiting_for(self, team: str, user: str) -> list[Head]:
+        """Read the heads of jobs that may wait for a person: who waits longest first. Raises StoreError."""
+        who = [user, *await self._groups_of(user), *([ADMINS] if user in self._admins else [])]
+        return [head for head in await self._store.homes.waiting(team, who) if open_questions(head.fields)]
+
+    async def set_aside(self, team: str) -> list[Head]:
+        """Read the heads of the jobs that are set aside. Raises StoreError."""
+        return [head for head in await self._store.homes.waiting(team, [EVERYBODY]) if head.quarantined]
+
+    def line(self, head: Head) -> JobLine:
+        """Make a line of a head."""
+        fields, asked = head.fields, open_questions(head.fields)
+        rows, more = rows_of(fields)
+        return JobLine(
+            job=head.key.job,
+            title=fields.get("title", ""),
+            state=fields.get("state", "submitted"),
+            channel=fields.get("channel", ""),
+            updated=head.updated,
+            quarantined=fields.get("step", "") if head.quarantined else "",
+            waits_for=joined([one.whom for one in asked]) if asked else None,
+            in_part=fields.get("in_part") == "1",
+            user=fields.get("user", ""),
+            step=fields.get("step", ""),
+            link=thread_link(self._url, fields.get("channel", ""), fields.get("thread_ts", "")),
+            rows=rows,
+            more_rows=more,
+        )
+
+
+def _state_in(states: Iterable[str]) -> Callable[[Head], bool]:
+    wanted = frozenset(states)
+    return lambda head: head.fields.get("state", "submitted") in wanted
+
+
+def _is_open(head: Head) -> bool:
+    return head.fields.get("state", "submitted") not in ENDED
+
+
+_KINDS: dict[Filter, Callable[[Head], bool]] = {
+    "": lambda _: True,
+    "open": _is_open,
+    "waiting": _state_in(["input_required"]),
+    "over": lambda head: not _is_open(head),
+    "done": _state_in(["completed"]),
+    "failed": _state_in(["failed"]),
+    "stopped": _state_in(["cancelled"]),
+}

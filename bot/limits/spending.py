@@ -1,0 +1,71 @@
+"""What people have spent in a month: counted once for each request, when it ends. It stands in nobody's way."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bot.limits.rules import MICROS, Payer, Rules, budgets
+from bot.store.counters import Counter, Counters, Settlement
+from handoff.contracts import Usage
+
+_UNITS = ("micros", "tokens", "requests")
+EVERYBODY = "*"
+"""In place of a person: the whole workspace."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What was spent in a month: dollars (as far as prices are known), tokens, and on how many requests that ended."""
+
+    dollars: float = 0.0
+    tokens: int = 0
+    requests: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A request that ended: `mark` names it, `at` says when (seconds since the epoch)."""
+
+    team: str
+    user: str
+    mark: str
+    usage: Usage
+    at: float
+
+
+class Spending:
+    """Counts what is spent, in the store that all share."""
+
+    def __init__(self, counters: Counters) -> None:
+        self._counters = counters
+
+    async def note(self, ended: Sequence[Ended]) -> None:
+        """Count requests that ended; one that is told of twice within some minutes counts once. Raises StoreError."""
+        await self._counters.settle([_settlement(one) for one in ended])
+
+    async def of(self, team: str, user: str, at: float) -> Spent:
+        """Tell what a person spent in the month (UTC) of that time; `EVERYBODY`: all together. Raises StoreError."""
+        micros, tokens, requests = await self._counters.spent(month_counters(team, user, at))
+        return Spent(micros / MICROS, tokens, requests)
+
+    async def budgets_left(self, rules: Rules, payer: Payer) -> list[str]:
+        """Say how much of each budget is spent and left, a line each. Raises StoreError."""
+        kept = [limit for limit in budgets(rules, payer) if payer.job or limit.scope != "job"]
+        counters = [limit.counter for limit in kept]
+        spent, raised = await self._counters.spent(counters), await self._counters.raised(counters)
+        return [limit.status(used, more) for limit, used, more in zip(kept, spent, raised, strict=True)]
+
+
+def month_counters(team: str, user: str, at: float) -> list[Counter]:
+    """List the counters of a person in the month of that time."""
+    month = time.strftime("%Y-%m", time.gmtime(at))
+    return [Counter(f"month:{team}/{user}:{month}:{unit}", "life", 0, 0) for unit in _UNITS]
+
+
+def _settlement(one: Ended) -> Settlement:
+    usage = one.usage
+    taken = (round((usage.cost or 0.0) * MICROS), usage.tokens_in + usage.tokens_out, 1)
+    counters = [*month_counters(one.team, one.user, one.at), *month_counters(one.team, EVERYBODY, one.at)]
+    return Settlement(f"month:{one.mark}", 0, tuple(counters), (*taken, *taken))

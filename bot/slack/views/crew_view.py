@@ -1,0 +1,52 @@
+"""Who is in a crew, by the page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bot.slack.text.cleaning import clean, plain
+from bot.slack.views.outgoing import Outgoing, context, header, section
+from bot.slack.views.paging import page_buttons, page_of
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """Who works in a crew: a specialist, or a whole crew. `out`: it rests, as it kept failing."""
+
+    name: str
+    description: str
+    cannot: Sequence[str] = ()
+    tools: Sequence[str] = ()
+    tier: str = ""
+    out: bool = False
+    crew: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CrewShown:
+    """A crew with its members. `crews` are the names to choose from, if there are several."""
+
+    name: str
+    members: tuple[Member, ...]
+    crews: tuple[str, ...] = ()
+
+
+def crew_page(crew: CrewShown, page: int, asked: str) -> Outgoing:
+    """Show a page of the members of a crew; `asked` is the name by which it was asked for (may be empty)."""
+    found = page_of(crew.members, page)
+    title = f"Crew {plain(crew.name, 60)}"
+    rows = [section(_line(one)) for one in found.rows]
+    others = [f"`/leadhand crew {clean(plain(name, 60))}`" for name in crew.crews if name != crew.name]
+    more = [context(f"Other crews: {', '.join(others)}")] if others else []
+    return Outgoing(text=title, blocks=(header(title), *rows, *page_buttons(found, "crew", asked), *more))
+
+
+def _line(one: Member) -> str:
+    kind = "crew" if one.crew else one.tier
+    out = " · :warning: rests, as it kept failing" if one.out else ""
+    tools = ", ".join(f"`{clean(plain(tool, 60))}`" for tool in one.tools)
+    cannot = f"\nCannot: {clean(plain(', '.join(one.cannot), 200))}" if one.cannot else ""
+    uses = f"\nTools: {tools}" if tools else ""
+    name = f"*{clean(plain(one.name, 80))}*{f' · {kind}' if kind else ''}{out}"
+    return f"{name}\n{clean(plain(one.description, 400))}{cannot}{uses}"

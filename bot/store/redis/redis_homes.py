@@ -1,0 +1,63 @@
+"""Open homes and the jobs that wait for people, on a server: see `bot.store.homes.Homes`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from bot.store.homes import MOST_OPEN, MOST_WAITING
+from bot.store.interface import Head, JobKey
+from bot.store.redis import layout
+from bot.store.redis.layout import HEAD, job_key, member
+from bot.store.redis.script_calls import Calls, ms
+from bot.store.redis_server import Arg
+from bot.store.retention import Retention
+
+_OPEN_MS = 2 * 3_600_000
+
+
+class RedisHomes:
+    """`Homes` on a server: a hash a team, and a sorted set for each who is waited for."""
+
+    def __init__(self, calls: Calls, retention: Retention) -> None:
+        self._calls = calls
+        self._waiting_ms = ms(retention.waiting)
+
+    async def put(self, team: str, user: str, row: str) -> None:
+        """See `Homes.put`. Of more than `MOST_OPEN` the others are left to go stale."""
+        key, server = self._calls.keys.homes(team), self._calls.server
+        if int(await server.command("HLEN", key)) >= MOST_OPEN and not await server.command("HEXISTS", key, user):
+            return
+        await server.commands([("HSET", key, user, row), ("PEXPIRE", key, _OPEN_MS)])
+
+    async def drop(self, team: str, users: Sequence[str]) -> None:
+        """See `Homes.drop`."""
+        if users:
+            await self._calls.server.command("HDEL", self._calls.keys.homes(team), *users)
+
+    async def rows(self, team: str) -> Mapping[str, str]:
+        """See `Homes.rows`."""
+        found = await self._calls.server.command("HGETALL", self._calls.keys.homes(team))
+        return {user.decode(): row.decode() for user, row in found.items()}
+
+    async def waits(self, key: JobKey, *, now: Sequence[str], before: Sequence[str] = ()) -> None:
+        """See `Homes.waits`. Who is waited for already keeps the time since when."""
+        name, at = member(key), f"{self._calls.clock():.3f}"
+        calls: list[tuple[Arg, ...]] = []
+        for who in now:
+            index = self._calls.keys.waits(key.team, who)
+            calls += [("ZADD", index, "NX", at, name), ("ZREMRANGEBYRANK", index, 0, -1 - MOST_WAITING)]
+            calls.append(("PEXPIRE", index, self._waiting_ms))
+        calls += [("ZREM", self._calls.keys.waits(key.team, who), name) for who in before if who not in now]
+        if calls:
+            await self._calls.server.commands(calls)
+
+    async def waiting(self, team: str, who: Sequence[str], *, limit: int = 100) -> list[Head]:
+        """See `Homes.waiting`."""
+        names, server = self._calls.keys, self._calls.server
+        indexes = [names.waits(team, one) for one in dict.fromkeys(who)]
+        found = await server.commands([("ZRANGE", index, 0, limit - 1, "WITHSCORES") for index in indexes])
+        scored = sorted((float(row[at + 1]), row[at]) for row in found for at in range(0, len(row), 2))
+        keys = [job_key(name) for name in dict.fromkeys(name for _, name in scored)][:limit]
+        states = await server.commands([("HGETALL", names.of_job(key)[HEAD]) for key in keys]) if keys else []
+        heads = (layout.head(key, state) for key, state in zip(keys, states, strict=True))
+        return [head for head in heads if head is not None]

@@ -1,0 +1,85 @@
+"""Who would get a request, and why, without any work: the decision of a planner, in plain values and in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from bot.supervisor.planning import Planning
+from handoff.contracts import Material, Place, Request, Usage
+from handoff.effects import MakePlan
+from handoff.events import AnswerWritten, Event, PlannerAsked, PlanProposed, PlanRejected
+from handoff.planning.plan_brief import of_request
+from handoff.state import Ask, Job
+from specialists.turns.model import Model
+
+NOWHERE = Place(team="", channel="", thread_ts="0")
+
+
+async def decided(
+    planning: Planning,
+    text: str,
+    now: Callable[[], float],
+    files: tuple[Material, ...] = (),
+    model: Model | None = None,
+) -> tuple[Event, tuple[PlanRejected, ...]]:
+    """Decide as a job would: by the crew's rules, else by the planner, on the account of `model` if it is given.
+
+    Returns the decision, and the replies of the planner that were refused before it.
+    """
+    ask = Ask(Request(id="0", user="", text=text, at=now()), gathered=True, materials=files)
+    brief = of_request(Job(NOWHERE, (ask,)), ask)
+    first = await planning.plan(MakePlan(ask.id), brief, ask, now=now, model=model)
+    if not isinstance(first, PlanRejected):
+        return first, ()
+    return await planning.plan(MakePlan(ask.id, first.faults), brief, ask, now=now, model=model), (first,)
+
+
+def told(event: Event, text: str, label: str, rejected: tuple[PlanRejected, ...] = ()) -> dict[str, Any]:
+    """Put a decision on the request `text` into plain values. `label` is the model's name for people."""
+    usage = sum((one.usage for one in rejected), getattr(event, "usage", Usage()))
+    found: dict[str, Any] = {
+        "does": "plan",
+        "by": label,
+        "why": list(getattr(event, "reasons", ())),
+        "parts": [],
+        "missing": [],
+        "refused": [fault for one in rejected for fault in one.faults],
+        "calls": usage.calls,
+        "tokens": usage.tokens_in + usage.tokens_out,
+    }
+    if isinstance(event, AnswerWritten):
+        return {**found, "does": "answer", "text": event.text, "why": [event.why] if event.why else []}
+    if isinstance(event, PlannerAsked):
+        return {**found, "does": "ask", "text": event.question, "options": list(event.options)}
+    if not isinstance(event, PlanProposed):
+        raise TypeError(f"{event.type} is no decision of a planner")
+    shown = {"id", "specialist", "title", "after", "intent", "done_when", "critical"}
+    parts = [one.model_dump(mode="json", include=shown) for one in event.plan.subtasks]
+    handed = len(parts) == 1 and parts[0]["intent"] == text.strip()
+    return {
+        **found,
+        "does": "hand" if handed else "plan",
+        "by": f"rule {event.rule}" if event.rule else "the crew's pipeline" if event.pipeline else label,
+        "parts": parts,
+        "missing": list(event.plan.missing),
+        "strategy": event.plan.strategy,
+    }
+
+
+def in_words(found: dict[str, Any]) -> str:
+    """Say a decision for people, its reasons last."""
+    said = {"answer": "answered at once", "ask": "asked back first", "plan": f"a plan of {len(found['parts'])} parts"}
+    if found["does"] == "hand":
+        lines = [f"{found['parts'][0]['specialist']} gets it as it stands (by {found['by']})"]
+    else:
+        lines = [f"{said[found['does']]} (by {found['by']})"]
+        lines += [found["text"]] if "text" in found else []
+        lines += [f"- {option}" for option in found.get("options", ())]
+        for part in found["parts"]:
+            after = f" (after {', '.join(part['after'])})" if part["after"] else ""
+            lines.append(f"- {part['id']}: {part['specialist']}: {part['title']}{after}")
+    lines += [f"missing: nobody in the crew can {part}" for part in found["missing"]]
+    lines += [f"refused at first: {fault}" for fault in found["refused"]]
+    lines = [f"crew {found['crew']}:", *lines] if "crew" in found else lines
+    return "\n".join([*lines, *(f"why: {why}" for why in found["why"])])

@@ -1,0 +1,44 @@
+"""The rows of a job's card as they are kept in its head, so that lists of jobs need no replay."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from handoff.state import Ask, Job, SubtaskState
+from handoff.summary import STEP_TITLE, rows, title_of
+
+ROWS = "rows"
+"""The field of the head."""
+MOST = 8
+
+
+@dataclass(frozen=True, slots=True)
+class ShownRow:
+    """A row of a card: how the subtask stands, its title, and who works on it."""
+
+    state: SubtaskState
+    title: str
+    specialist: str
+
+
+def shown_rows(job: Job) -> dict[str, str]:
+    """Return the field of the head: the first rows of the latest request's card, and none once that is over."""
+    ask = job.latest
+    return {ROWS: "" if ask.over or ask.run.plan is None else _written(ask)}
+
+
+def _written(ask: Ask) -> str:
+    every = rows(ask)
+    kept = [[work.state, title_of(ask, work)[:STEP_TITLE], work.specialist] for work in every[:MOST]]
+    return json.dumps([kept, len(every) - len(kept)], separators=(",", ":"))
+
+
+def rows_of(fields: Mapping[str, str]) -> tuple[tuple[ShownRow, ...], int]:
+    """Read the rows from the head's fields, and how many more the card has."""
+    try:
+        kept, more = json.loads(fields.get(ROWS) or "[[],0]")
+        return tuple(ShownRow(*row) for row in kept), int(more)
+    except (ValueError, TypeError):
+        return (), 0  # a newer release wrote them

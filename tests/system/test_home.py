@@ -1,0 +1,118 @@
+"""The home: what it shows whom, that it is right soon after a change, and what is answered there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+
+from bot.slack.show import notices
+from bot.store.interface import JobKey, Store
+from handoff import events as ev
+from handoff.contracts import Place, Request
+from handoff.summary import begun
+from tests.providers.rendering import Reply
+from tests.providers.wire import WireRequest
+from tests.system.brains import connect, escalation, plan, provider, result, subtask
+from tests.system.scene import Scene, shown
+
+RIGHT = 5.0
+"""Seconds after a change within which an open home must be right."""
+WORDS = {"planner": lambda _: plan(subtask("place", "writer"))}
+
+
+def ask_first(request: WireRequest) -> Reply:
+    brief = request.messages[0].text
+    if "Answered by a person:" in brief:
+        return result("Chosen: " + brief.rpartition("Answered by a person:")[2].split("\n")[0].strip())
+    return escalation("ambiguous_input", "Which city is it?", ["Oslo", "Bergen"])
+
+
+def home(scene: Scene, who: str = "ana") -> str:
+    view = scene.person(who).home()
+    return shown(view) if view else ""
+
+
+def part(scene: Scene, title: str, who: str = "ana") -> str:
+    """What a section of the home shows."""
+    return home(scene, who).partition(f"{title}\n")[2].split("\nUnder way\n")[0].split("\nRecent\n")[0]
+
+
+async def right(scene: Scene, what: Callable[[], bool]) -> None:
+    began = time.monotonic()
+    await scene.workspace.until(what, timeout=40.0)
+    assert time.monotonic() - began < RIGHT + 1.0  # and what the machine takes
+
+
+async def test_a_question_is_answered_in_the_home_and_two_instances_keep_it_right(scene: Scene) -> None:
+    async with provider(**WORDS, writer=ask_first) as server, AsyncExitStack() as stack:
+        app, _ = [await stack.enter_async_context(scene.bot(connect("chat", server))) for _ in range(2)]
+        ana, ben = scene.person(), scene.person("ben")
+        await ana.open_home()
+        await ben.open_home()
+        await scene.workspace.until(lambda: "Nothing waits for you" in home(scene) and ben.home())
+        talk = await scene.ask("Where shall we meet?")
+        await talk.question()
+        await right(scene, lambda: "Which city is it?" in home(scene))
+        assert "waiting for you" in home(scene), "it is under way, too"
+        assert "place · _writer_" in home(scene), "with the rows of its card"
+        assert f"/archives/{talk.channel}/p{talk.ts.replace('.', '')}|In the thread" in home(scene)
+        assert "Which city" not in home(scene, "ben"), "who is not asked is shown nothing of it"
+        view = ana.home()
+        assert view is not None
+        await ana.click_in_view(view["id"], "answer:0")
+        await talk.over()
+        await right(scene, lambda: "Nothing waits for you" in home(scene) and "· done ·" in home(scene))
+        spent = home(scene)
+        await app.bolt.client.views_publish(user_id=ana.id, view={"type": "home", "blocks": view["blocks"]})
+        old = ana.home()
+        assert old is not None
+        await ana.click_in_view(old["id"], "answer:1")  # in a home that is not drawn anew yet
+        (window,) = await scene.workspace.until(ana.views)
+
+    assert shown(window) == notices.STALE
+    assert "Chosen: Oslo" in talk.said()
+    assert [event.text for event in await talk.of(ev.QuestionAnswered)] == ["Oslo"]
+    assert "on 1 request that ended" in spent
+
+
+async def test_lists_and_the_home_read_heads_alone_and_are_there_in_time(scene: Scene) -> None:
+    ana, team = scene.person(), scene.workspace.team_id
+    for number in range(300):
+        place = Place(team=team, channel="C0000000A", thread_ts=f"17000{number:05}.000100")
+        await kept(scene.store, place, ana.id, f"request {number}", over=number % 3 > 0)
+    strange = Place(team="T0THER000", channel="C0000000A", thread_ts="1700000000.000100")
+    await kept(scene.store, strange, ana.id, "of another team", over=True)
+    async with scene.bot(slots=1, admins=frozenset({ana.id})):
+        first = shown(await scene.command("jobs"))
+        assert "1 to 10 of 300" in first
+        assert "request 299" in first
+        message = ana.ephemerals("#general")[-1]
+        await ana.click("#general", message["ts"], "turn_page_on")
+        await scene.workspace.until(lambda: "11 to 20 of 300" in shown(ana.ephemerals("#general")[-1]))
+        await ana.click("#general", message["ts"], "turn_page_on")
+        await scene.workspace.until(lambda: "21 to 30 of 300" in shown(ana.ephemerals("#general")[-1]))
+        assert "is no state of jobs" in shown(await scene.command("jobs nonsense"))
+        assert "I do not know that job" in shown(await scene.command(f"status {strange.job_id}"))
+        reply = "p1700009999000100?thread_ts=1700000000.000100&cid=C0000000A"
+        link = f"https://x.slack.com/archives/{strange.channel}/{reply}"
+        assert "request 0" in shown(await scene.command(f"status {link}")), "a link names the job of our own team"
+        await ana.open_home()
+        await scene.workspace.until(lambda: "Instances" in home(scene))
+        assert "1 to 10 of 66" in home(scene), "of the newest 200, those that are not over"
+        assert "1 to 10 of 134" in home(scene)
+
+
+async def kept(store: Store, place: Place, user: str, text: str, *, over: bool) -> None:
+    """A job as its log and head are kept, so far in the future that nobody begins to work on it."""
+    key = JobKey(place.team, place.job_id)
+    request = Request(id=place.thread_ts, user=user, text=text, at=store.clock())
+    fields = begun(place, request) | ({"state": "completed"} if over else {})
+    event = ev.RequestAdded(at=request.at, place=place, request=request)
+    await store.jobs.ingest(key, ev.dump(event), dedupe=(), user=user, fields=fields)
+    claim = await store.jobs.claim("seed", lease=60, schema=99, prefer=key)
+    assert claim is not None
+    assert claim.key == key
+    taken = [entry.seq for entry in await store.jobs.inbox(key)]
+    await store.jobs.commit(claim, "1", 0, [ev.dump(event)], taken=taken, schema=1, ends=over)
+    await store.jobs.release(claim, due=None)
