@@ -8,7 +8,7 @@ from bot.slack.views.erasure import Forgettable, ToForget
 from bot.slack.views.question import Choice
 from bot.slack.views.status import JobLine
 from bot.store.interface import Entry, StoreError
-from bot.trace import steps_of
+from bot.tracing.steps import steps_of
 from handoff import events as ev
 from handoff.contracts import Place, Request
 from handoff.engine.engine import fold

@@ -20,7 +20,7 @@ from bot.slack.show.notices import Unrecorded, note, soon, tell
 from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.home import help_message
 from bot.slack.views.outgoing import Outgoing
-from bot.trace import Step, events_json
+from bot.tracing.steps import Step, events_json
 from handoff.contracts import Place
 from handoff.state import Job
 

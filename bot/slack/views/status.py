@@ -13,7 +13,7 @@ from bot.slack.views.card import card_title, has_content, missing_from, who
 from bot.slack.views.estimate import estimate_words, work_words
 from bot.slack.views.outgoing import Block, Outgoing, context, counted, header, moment, seconds, section, sections
 from bot.slack.views.waiting import whom_words
-from bot.trace import Step
+from bot.tracing.steps import Step
 from handoff import events as ev
 from handoff.contracts import Packed, ToolCall
 from handoff.engine.answer import gaps
