@@ -18,8 +18,8 @@ SpanKind = Literal[
 
 - `request`: one request, from its message to its visible end. All other spans of a request are below it.
 - `gather`: files and messages are read.
-- `plan`: the planner's work on one plan, or a rule's or a pipeline's; `outcome` says what came of it: proposed, rejected,
-  asked, answered, revised or kept.
+- `plan`: the planner's work on one plan, or a rule's or a pipeline's; `outcome` says what came of it: proposed,
+  rejected, asked, answered, revised or kept.
 - `subtask`: one subtask, from its first attempt to its end, waits included.
 - `attempt`: one attempt of a specialist or of a crew at a subtask.
 - `chat`: one model turn of an attempt, or the model calls of one of the supervisor's roles.
@@ -74,7 +74,8 @@ class Span:
         arguments: The arguments of a tool call.
         text: What came of it, whole: a tool's reply, a model's words, a result's content, an answer.
         brief: What it was given: a subtask's intent (as rewritten), a request's text, a question.
-        decisions: What policy decided when it ended, each with its reason.
+        decisions: What policy decided when it began or ended, each with its reason.
+        critical: True if the end of its request waited for it.
     """
 
     id: str
@@ -102,3 +103,4 @@ class Span:
     text: str = ""
     brief: str = ""
     decisions: tuple[Decision, ...] = ()
+    critical: bool = False
