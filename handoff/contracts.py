@@ -113,12 +113,16 @@ class Material(Contract):
 
 
 class Usage(Contract):
-    """The usage of model calls. `cost` is None if no price is known; `model` names the last one used."""
+    """The usage of model calls. `cost` is None if no price is known; `model` names the last one used.
+
+    `tokens_cached` are those of `tokens_in` that the provider's cache served, as far as it says so.
+    """
 
     model: str = ""
     calls: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
+    tokens_cached: int = 0
     cost: float | None = None
     duration: float = 0.0
 
@@ -133,6 +137,7 @@ class Usage(Contract):
             calls=self.calls + other.calls,
             tokens_in=self.tokens_in + other.tokens_in,
             tokens_out=self.tokens_out + other.tokens_out,
+            tokens_cached=self.tokens_cached + other.tokens_cached,
             cost=sum(costs) if costs else None,
             duration=self.duration + other.duration,
         )

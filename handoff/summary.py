@@ -20,6 +20,7 @@ from handoff.state_values import may_answer
 TITLE = 200
 """Characters of a job's title."""
 STEP_TITLE = 60
+_WORTH_TELLING = 1.1
 NOT_BEGUN = "taking up the request"
 """The step of a job whose log is still empty."""
 
@@ -182,6 +183,15 @@ def sureness(ask: Ask) -> int | None:
 
 def speed_up(ask: Ask) -> float:
     """Return the gain of working side by side: all subtask times over the time from the first start to the last end."""
+    apart, together = side_by_side(ask)
+    return apart / together if together > 0 else 1.0
+
+
+def side_by_side(ask: Ask) -> tuple[float, float]:
+    """Return the seconds of all subtasks one by one, and those from the first start to the last end.
+
+    Both are 0 where fewer than two have ended, so that there is nothing to compare.
+    """
     around = {work.within for work in ask.work.values()}  # a crew's subtask is not counted beside those inside it
     works = [
         work
@@ -189,9 +199,17 @@ def speed_up(ask: Ask) -> float:
         if work.started is not None and work.ended is not None and work.subtask.id not in around
     ]
     if len(works) < 2:
-        return 1.0
+        return 0.0, 0.0
     wall = max(work.ended or 0.0 for work in works) - min(work.started or 0.0 for work in works)
-    return sum(work.duration for work in works) / wall if wall > 0 else 1.0
+    return sum(work.duration for work in works), max(0.0, wall)
+
+
+def gain_words(ask: Ask) -> str:
+    """Say how many specialists worked side by side and what that gained; empty where it gained nothing to speak of."""
+    if (gain := speed_up(ask)) <= _WORTH_TELLING:
+        return ""
+    workers = sum(work.started is not None and work.run is None for work in ask.work.values())
+    return f"{workers} specialists side by side: {gain:.1f}x faster than one by one"
 
 
 # ---------------------------------------------------------------- the rows of a plan

@@ -20,7 +20,7 @@ from bot.slack.receive.spoken_commands import spoken
 from bot.slack.views.approval import APPROVE, DENY
 from bot.slack.views.approval_windows import REASON_ACTION
 from bot.store.interface import JobKey
-from bot.trace import trace_json
+from bot.tracing.export import trace_json
 from bot.workspace.terminal import plan_rows, render
 from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place

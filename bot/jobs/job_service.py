@@ -17,7 +17,7 @@ from bot.limits.rules import SCOPES, Payer
 from bot.slack.receive.service import Answer, OverBudget, Stop, Traced
 from bot.slack.show.people import GroupsOf, no_groups
 from bot.store.interface import Head, JobKey, LogBroken, Store
-from bot.trace import own_steps, steps_of
+from bot.tracing.steps import own_steps, steps_of
 from handoff import events as ev
 from handoff import rights
 from handoff.audit_entry import AuditEntry, Deed, Note, dropped

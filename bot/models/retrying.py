@@ -180,6 +180,7 @@ class _Tally:
             calls=len(self._attempts),
             tokens_in=sum(tokens.input for tokens in self._attempts),
             tokens_out=sum(tokens.output for tokens in self._attempts),
+            tokens_cached=sum(tokens.read for tokens in self._attempts),
             cost=sum(known) if known else None,
             duration=duration,
         )

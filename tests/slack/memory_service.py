@@ -13,7 +13,7 @@ from bot.slack.views.job_rows import JobLine
 from bot.slack.views.paging import Page, page_of
 from bot.slack.views.question import Choice
 from bot.store.interface import Entry, StoreError
-from bot.trace import steps_of
+from bot.tracing.steps import steps_of
 from handoff import events as ev
 from handoff.contracts import Place, Request
 from handoff.engine.engine import fold

@@ -11,7 +11,7 @@ from bot.slack.views.card import plan_card
 from bot.slack.views.estimate import estimate_words
 from bot.slack.views.status import trace_timeline
 from bot.store.interface import Entry
-from bot.trace import steps_of
+from bot.tracing.steps import steps_of
 from handoff import events as ev
 from handoff.contracts import Estimate, Member, Place, Plan, Request, Result, Subtask, Usage
 from handoff.engine.engine import fold

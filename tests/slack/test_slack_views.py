@@ -21,7 +21,7 @@ from bot.slack.views.paging import Page, page_of
 from bot.slack.views.question import choice_of, question, question_answered, question_dropped
 from bot.slack.views.status import status_job, status_list, trace, trace_timeline
 from bot.store.interface import Entry
-from bot.trace import steps_of
+from bot.tracing.steps import steps_of
 from bot.workspace.blocks import check_message_blocks, check_view
 from handoff import events as ev
 from handoff.contracts import Attachment, Finding, Material, Place, Plan, Request, Result, Subtask, Usage

@@ -11,7 +11,7 @@ import pytest
 
 from bot.slack.views.status import trace_timeline
 from bot.supervisor.arbiter import SURE, read
-from bot.trace import steps_of
+from bot.tracing.steps import steps_of
 from handoff import events as ev
 from handoff.context_budget import tokens
 from handoff.contracts import Conflict, Context, Packed, Side, Terms

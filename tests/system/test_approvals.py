@@ -18,7 +18,7 @@ from bot.app import App
 from bot.command_line.one_job import do_one_job
 from bot.settings import Settings
 from bot.slack.views.status import trace_timeline
-from bot.trace import steps_of
+from bot.tracing.steps import steps_of
 from handoff import events as ev
 from handoff.contracts import Terms
 from handoff.engine.answer import gaps

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bot.slack.views.status import trace_timeline
-from bot.trace import events_json, steps_of
+from bot.tracing.steps import events_json, steps_of
 from handoff import events as ev
 from handoff.effects import HandUp, MakePlan, RunSubtask, WriteAnswer
 from handoff.engine.answer import gaps

@@ -11,7 +11,7 @@ from bot.models.openai_chat import OpenAIChat
 from bot.models.provider_model import ProviderModel
 from bot.models.retrying import RetryPolicy
 from bot.slack.views.status import trace_timeline
-from bot.trace import events_json, steps_of
+from bot.tracing.steps import events_json, steps_of
 from handoff import events as ev
 from handoff.contracts import Terms
 from handoff.engine.answer import gaps, missing

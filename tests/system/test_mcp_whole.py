@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bot.slack.views.status import trace_timeline
-from bot.trace import steps_of
+from bot.tracing.steps import steps_of
 from handoff.state import Job
 from specialists.registry import load_crew
 from specialists.turns import tool_calls

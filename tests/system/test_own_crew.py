@@ -11,7 +11,7 @@ from bot.app import open_crew
 from bot.command_line.check import verdicts
 from bot.settings import read_settings
 from bot.slack.views.status import trace_timeline
-from bot.trace import steps_of
+from bot.tracing.steps import steps_of
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
 from tests.specialists.test_readme_example import files_of_the_page

@@ -12,7 +12,7 @@ import pytest
 
 from bot.settings import Settings
 from bot.slack.views.status import trace_timeline
-from bot.trace import steps_of
+from bot.tracing.steps import steps_of
 from handoff import events as ev
 from handoff.contracts import Terms
 from handoff.state import Job

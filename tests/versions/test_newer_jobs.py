@@ -9,7 +9,7 @@ import pytest
 
 from bot.app import App
 from bot.store.interface import Commit, Head
-from bot.trace import trace_json
+from bot.tracing.export import trace_json
 from handoff import events as ev
 from handoff.contracts import Place, Request
 from tests.system.brains import Gate, connect, plan, played, provider, result, subtask

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from bot.trace import Step
+from bot.tracing.steps import Step
 from handoff.contracts import Place, Request
 from handoff.state import Job
 

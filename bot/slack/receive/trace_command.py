@@ -10,7 +10,7 @@ from bot.slack.receive.subcommand import Given
 from bot.slack.show import notices
 from bot.slack.show.notices import note, tell
 from bot.slack.views.outgoing import Outgoing
-from bot.trace import Step, events_json
+from bot.tracing.steps import Step, events_json
 from handoff.contracts import Place
 
 IN_MESSAGES = "The whole trace is on its way to your direct messages with me, as a JSON file."

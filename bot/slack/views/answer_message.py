@@ -15,7 +15,7 @@ from handoff.answering.fixed_words import phrase
 from handoff.contracts import Usage
 from handoff.engine.answer import gaps
 from handoff.state import Ask, Job
-from handoff.summary import notes, queries, speed_up, sureness
+from handoff.summary import gain_words, notes, queries, sureness
 
 FEEDBACK = "feedback"
 """The action_id of the thumbs below an answer."""
@@ -26,7 +26,6 @@ MARKDOWN_LIMIT = 11_900
 """A little below the 12,000 characters that Slack takes in the markdown blocks of one message."""
 _PREVIEW = 600
 """Characters of it for notifications and screen readers."""
-_WORTH_TELLING = 1.1
 _QUERIES_SHOWN, _PIECES_SHOWN, _QUERY_PIECE = 20, 3, 700
 """Queries in a window, pieces of one of them, and characters in a piece: a section takes 3,000, escaped."""
 SURE = 80
@@ -157,9 +156,7 @@ def context_line(ask: Ask, model_label: str) -> str:
         parts.append(f"{sure} % sure of what is there" if lacks else f"{sure} % sure")
     parts += usage_words(ask.usage)
     parts.append(seconds((ask.run.written or ask.request.at) - ask.request.at))
-    if (gain := speed_up(ask)) > _WORTH_TELLING:
-        workers = sum(work.started is not None and work.run is None for work in ask.work.values())
-        parts.append(f"{workers} specialists side by side: {gain:.1f}x faster than one by one")
+    parts.append(gain_words(ask))
     return " · ".join(part for part in parts if part)
 
 

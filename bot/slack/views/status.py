@@ -13,7 +13,7 @@ from bot.slack.views.estimate import estimate_words, work_words
 from bot.slack.views.job_rows import STATES, JobLine, job_line, waiting_words
 from bot.slack.views.outgoing import Block, Outgoing, context, counted, header, seconds, section, sections
 from bot.slack.views.paging import Page, page_buttons
-from bot.trace import Step
+from bot.tracing.steps import Step
 from handoff import events as ev
 from handoff.contracts import Packed, ToolCall
 from handoff.engine.answer import gaps

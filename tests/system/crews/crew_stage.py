@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from bot.slack.views.status import trace_timeline
-from bot.trace import steps_of
+from bot.tracing.steps import steps_of
 from specialists.registry import CREWS, Crew, load_crew
 from specialists.toolkits.catalogue import all_tools
 from specialists.toolkits.toolkit import ToolSettings

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from bot.slack.views.status import trace_timeline
-from bot.trace import steps_of
+from bot.tracing.steps import steps_of
 from bot.workspace.person import Attached
 from handoff import events as ev
 from handoff.engine.answer import gaps

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from bot.slack.views.status import trace_timeline
-from bot.trace import steps_of
+from bot.tracing.steps import steps_of
 from handoff.contracts import ToolCall
 from specialists.registry import CREWS, Crew, load_crew
 from specialists.toolkits.catalogue import all_toolkits

@@ -1,29 +1,18 @@
-"""The trace of a job, step by step: each event of its log, and what policy decided when it came; as JSON for tools."""
+"""The trace of a job, step by step: each event of its log, and what policy decided when it came."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from bot.store.interface import Entry, Head
+from bot.store.interface import Entry
 from handoff import events as ev
-from handoff.engine.engine import apply
+from handoff.engine.engine import CHECKPOINTS, apply
 from handoff.rights import is_step_of
 from handoff.state import Job
 from handoff.state_values import Decision
-
-
-def trace_json(entries: Sequence[Entry], head: Head | None) -> dict[str, Any]:
-    """Return the whole trace of a job: what its head says of it, and its events in order."""
-    return {
-        "schema": ev.SCHEMA,
-        "team": head.key.team if head else "",
-        "job": head.key.job if head else "",
-        "state": head.fields.get("state", "") if head else "",
-        "events": events_json(steps_of(entries)),
-    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +23,23 @@ class Step:
     decided: tuple[Decision, ...] = ()
 
 
+class Walked(NamedTuple):
+    """One entry on a walk through a log: its event, the job before and after it, and the decisions that followed.
+
+    `event` is None if the entry cannot be read, and `after` is None from the first such entry on: what comes behind a
+    gap cannot be told for sure.
+    """
+
+    entry: Entry
+    event: ev.Event | None
+    before: Job | None
+    after: Job | None
+    decided: tuple[Decision, ...] = ()
+
+
 def steps_of(entries: Sequence[Entry]) -> list[Step]:
     """Return all steps of a log. From the first entry on that cannot be read they are without decisions."""
-    return [step for step, _ in _steps(entries, None)]
+    return [Step(one.entry, one.decided) for one in walk(entries)]
 
 
 def own_steps(entries: Sequence[Entry], own: frozenset[str], user: str) -> list[Step]:
@@ -44,29 +47,30 @@ def own_steps(entries: Sequence[Entry], own: frozenset[str], user: str) -> list[
 
     Raises ValueError if an entry cannot be read: nobody knows then whose it is.
     """
-    found = list(_steps(entries, own))
-    if any(event is None for _, event in found):
+    found = list(walk(entries, own))
+    if any(one.event is None for one in found):
         raise ValueError("an entry of the log cannot be read")
-    return [step for step, event in found if event is not None and is_step_of(event, own, user)]
+    return [Step(one.entry, one.decided) for one in found if one.event is not None and is_step_of(one.event, own, user)]
 
 
-def _steps(entries: Sequence[Entry], own: frozenset[str] | None) -> Iterator[tuple[Step, ev.Event | None]]:
-    """Yield each step with its event, None if that cannot be read. `own`: leave out decisions on other requests."""
+def walk(entries: Sequence[Entry], own: frozenset[str] | None = None) -> Iterator[Walked]:
+    """Walk through a log, entry by entry. `own`: leave out decisions on other requests."""
     job: Job | None = None
     broken = False
     for entry in entries:
         event = _read(entry.payload)
         broken = broken or event is None
         if event is None or broken:
-            yield Step(entry), event
+            yield Walked(entry, event, job, None)
             continue
         try:
             after = apply(job, event)
         except ValueError:
             broken = True
-            yield Step(entry), None
+            yield Walked(entry, None, job, None)
             continue
-        yield Step(entry, _new_decisions(job, after, own)), event
+        quiet = isinstance(event, CHECKPOINTS)
+        yield Walked(entry, event, job, after, () if quiet else _new_decisions(job, after, own))
         job = after
 
 
@@ -87,9 +91,11 @@ def events_json(steps: Sequence[Step]) -> list[dict[str, Any]]:
 
 def _new_decisions(before: Job | None, after: Job, own: frozenset[str] | None) -> tuple[Decision, ...]:
     new: list[Decision] = []
-    for ask in (ask for ask in after.asks if own is None or ask.id in own):
-        earlier = before.ask(ask.id) if before is not None else None
-        new += ask.decisions[len(earlier.decisions) if earlier is not None else 0 :]
+    there = before.asks if before is not None else ()
+    for place, ask in enumerate(after.asks):
+        earlier = there[place] if place < len(there) else None
+        if earlier is not ask and (own is None or ask.id in own):
+            new += ask.decisions[len(earlier.decisions) if earlier is not None else 0 :]
     return tuple(new)
 
 

@@ -1,0 +1,291 @@
+"""Reads attempts, their model turns and their tool calls off the events of a log."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from bot.tracing.span import SUPERVISORS_LANE, SpanState
+from bot.tracing.span_book import Draft, SpanBook, counted, less
+from handoff import events as ev
+from handoff.contracts import ToolCall
+from handoff.state import SETTLED, Ask, Work
+from specialists.turns.finish_tools import NAMES as FINISHING
+
+BY_DURATION = "its end is logged; its beginning is that, less the seconds that the model took"
+SINCE_STEP = "the log holds its end; it began after the step before it"
+SINCE_TURN = "its end is logged; it began with the turn that asked for it"
+SINCE_YES = "its end is logged; it began once people had decided"
+SILENT = frozenset({"model", "timeout"})
+"""Kinds of failures of an attempt that a model call was the reason for, if no tool was at work."""
+
+Place = tuple[str, str]
+"""A request's id and a subtask's."""
+
+
+class Attempts:
+    """The attempts under way, by request and subtask."""
+
+    def __init__(self, book: SpanBook, requests: dict[str, Draft]) -> None:
+        self._book = book
+        self._requests = requests
+        self._running: dict[Place, Draft] = {}
+        self._subtasks: dict[Place, Draft] = {}
+        self._calls: dict[Place, dict[str, deque[tuple[ToolCall, Draft | None]]]] = {}
+        self._turns: dict[Place, list[Any]] = {}
+        self._told: set[Place] = set()
+        self.ready: dict[Place, int] = {}
+        """The event by which each subtask could begin its next attempt."""
+
+    # ---------------------------------------------------------------- what others are below
+
+    def around(self, request: str, within: str) -> str:
+        """Return the id of what the run at the subtask `within` is below; that of the request for its own run."""
+        place = (request, within)
+        there = (self._running.get(place) or self._subtasks.get(place)) if within else None
+        there = there or self._requests.get(request)
+        return there["id"] if there is not None else ""
+
+    def attempt(self, request: str, subtask: str) -> Draft | None:
+        """Return the attempt that is under way at a subtask."""
+        return self._running.get((request, subtask))
+
+    def subtask(self, ask: Ask, work: Work) -> Draft:
+        """Return the span of a subtask, which begins now if it has not before."""
+        place = (ask.id, work.subtask.id)
+        there = self._subtasks.get(place)
+        if there is None:
+            there = self._subtasks[place] = self._book.begin(
+                "subtask",
+                work.subtask.title,
+                work.specialist,
+                self._book.at,
+                parent=self.around(ask.id, work.within),
+                request=ask.id,
+                subtask=work.subtask.id,
+                brief=work.brief_text,
+            )
+        return there
+
+    # ---------------------------------------------------------------- events
+
+    def event(self, event: ev.Event, before: Ask, after: Ask) -> None:
+        """Take in one event of an attempt. One that the engine did not take leaves no span."""
+        if not isinstance(event, ev.OfAttempt):
+            return
+        place = (event.request, event.subtask)
+        if isinstance(event, ev.AttemptStarted):
+            if before.work.get(event.subtask) is not after.work.get(event.subtask):
+                self._started(event, after, place)
+            return
+        running = self._running.get(place)
+        if running is None or running["attempt"] != event.attempt:
+            return
+        running.touch(self._book.seq, event.at)
+        match event:
+            case ev.TurnTaken():
+                self._turn(event, running, place)
+            case ev.ToolStarted():
+                self._intent(event, place)
+            case ev.ToolReturned():
+                self._returned(event, running, place)
+            case ev.ResultReturned() | ev.AttemptFailed() | ev.Escalated():
+                self._over(event, running, place, after.work.get(event.subtask))
+
+    def _started(self, event: ev.AttemptStarted, ask: Ask, place: Place) -> None:
+        work = ask.work[event.subtask]
+        if (late := self._running.get(place)) is not None:
+            self._stop(late, place, "")
+        outer = self.subtask(ask, work)
+        book = self._book
+        pauses = [one for one in book.ended_here if one["kind"] == "pause" and one["subtask"] == event.subtask]
+        after = pauses[0]["id"] if pauses else book.cause(self.ready.pop(place, 0))
+        self._calls[place], self._turns[place] = {}, []
+        self._running[place] = book.begin(
+            "attempt",
+            event.specialist,
+            event.specialist,
+            event.at,
+            parent=outer["id"],
+            after=after,
+            request=event.request,
+            subtask=event.subtask,
+            attempt=event.attempt,
+            words=f"attempt {event.attempt} of {event.specialist}",
+            model=event.model,
+            tier=event.tier,
+            brief=work.brief_text,
+        )
+
+    def _turn(self, event: ev.TurnTaken, running: Draft, place: Place) -> None:
+        turn, usage = event.turn, event.turn.usage
+        start = max(event.at - usage.duration, running["start"]) if usage.duration else running.before
+        named = [call.name for call in turn.calls]
+        words = f"asks for {', '.join(named)}" if named else turn.text
+        self._book.told(
+            "chat",
+            usage.model or "model",
+            running["lane"],
+            (start, event.at),
+            **_of(event, running),
+            words=words,
+            outcome=turn.stop,
+            derived=BY_DURATION if usage.duration else SINCE_STEP,
+            model=usage.model,
+            tier=running["tier"],
+            usage=usage,
+            text=turn.text,
+        )
+        self._turns[place].append(usage)
+        for call in turn.calls:
+            self._calls[place].setdefault(call.id, deque()).append((call, self._call(event, running, call)))
+
+    def _call(self, event: ev.TurnTaken, running: Draft, call: ToolCall) -> Draft | None:
+        """Begin a tool call; the calls that hand in are none, unless they are sent back."""
+        if call.name in FINISHING:
+            return None
+        of = {"call": call.id, "arguments": call.arguments, "derived": SINCE_TURN}
+        return self._book.begin("tool", call.name, running["lane"], event.at, **_of(event, running), **of)
+
+    def _intent(self, event: ev.ToolStarted, place: Place) -> None:
+        draft = self._find(place, event.call)[1]
+        if draft is not None:
+            draft.set(start=max(draft["start"], event.at), derived="", words=event.what)
+            draft.touch(self._book.seq, event.at)
+
+    def _find(self, place: Place, call: str, *, take: bool = False) -> tuple[ToolCall | None, Draft | None]:
+        """Return the open call of that id, the earliest first: models use an id again. `take`: it is open no more."""
+        waiting = self._calls.get(place, {}).get(call)
+        if not waiting:
+            return None, None
+        return waiting.popleft() if take else waiting[0]
+
+    def _open_calls(self, place: Place) -> list[Draft]:
+        waiting = self._calls.get(place, {}).values()
+        return [draft for one in waiting for _, draft in one if draft is not None]
+
+    def _returned(self, event: ev.ToolReturned, running: Draft, place: Place) -> None:
+        call, draft = self._find(place, event.reply.call_id, take=True)
+        if draft is None:
+            of = {"call": event.reply.call_id, "arguments": call.arguments if call else {}, "derived": SINCE_STEP}
+            name = call.name if call else "a tool"
+            draft = self._book.begin("tool", name, running["lane"], running.before, **_of(event, running), **of)
+        failed = event.reply.failed
+        words = draft.get("words") or ("failed" if failed else "returned")
+        said = {"text": event.reply.text, "words": words, "reason": event.reply.text[:300] if failed else ""}
+        self._book.close(draft, event.at, "failed" if failed else "done", **said)
+
+    def decided(self, request: str, subtask: str, at: float) -> None:
+        """Let the calls that waited for people begin once these have decided."""
+        for draft in self._open_calls((request, subtask)):
+            if draft["start"] < at:
+                draft.set(start=at, derived=SINCE_YES)
+
+    # ---------------------------------------------------------------- ends
+
+    def _over(
+        self,
+        event: ev.ResultReturned | ev.AttemptFailed | ev.Escalated,
+        running: Draft,
+        place: Place,
+        work: Work | None,
+    ) -> None:
+        if work is not None and work.question is not None and work.question.doubt is not None:
+            return  # people are asked what became of a call, and it goes on from there
+        usage = event.result.usage if isinstance(event, ev.ResultReturned) else event.usage
+        left = less(usage, counted(self._turns[place])) if usage.model_fields_set else None
+        state: SpanState = "done" if isinstance(event, ev.ResultReturned) else "failed"
+        fields: dict[str, Any] = {}
+        match event:
+            case ev.ResultReturned(result=result):
+                fields = {"outcome": "result", "text": result.content, "words": result.summary}
+                if event.faults or event.doubts:
+                    fields["reason"] = "; ".join((*event.faults, *event.doubts))
+            case ev.AttemptFailed():
+                fields = {"outcome": event.kind, "reason": event.message, "words": event.message}
+                if event.kind in SILENT and not self._open_calls(place):
+                    self._no_turn(event, running, left)
+                    left = None
+            case ev.Escalated(escalation=said):
+                fields = {"outcome": said.reason, "reason": said.message, "words": said.message}
+                fields["text"] = said.partial_result.content if said.partial_result else ""
+        self._end(place, event.at)
+        self._book.close(running, event.at, state, **fields, usage=left)
+
+    def _no_turn(self, event: ev.AttemptFailed, running: Draft, usage: Any) -> None:
+        """Tell of model calls that brought no turn."""
+        of = {"words": event.message, "reason": event.message, "outcome": event.kind, "derived": SINCE_STEP}
+        named = usage.model if usage is not None else ""
+        told = {"model": named, "tier": running["tier"], "usage": usage}
+        times = (running.before, event.at)
+        self._book.told("chat", named or "model", running["lane"], times, "failed", **_of(event, running), **of, **told)
+
+    def _stop(self, running: Draft, place: Place, why: str) -> None:
+        self._end(place, self._book.at)
+        self._book.close(running, self._book.at, "stopped", reason=why)
+
+    def _end(self, place: Place, at: float) -> None:
+        for draft in self._open_calls(place):
+            self._book.close(draft, at, "stopped")
+        self._calls.pop(place, None)
+        self._running.pop(place, None)
+
+    def settle(self, ask: Ask) -> None:
+        """End the spans of attempts and subtasks that the event ended: by a deadline, a Stop, a new plan."""
+        over = ask.run.failure is not None or ask.over
+        for place, running in [*self._running.items()]:
+            work = ask.work.get(place[1])
+            if place[0] != ask.id:
+                continue
+            gone = work is None or work.state in SETTLED or work.state == "pending" or work.attempt > running["attempt"]
+            if gone or over:
+                self._stop(running, place, _why_stopped(ask, work))
+        for place, draft in [*self._subtasks.items()]:
+            if place[0] == ask.id:
+                self._settle_subtask(ask, place, draft, over=over)
+
+    def _settle_subtask(self, ask: Ask, place: Place, draft: Draft, *, over: bool) -> None:
+        work = ask.work.get(place[1])
+        if work is not None and work.state not in SETTLED and not over:
+            return
+        del self._subtasks[place]
+        if work is None:
+            self._book.close(draft, self._book.at, "stopped", outcome="given up")
+            return
+        state: SpanState = {"complete": "done", "error": "failed"}.get(work.state, "stopped")  # type: ignore[assignment]
+        text = work.result.content if work.result is not None else ""
+        words = work.result.summary if work.result is not None else work.reason
+        outcome = work.state if work.state in SETTLED else "stopped"
+        told = {"outcome": outcome, "reason": work.reason, "words": words, "text": text, "brief": work.brief_text}
+        self._book.close(draft, work.ended if work.ended is not None else self._book.at, state, **told)
+
+    def skipped(self, ask: Ask) -> None:
+        """Tell of subtasks that ended without having begun, once each."""
+        for name, work in ask.work.items():
+            place = (ask.id, name)
+            if work.state != "skipped" or work.started is not None or place in self._told:
+                continue
+            self._told.add(place)
+            if place in self._subtasks:
+                continue
+            draft = self.subtask(ask, work)
+            del self._subtasks[ask.id, name]
+            words = "not needed" if work.dropped else f"skipped: {work.reason}"
+            told = {"outcome": "skipped", "reason": work.reason, "words": words}
+            self._book.close(draft, self._book.at, "stopped", **told)
+
+
+def _of(event: ev.OfAttempt, running: Draft) -> dict[str, Any]:
+    return {"parent": running["id"], "request": event.request, "subtask": event.subtask, "attempt": event.attempt}
+
+
+def _why_stopped(ask: Ask, work: Work | None) -> str:
+    if ask.cancelled_by:
+        return "a person stopped it"
+    return work.reason if work is not None else ""
+
+
+def lane_of(ask: Ask, within: str) -> str:
+    """Return the lane of what the run at the subtask `within` does: the crew's, or the supervisor's."""
+    work = ask.work.get(within)
+    return work.specialist if work is not None else SUPERVISORS_LANE

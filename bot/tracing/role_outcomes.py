@@ -1,0 +1,95 @@
+"""Says what came of a step of one of the supervisor's roles, by the event that reports it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bot.tracing.span import SpanState
+from handoff import events as ev
+from handoff.contracts import Plan
+
+_LOOKED: dict[ev.Verdict, str] = {"accepted": "accepted", "revise": "sent back", "best_effort": "taken as it is"}
+
+
+def outcome_of(event: ev.Event) -> tuple[SpanState, dict[str, Any]]:  # noqa: C901, PLR0911, PLR0912
+    """Say how a step ended: its state, and the fields of its span that tell what came of it."""
+    match event:
+        case ev.MaterialGathered():
+            words = f"{len(event.materials)} read" + "".join(f"; {one}" for one in event.faults)
+            return "done", {"outcome": "gathered", "words": words}
+        case ev.PlanProposed():
+            by = {"name": f"rule: {event.rule}"} if event.rule else {"name": "pipeline"} if event.pipeline else {}
+            count = len(event.plan.subtasks)
+            words = f"plan of {count} subtask{'' if count == 1 else 's'}: {event.plan.goal}"
+            told = {"words": words, "reason": "; ".join(event.reasons), "text": _listed(event.plan)}
+            return "done", {"outcome": "proposed", **told, **by}
+        case ev.PlanRejected():
+            return "failed", {"outcome": "rejected", "words": "plan rejected", "reason": "; ".join(event.faults)}
+        case ev.PlannerAsked():
+            why = "; ".join(event.reasons)
+            return "done", {
+                "outcome": "asked",
+                "words": f"asks: {event.question}",
+                "text": event.question,
+                "reason": why,
+            }
+        case ev.PlanRevised():
+            if event.plan is None:
+                return "done", {"outcome": "kept", "words": "plan kept", "reason": "; ".join(event.faults)}
+            changed = "; ".join(f"{one.subtask} {one.kind}: {one.why}" for one in event.changes)
+            told = {"words": "plan changed", "reason": changed, "text": _listed(event.plan)}
+            return "done", {"outcome": "revised", **told}
+        case ev.ResultJudged():
+            words = f"{_LOOKED[event.verdict]} by {'the judge' if event.by == 'model' else 'the free checks'}"
+            return "done", {"outcome": event.verdict, "words": words, "reason": "; ".join(event.faults)}
+        case ev.BriefRefined():
+            state: SpanState = "done" if event.intent else "failed"
+            told = {"words": "brief rewritten" if event.intent else event.fault, "reason": event.fault}
+            return state, {"outcome": "rewritten" if event.intent else "none", "text": event.intent, **told}
+        case ev.AttemptFailed():
+            return "failed", {"outcome": event.kind, "words": event.message, "reason": event.message}
+        case ev.Escalated():
+            return "failed", {"outcome": event.escalation.reason, "reason": event.escalation.message}
+        case ev.RequestFailed():
+            told = {"words": event.step, "reason": f"{event.reason} {event.advice}".strip()}
+            return "failed", {"outcome": "failed", **told}
+        case ev.Posted():
+            if event.ts:
+                return "done", {"outcome": "posted", "words": "posted"}
+            return "failed", {"outcome": "not posted", "words": "could not be posted", "reason": event.fault}
+        case ev.MessageSorted():
+            return "done", {"outcome": event.aim, "words": f"taken as {event.aim} by {event.by}", "reason": event.why}
+        case _:
+            return _told_of_answer(event)
+
+
+def _listed(plan: Plan) -> str:
+    after = {one.id: f" (after {', '.join(one.after)})" if one.after else "" for one in plan.subtasks}
+    return "\n".join(f"{one.id}: {one.title} · {one.specialist}{after[one.id]}" for one in plan.subtasks)
+
+
+def _told_of_answer(event: ev.Event) -> tuple[SpanState, dict[str, Any]]:
+    match event:
+        case ev.ContradictionsFound():
+            claims = "; ".join(one.claim for one in event.conflicts)
+            return "done", {
+                "outcome": "contradictions",
+                "words": claims or "no contradiction that two results bear out",
+            }
+        case ev.ConflictsJudged():
+            judged = "; ".join(f"{one.claim}: {one.verdict} ({one.reason})" for one in event.conflicts)
+            return "done", {"outcome": "judged", "words": "contradictions judged", "reason": judged}
+        case ev.MaterialReduced():
+            lost = "; ".join(event.left_out)
+            words = f"condensed, round {event.round}, part {event.part}"
+            return "done", {"outcome": "condensed", "words": words, "reason": f"left out: {lost}" if lost else ""}
+        case ev.AnswerWritten():
+            what = "draft" if event.draft else "answer"
+            why = f"chose {event.chosen}: {event.why}" if event.chosen else event.why
+            words = f"{what} of {len(event.text):,} characters"
+            outcome = "answered" if not event.within and event.why and not event.chosen else what
+            return "done", {"outcome": outcome, "words": words, "text": event.text, "reason": why}
+        case _:
+            faults = getattr(event, "faults", ())
+            words = "found wanting" if faults else "nothing found wanting"
+            return "done", {"words": words, "reason": "; ".join(faults) or getattr(event, "doubt", "")}

@@ -1,0 +1,248 @@
+"""Reads what the supervisor's roles did off a log: planning, judging, writing, posting.
+
+The log holds when such a step ended. It began when the engine first called for it, which follows from the log: the
+same function says so that the bot asks what to do next (`handoff.engine.outstanding`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from bot.tracing.attempts_told import BY_DURATION, Attempts, lane_of
+from bot.tracing.role_outcomes import outcome_of
+from bot.tracing.span import SUPERVISORS_LANE, SpanKind
+from bot.tracing.span_book import Draft, SpanBook, used
+from handoff import effects as ef
+from handoff import events as ev
+from handoff.contracts import Usage
+from handoff.engine.outstanding import outstanding
+from handoff.state import Ask, Job
+
+SINCE_CALLED_FOR = "its end is logged; it began when the event before it called for it"
+
+
+class Key(NamedTuple):
+    """Names one step of a role while it is under way."""
+
+    kind: SpanKind
+    role: str
+    request: str
+    within: str = ""
+    subtask: str = ""
+    extra: tuple[Any, ...] = ()
+
+
+class Roles:
+    """The steps of roles that are under way."""
+
+    def __init__(self, book: SpanBook, attempts: Attempts) -> None:
+        self._book = book
+        self._attempts = attempts
+        self._open: dict[Key, Draft] = {}
+        self._ready: set[tuple[str, str]] = set()
+        self._unnamed: Any = None
+        self.handed_up: dict[str, str] = {}
+        """For each attempt of a crew, the step inside that was its last."""
+
+    def event(self, event: ev.Event) -> None:
+        """End the step that this event reports. Where the event does not name it, `settle` finds out which it was."""
+        self._unnamed = None
+        for key, draft in [*self._open.items()]:
+            if _reports(event, key):
+                del self._open[key]
+                self._close(draft, key, event)
+                return
+        if isinstance(event, ev.OfRequest) and not isinstance(event, ev.OfAttempt):
+            self._unnamed = event
+
+    def _late(self, event: Any) -> None:
+        """Tell of a step that this release would not have called for, or that came to nothing: it was paid for."""
+        within = getattr(event, "within", "")
+        start = event.at - _usage_of(event).duration
+        key = Key("plan" if isinstance(event, _OF_PLANS) else "synthesis", _LATE, event.request, within)
+        parent = self._attempts.around(event.request, within)
+        of = {"parent": parent, "request": event.request, "subtask": within}
+        self._close(self._book.begin(key.kind, key.role, SUPERVISORS_LANE, start, **of), key, event)
+
+    def _close(self, draft: Draft, key: Key, event: ev.Event) -> None:
+        usage = _usage_of(event)
+        end, derived = event.at, SINCE_CALLED_FOR
+        if isinstance(event, ev.PlanRevised):  # it says when the planner was asked
+            draft.set(start=max(draft["start"], event.at))
+            end, derived = event.at + usage.duration, "the log holds when it began, and how long its model calls took"
+        state, told = outcome_of(event)
+        if used(usage):
+            self._book.told(
+                "chat",
+                usage.model or "model",
+                draft["lane"],
+                (max(draft["start"], end - usage.duration), end),
+                parent=draft["id"],
+                request=draft["request"],
+                subtask=draft.get("subtask"),
+                words=f"{key.role}: {usage.calls} model call{'' if usage.calls == 1 else 's'}",
+                model=usage.model,
+                usage=usage,
+                derived=BY_DURATION,
+            )
+        self._book.close(draft, end, state, **told, derived=derived)
+
+    def settle(self, job: Job, at: float) -> None:
+        """Begin what is called for from now on, and end what no longer is."""
+        effects, _ = outstanding(job, at)
+        now = {key: one for one in effects if (key := self._key(one)) is not None}
+        for key in [key for key in self._open if key not in now]:
+            self._end(key, self._open.pop(key))
+        if self._unnamed is not None and used(_usage_of(self._unnamed)):
+            self._late(self._unnamed)
+        for key, effect in now.items():
+            if key not in self._open:
+                ask = job.ask(key.request)
+                self._open[key] = self._begin(key, effect, ask)
+        self._note_ready(effects)
+
+    def _end(self, key: Key, draft: Draft) -> None:
+        """End a step that is called for no more: by the event that reports it, or by something else."""
+        event = self._unnamed
+        place = (event.request, getattr(event, "within", None)) if event is not None else ()
+        if key.kind == "synthesis" and place == (key.request, key.within):
+            self._unnamed = None
+            self._close(draft, key, event)
+            return
+        self._book.close(draft, self._book.at, "stopped", words="it was called for no more")
+
+    def _key(self, effect: ef.Effect) -> Key | None:
+        """Name the step that an effect is; None if it is none. A crew plans within an attempt that has begun."""
+        inner = effect.within if isinstance(effect, ef.MakePlan) else ""
+        if inner and self._attempts.attempt(effect.request, inner) is None:
+            return None
+        return _key(effect)
+
+    def _note_ready(self, effects: list[ef.Effect]) -> None:
+        ready = {(one.request, name) for one in effects if isinstance(one, ef.OfRun) and (name := _place_of(one))}
+        for place in ready - self._ready:
+            self._attempts.ready[place] = self._book.seq
+        self._ready = ready
+        for one in effects:
+            if isinstance(one, ef.HandUp):
+                crew = self._attempts.attempt(one.request, one.subtask)
+                if crew is not None:
+                    self.handed_up.setdefault(crew["id"], self._book.cause(self._book.seq))
+
+    def _begin(self, key: Key, effect: ef.Effect, ask: Ask | None) -> Draft:
+        lane, parent = SUPERVISORS_LANE, ""
+        work = ask.work.get(key.subtask) if ask is not None and key.kind in {"judge", "refine"} else None
+        if ask is not None and work is not None:
+            lane, parent = work.specialist, self._attempts.subtask(ask, work)["id"]
+        elif ask is not None and key.kind != "sort":
+            lane, parent = lane_of(ask, key.within), self._attempts.around(ask.id, key.within)
+        start = self._book.at
+        inner = self._attempts.attempt(key.request, key.within) if key.within else None
+        if inner is not None:
+            start = max(start, inner["start"])
+        return self._book.begin(
+            key.kind,
+            key.role,
+            lane,
+            start,
+            parent=parent,
+            after=self._book.cause(self._book.seq),
+            request="" if key.kind == "sort" else key.request,
+            subtask=key.subtask or key.within,
+            attempt=getattr(effect, "attempt", 0),
+            words=getattr(effect, "doing", ""),
+            derived=SINCE_CALLED_FOR,
+            brief="; ".join(getattr(effect, "faults", ())),
+        )
+
+
+_OF_PLANS = (ev.PlanProposed, ev.PlanRejected, ev.PlannerAsked, ev.PlanRevised)
+_LATE = "a role"
+
+
+def _usage_of(event: ev.Event) -> Usage:
+    found = getattr(event, "usage", None)
+    return found if isinstance(found, Usage) else Usage()
+
+
+def _place_of(effect: ef.Effect) -> str:
+    """Return the subtask that an effect would begin an attempt at; empty if it would not."""
+    if isinstance(effect, ef.RunSubtask):
+        return effect.subtask
+    return effect.within if isinstance(effect, ef.MakePlan) else ""
+
+
+_KINDS: dict[type, SpanKind] = {
+    ef.MakePlan: "plan",
+    ef.RevisePlan: "plan",
+    ef.JudgeResult: "judge",
+    ef.RefineBrief: "refine",
+}
+"""The kinds of the steps of roles; that of all others is `synthesis`."""
+
+
+def _key(effect: ef.Effect) -> Key | None:
+    if isinstance(effect, ef.GatherMaterial):
+        return Key("gather", "reader", effect.request)
+    if isinstance(effect, ef.Post):
+        return Key("post", _posted(effect.request, effect.key), effect.request, "", "", (effect.key,))
+    if isinstance(effect, ef.SortMessage):
+        return Key("sort", effect.role, effect.message)
+    role = getattr(effect, "role", "")
+    if not role:
+        return None
+    within, subtask = getattr(effect, "within", ""), getattr(effect, "subtask", "")
+    numbers = ("round", "part") if isinstance(effect, ef.ReduceMaterial) else ("attempt",) if subtask else ()
+    extra = tuple(getattr(effect, name, 0) for name in numbers)
+    return Key(_KINDS.get(type(effect), "synthesis"), role, effect.request, within, subtask, extra)
+
+
+POSTS = {"card": "the plan card", "card_end": "the card's last state", "answer": "the answer", "file": "a file"}
+
+
+def _posted(request: str, key: str) -> str:
+    kind = key.removeprefix(f"{request}:").partition(":")[0]
+    return POSTS.get(kind, f"a {kind}")
+
+
+_ANSWERING = frozenset({"synthesizer", "selector", "planner"})
+
+
+def _reports(event: ev.Event, key: Key) -> bool:  # noqa: PLR0911 - one line for each kind of event
+    of = (key.kind, key.role, key.request)
+    match event:
+        case ev.MaterialGathered():
+            return of == ("gather", "reader", event.request)
+        case ev.PlanProposed() | ev.PlanRejected():
+            return (*of, key.within) == ("plan", "planner", event.request, event.within)
+        case ev.PlannerAsked():
+            return (*of, key.within) == ("plan", "planner", event.request, "")
+        case ev.PlanRevised():
+            return (*of, key.within, key.subtask) == ("plan", "replanner", event.request, event.within, event.subtask)
+        case ev.ResultJudged() | ev.BriefRefined():
+            kind = "judge" if isinstance(event, ev.ResultJudged) else "refine"
+            there = (key.kind, key.request, key.subtask, key.extra)
+            return there == (kind, event.request, event.subtask, (event.attempt,))
+        case ev.AttemptFailed() | ev.Escalated():
+            return (*of, key.within) == ("plan", "planner", event.request, event.subtask)
+        case ev.Posted():
+            return key.extra == (event.key,)
+        case ev.MessageSorted():
+            return (key.kind, key.request) == ("sort", event.message)
+        case ev.RequestFailed():
+            return key.kind in {"plan", "synthesis"} and key.request == event.request
+        case _:
+            return _reports_answer(event, key)
+
+
+def _reports_answer(event: ev.Event, key: Key) -> bool:
+    """Return True if an event reports a step from the results to the answer that goes by its name."""
+    if not isinstance(event, ev.ContradictionsFound | ev.MaterialReduced | ev.AnswerWritten):
+        return False
+    if (key.request, key.within) != (event.request, event.within):
+        return False
+    if isinstance(event, ev.AnswerWritten):
+        return key.role in _ANSWERING
+    if isinstance(event, ev.MaterialReduced):
+        return (key.role, key.extra) == ("reducer", (event.round, event.part))
+    return key.role == "synthesizer"

@@ -1,0 +1,109 @@
+"""Reads the spans of a job off its log: what was done when, by whom, below what, and why.
+
+They follow from the log alone, so they are whole after a takeover, whichever instance looks at them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.store.interface import Entry
+from bot.tracing.attempts_told import Attempts
+from bot.tracing.critical_path import mark
+from bot.tracing.roles_told import Roles
+from bot.tracing.span import SUPERVISORS_LANE, Span, SpanState
+from bot.tracing.span_book import Draft, SpanBook
+from bot.tracing.steps import Walked, walk
+from bot.tracing.waits_told import Waits
+from handoff import events as ev
+from handoff.engine.engine import CHECKPOINTS
+from handoff.state import Ask, Job, RequestState
+
+_ENDS: dict[RequestState, SpanState] = {"completed": "done", "failed": "failed", "cancelled": "stopped"}
+
+
+def spans(entries: Sequence[Entry]) -> tuple[Span, ...]:
+    """Return the spans of a log, in the order in which they began; each after the one that it is below.
+
+    From the first entry on that cannot be read there are no more: what is open by then stays `open`. It takes time in
+    proportion to the log.
+    """
+    reader = SpanReader()
+    for one in walk(entries):
+        if one.event is None or one.after is None:
+            break
+        reader.read(one, one.event, one.after)
+    return reader.spans()
+
+
+class SpanReader:
+    """Follows a job through its log."""
+
+    def __init__(self) -> None:
+        self.until = 0.0
+        """The time of the last event."""
+        self._book = SpanBook()
+        self._requests: dict[str, Draft] = {}
+        self._attempts = Attempts(self._book, self._requests)
+        self._roles = Roles(self._book, self._attempts)
+        self._waits = Waits(self._book, self._attempts)
+
+    def read(self, one: Walked, event: ev.Event, job: Job) -> None:
+        """Take in one event. The order matters: what it ended may be the reason why something else begins."""
+        self._book.turn_to(one.entry.seq, event.at)
+        self.until = max(self.until, event.at)
+        ask = job.ask(event.request) if isinstance(event, ev.OfRequest) else job.current
+        before = one.before.ask(ask.id) if one.before is not None and ask is not None else None
+        if isinstance(event, CHECKPOINTS):
+            if ask is not None and before is not None and ask is not before:
+                self._attempts.event(event, before, ask)
+            return
+        self._begin_requests(one.before, job)
+        self._waits.event(event)
+        if ask is not None:
+            self._waits.end_pauses(ask)
+            if before is not None and ask is not before:
+                self._attempts.event(event, before, ask)
+        self._roles.event(event)
+        for changed, _ in _changed(one.before, job):
+            self._waits.questions(changed)
+            self._attempts.settle(changed)
+            self._attempts.skipped(changed)
+            self._waits.begin_pauses(changed)
+        self._roles.settle(job, event.at)
+        self._end_requests(one.before, job)
+        self._book.decide(one.decided)
+
+    def _begin_requests(self, before: Job | None, job: Job) -> None:
+        for ask in job.asks[len(before.asks) if before is not None else 0 :]:
+            self._requests[ask.id] = self._book.begin(
+                "request",
+                " ".join(ask.request.text.split()) or "a request",
+                SUPERVISORS_LANE,
+                min(ask.request.at, self._book.at),
+                request=ask.id,
+                brief=ask.request.text,
+                words=f"asked by {ask.request.user}",
+                reason=ask.refusal,
+            )
+
+    def _end_requests(self, before: Job | None, job: Job) -> None:
+        for ask, earlier in _changed(before, job):
+            if not ask.over or (earlier is not None and earlier.over) or ask.id not in self._requests:
+                continue
+            failure, run = ask.run.failure, ask.run
+            reason = f"{failure.step}: {failure.reason}" if failure is not None else ""
+            told = {"outcome": ask.state, "reason": reason, "text": run.answer or (failure.advice if failure else "")}
+            at = ask.ended if ask.ended is not None else self._book.at
+            self._book.close(self._requests[ask.id], at, _ENDS[ask.state], **told)
+
+    def spans(self) -> tuple[Span, ...]:
+        """Return what was found, with the critical path of each request marked."""
+        return mark(self._book.spans(), self._roles.handed_up)
+
+
+def _changed(before: Job | None, job: Job) -> list[tuple[Ask, Ask | None]]:
+    """Return the requests that an event changed, each with itself before."""
+    there = before.asks if before is not None else ()
+    found = [(ask, there[place] if place < len(there) else None) for place, ask in enumerate(job.asks)]
+    return [(ask, earlier) for ask, earlier in found if ask is not earlier]

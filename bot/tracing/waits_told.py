@@ -1,0 +1,139 @@
+"""Reads off a log how long it waited, and for what: for people, for the time of a retry, for somebody to work on it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bot.tracing.attempts_told import Attempts, lane_of
+from bot.tracing.span import SUPERVISORS_LANE, SpanState
+from bot.tracing.span_book import Draft, SpanBook
+from handoff import events as ev
+from handoff.state import Ask, Work
+from handoff.state_values import Answered, Question
+
+AWAY_DERIVED = "the log holds its end and how long it was"
+
+
+class Waits:
+    """The waits that go on."""
+
+    def __init__(self, book: SpanBook, attempts: Attempts) -> None:
+        self._book = book
+        self._attempts = attempts
+        self._asked: dict[tuple[str, str, int], Draft] = {}
+        self._pauses: dict[tuple[str, str], Draft] = {}
+        self._aside: Draft | None = None
+
+    def event(self, event: ev.Event) -> None:
+        """Take in an event about the whole job."""
+        book = self._book
+        if isinstance(event, ev.WorkResumed):
+            times = (event.at - event.away, event.at)
+            book.told("away", "nobody at work", SUPERVISORS_LANE, times, derived=AWAY_DERIVED)
+        elif isinstance(event, ev.TakenOver):
+            words = f"taken over by {event.owner}; {event.lost} lost in a row"
+            book.told("away", "taken over", SUPERVISORS_LANE, (event.at, event.at), words=words)
+        elif isinstance(event, ev.SetAside) and self._aside is None:
+            told = {"outcome": "set_aside", "words": f"set aside at {event.step}", "reason": event.reason}
+            self._aside = book.begin("wait", "set aside", SUPERVISORS_LANE, event.at, **told)
+        elif isinstance(event, ev.Released) and self._aside is not None:
+            book.close(self._aside, event.at, "done", words=f"released by {event.user}")
+            self._aside = None
+
+    def questions(self, ask: Ask) -> None:
+        """Begin the waits for what is asked now, and end those for what no longer is."""
+        open_now = {(ask.id, name, one.number): one for name, one in ask.open_questions.items()}
+        for key in [key for key in self._asked if key[0] == ask.id and key not in open_now]:
+            self._answered(key, self._asked.pop(key), ask)
+        for key, question in open_now.items():
+            if key not in self._asked:
+                self._asked[key] = self._ask(ask, key[1], question)
+
+    def _ask(self, ask: Ask, name: str, question: Question) -> Draft:
+        work = ask.work.get(name)
+        kind = _kind_of(question)
+        parent, lane = self._attempts.around(ask.id, ""), SUPERVISORS_LANE
+        inside = False
+        if work is not None:
+            running = self._attempts.attempt(ask.id, name)
+            inside = running is not None
+            parent = (running or self._attempts.subtask(ask, work))["id"]
+            lane = lane_of(ask, name)
+        brief = question.message + "".join(f"\n• {one}" for one in question.options)
+        approval = question.approval
+        return self._book.begin(
+            "wait",
+            kind.replace("_", " "),
+            lane,
+            question.asked,
+            parent=parent,
+            after="" if inside else self._book.cause(self._book.seq),
+            request=ask.id,
+            subtask=name,
+            outcome=kind,
+            words=question.message,
+            brief=brief,
+            arguments=approval.arguments if approval is not None else {},
+            attempt=work.attempt if work is not None else 0,
+        )
+
+    def _answered(self, key: tuple[str, str, int], draft: Draft, ask: Ask) -> None:
+        _, name, number = key
+        work = ask.work.get(name)
+        given = ask.answered if not name else work.answered if work is not None else ()
+        answered = next((one for one in reversed(given) if one.question.number == number), None)
+        state, told = _end_of(answered)
+        at = answered.at if answered is not None else self._book.at
+        self._book.close(draft, at, state, **told)
+        if name:
+            self._attempts.decided(ask.id, name, at)
+
+    def end_pauses(self, ask: Ask) -> None:
+        """End the pauses that the event ended."""
+        for place in [one for one in self._pauses if one[0] == ask.id]:
+            work = ask.work.get(place[1])
+            waits = work is not None and work.state == "pending" and work.not_before == self._pauses[place].until
+            if not waits or ask.run.concluded:
+                draft = self._pauses.pop(place)
+                early = self._book.at < draft.until
+                self._book.close(draft, min(self._book.at, draft.until), "stopped" if early else "done")
+
+    def begin_pauses(self, ask: Ask) -> None:
+        """Begin the pauses before next attempts."""
+        for name, work in ask.work.items():
+            waits = work.state == "pending" and work.not_before > self._book.at
+            if waits and (ask.id, name) not in self._pauses and not ask.run.concluded:
+                self._pauses[ask.id, name] = self._pause(ask, work)
+
+    def _pause(self, ask: Ask, work: Work) -> Draft:
+        fields: dict[str, Any] = {
+            "parent": self._attempts.subtask(ask, work)["id"],
+            "after": self._book.cause(self._book.seq),
+            "request": ask.id,
+            "subtask": work.subtask.id,
+            "attempt": work.attempt,
+            "words": f"{work.not_before - self._book.at:.1f} s before the next attempt",
+            "reason": work.failures[-1] if work.failures else "",
+        }
+        draft = self._book.begin("pause", "pause before a retry", work.specialist, self._book.at, **fields)
+        draft.until = work.not_before
+        return draft
+
+
+def _kind_of(question: Question) -> str:
+    if question.approval is not None:
+        return "cost" if question.approval.kind == "cost" else "approval"
+    return "doubt" if question.doubt is not None else "question"
+
+
+def _end_of(answered: Answered | None) -> tuple[SpanState, dict[str, Any]]:
+    """Say how a wait for people ended."""
+    if answered is None:
+        return "stopped", {"reason": "it was asked no more"}
+    if answered.ruling is not None:
+        ruling = answered.ruling
+        by = f" by {', '.join(ruling.users)}" if ruling.users else ""
+        return "done", {"text": f"{ruling.outcome}{by}", "reason": ruling.reason}
+    if not answered.user:
+        return "stopped", {"text": answered.text, "reason": "nobody answered in time; this was assumed"}
+    return "done", {"text": answered.text, "reason": f"answered by {answered.user}"}

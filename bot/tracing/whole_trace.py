@@ -1,0 +1,196 @@
+"""The whole trace of a job, as far as its reader may see it: steps, spans, and the figures of each request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from bot.store.interface import Entry
+from bot.tracing.span import SUPERVISORS_LANE, Span
+from bot.tracing.span_book import counted
+from bot.tracing.spans import SpanReader
+from bot.tracing.steps import Step, walk
+from handoff.contracts import Usage
+from handoff.engine.nested import SLASH
+from handoff.rights import is_step_of
+from handoff.state import Ask, Job
+from handoff.summary import gain_words, side_by_side
+
+MOST_SPANS = 20_000
+"""Spans of a trace; a log of 10,000 events has fewer, unless models ask for many calls at once."""
+_BUSY = frozenset({"attempt", "gather", "plan", "judge", "refine", "synthesis"})
+"""Kinds that count as time at work; a wait for people and a pause do not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """What one specialist, or the supervisor, did for a request.
+
+    `busy` is the seconds in which it was at work, and `waited` those in which it waited for people or for a retry.
+    """
+
+    name: str
+    usage: Usage
+    busy: float
+    waited: float
+    attempts: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class RequestFigures:
+    """The figures of one request. Times are seconds since the epoch; `end` is None while it goes on.
+
+    `one_by_one` is the seconds that its subtasks took all together, `side_by_side` those from the first start to the
+    last end (0: fewer than two have ended). `gain` says so in the words of the answer's context line; empty: nothing to
+    speak of. `written` is when the answer, or the failure, was fixed: its time as people are told ends then.
+    """
+
+    id: str
+    user: str
+    text: str
+    state: str
+    start: float
+    end: float | None
+    written: float | None
+    one_by_one: float
+    side_by_side: float
+    gain: str
+    usage: Usage
+    lanes: tuple[Lane, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """The trace of a job, or of somebody's own requests in it.
+
+    `until` is the time of the last event that could be read. `unreadable` counts the entries from `broken` (a `seq`)
+    on: nothing but their text can be told of them. `left_out` counts spans beyond `MOST_SPANS`.
+    """
+
+    job: str
+    team: str
+    state: str
+    steps: tuple[Step, ...]
+    spans: tuple[Span, ...]
+    requests: tuple[RequestFigures, ...]
+    until: float = 0.0
+    broken: int = 0
+    unreadable: int = 0
+    left_out: int = 0
+    budgets: tuple[str, ...] = ()
+
+    def of(self, request: str) -> tuple[Span, ...]:
+        """Return the spans of one request."""
+        return tuple(one for one in self.spans if one.request == request)
+
+
+class Unreadable(ValueError):
+    """An entry cannot be read, so nobody knows whose it is: only who may see all of the job can be shown it."""
+
+
+def read_trace(
+    entries: Sequence[Entry], *, job: str = "", team: str = "", own: frozenset[str] | None = None, user: str = ""
+) -> Trace:
+    """Read the trace of a log; of the `own` requests of `user` alone if those are given. It takes its time: see `walk`.
+
+    Raises Unreadable if it is for somebody's own requests and an entry cannot be read.
+    """
+    reader, steps, found = SpanReader(), [], None
+    broken = unreadable = 0
+    for one in walk(entries, own):
+        if one.event is None or one.after is None:
+            if own is not None:
+                raise Unreadable("an entry of the log cannot be read")
+            broken, unreadable = broken or one.entry.seq, unreadable + 1
+        else:
+            reader.read(one, one.event, one.after)
+            found = one.after
+        if own is None or (one.event is not None and is_step_of(one.event, own, user)):
+            steps.append(Step(one.entry, one.decided))
+    spans = reader.spans()
+    shown = spans if own is None else _own(spans, own)
+    return Trace(
+        job=job or (found.id if found is not None else ""),
+        team=team or (found.place.team if found is not None else ""),
+        state=found.latest.state if found is not None and found.asks else "",
+        steps=tuple(steps),
+        spans=shown[:MOST_SPANS],
+        requests=_figures(found, shown, own),
+        until=reader.until,
+        broken=broken,
+        unreadable=unreadable,
+        left_out=max(0, len(shown) - MOST_SPANS),
+    )
+
+
+def _own(spans: Iterable[Span], own: frozenset[str]) -> tuple[Span, ...]:
+    """Return the spans of some requests, and those that are about the job itself."""
+    kept = [one for one in spans if one.request in own or (not one.request and one.kind != "sort")]
+    there = {one.id for one in kept}
+    return tuple(one if one.after in there or not one.after else replace(one, after="") for one in kept)
+
+
+def _figures(job: Job | None, spans: Sequence[Span], own: frozenset[str] | None) -> tuple[RequestFigures, ...]:
+    asks = [ask for ask in job.asks if own is None or ask.id in own] if job is not None else []
+    of: dict[str, list[Span]] = {}
+    for one in spans:
+        of.setdefault(one.request, []).append(one)
+    return tuple(_of_request(ask, of.get(ask.id, [])) for ask in asks)
+
+
+def _of_request(ask: Ask, spans: Sequence[Span]) -> RequestFigures:
+    apart, together = side_by_side(ask)
+    return RequestFigures(
+        id=ask.id,
+        user=ask.request.user,
+        text=ask.request.text,
+        state=ask.state,
+        start=ask.request.at,
+        end=ask.ended,
+        written=ask.run.written,
+        one_by_one=apart,
+        side_by_side=together,
+        gain=gain_words(ask),
+        usage=ask.usage,
+        lanes=lanes_of(spans),
+    )
+
+
+def lanes_of(spans: Sequence[Span]) -> tuple[Lane, ...]:
+    """Return the lanes of a request's spans: the supervisor's, then each specialist's, those of a crew below it."""
+    of: dict[str, list[Span]] = {}
+    for one in spans:
+        of.setdefault(one.lane, []).append(one)
+    first = {name: place for place, name in enumerate(of)}
+
+    def order(name: str) -> list[int]:
+        """Give the places of the crews around a lane and its own, so that it follows them."""
+        parts = name.split(SLASH)
+        return [first.get(SLASH.join(parts[:count]), len(first)) for count in range(1, len(parts) + 1)]
+
+    names = sorted((name for name in of if name != SUPERVISORS_LANE), key=order)
+    ordered = [name for name in (SUPERVISORS_LANE, *names) if name in of]
+    return tuple(_lane(name, of[name]) for name in ordered)
+
+
+def _lane(name: str, spans: Sequence[Span]) -> Lane:
+    ended = [one for one in spans if one.end is not None]
+    attempts = [one for one in spans if one.kind == "attempt"]
+    return Lane(
+        name=name,
+        usage=counted(one.usage for one in spans),
+        busy=_covered([(one.start, one.end or one.start) for one in ended if one.kind in _BUSY]),
+        waited=_covered([(one.start, one.end or one.start) for one in ended if one.kind in {"wait", "pause"}]),
+        attempts=len(attempts),
+        failed=sum(one.state == "failed" for one in attempts),
+    )
+
+
+def _covered(times: list[tuple[float, float]]) -> float:
+    """Return the seconds that the stretches of time cover; where they overlap, time counts once."""
+    total, until = 0.0, float("-inf")
+    for start, end in sorted(times):
+        total += max(0.0, end - max(start, until))
+        until = max(until, end)
+    return total

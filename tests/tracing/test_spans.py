@@ -1,0 +1,148 @@
+"""Spans follow from the log alone: whole, linear, and the same ones whoever reads them, and whenever."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bot.store.interface import Entry
+from bot.tracing.span import Span
+from bot.tracing.spans import spans
+from bot.tracing.whole_trace import Unreadable, read_trace
+from handoff import events as ev
+from handoff.contracts import Usage
+from handoff.engine.engine import fold
+from handoff.summary import gain_words
+from tests.tracing.made_logs import R, a_day, entries, long_log
+
+LOGS = sorted((Path(__file__).parents[1] / "versions").glob("logs_v*/*.jsonl"))
+
+
+def recorded(path: Path) -> list[Entry]:
+    return [Entry(seq, line) for seq, line in enumerate(path.read_text().splitlines(), 1)]
+
+
+def one(found: tuple[Span, ...], kind: str, subtask: str = "", place: int = 0) -> Span:
+    return [each for each in found if each.kind == kind and each.subtask == subtask][place]
+
+
+@pytest.mark.parametrize("path", LOGS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_a_recorded_log_gives_spans_that_lie_in_one_another_and_hold_all_that_was_used(path: Path) -> None:
+    log = recorded(path)
+    found = spans(log)
+    seen: dict[str, Span] = {}
+    for span in found:
+        assert span.id not in seen
+        assert not span.parent or span.parent in seen
+        assert span.end is None if span.state == "open" else span.end is not None and span.end >= span.start
+        seen[span.id] = span
+    job = fold(ev.load(entry.payload) for entry in log)
+    assert job is not None
+    for ask in job.asks:
+        used = sum((span.usage for span in found if span.request == ask.id and span.usage), Usage())
+        if ask.over:  # what an attempt used counts once it has ended
+            assert (used.tokens_in, used.tokens_out, used.calls) == (
+                ask.usage.tokens_in,
+                ask.usage.tokens_out,
+                ask.usage.calls,
+            )
+        request = next(span for span in found if span.kind == "request" and span.request == ask.id)
+        assert (request.state == "open") is not ask.over
+
+
+def test_a_longer_log_of_the_same_job_keeps_the_ids_and_the_ends_of_what_had_ended() -> None:
+    log = entries(a_day())
+    whole = {span.id: span for span in spans(log)}
+    for count in range(1, len(log), 5):
+        for span in spans(log[:count]):
+            assert span.id in whole
+            assert span.state == "open" or (span.end, span.state) == (whole[span.id].end, whole[span.id].state)
+
+
+def test_waits_pauses_retries_and_approvals_are_seen_where_they_were() -> None:
+    found = spans(entries(a_day()))
+    first, pause, second = (
+        one(found, "attempt", "market"),
+        one(found, "pause", "market"),
+        one(found, "attempt", "market", 1),
+    )
+    assert (first.state, first.outcome, pause.after, second.after) == ("failed", "model", first.id, pause.id)
+    assert pause.end is not None
+    assert pause.end - pause.start == pytest.approx(6.0)
+    silent = one(found, "chat", "market", 1)
+    assert (silent.state, silent.reason) == ("failed", "the provider is overloaded (529)")
+    asked = one(found, "wait", "terms/check")
+    assert (asked.outcome, asked.text, asked.lane) == ("question", "2026", "legal/checker")
+    approved, post = one(found, "wait", "note"), one(found, "tool", "note")
+    assert (approved.outcome, approved.parent) == ("approval", one(found, "attempt", "note").id)
+    assert post.start >= (approved.end or 0) > approved.start
+    failed, mended = one(found, "tool", "prices"), one(found, "tool", "prices", 1)
+    assert (failed.state, mended.state) == ("failed", "done")
+    assert "net_price" in mended.arguments["sql"]
+
+
+def test_the_critical_path_leads_from_the_answer_back_through_the_crew_to_the_plan() -> None:
+    found = [span for span in spans(entries(a_day())) if span.critical]
+    path = [(span.kind, span.subtask) for span in found if span.kind != "request"]
+    assert path == [
+        ("plan", ""),
+        ("attempt", "terms"),
+        ("plan", "terms"),
+        ("attempt", "terms/check"),
+        ("wait", "terms/check"),
+        ("attempt", "terms/check"),
+        ("synthesis", "terms"),
+        ("attempt", "note"),
+        ("wait", "note"),
+        ("synthesis", ""),
+        ("post", ""),
+    ]
+
+
+def test_the_figures_are_those_of_the_answers_context_line_and_lanes_add_up() -> None:
+    log = entries(a_day())
+    (figures,) = read_trace(log).requests
+    job = fold(ev.load(entry.payload) for entry in log)
+    assert job is not None
+    assert figures.gain == gain_words(job.asks[0]) != ""
+    assert [lane.name for lane in figures.lanes] == [
+        "supervisor", "researcher", "analyst", "legal", "legal/reader", "legal/checker", "writer",
+    ]  # fmt: skip
+    assert sum(lane.usage.cost or 0 for lane in figures.lanes) == pytest.approx(figures.usage.cost)
+    assert next(lane.waited for lane in figures.lanes if lane.name == "writer") == pytest.approx(17.9)
+
+
+def test_a_log_that_cannot_be_read_whole_gives_what_can_be_read_and_says_so() -> None:
+    log = entries(a_day())
+    log[20] = Entry(21, '{"type":"FromTheFuture","v":99}')
+    trace = read_trace(log)
+    assert (trace.broken, trace.unreadable, len(trace.steps)) == (21, len(log) - 20, len(log))
+    assert max(seq for span in trace.spans for seq in span.events) == 20
+    assert trace.requests[0].state == "working"
+    with pytest.raises(Unreadable):
+        read_trace(log, own=frozenset({R}), user="UANA")
+
+
+def test_who_may_see_only_their_own_requests_sees_no_span_of_others() -> None:
+    log = a_day()
+    other = "1795432600.000100"
+    asked = log[0].model_copy(update={"request": log[0].request.model_copy(update={"id": other, "user": "UBEN"})})
+    log = [*log, asked.model_copy(update={"at": log[-1].at + 1})]
+    trace = read_trace(entries(log), own=frozenset({other}), user="UBEN")
+    assert {span.request for span in trace.spans} == {other}
+    assert [figures.id for figures in trace.requests] == [other]
+    assert {step.entry.seq for step in trace.steps} == {len(log)}
+
+
+def test_ten_thousand_steps_are_read_in_time_that_grows_with_their_number() -> None:
+    import time  # noqa: PLC0415 - only here
+
+    log = entries(long_log(parts=2))
+    took = []
+    for part in (log[: len(log) // 4], log):
+        began = time.process_time()
+        found = spans(part)
+        took.append(time.process_time() - began)
+        assert len(found) > len(part) * 0.9
+    assert took[1] < 10 * took[0]
