@@ -19,13 +19,15 @@ MOST_HEIGHT = 6_000
 
 def png(request: dict[str, Any]) -> bytes:
     """Draw the picture and return it as PNG."""
-    picture = Image.new("RGB", (request["width"], MOST_HEIGHT), GROUND)
+    rows = sum(64 + sum(map(_height, lane["rows"])) for lane in request["lanes"])
+    picture = Image.new("RGB", (request["width"], min(MOST_HEIGHT, rows + 1_200)), GROUND)
     canvas = _Canvas(picture, request["margin"])
     canvas.head(request)
     canvas.lanes(request)
     canvas.foot(request)
     target = io.BytesIO()
-    picture.crop((0, 0, request["width"], min(MOST_HEIGHT, canvas.y + 30))).save(target, format="PNG", optimize=True)
+    used = picture.crop((0, 0, request["width"], min(picture.height, canvas.y + 30)))
+    used.save(target, format="PNG")
     return target.getvalue()
 
 
@@ -82,7 +84,7 @@ class _Canvas:
 
     def head(self, request: dict[str, Any]) -> None:
         """Draw the request, its figures, and the time one by one against side by side."""
-        self._paragraph(request["title"], 40, bold=True)
+        self._paragraph(request["title"], 40, bold=True, most=3)
         self.y += 6
         self._paragraph(request["facts"], 28, MUTED)
         for note in request["notes"]:
@@ -90,6 +92,7 @@ class _Canvas:
         if request["gain"]:
             self.y += 10
             self._paragraph(request["gain"], 32, bold=True)
+        self.y += 8
         for words, share, style in request["compared"]:
             self._text((self._left, self.y + 4), words, 28)
             begin = self._left + 400
@@ -98,18 +101,15 @@ class _Canvas:
         self.y += 20
 
     def lanes(self, request: dict[str, Any]) -> None:
-        """Draw the axis and the lanes, with lines through all of them where the axis has its marks."""
+        """Draw the axis and the lanes."""
         self._axis(request)
         top = self.y
         height = sum(64 + sum(_height(row) for row in lane["rows"]) for lane in request["lanes"])
         width = self._right - self._left
-        for place, _ in request["ticks"]:
-            x = self._left + place * width
-            self._draw.line((x, top, x, top + height), fill=LINE, width=2)
         for begin, end, _ in request["breaks"]:
             self._break(self._left + (begin + end) / 2 * width, top, top + height)
         for lane in request["lanes"]:
-            self._lane(lane)
+            self._lane(lane, [self._left + place * width for place, _ in request["ticks"]])
 
     def _axis(self, request: dict[str, Any]) -> None:
         width = self._right - self._left
@@ -132,7 +132,7 @@ class _Canvas:
                 self._draw.line((x + shift - 4, y + 14, x + shift + 4, y), fill=WAIT, width=3)
             y += 34
 
-    def _lane(self, lane: dict[str, Any]) -> None:
+    def _lane(self, lane: dict[str, Any], marks: list[float]) -> None:
         self._draw.line((self._left, self.y, self._right, self.y), fill=LINE, width=2)
         self.y += 12
         width = self._text((self._left, self.y), lane["name"], 30, bold=True)
@@ -143,6 +143,8 @@ class _Canvas:
             facts = facts.rpartition(" · ")[0]
         self._text((self._right, self.y + 4), facts, 26, MUTED, anchor="ra")
         self.y += 44
+        for x in marks:
+            self._draw.line((x, self.y - 2, x, self.y + sum(map(_height, lane["rows"])) - 4), fill=LINE, width=2)
         for row in lane["rows"]:
             for bar in row:
                 self._bar((self._left + bar["from"], self._left + bar["to"]), self.y, **_styled(bar))

@@ -22,13 +22,21 @@ MOST_LANES = 14
 MOST_ROWS = 3
 """Rows of bars in a lane; what overlaps beyond that shares the last one."""
 TICKS = 4
+_PARTS = range(1, TICKS + 1)
 INSIDE = "\N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}"
 """Before the name of a lane that is inside a crew's."""
 _NARROW, _NEAR = 6, 3
 """Pixels: bars as narrow and as near to each other are drawn as one."""
 DRAWN = frozenset({"gather", "plan", "attempt", "wait", "pause", "judge", "refine", "synthesis", "away"})
 _LEADS = frozenset({"gather", "plan", "synthesis", "post"})
-_STATES = {"input_required": "waiting for people", "completed": "done", "cancelled": "stopped"}
+STATES = {
+    "submitted": "planning",
+    "input_required": "waiting for people",
+    "synthesizing": "writing the answer",
+    "completed": "done",
+    "cancelled": "stopped",
+}
+"""Words for the states of a request that are not said by themselves."""
 LEGEND = (
     ("lead", "the supervisor plans, writes"),
     ("work", "a specialist works"),
@@ -62,7 +70,7 @@ def picture_of(trace: Trace) -> dict[str, Any]:
         "facts": _facts(trace, figures, end),
         "gain": figures.gain,
         "compared": _compared(figures),
-        "ticks": [[part / TICKS, took(scale.time(part / TICKS) - figures.start)] for part in range(TICKS + 1)],
+        "ticks": [[0, "0"], *([part / TICKS, took(scale.time(part / TICKS) - figures.start)] for part in _PARTS)],
         "breaks": [[one, other, took(seconds)] for one, other, seconds in scale.breaks],
         "lanes": lanes,
         "legend": _legend(lanes),
@@ -72,7 +80,7 @@ def picture_of(trace: Trace) -> dict[str, Any]:
 
 def _facts(trace: Trace, figures: RequestFigures, end: float) -> str:
     took_so = took((figures.written or end) - figures.start)
-    state = _STATES.get(figures.state, figures.state)
+    state = STATES.get(figures.state, figures.state)
     parts = [state, took_so, tokens(figures.usage), dollars(figures.usage), f"job {trace.job}"]
     return " · ".join(part for part in parts if part)
 

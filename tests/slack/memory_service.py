@@ -8,7 +8,7 @@ from bot.slack.views.erasure import Forgettable, ToForget
 from bot.slack.views.question import Choice
 from bot.slack.views.status import JobLine
 from bot.store.interface import Entry, StoreError
-from bot.tracing.steps import steps_of
+from bot.tracing.whole_trace import read_trace
 from handoff import events as ev
 from handoff.contracts import Place, Request
 from handoff.engine.engine import fold
@@ -159,7 +159,7 @@ class MemoryService:
             return "not_yours"
         events = [ev.RequestAdded(at=r.at, place=p, request=r, refusal=why) for p, r, why in found]
         entries = [Entry(seq, ev.dump(event)) for seq, event in enumerate(events, 1)]
-        return Traced(tuple(steps_of(entries)), fold(events))
+        return Traced(read_trace(entries), fold(events))
 
     async def queries(self, place: Place, request: str) -> list[str]:  # noqa: ARG002
         return list(self.asked.get(request, []))
