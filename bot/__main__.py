@@ -1,4 +1,4 @@
-"""The command line: `leadhand try`, `run`, `check`, `audit`, `route`, `mcp`, `eval`.
+"""The command line: `leadhand try`, `run`, `check`, `audit`, `trace`, `route`, `mcp`, `eval`.
 
 Nothing heavy is imported before the command is known, so that `--help` answers at once.
 """
@@ -101,6 +101,10 @@ def _command(
         from bot.command_line.audit import audit  # noqa: PLC0415 - opens a store
 
         return audit
+    if options.command == "trace":
+        from bot.command_line.trace_job import trace_job  # noqa: PLC0415 - opens a store
+
+        return trace_job
     if options.command == "mcp":
         from bot.command_line.mcp_servers import mcp_servers  # noqa: PLC0415 - imports the specialists
 
@@ -133,6 +137,8 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
     text = "who did what: asked, answered, stopped, wrote, sent out, was refused; with what it cost, without contents"
     _add_audit(commands.add_parser("audit", help=text, description=text))
+    text = "what happened in a job, step by step: a timeline here, or a picture, a page and JSON in files"
+    _add_trace(commands.add_parser("trace", help=text, description=text))
     text = "the crew's MCP servers: what they offer, and what of it is accepted"
     _add_mcp(commands.add_parser("mcp", help=text, description=text))
     text = "how well the configured models do on labelled sets, beside a plain prompt for each role"
@@ -237,6 +243,15 @@ def _add_audit(command: argparse.ArgumentParser) -> None:
     command.add_argument("--job", metavar="JOB", default="", help="only deeds in one job")
     command.add_argument("--deed", metavar="DEED", default="", help="only deeds of one kind: asked, wrote, ...")
     command.add_argument("--json", action="store_true", help="a JSON object a line")
+    command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
+
+
+def _add_trace(command: argparse.ArgumentParser) -> None:
+    command.add_argument("job", metavar="JOB", help="its id, or a link to a message of its thread")
+    command.add_argument("--html", action="store_true", help="write a page that opens each step, for a browser")
+    command.add_argument("--png", action="store_true", help="write a picture: who did what when")
+    command.add_argument("--json", action="store_true", help="print it as JSON; with --out, write it to a file")
+    command.add_argument("--out", metavar="DIR", type=Path, help="where files go; default here")
     command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
 
 

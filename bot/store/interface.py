@@ -420,7 +420,10 @@ class Store(Protocol):
         """Ask the server for the store's time."""
 
     async def home(self, team: str) -> str:
-        """Tell whose jobs are kept here: the team that asked first. `claim` gives jobs out whosever they are."""
+        """Tell whose jobs are kept here: the team that asked first. `claim` gives jobs out whosever they are.
+
+        No `team` asks without a claim of its own; the answer is empty if nobody has asked yet.
+        """
 
     async def full(self) -> str:
         """Say, from 80 % of the server's memory on, that it is full and what to do: claim nothing then. Else empty.

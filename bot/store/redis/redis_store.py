@@ -256,7 +256,7 @@ class RedisStore:
     async def home(self, team: str) -> str:
         """See `Store.home`."""
         known = await self._server.command("GET", self._keys.home)
-        if known is None:
+        if known is None and team:
             with contextlib.suppress(StoreError):  # one that is full; if it is away, the next call says so
                 await self._server.command("SET", self._keys.home, team, "NX")
             known = await self._server.command("GET", self._keys.home)
