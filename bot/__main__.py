@@ -1,4 +1,4 @@
-"""The command line: `leadhand try`, `run`, `check`, `jobs`, `audit`, `route`, `mcp`, `eval`.
+"""The command line: `leadhand try`, `run`, `check`, `jobs`, `trace`, `audit`, `route`, `mcp`, `eval`.
 
 Nothing heavy is imported before the command is known, so that `--help` answers at once.
 """
@@ -6,13 +6,16 @@ Nothing heavy is imported before the command is known, so that `--help` answers 
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bot.settings import Settings
+
+    Run = Callable[[argparse.Namespace, Settings], Coroutine[Any, Any, int]]
 
 ENDS = (
     "Exit code with --ask and --demo: 0 answered, 3 answered in part, 1 not. `leadhand run --help` lists the settings."
@@ -81,44 +84,29 @@ async def _stoppable(work: Coroutine[Any, Any, int]) -> int:
     return await task
 
 
-def _command(
-    options: argparse.Namespace, settings: Settings
-) -> Callable[[argparse.Namespace, Settings], Coroutine[Any, Any, int]]:
+_COMMANDS: Mapping[str, str] = {
+    "try": "try_out.try_out",
+    "run": "serve.serve",
+    "check": "check.check",
+    "eval": "evaluate.evaluate",
+    "audit": "audit.audit",
+    "jobs": "job_list.job_list",
+    "trace": "trace_job.trace_job",
+    "mcp": "mcp_servers.mcp_servers",
+    "route": "route.route",
+}
+"""Where each command is, in `bot.command_line`: they are imported one by one, as most of them import much."""
+
+
+def _command(options: argparse.Namespace, settings: Settings) -> Run:
     """The command, imported. Raises SettingsError before that where what it needs first is not set."""
-    if options.command == "try":
-        from bot.command_line.try_out import try_out  # noqa: PLC0415 - imports the workspace
+    if options.command == "run":
+        from bot.settings import require_slack  # noqa: PLC0415 - not needed for --help
 
-        return try_out
-    if options.command == "check":
-        from bot.command_line.check import check  # noqa: PLC0415 - imports Slack's client
-
-        return check
-    if options.command == "eval":
-        from bot.command_line.evaluate import evaluate  # noqa: PLC0415 - imports the supervisor and the specialists
-
-        return evaluate
-    if options.command == "audit":
-        from bot.command_line.audit import audit  # noqa: PLC0415 - opens a store
-
-        return audit
-    if options.command == "jobs":
-        from bot.command_line.job_list import job_list  # noqa: PLC0415 - opens a store
-
-        return job_list
-    if options.command == "mcp":
-        from bot.command_line.mcp_servers import mcp_servers  # noqa: PLC0415 - imports the specialists
-
-        return mcp_servers
-    if options.command == "route":
-        from bot.command_line.route import route  # noqa: PLC0415 - imports the supervisor
-
-        return route
-    from bot.settings import require_slack  # noqa: PLC0415 - not needed for --help
-
-    require_slack(settings)
-    from bot.command_line.serve import serve  # noqa: PLC0415 - imports Bolt
-
-    return serve
+        require_slack(settings)
+    module, _, name = _COMMANDS[options.command].partition(".")
+    found: Run = getattr(importlib.import_module(f"bot.command_line.{module}"), name)
+    return found
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -139,6 +127,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_audit(commands.add_parser("audit", help=text, description=text))
     text = "the jobs under way, or one of them in detail"
     _add_jobs(commands.add_parser("jobs", help=text, description=text))
+    text = "what happened in a job, step by step: a timeline here, or a picture, a page and JSON in files"
+    _add_trace(commands.add_parser("trace", help=text, description=text))
     text = "the crew's MCP servers: what they offer, and what of it is accepted"
     _add_mcp(commands.add_parser("mcp", help=text, description=text))
     text = "how well the configured models do on labelled sets, beside a plain prompt for each role"
@@ -254,6 +244,15 @@ def _add_jobs(command: argparse.ArgumentParser) -> None:
         "--every", metavar="SECONDS", type=_seconds, default=2.0, help="with --watch: how often; default 2"
     )
     command.add_argument("--json", action="store_true", help="a JSON object a line")
+    command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
+
+
+def _add_trace(command: argparse.ArgumentParser) -> None:
+    command.add_argument("job", metavar="JOB", help="its id, or a link to a message of its thread")
+    command.add_argument("--html", action="store_true", help="write a page that opens each step, for a browser")
+    command.add_argument("--png", action="store_true", help="write a picture: who did what when")
+    command.add_argument("--json", action="store_true", help="print it as JSON; with --out, write it to a file")
+    command.add_argument("--out", metavar="DIR", type=Path, help="where files go; default here")
     command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
 
 

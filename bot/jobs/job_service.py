@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import re
@@ -17,7 +18,7 @@ from bot.limits.rules import SCOPES, Payer
 from bot.slack.receive.service import Answer, OverBudget, Stop, Traced
 from bot.slack.show.people import GroupsOf, no_groups
 from bot.store.interface import Head, JobKey, LogBroken, Store
-from bot.tracing.steps import own_steps, steps_of
+from bot.tracing.whole_trace import read_trace
 from handoff import events as ev
 from handoff import rights
 from handoff.audit_entry import AuditEntry, Deed, Note, dropped
@@ -399,10 +400,13 @@ class JobService:
             if actor.admin:
                 readable = None if isinstance(found, str) else found
                 why: Denied = found if isinstance(found, str) else "unreadable"
-                return Traced(tuple(steps_of(entries)), readable, why, whole=True)
+                whole = await asyncio.to_thread(read_trace, entries, job=key.job, team=team)
+                return Traced(whole, readable, why, whole=True)
             if isinstance(found, str):
                 return found
-            return Traced(tuple(own_steps(entries, own, user)), found)
+            return Traced(
+                await asyncio.to_thread(read_trace, entries, job=key.job, team=team, own=own, user=user), found
+            )
         except LogBroken as error:
             log.error("%s", error)  # noqa: TRY400 - one clear line, no trace
             return "unreadable"

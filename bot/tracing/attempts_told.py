@@ -209,6 +209,7 @@ class Attempts:
             case ev.Escalated(escalation=said):
                 fields = {"outcome": said.reason, "reason": said.message, "words": said.message}
                 fields["text"] = said.partial_result.content if said.partial_result else ""
+                state = "done" if said.reason == "ambiguous_input" else state  # it came to a question, as it should
         self._end(place, event.at)
         self._book.close(running, event.at, state, **fields, usage=left)
 

@@ -26,11 +26,11 @@ def trace_json(entries: Sequence[Entry], head: Head | None) -> dict[str, Any]:
     return export(trace) | ({"state": head.fields.get("state", "")} if head is not None else {})
 
 
-def export(trace: Trace) -> dict[str, Any]:
-    """Return a trace as a JSON object of bounded size."""
-    events = events_json(trace.steps)
+def export(trace: Trace, *, events: bool = True) -> dict[str, Any]:
+    """Return a trace as a JSON object of bounded size, with the log's own `events` unless those are left out."""
+    logged = events_json(trace.steps) if events else []
     spans = [span_json(one) for one in trace.spans]
-    cap = fitting_cap([events, spans], MOST_CHARACTERS)
+    cap = fitting_cap([logged, spans], MOST_CHARACTERS)
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -42,7 +42,7 @@ def export(trace: Trace) -> dict[str, Any]:
         **({"budgets": list(trace.budgets)} if trace.budgets else {}),
         "requests": [cut_all(request_json(one), cap) for one in trace.requests],
         "spans": cut_all(spans, cap),
-        "events": cut_all(events, cap),
+        **({"events": cut_all(logged, cap)} if events else {}),
     }
 
 

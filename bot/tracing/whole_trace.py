@@ -18,7 +18,7 @@ from handoff.summary import gain_words, side_by_side
 
 MOST_SPANS = 20_000
 """Spans of a trace; a log of 10,000 events has fewer, unless models ask for many calls at once."""
-_BUSY = frozenset({"attempt", "gather", "plan", "judge", "refine", "synthesis"})
+BUSY = frozenset({"attempt", "gather", "plan", "judge", "refine", "synthesis"})
 """Kinds that count as time at work; a wait for people and a pause do not."""
 
 
@@ -171,20 +171,33 @@ def lanes_of(spans: Sequence[Span]) -> tuple[Lane, ...]:
 
     names = sorted((name for name in of if name != SUPERVISORS_LANE), key=order)
     ordered = [name for name in (SUPERVISORS_LANE, *names) if name in of]
-    return tuple(_lane(name, of[name]) for name in ordered)
+    crews = crews_of(spans)
+    return tuple(_lane(name, of[name], crews) for name in ordered)
 
 
-def _lane(name: str, spans: Sequence[Span]) -> Lane:
-    ended = [one for one in spans if one.end is not None]
+def crews_of(spans: Sequence[Span]) -> frozenset[str]:
+    """Return the ids of the attempts that are a crew's: there are plans or subtasks below them."""
+    attempts = {one.id for one in spans if one.kind == "attempt"}
+    return frozenset(one.parent for one in spans if one.kind in {"subtask", "plan"} and one.parent in attempts)
+
+
+def _lane(name: str, spans: Sequence[Span], crews: frozenset[str]) -> Lane:
+    """Sum up a lane. What a crew's attempt took is told by the lanes inside it; its own are its plans and answers."""
     attempts = [one for one in spans if one.kind == "attempt"]
+    worked = _times(one for one in spans if one.kind in BUSY and one.id not in crews)
+    waited = _times(one for one in spans if one.kind in {"wait", "pause"})
     return Lane(
         name=name,
         usage=counted(one.usage for one in spans),
-        busy=_covered([(one.start, one.end or one.start) for one in ended if one.kind in _BUSY]),
-        waited=_covered([(one.start, one.end or one.start) for one in ended if one.kind in {"wait", "pause"}]),
+        busy=_covered(worked + waited) - _covered(waited),
+        waited=_covered(waited),
         attempts=len(attempts),
         failed=sum(one.state == "failed" for one in attempts),
     )
+
+
+def _times(spans: Iterable[Span]) -> list[tuple[float, float]]:
+    return [(one.start, one.end) for one in spans if one.end is not None]
 
 
 def _covered(times: list[tuple[float, float]]) -> float:

@@ -8,7 +8,7 @@ import pytest
 from bot.settings import NAMES
 from tests.command_line.command import ROOT, environment, leadhand, leadhand_inside, words
 
-COMMANDS = ("try", "run", "check", "audit", "eval")
+COMMANDS = ("try", "run", "check", "audit", "trace", "eval")
 
 
 def test_help_lists_every_command(tmp_path: Path) -> None:

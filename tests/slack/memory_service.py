@@ -13,7 +13,7 @@ from bot.slack.views.job_rows import JobLine
 from bot.slack.views.paging import Page, page_of
 from bot.slack.views.question import Choice
 from bot.store.interface import Entry, StoreError
-from bot.tracing.steps import steps_of
+from bot.tracing.whole_trace import read_trace
 from handoff import events as ev
 from handoff.contracts import Place, Request
 from handoff.engine.engine import fold
@@ -168,7 +168,7 @@ class MemoryService:
             return "not_yours"
         events = [ev.RequestAdded(at=r.at, place=p, request=r, refusal=why) for p, r, why in found]
         entries = [Entry(seq, ev.dump(event)) for seq, event in enumerate(events, 1)]
-        return Traced(tuple(steps_of(entries)), fold(events))
+        return Traced(read_trace(entries), fold(events))
 
     async def queries(self, place: Place, request: str) -> list[str]:  # noqa: ARG002
         return list(self.asked.get(request, []))

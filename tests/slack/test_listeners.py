@@ -282,17 +282,17 @@ async def test_commands_are_answered_to_the_person_alone(scene: Scene) -> None:
         await scene.told(scene.ben, refused)
 
 
-async def test_a_trace_is_a_timeline_and_a_file_in_direct_messages(scene: Scene) -> None:
+async def test_a_trace_is_a_timeline_and_files_in_direct_messages(scene: Scene) -> None:
     await scene.ana.say("#general", f"{scene.bot} compare")
     await scene.asked()
     job = scene.service.requests[0][0].job_id
     await scene.ana.command("#general", "/leadhand", f"trace {job}")
     await scene.told(scene.ana, "asked by")
-    (file,) = await scene.workspace.until(
+    files = await scene.workspace.until(
         lambda: next((m["files"] for m in scene.workspace.messages(scene.ana.dm) if m.get("files")), [])
     )
-    assert file["name"] == f"{job}.json"
-    content = json.loads(await scene.workspace.file(file["id"]))
+    assert [file["name"] for file in files] == [f"{job}.png", f"{job}.html", f"{job}.json"]
+    content = json.loads(await scene.workspace.file(files[-1]["id"]))
     assert content["job"] == job
     assert [event["type"] for event in content["events"]] == ["RequestAdded"]
 

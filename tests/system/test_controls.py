@@ -155,10 +155,11 @@ async def test_a_mention_in_somebodys_thread_gives_rights_over_that_alone(scene:
         assert ana.id not in traced
         assert "writer" not in traced, "no step of ana's"
         (sent,) = await scene.workspace.until(lambda: [m for m in scene.workspace.messages(ben.dm) if m.get("files")])
-        events = json.loads(await scene.workspace.file(sent["files"][0]["id"]))["events"]
+        _, page, data = [await scene.workspace.file(file["id"]) for file in sent["files"]]
+        events = json.loads(data)["events"]
         asked = {event.get("request") for event in events if event["type"] != "RequestAdded"} - {None}
         assert talk.ts not in asked
-        assert "Write and check" not in json.dumps(events)
+        assert b"Write and check" not in data + page
 
         await ben.stop(talk.channel, talk.ts)
         told = await talk.seen(
@@ -242,24 +243,32 @@ async def test_a_job_that_nobody_knows(scene: Scene, verb: str) -> None:
     assert not scene.person().errors()
 
 
-async def test_trace_gives_a_timeline_and_the_whole_log_as_json(scene: Scene) -> None:
+async def test_trace_gives_a_timeline_a_picture_a_page_and_the_whole_log_as_json(scene: Scene) -> None:
     async with scene.bot():
         talk = await scene.ask("What is 3 * 4?")
         await talk.over()
-        told = shown(await command(scene, f"trace {talk.key.job}"))
+        link = f"https://x.slack.com/archives/{talk.channel}/p{talk.ts.replace('.', '')}"
+        told = shown(await command(scene, f"trace {link}"))
         dm = scene.person().dm
         (message,) = await scene.workspace.until(lambda: [m for m in scene.workspace.messages(dm) if m.get("files")])
-        data = await scene.workspace.file(message["files"][0]["id"])
-    assert f"Job {talk.key.job}, " in told
+        job = talk.key.job
+        assert [file["name"] for file in message["files"]] == [f"{job}.png", f"{job}.html", f"{job}.json"]
+        picture, page, data = [await scene.workspace.file(file["id"]) for file in message["files"]]
+    assert f"Job {job}, " in told
     assert "asked by " in told
     assert "plan of 1 subtask" in told
     assert "analysis: analyst starts (attempt 1, balanced)" in told
     assert "posted the outcome" in told
-    assert message["files"][0]["name"] == f"{talk.key.job}.json"
+    assert picture.startswith(b"\x89PNG")
+    assert int.from_bytes(picture[16:20], "big") == 1080
+    assert b"default-src 'none'" in page
+    assert b"What is 3 * 4?" in page
     trace = json.loads(data)
-    assert trace["job"] == talk.key.job
+    assert trace["job"] == job
     log = await scene.store.jobs.log(talk.key)
     assert trace["events"] == [{"seq": entry.seq, **json.loads(entry.payload)} for entry in log]
+    assert {"request", "plan", "attempt", "chat", "tool", "post"} <= {span["kind"] for span in trace["spans"]}
+    assert [span["state"] for span in trace["spans"]] == ["done"] * len(trace["spans"])
     assert len(talk.replies()) == 2, "the thread is left alone"
 
 

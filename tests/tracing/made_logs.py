@@ -25,7 +25,7 @@ from handoff.contracts import (
 
 T0 = 1_795_432_500.0
 R = "1795432500.000100"
-PLACE = Place(team="T1", channel="C1", thread_ts=R)
+PLACE = Place(team="T1", channel="C0SALES", thread_ts=R)
 ASKED = "Compare our prices with the market, check the contract terms, and post a note to #sales with a chart."
 
 

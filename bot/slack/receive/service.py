@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from bot.tracing.steps import Step
+from bot.tracing.whole_trace import Trace
 from handoff.contracts import Place, Request
 from handoff.state import Job
 
@@ -58,12 +58,12 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """The steps of a job that a person may see; `whole`: that is all of them, for an admin.
+    """The trace of a job that a person may see; `whole`: that is all of it, for an admin.
 
     `job` is None if its log cannot be read, and `why` says so.
     """
 
-    steps: tuple[Step, ...]
+    trace: Trace
     job: Job | None
     why: Denied = "unreadable"
     whole: bool = False

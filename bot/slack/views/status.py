@@ -120,7 +120,12 @@ def _subtask_words(ask: Ask, work: Work, now: float, reader: str) -> str:
 
 
 def trace_timeline(job: Job, steps: Sequence[Step]) -> str:
-    """Write a short timeline of steps of a job: plain text, one line an event, without the turns of models."""
+    """Write a short timeline of steps of a job, see `timeline`."""
+    return timeline(job.id, steps)
+
+
+def timeline(job: str, steps: Sequence[Step]) -> str:
+    """Write a short timeline of a job's steps: plain text, one line an event, without the turns of models."""
     lines: list[str] = []
     first: float | None = None
     calls: dict[tuple[str, str], ToolCall] = {}
@@ -142,7 +147,7 @@ def trace_timeline(job: Job, steps: Sequence[Step]) -> str:
     if len(lines) > MAX_LINES:
         half = MAX_LINES // 2
         lines = [*lines[:half], f"{'':>9}  … {len(lines) - MAX_LINES} lines left out …", *lines[-half:]]
-    return visible("\n".join([f"Job {job.id}, {counted(len(steps), 'event')}", *lines]))
+    return visible("\n".join([f"Job {job}, {counted(len(steps), 'event')}", *lines]))
 
 
 def _tool_words(event: ev.ToolReturned, call: ToolCall | None) -> str:

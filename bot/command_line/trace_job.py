@@ -1,0 +1,103 @@
+"""`leadhand trace`: the trace of a job in the terminal, or as a picture, a page and JSON in files."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from bot.command_line.check import store_url
+from bot.command_line.console import say
+from bot.settings import Settings, SettingsError
+from bot.slack.receive.job_named import job_named
+from bot.store.interface import JobKey
+from bot.store.redis.redis_store import RedisStore
+from bot.tracing.whole_trace import Trace, read_trace
+
+_FOUND, _WANTING = 0, 1
+_WHICH = "a job is J and ten letters and digits, or Slack's link to a message of its thread"
+
+
+async def trace_job(options: argparse.Namespace, settings: Settings) -> int:
+    """Tell or write the trace of a job. Returns 0, or 1 if a file could not be made.
+
+    Raises SettingsError if there is no such job or a file cannot be written, and StoreError.
+    """
+    trace = await _read(options.job, settings)
+    wanted = [name for name in _FILES if getattr(options, name)]
+    if options.json and options.out is None:
+        from bot.tracing.export import dumped  # noqa: PLC0415 - only where it is asked for
+
+        say(dumped(trace))
+        wanted.remove("json")
+    elif not wanted:
+        from bot.slack.views.status import timeline  # noqa: PLC0415 - the same
+
+        say(timeline(trace.job, trace.steps))
+    missing = [fault for name in wanted if (fault := await _write(name, trace, options.out or Path()))]
+    for fault in missing:
+        print(f"leadhand: {fault}", file=sys.stderr)  # noqa: T201
+    return _WANTING if missing else _FOUND
+
+
+async def _read(named: str, settings: Settings) -> Trace:
+    """Read the trace of the job that an id or a link names, from the store. A bot that runs on it goes on."""
+    async with store_url(settings) as url:
+        store = await RedisStore.connect(url)
+        try:
+            team = await store.home("")
+            job, _ = job_named(team, named)
+            if not job:
+                raise SettingsError(f"{named!r} names no job: {_WHICH}.")
+            key = JobKey(team, job)
+            if not team or await store.jobs.head(key) is None:
+                erased = team and await store.jobs.forgotten(key) is not None
+                why = "was erased on somebody's wish" if erased else "is not in the store, or has expired"
+                raise SettingsError(f"Job {job} {why}. `leadhand audit --job {job}` lists what was done in it.")
+            entries = await store.jobs.log(key)
+        finally:
+            await store.close()
+    return await asyncio.to_thread(read_trace, entries, job=job, team=team)
+
+
+async def _write(name: str, trace: Trace, folder: Path) -> str:
+    """Write one file and say where it is. Returns why it could not be made; empty if it was."""
+    made = await _FILES[name](trace)
+    if isinstance(made, str):
+        return made
+    path = folder / f"{trace.job}.{name}"
+    try:
+        await asyncio.to_thread(_put, path, made)
+    except OSError as error:
+        raise SettingsError(f"{path} cannot be written ({error.strerror}).") from None
+    say(f"wrote {path}")
+    return ""
+
+
+def _put(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+
+
+async def _picture(trace: Trace) -> bytes | str:
+    from bot.tracing.picture import draw_picture  # noqa: PLC0415 - only where it is asked for
+
+    return await draw_picture(trace)
+
+
+async def _page(trace: Trace) -> bytes | str:
+    from bot.tracing.trace_page import trace_page  # noqa: PLC0415 - only where it is asked for
+
+    return trace_page(trace).encode()
+
+
+async def _json(trace: Trace) -> bytes | str:
+    from bot.tracing.export import dumped  # noqa: PLC0415 - only where it is asked for
+
+    return dumped(trace).encode()
+
+
+_FILES: dict[str, Callable[[Trace], Awaitable[bytes | str]]] = {"html": _page, "png": _picture, "json": _json}
+"""What makes each kind of file, by the ending of its name."""

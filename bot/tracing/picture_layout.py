@@ -1,0 +1,204 @@
+"""Lays out the picture of a trace: what stands where, in pixels. Pure; `picture_child` draws it.
+
+It is for a phone: 1,080 pixels wide, a lane's name above its bars, and never more lanes than can be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from bot.tracing.cut_texts import cut
+from bot.tracing.span import SUPERVISORS_LANE, Span
+from bot.tracing.span_words import dollars, tokens, took
+from bot.tracing.time_scale import TimeScale, scale_of
+from bot.tracing.whole_trace import Lane, RequestFigures, Trace, crews_of
+from handoff.engine.nested import SLASH
+
+MARGIN = 40
+WIDTH = 1_080
+TRACK = WIDTH - 2 * MARGIN
+MOST_LANES = 14
+MOST_ROWS = 3
+"""Rows of bars in a lane; what overlaps beyond that shares the last one."""
+TICKS = 4
+_PARTS = range(1, TICKS + 1)
+INSIDE = "\N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}"
+"""Before the name of a lane that is inside a crew's."""
+_NARROW, _NEAR = 6, 3
+"""Pixels: bars as narrow and as near to each other are drawn as one."""
+DRAWN = frozenset({"gather", "plan", "attempt", "wait", "pause", "judge", "refine", "synthesis", "away"})
+_LEADS = frozenset({"gather", "plan", "synthesis", "post"})
+STATES = {
+    "submitted": "planning",
+    "input_required": "waiting for people",
+    "synthesizing": "writing the answer",
+    "completed": "done",
+    "cancelled": "stopped",
+}
+"""Words for the states of a request that are not said by themselves."""
+LEGEND = (
+    ("lead", "the supervisor plans, writes"),
+    ("work", "a specialist works"),
+    ("failed", "failed"),
+    ("wait", "waits for a person"),
+    ("pause", "pause before a retry"),
+    ("judge", "a result is looked at"),
+    ("refine", "a brief is rewritten"),
+    ("critical", "critical path: the end waited for it"),
+)
+
+
+def picture_of(trace: Trace) -> dict[str, Any]:
+    """Return what to draw for the latest request of a trace, as JSON. Raises ValueError if there is none."""
+    if not trace.requests:
+        raise ValueError("there is no request to draw")
+    figures = trace.requests[-1]
+    spans = [one for one in trace.of(figures.id) if one.kind in DRAWN or one.name == "the answer"]
+    spans += [one for one in trace.spans if one.kind == "away" and one.start >= figures.start]
+    end = figures.end if figures.end is not None else max([trace.until, *(one.end or one.start for one in spans)])
+    scale = scale_of(trace.of(figures.id), figures.start, end)
+    crews = crews_of(trace.of(figures.id))
+    shown, rest = _chosen(figures.lanes, spans)
+    lanes = [_lane(lane, spans, scale, end, crews) for lane in shown]
+    if rest:
+        lanes.append(_merged(rest, spans, scale, end))
+    return {
+        "width": WIDTH,
+        "margin": MARGIN,
+        "title": cut(" ".join(figures.text.split()), 160) or f"Job {trace.job}",
+        "facts": _facts(trace, figures, end),
+        "gain": figures.gain,
+        "compared": _compared(figures),
+        "ticks": [[0, "0"], *([part / TICKS, took(scale.time(part / TICKS) - figures.start)] for part in _PARTS)],
+        "breaks": [[one, other, took(seconds)] for one, other, seconds in scale.breaks],
+        "lanes": lanes,
+        "legend": _legend(lanes),
+        "notes": _notes(trace),
+    }
+
+
+def _facts(trace: Trace, figures: RequestFigures, end: float) -> str:
+    took_so = took((figures.written or end) - figures.start)
+    state = STATES.get(figures.state, figures.state)
+    parts = [state, took_so, tokens(figures.usage), dollars(figures.usage), f"job {trace.job}"]
+    return " · ".join(part for part in parts if part)
+
+
+def _compared(figures: RequestFigures) -> list[list[Any]]:
+    """Return the bars of the time one by one and side by side, as parts of the longer; none if there are not both."""
+    apart, together = figures.one_by_one, figures.side_by_side
+    if not apart or not together:
+        return []
+    most = max(apart, together)
+    pairs = (("one by one", apart, "plain"), ("side by side", together, "work"))
+    return [[f"{name}: {took(seconds)}", seconds / most, style] for name, seconds, style in pairs]
+
+
+def _notes(trace: Trace) -> list[str]:
+    notes = []
+    if len(trace.requests) > 1:
+        notes.append(f"The last of {len(trace.requests)} requests in this thread.")
+    if trace.unreadable:
+        notes.append(f"From entry {trace.broken} on, the log cannot be read: the picture ends there.")
+    return notes
+
+
+def _legend(lanes: Sequence[dict[str, Any]]) -> list[list[str]]:
+    bars = [bar for lane in lanes for row in lane["rows"] for bar in row]
+    used = {bar["style"] for bar in bars} | {"critical" for bar in bars if bar["critical"]}
+    return [[style, words] for style, words in LEGEND if style in used]
+
+
+def _chosen(lanes: Sequence[Lane], spans: Sequence[Span]) -> tuple[list[Lane], list[Lane]]:
+    """Choose the lanes to show, in their order: the supervisor's, those that the end waited for, the busiest."""
+    if len(lanes) <= MOST_LANES:
+        return [*lanes], []
+    waited_for = {one.lane for one in spans if one.critical}
+
+    def weight(lane: Lane) -> tuple[bool, bool, bool, float]:
+        return (lane.name == SUPERVISORS_LANE, lane.name in waited_for, bool(lane.failed or lane.waited), lane.busy)
+
+    kept = {lane.name for lane in sorted(lanes, key=weight, reverse=True)[: MOST_LANES - 1]}
+    return [lane for lane in lanes if lane.name in kept], [lane for lane in lanes if lane.name not in kept]
+
+
+def _lane(lane: Lane, spans: Sequence[Span], scale: TimeScale, end: float, crews: frozenset[str]) -> dict[str, Any]:
+    own = [one for one in spans if one.lane == lane.name]
+    inside = {one.id: one.parent for one in own if one.kind == "wait" and one.parent.startswith("attempt")}
+    rows: list[list[dict[str, Any]]] = [[]]
+    places: dict[str, int] = {}
+    until: list[float] = []
+    for one in sorted(own, key=lambda each: each.start):
+        close = end if one.end is None else one.end
+        if one.id in inside:
+            place = places.get(inside[one.id], 0)
+        else:
+            place = next((row for row, taken in enumerate(until) if taken <= one.start + 1e-6), len(until))
+            place = min(place, MOST_ROWS - 1)
+            until += [0.0] * (place + 1 - len(until))
+            until[place] = max(until[place], close)
+            places[one.id] = place
+        rows += [[] for _ in range(place + 1 - len(rows))]
+        rows[place].append(_bar(one, scale, close, crew=one.id in crews))
+    names = lane.name.split(SLASH)
+    return {
+        "name": f"{INSIDE} " * (len(names) - 1) + names[-1],
+        "facts": _lane_facts(lane),
+        "rows": [_joined(row) for row in rows],
+    }
+
+
+def _lane_facts(lane: Lane) -> str:
+    parts = [took(lane.busy), dollars(lane.usage) or tokens(lane.usage)]
+    if lane.waited >= 1:
+        parts.append(f"waited {took(lane.waited)}")
+    if lane.attempts > 1:
+        parts.append(f"{lane.attempts} attempts")
+    return " · ".join(part for part in parts if part)
+
+
+def _bar(span: Span, scale: TimeScale, close: float, *, crew: bool = False) -> dict[str, Any]:
+    style: str = "lead" if span.kind in _LEADS else "work" if span.kind == "attempt" else span.kind
+    if crew:
+        style = "crew"
+    elif span.state == "failed":
+        style = "failed"
+    return {
+        "from": round(scale.place(span.start) * TRACK, 1),
+        "to": round(scale.place(close) * TRACK, 1),
+        "style": style,
+        "state": span.state,
+        "critical": span.critical,
+    }
+
+
+def _joined(row: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Join narrow bars of a kind that nearly touch: 10,000 of them would be a blot."""
+    found: list[dict[str, Any]] = []
+    for bar in row:
+        last = found[-1] if found else None
+        narrow = bar["to"] - bar["from"] < _NARROW
+        if last and narrow and last["style"] == bar["style"] and bar["from"] - last["to"] < _NEAR:
+            critical = last["critical"] or bar["critical"]
+            found[-1] = {**last, "to": max(last["to"], bar["to"]), "critical": critical, "state": bar["state"]}
+        else:
+            found.append(bar)
+    return found
+
+
+def _merged(rest: Sequence[Lane], spans: Sequence[Span], scale: TimeScale, end: float) -> dict[str, Any]:
+    """Return one lane for all that are not shown: when any of them worked, and what they cost together."""
+    names = {lane.name for lane in rest}
+    worked = [one for one in spans if one.lane in names and one.kind == "attempt"]
+    row: list[dict[str, Any]] = []
+    for one in sorted(worked, key=lambda each: each.start):
+        bar = _bar(one, scale, end if one.end is None else one.end) | {"style": "many", "critical": False}
+        if row and bar["from"] <= row[-1]["to"] + _NEAR:
+            row[-1] = {**row[-1], "to": max(row[-1]["to"], bar["to"])}
+        else:
+            row.append(bar)
+    usage = sum((lane.usage for lane in rest[1:]), rest[0].usage)
+    failed = sum(lane.failed for lane in rest)
+    parts = [dollars(usage) or tokens(usage), f"{failed} failed" if failed else ""]
+    return {"name": f"and {len(rest)} more", "facts": " · ".join(part for part in parts if part), "rows": [row]}

@@ -1,0 +1,108 @@
+"""Where a moment stands on a waterfall. Long stretches in which nobody worked are drawn short, and marked as breaks.
+
+A job that waited two days for an answer and then worked for a minute would else be a picture of two days of waiting.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from bot.tracing.span import Span
+from bot.tracing.whole_trace import BUSY, crews_of
+
+LEAST_BREAK = 30.0
+"""Seconds that nobody worked for before they may be drawn shorter than they were."""
+_SHARE_BROKEN, _SHARE_DRAWN = 0.5, 0.15
+"""Parts of the time at work: what is longer than the first is drawn as long as the second."""
+
+Stretch = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class TimeScale:
+    """Times (seconds since the epoch) and the places where they stand, from 0 to 1, both rising.
+
+    `breaks` are stretches that are drawn short: the places where each begins and ends, and its seconds.
+    """
+
+    times: tuple[float, ...]
+    places: tuple[float, ...]
+    breaks: tuple[tuple[float, float, float], ...] = ()
+
+    def place(self, time: float) -> float:
+        """Return where a time stands."""
+        return _between(self.times, self.places, time)
+
+    def time(self, place: float) -> float:
+        """Return the time that stands at a place."""
+        return _between(self.places, self.times, place)
+
+
+def _between(froms: Sequence[float], tos: Sequence[float], value: float) -> float:
+    """Go from one row of numbers to the other, in straight lines between its members."""
+    if value <= froms[0]:
+        return tos[0]
+    if value >= froms[-1]:
+        return tos[-1]
+    right = bisect_right(froms, value)
+    left = right - 1
+    share = (value - froms[left]) / (froms[right] - froms[left])
+    return tos[left] + share * (tos[right] - tos[left])
+
+
+def scale_of(spans: Sequence[Span], start: float, end: float) -> TimeScale:
+    """Return the scale of a request's spans from its start to its end, or to the last that is known of it."""
+    end = max(end, start + 0.001)
+    crews = crews_of(spans)
+    waits: dict[str, list[Stretch]] = {}
+    for one in spans:
+        if one.kind == "wait" and one.parent:
+            waits.setdefault(one.parent, []).append((one.start, end if one.end is None else one.end))
+    busy: list[Stretch] = [(start, start), (end, end)]
+    for one in spans:
+        if (one.kind in BUSY or one.kind == "post") and one.id not in crews:
+            busy += _without((one.start, end if one.end is None else one.end), sorted(waits.get(one.id, ())))
+    merged = _merged((max(start, one), min(end, other)) for one, other in busy if other >= start and one <= end)
+    worked = sum(other - one for one, other in merged)
+    gaps = [(one[1], other[0]) for one, other in pairwise(merged)]
+    broken = [one for one in gaps if one[1] - one[0] > max(LEAST_BREAK, _SHARE_BROKEN * worked)]
+    return _scale(start, end, broken, max(_SHARE_DRAWN * worked, 0.001))
+
+
+def _without(stretch: Stretch, holes: Iterable[Stretch]) -> list[Stretch]:
+    """Return a stretch of time without the holes in it, which come in order."""
+    found, at = [], stretch[0]
+    for begin, close in holes:
+        if begin > at:
+            found.append((at, min(begin, stretch[1])))
+        at = max(at, close)
+    return [*found, (at, stretch[1])] if at < stretch[1] else found
+
+
+def _merged(stretches: Iterable[Stretch]) -> list[Stretch]:
+    found: list[Stretch] = []
+    for one, other in sorted(stretches):
+        if found and one <= found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], other))
+        else:
+            found.append((one, other))
+    return found
+
+
+def _scale(start: float, end: float, broken: Sequence[Stretch], drawn: float) -> TimeScale:
+    times, widths = [start], [0.0]
+    for one, other in broken:
+        for time, width in ((one, one - times[-1]), (other, drawn)):
+            if time > times[-1]:
+                times.append(time)
+                widths.append(widths[-1] + width)
+    if end > times[-1]:
+        widths.append(widths[-1] + end - times[-1])
+        times.append(end)
+    places = [width / widths[-1] for width in widths]
+    scale = TimeScale(tuple(times), tuple(places))
+    breaks = tuple((scale.place(one), scale.place(other), other - one) for one, other in broken)
+    return TimeScale(scale.times, scale.places, breaks)

@@ -1,0 +1,71 @@
+"""A trace as one HTML page that needs nothing else: no network, no script from outside, nothing that it holds runs.
+
+Its template, style and scripts lie in `page/` beside this file. What people, models and tools wrote goes in as JSON in
+a block of data, and the scripts only ever make text of it. The page's policy allows these very scripts and this very
+style, by their digests, and forbids all else.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from bot.tracing.cut_texts import cut, cut_all, fitting_cap
+from bot.tracing.export import export
+from bot.tracing.whole_trace import Trace
+
+MOST_CHARACTERS = 3_000_000
+"""Characters of all texts in the page; if there were more, each long one is cut."""
+_PAGE = Path(__file__).parent / "page"
+_SCRIPTS = ("trace.js", "trace_waterfall.js", "trace_search.js")
+_TITLE = 80
+
+
+def trace_page(trace: Trace) -> str:
+    """Return the page."""
+    template, style, script = _parts()
+    first = trace.requests[-1].text if trace.requests else ""
+    title = cut(" ".join(first.split()), _TITLE) or "a job"
+    filled = {
+        "policy": _policy(style, script),
+        "title": html.escape(f"Trace of {trace.job}: {title}"),
+        "style": style,
+        "trace": _data(_shown(trace)),
+        "script": script,
+    }
+    parts = template.split("{{")
+    return parts[0] + "".join(filled[name] + rest for name, rest in (part.split("}}", 1) for part in parts[1:]))
+
+
+def _shown(trace: Trace) -> dict[str, Any]:
+    """Return what the page shows of a trace: the export without the log's own events."""
+    whole = export(trace, events=False)
+    cap = fitting_cap([whole["spans"], whole["requests"]], MOST_CHARACTERS)
+    return {**cut_all(whole, cap), "until": trace.until}
+
+
+def _data(value: Any) -> str:
+    """Return JSON that cannot end the element that it stands in, whatever its texts hold."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    text = text.encode("utf-8", "replace").decode()  # a half of a surrogate pair is no text
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+@cache
+def _parts() -> tuple[str, str, str]:
+    read = {name: (_PAGE / name).read_text(encoding="utf-8") for name in ("trace.html", "trace.css", *_SCRIPTS)}
+    return read["trace.html"], read["trace.css"], "\n".join(read[name] for name in _SCRIPTS)
+
+
+def _policy(style: str, script: str) -> str:
+    allowed = f"script-src {_digest(script)}; style-src {_digest(style)}"
+    return f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
+
+
+def _digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -1,0 +1,61 @@
+"""`leadhand trace`: a job of the embedded store, by its id or a link, while a bot holds that store."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+from bot.store.embedded import start_embedded, stop_embedded
+from bot.store.interface import Commit, JobKey
+from bot.store.redis.redis_store import RedisStore
+from handoff import events as ev
+from tests.command_line.command import environment, leadhand
+from tests.tracing.made_logs import PLACE, R, a_day
+
+LINK = f"https://x.slack.com/archives/{PLACE.channel}/p{R.replace('.', '')}"
+
+
+async def _fill(store: RedisStore) -> JobKey:
+    """Put the log of a day's work into a store, as an instance does."""
+    events = a_day()
+    key = JobKey(PLACE.team, PLACE.job_id)
+    await store.home(PLACE.team)
+    await store.jobs.ingest(key, ev.dump(events[0]), dedupe=["x"], user="UANA")
+    claim = await store.jobs.claim("me", lease=60.0, schema=ev.SCHEMA)
+    assert claim is not None
+    lines = [ev.dump(event) for event in events]
+    done = await store.jobs.commit(claim, "all", 0, lines, fields={"state": "completed"}, schema=ev.SCHEMA)
+    assert done is Commit.OK
+    return key
+
+
+async def test_the_trace_is_told_and_written_while_a_bot_holds_the_store(tmp_path: Path) -> None:
+    data, out = tmp_path / "data", tmp_path / "out"
+    store = await RedisStore.connect(await start_embedded(data))
+    try:
+        key = await _fill(store)
+
+        async def run(*words: str | Path) -> tuple[int, str, str]:
+            ended = await asyncio.to_thread(leadhand, "trace", *words, env=environment(data))
+            return ended.code, ended.out, ended.err
+
+        told = await run(key.job)
+        printed = await run(LINK, "--json")
+        written = await run(LINK, "--html", "--png", "--json", "--out", out)
+        unknown = await run("JAAAAAAAAAA")
+        no_job = await run("tomorrow")
+        assert await store.jobs.head(key) is not None, "the bot's store goes on"
+    finally:
+        await store.close()
+        await stop_embedded(data)
+    assert told[0] == 0, told[2]
+    assert "market: attempt 1 failed (model)" in told[1]
+    assert printed[0] == 0, printed[2]
+    assert json.loads(printed[1])["job"] == key.job
+    assert written[0] == 0, written[2]
+    assert sorted(path.name for path in out.iterdir()) == [f"{key.job}.{end}" for end in ("html", "json", "png")]
+    assert json.loads((out / f"{key.job}.json").read_text()) == json.loads(printed[1])
+    assert (unknown[0], no_job[0]) == (1, 1)
+    assert "is not in the store" in unknown[2]
+    assert "names no job" in no_job[2]
