@@ -219,6 +219,13 @@ NAMES: Mapping[str, str] = {
     "LEADHAND_KEEP": "days for which what is kept: jobs after their end, jobs with a question that nobody answers, the "
     "materials of a job (its files and their texts; default: as long as the job), and the audit. Default "
     "`jobs 30, questions 180, audit 365`",
+    "OTEL_EXPORTER_OTLP_ENDPOINT": "an OpenTelemetry collector, http://HOST:4318, that gets the trace of each request "
+    "when it has ended (docs/traces.md)",
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "its whole address for traces, where that is not /v1/traces below the other",
+    "OTEL_EXPORTER_OTLP_HEADERS": "what it wants to be sent along, with commas: `authorization=Bearer%20KEY`",
+    "OTEL_SERVICE_NAME": "what the bot is called there; default leadhand",
+    "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "true: what people, models and tools said is sent too; "
+    "default: names, times, tokens and cost alone",
     "LEADHAND_REHEARSAL_PACE": "seconds that a call of the rehearsal model takes; default 0",
     "LEADHAND_KNOWLEDGE": "documents that crews search: a folder, or web addresses, fetched once a day, with spaces or "
     "commas. A crew's own folder `knowledge` comes before it",

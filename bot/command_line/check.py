@@ -99,6 +99,8 @@ async def verdicts(settings: Settings) -> AsyncGenerator[Verdict]:
             yield verdict
     async for verdict in _models(settings, loaded):
         yield verdict
+    async for verdict in _collector(settings):
+        yield verdict
 
 
 async def _crew(crew: Crew, word: str, seen: set[tuple[str, Path | None]]) -> AsyncGenerator[Verdict]:
@@ -121,6 +123,27 @@ async def _crew(crew: Crew, word: str, seen: set[tuple[str, Path | None]]) -> As
                     yield Verdict(f"tools of {origin}", fault=fault)
     finally:
         await crew.close()
+
+
+async def _collector(settings: Settings) -> AsyncIterator[Verdict]:
+    """Whether the OpenTelemetry collector, if one is set, takes traces."""
+    from bot.operation.trace_export import CONTENTS, NoCollector, open_sender  # noqa: PLC0415 - only for a check
+
+    what = "collector of traces"
+    try:
+        sender = open_sender(settings.env)
+    except NoCollector as error:
+        yield Verdict(what, fault=str(error))
+        return
+    if sender is None:
+        return
+    if not await sender.proof():
+        yield Verdict(
+            what, fault=f"{sender.endpoint} takes none; is it an OTLP/HTTP collector, and are its headers set?"
+        )
+        return
+    sent = f"with contents ({CONTENTS})" if sender.contents else "names, times, tokens and cost, no contents"
+    yield Verdict(what, f"{sender.endpoint} takes them: {sent}")
 
 
 async def _children(settings: Settings) -> AsyncIterator[Verdict]:

@@ -13,6 +13,7 @@ from bot.command_line.console import say
 from bot.jobs.shutdown import StopSignal, run_until_stopped
 from bot.logs import about
 from bot.models.choosing import ChosenModel, ModelSettingsError, choose_model
+from bot.operation.trace_export import NoCollector, TraceExport, open_sender
 from bot.settings import Settings, SettingsError
 from bot.slack.connection import Bolt, Connection, NotConnected, http, socket_mode
 
@@ -44,11 +45,14 @@ async def serve(options: argparse.Namespace, settings: Settings) -> int:
 async def _serve(settings: Settings, stop: StopSignal) -> None:
     from bot.operation.instrumentation import Instrumentation  # noqa: PLC0415 - metrics are of a bot that stays
 
-    instruments = Instrumentation()
+    chosen = await chosen_model(settings)
+    traces = trace_export(settings, chosen.provider)
+    instruments = Instrumentation(traces)
     crews = instruments.crews(open_crews(settings))
     async with instruments.server(settings.operation) as url, open_store(settings) as plain:
-        store, model = instruments.store(plain), instruments.model(await chosen_model(settings))
-        async with running(settings, store, model, crews, instruments=instruments) as app:
+        store, model = instruments.store(plain), instruments.model(chosen)
+        sending = traces.sending(store) if traces is not None else contextlib.nullcontext()
+        async with sending, running(settings, store, model, crews, instruments=instruments) as app:
             with about(instance=app.instance.name), instruments.watching(app.instance, app.work, slots=settings.slots):
                 async with connected(app.bolt, settings) as connection:
                     stop.ready = True
@@ -61,6 +65,15 @@ async def _serve(settings: Settings, stop: StopSignal) -> None:
                     instruments.health.stopping = True
                     app.instance.begin_stop()  # at once: jobs are handed over while the connection closes
                     log.info("stopping: jobs under way: %d", app.instance.owned)
+
+
+def trace_export(settings: Settings, provider: str) -> TraceExport | None:
+    """What sends traces to the collector of the settings; None if there is none. Raises SettingsError."""
+    try:
+        sender = open_sender(settings.env, provider=provider)
+    except NoCollector as error:
+        raise SettingsError(str(error)) from None
+    return TraceExport(sender) if sender is not None else None
 
 
 async def chosen_model(settings: Settings) -> ChosenModel:

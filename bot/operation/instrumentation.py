@@ -15,6 +15,7 @@ from bot.operation.health import ANSWER_SECONDS, HealthState, health_server
 from bot.operation.metered import MeteredEffects, MeteredModel, metered_crew
 from bot.operation.metered_store import metered_store
 from bot.operation.metrics import Metrics
+from bot.operation.trace_export import TracedEffects, TraceExport
 from bot.settings import Address
 from bot.store.interface import Store, StoreError
 from bot.store.redis.redis_store import RedisStore
@@ -22,10 +23,14 @@ from specialists.several_crews import Crews
 
 
 class Instrumentation:
-    """The instrumentation of an instance. Wrap each part with it once, and use what it returns."""
+    """The instrumentation of an instance. Wrap each part with it once, and use what it returns.
 
-    def __init__(self) -> None:
+    `traces`, where a collector is set, are sent to it.
+    """
+
+    def __init__(self, traces: TraceExport | None = None) -> None:
         self.metrics = Metrics()
+        self._traces = traces
         self.health = HealthState()
         self._store: RedisStore | None = None
 
@@ -44,8 +49,9 @@ class Instrumentation:
         return Crews({name: metered_crew(crew, self.metrics) for name, crew in crews.by_name.items()})
 
     def effects(self, effects: Effects) -> Effects:
-        """Return the effects with the ends of requests counted."""
-        return MeteredEffects(effects, self.metrics)
+        """Return the effects with the ends of requests counted, and their traces sent."""
+        metered = MeteredEffects(effects, self.metrics)
+        return TracedEffects(metered, self._traces.ended) if self._traces is not None else metered
 
     def server(self, address: Address | None) -> contextlib.AbstractAsyncContextManager[str]:
         """Serve health and metrics, see `health_server`."""

@@ -1,0 +1,219 @@
+"""Sends the trace of each request that ended to an OpenTelemetry collector, from the job's log.
+
+Nothing is recorded while work is under way: a trace is read off the log once its request is over. So it is whole, also
+where several instances worked on it, and a collector that is away delays nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from urllib.parse import unquote
+
+import aiohttp
+
+from bot.jobs.job_runner import Effects, JobRunner
+from bot.store.interface import Claim, JobKey, LogBroken, Store, StoreError
+from bot.tracing.span import Span
+from bot.tracing.spans import spans
+from handoff import events as ev
+from handoff.effects import Effect
+from handoff.state import Job
+from handoff.summary import QuarantineNotice
+
+log = logging.getLogger(__name__)
+
+ENDPOINT, OF_TRACES = "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
+HEADERS = "OTEL_EXPORTER_OTLP_HEADERS"
+SERVICE = "OTEL_SERVICE_NAME"
+CONTENTS = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+TIMEOUT = 5.0
+"""Seconds that a collector gets to take the spans of one request."""
+AGAIN_AFTER = 10.0
+"""Seconds after which a collector that is away is tried again."""
+LAST_TRY = 0.5
+"""Seconds that what is left gets when the instance stops."""
+MOST_WAITING = 1_000
+"""Requests whose traces wait to be sent; of more the oldest are left out."""
+_LATER = frozenset({408, 429, 500, 502, 503, 504})
+"""Answers that mean: try again."""
+
+
+class NoCollector(Exception):
+    """Traces cannot be sent: the text names the setting and says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What a collector said. `fault` is empty if it took the spans; with `later`, it may take them another time."""
+
+    fault: str = ""
+    later: bool = False
+
+
+class Sender:
+    """Sends spans to the collector of the environment, by OTLP over HTTP.
+
+    Args:
+        env: Where OpenTelemetry's own variables are read: see `NAMES` in `bot.settings`.
+        provider: The models' provider.
+
+    Raises NoCollector if it cannot be used.
+    """
+
+    def __init__(self, env: Mapping[str, str], *, provider: str = "") -> None:
+        try:
+            from bot.tracing.genai_spans import Sending  # noqa: PLC0415 - an extra
+        except ImportError:
+            name = OF_TRACES if env.get(OF_TRACES) else ENDPOINT
+            raise NoCollector(
+                f"{name} is set, and the extra `otel` is not installed: pip install 'leadhand[otel]'"
+            ) from None
+        self.endpoint = env.get(OF_TRACES) or f"{env.get(ENDPOINT, '').rstrip('/')}/v1/traces"
+        if not self.endpoint.startswith(("http://", "https://")):
+            raise NoCollector(f"{ENDPOINT} is {env.get(ENDPOINT, '')[:80]!r}; it takes http://HOST:4318")
+        self.contents = env.get(CONTENTS, "").strip().lower() in {"true", "1", "span_only", "span_and_event"}
+        self._headers = {"Content-Type": "application/x-protobuf", **_headers(env.get(HEADERS, ""))}
+        self._sending = Sending(env.get(SERVICE) or "leadhand", version("leadhand"), provider, contents=self.contents)
+
+    async def send(self, key: JobKey, found: Sequence[Span]) -> Sent:
+        """Send the spans that have ended."""
+        body = await asyncio.to_thread(self._sending.body, key.team, key.job, found)
+        try:
+            async with (
+                aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(TIMEOUT), trust_env=True) as session,
+                session.post(self.endpoint, data=body, headers=self._headers, allow_redirects=False) as response,
+            ):
+                if response.status < 300:
+                    return Sent()
+                return Sent(f"answers {response.status} {response.reason}", later=response.status in _LATER)
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            return Sent(f"cannot be reached ({type(error).__name__})", later=True)
+
+    async def proof(self) -> str:
+        """Say what is wrong with the collector; empty if it takes a request without spans."""
+        return (await self.send(JobKey("", ""), ())).fault
+
+
+def open_sender(env: Mapping[str, str], *, provider: str = "") -> Sender | None:
+    """Return what sends to the collector that the environment names; None if it names none. Raises NoCollector."""
+    return Sender(env, provider=provider) if env.get(ENDPOINT) or env.get(OF_TRACES) else None
+
+
+class TraceExport:
+    """The traces that are still to be sent by this instance, oldest first."""
+
+    def __init__(self, sender: Sender, *, again_after: float = AGAIN_AFTER) -> None:
+        self._sender = sender
+        self._again_after = again_after
+        self._waiting: dict[tuple[JobKey, str], None] = {}
+        self._come = asyncio.Event()
+        self._away = ""
+
+    def ended(self, key: JobKey, request: str) -> None:
+        """Have the trace of a request sent soon."""
+        self._waiting[key, request] = None
+        if len(self._waiting) > MOST_WAITING:
+            lost = next(iter(self._waiting))
+            del self._waiting[lost]
+            log.warning("the trace of a request of job %s is not sent: too many wait for the collector", lost[0].job)
+        self._come.set()
+
+    @contextlib.asynccontextmanager
+    async def sending(self, store: Store) -> AsyncIterator[None]:
+        """Send inside the `with` block. At its end what is left gets one try."""
+        work = asyncio.create_task(self._work(store))
+        try:
+            yield
+        finally:
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LAST_TRY):
+                    while self._waiting and await self._sent_first(store):
+                        pass
+            for key, _ in self._waiting:
+                log.warning("the trace of a request of job %s is not sent: the instance stops", key.job)
+
+    async def _work(self, store: Store) -> None:
+        while True:
+            await self._come.wait()
+            self._come.clear()
+            while self._waiting:
+                first = next(iter(self._waiting))
+                try:
+                    gone = await self._sent_first(store)
+                except Exception:
+                    log.exception("the trace of a request of job %s is not sent: reading it broke", first[0].job)
+                    self._waiting.pop(first, None)
+                    gone = True
+                if not gone:
+                    await asyncio.sleep(self._again_after)
+
+    async def _sent_first(self, store: Store) -> bool:
+        """Send the oldest; False if it has to wait."""
+        key, request = next(iter(self._waiting))
+        try:
+            entries = await store.jobs.log(key)
+        except LogBroken:
+            entries = []
+        except StoreError:
+            return False
+        of_it = [span for span in await asyncio.to_thread(spans, entries) if span.request == request]
+        sent = await self._sender.send(key, of_it)
+        self._tell(sent)
+        if sent.later:
+            return False
+        if sent.fault:
+            log.warning("the trace of a request of job %s is not sent: the collector %s", key.job, sent.fault)
+        self._waiting.pop((key, request), None)
+        return True
+
+    def _tell(self, sent: Sent) -> None:
+        """Log when the collector goes away, and when it is back; once each."""
+        away = sent.fault if sent.later else ""
+        if away and not self._away:
+            log.warning("traces wait: the collector at %s %s", self._sender.endpoint, away)
+        if self._away and not away:
+            log.info("the collector at %s takes traces again", self._sender.endpoint)
+        self._away = away
+
+
+class TracedEffects:
+    """`Effects` that have the trace of each request sent when its job is let go of."""
+
+    def __init__(self, effects: Effects, ended: Callable[[JobKey, str], None]) -> None:
+        self._effects = effects
+        self._ended = ended
+        self._over: dict[JobKey, set[str]] = {}
+
+    async def run(self, effect: Effect, runner: JobRunner) -> ev.Event | None:
+        """See `Effects.run`."""
+        return await self._effects.run(effect, runner)
+
+    def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
+        """See `Effects.job_changed`."""
+        ended = {ask.id for ask in after.asks if ask.over} - {ask.id for ask in before.asks if ask.over}
+        if ended:
+            self._over.setdefault(runner.claim.key, set()).update(ended)
+        self._effects.job_changed(runner, before, after)
+
+    async def job_released(self, runner: JobRunner) -> None:
+        """See `Effects.job_released`. By now the last messages of the request are in its log."""
+        await self._effects.job_released(runner)
+        for request in sorted(self._over.pop(runner.claim.key, ())):
+            self._ended(runner.claim.key, request)
+
+    async def job_quarantined(self, claim: Claim, notice: QuarantineNotice) -> None:
+        """See `Effects.job_quarantined`."""
+        await self._effects.job_quarantined(claim, notice)
+
+
+def _headers(text: str) -> dict[str, str]:
+    """Read `name=value` pairs with commas, as OpenTelemetry writes them; values may be percent-encoded."""
+    pairs = (part.partition("=") for part in text.split(",") if "=" in part)
+    return {name.strip(): unquote(value.strip()) for name, _, value in pairs}

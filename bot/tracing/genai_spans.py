@@ -1,0 +1,201 @@
+"""Spans of a job as OpenTelemetry has them, in the names of its conventions for generative AI.
+
+The ids of traces and spans follow from the job, so whichever instance sends a request twice sends the same spans.
+Source: https://github.com/open-telemetry/semantic-conventions-genai (the names of `gen_ai.*`, as of November 2026).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import Event, ReadableSpan
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
+
+from bot.tracing.span import Span
+from handoff.contracts import Usage
+
+MOST_CONTENT = 16_000
+"""Characters of one content that are sent at most."""
+_OPERATIONS = {
+    "request": "invoke_workflow",
+    "plan": "plan",
+    "attempt": "invoke_agent",
+    "chat": "chat",
+    "tool": "execute_tool",
+}
+"""The operation of a span by its kind. Other kinds are ours alone, and have none."""
+_SAMPLED = TraceFlags(TraceFlags.SAMPLED)
+
+Values = dict[str, str | int | float | bool]
+
+
+class Sending:
+    """Makes what a collector takes of the spans of a job.
+
+    Args:
+        service: What the bot is called there.
+        release: Its version.
+        provider: That of its models, in the words of the conventions.
+        contents: What people, models and tools said is sent too.
+    """
+
+    def __init__(self, service: str, release: str, provider: str = "", *, contents: bool = False) -> None:
+        self._resource = Resource({"service.name": service, "service.version": release})
+        self._scope = InstrumentationScope("leadhand", release)
+        self._provider = provider
+        self._contents = contents
+
+    def body(self, team: str, job: str, spans: Sequence[Span]) -> bytes:
+        """Encode the spans that have ended as OTLP has them (protobuf); what is still open is left out."""
+        return bytes(encode_spans(self.readable(team, job, spans)).SerializeToString())
+
+    def readable(self, team: str, job: str, spans: Sequence[Span]) -> list[ReadableSpan]:
+        """Give them as the SDK has them."""
+        known = {span.id for span in spans}
+        origin = Origin(team, job, self._resource, self._scope, self._provider, self._contents)
+        return [_readable(span, origin, known) for span in spans if span.end is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What the spans of a job have in common; see `Sending`."""
+
+    team: str
+    job: str
+    resource: Resource
+    scope: InstrumentationScope
+    provider: str
+    contents: bool
+
+
+def trace_id(team: str, job: str, request: str) -> int:
+    """Name the trace of one request: 128 bits, never 0."""
+    return int.from_bytes(sha256(f"{team}/{job}/{request}".encode()).digest()[:16], "big") or 1
+
+
+def _context(span_id: str, request: str, origin: Origin) -> SpanContext:
+    digest = sha256(f"{origin.team}/{origin.job}/{span_id}".encode()).digest()
+    number = int.from_bytes(digest[:8], "big") or 1
+    return SpanContext(trace_id(origin.team, origin.job, request), number, is_remote=False, trace_flags=_SAMPLED)
+
+
+def _readable(span: Span, origin: Origin, known: set[str]) -> ReadableSpan:
+    end = span.end if span.end is not None else span.start
+    failed = span.state == "failed"
+    why = span.reason if failed and origin.contents else None
+    return ReadableSpan(
+        name=_name(span),
+        context=_context(span.id, span.request, origin),
+        parent=_context(span.parent, span.request, origin) if span.parent in known else None,
+        resource=origin.resource,
+        instrumentation_scope=origin.scope,
+        attributes=_attributes(span, origin),
+        events=tuple(_decisions(span, origin)),
+        kind=SpanKind.CLIENT if span.kind == "chat" else SpanKind.INTERNAL,
+        status=Status(StatusCode.ERROR, why) if failed else Status(StatusCode.UNSET),
+        start_time=_nanoseconds(span.start),
+        end_time=_nanoseconds(max(end, span.start)),
+    )
+
+
+def _nanoseconds(seconds: float) -> int:
+    return round(seconds * 1_000_000) * 1_000
+
+
+def _name(span: Span) -> str:
+    """Name a span as the conventions do. Titles and requests are contents, and never stand in a name."""
+    match span.kind:
+        case "request":
+            return "invoke_workflow leadhand"
+        case "attempt":
+            return f"invoke_agent {span.lane}"
+        case "chat":
+            return f"chat {span.model}".rstrip()
+        case "tool":
+            return f"execute_tool {span.name}"
+        case "subtask":
+            return f"subtask {span.subtask}"
+        case "synthesis":
+            return span.name or span.kind
+        case "wait" | "pause":
+            return f"{span.kind} {span.outcome}".rstrip()
+    return span.kind
+
+
+def _attributes(span: Span, origin: Origin) -> Values:
+    found: dict[str, Any] = {
+        "gen_ai.operation.name": _OPERATIONS.get(span.kind),
+        "gen_ai.conversation.id": origin.job,
+        "gen_ai.agent.name": span.lane if span.kind != "request" else "leadhand",
+        "leadhand.kind": span.kind,
+        "leadhand.state": span.state,
+        "leadhand.outcome": span.outcome,
+        "leadhand.subtask": span.subtask,
+        "leadhand.attempt": span.attempt or None,
+        "leadhand.tier": span.tier,
+        "leadhand.times_derived": span.derived,
+        "leadhand.seq": json.dumps(list(span.events[:100])),
+        "error.type": (span.outcome or "failed") if span.state == "failed" else None,
+    }
+    if span.kind == "request":
+        found["gen_ai.workflow.name"] = "leadhand"
+    if span.kind == "tool":
+        found |= {"gen_ai.tool.name": span.name, "gen_ai.tool.type": "function", "gen_ai.tool.call.id": span.call}
+    if span.usage is not None:
+        found |= _used(span.usage, span.model, origin.provider)
+    if origin.contents:
+        found |= _contents(span)
+    return {name: value for name, value in found.items() if value not in {None, ""}}
+
+
+def _used(usage: Usage, model: str, provider: str) -> Mapping[str, Any]:
+    return {
+        "gen_ai.provider.name": provider,
+        "gen_ai.request.model": model or usage.model,
+        "gen_ai.response.model": usage.model or model,
+        "gen_ai.usage.input_tokens": usage.tokens_in,
+        "gen_ai.usage.output_tokens": usage.tokens_out,
+        "leadhand.calls": usage.calls,
+        "leadhand.cost_usd": usage.cost,
+    }
+
+
+def _contents(span: Span) -> Mapping[str, Any]:
+    """Give what was said, where it is asked for: arguments and replies of tools, briefs, words of models."""
+    found: dict[str, Any] = {"leadhand.words": _cut(span.words), "leadhand.reason": _cut(span.reason)}
+    if span.kind == "tool":
+        arguments = json.dumps(dict(span.arguments), ensure_ascii=False)
+        return found | {"gen_ai.tool.call.arguments": _cut(arguments), "gen_ai.tool.call.result": _cut(span.text)}
+    if span.brief:
+        found["gen_ai.input.messages"] = _message("user", span.brief)
+    if span.text:
+        found["gen_ai.output.messages"] = _message("assistant", span.text)
+    return found
+
+
+def _message(role: str, text: str) -> str:
+    """Write one message in the form of the conventions."""
+    return json.dumps([{"role": role, "parts": [{"type": "text", "content": _cut(text)}]}], ensure_ascii=False)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MOST_CONTENT else f"{text[:MOST_CONTENT]} [{len(text) - MOST_CONTENT} characters more]"
+
+
+def _decisions(span: Span, origin: Origin) -> list[Event]:
+    """Tell what policy decided when a span ended; the reason is a content."""
+    return [
+        Event(
+            "leadhand.decision",
+            {"leadhand.decision": one.what, **({"leadhand.reason": _cut(one.why)} if origin.contents else {})},
+            _nanoseconds(one.at),
+        )
+        for one in span.decisions
+    ]
