@@ -55,6 +55,15 @@ class Crews:
         """The Slack ids of those whom the crews name for questions and approvals, in files of theirs."""
         return frozenset(one for crew in self.by_name.values() for one in crew.asked)
 
+    @property
+    def every_name(self) -> frozenset[str]:
+        """The names of all specialists, of the crews inside, and of all tools."""
+        found: set[str] = set()
+        for crew in self.by_name.values():
+            found |= {part for path in (*crew.everyone, *crew.crews) for part in path.split("/")}
+            found |= {tool.name for one in crew.everyone.values() for tool in one.tools} | set(crew.lent)
+        return frozenset(found)
+
     async def close(self) -> None:
         """End what their toolkits hold open."""
         for crew in self.by_name.values():

@@ -45,10 +45,10 @@ async def serve(options: argparse.Namespace, settings: Settings) -> int:
 async def _serve(settings: Settings, stop: StopSignal) -> None:
     from bot.operation.instrumentation import Instrumentation  # noqa: PLC0415 - metrics are of a bot that stays
 
-    chosen = await chosen_model(settings)
-    traces = trace_export(settings, chosen.provider)
+    loaded, chosen = open_crews(settings), await chosen_model(settings)
+    traces = trace_export(settings, chosen.provider, loaded.every_name)
     instruments = Instrumentation(traces)
-    crews = instruments.crews(open_crews(settings))
+    crews = instruments.crews(loaded)
     async with instruments.server(settings.operation) as url, open_store(settings) as plain:
         store, model = instruments.store(plain), instruments.model(chosen)
         sending = traces.sending(store) if traces is not None else contextlib.nullcontext()
@@ -67,10 +67,10 @@ async def _serve(settings: Settings, stop: StopSignal) -> None:
                     log.info("stopping: jobs under way: %d", app.instance.owned)
 
 
-def trace_export(settings: Settings, provider: str) -> TraceExport | None:
+def trace_export(settings: Settings, provider: str, names: frozenset[str]) -> TraceExport | None:
     """What sends traces to the collector of the settings; None if there is none. Raises SettingsError."""
     try:
-        sender = open_sender(settings.env, provider=provider)
+        sender = open_sender(settings.env, provider=provider, names=names)
     except NoCollector as error:
         raise SettingsError(str(error)) from None
     return TraceExport(sender) if sender is not None else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from urllib.parse import unquote
@@ -61,11 +61,12 @@ class Sender:
     Args:
         env: Where OpenTelemetry's own variables are read: see `NAMES` in `bot.settings`.
         provider: The models' provider.
+        names: Those of the crews' specialists and tools.
 
     Raises NoCollector if it cannot be used.
     """
 
-    def __init__(self, env: Mapping[str, str], *, provider: str = "") -> None:
+    def __init__(self, env: Mapping[str, str], *, provider: str = "", names: Collection[str] = ()) -> None:
         try:
             from bot.tracing.genai_spans import Sending  # noqa: PLC0415 - an extra
         except ImportError:
@@ -78,7 +79,8 @@ class Sender:
             raise NoCollector(f"{ENDPOINT} is {env.get(ENDPOINT, '')[:80]!r}; it takes http://HOST:4318")
         self.contents = env.get(CONTENTS, "").strip().lower() in {"true", "1", "span_only", "span_and_event"}
         self._headers = {"Content-Type": "application/x-protobuf", **_headers(env.get(HEADERS, ""))}
-        self._sending = Sending(env.get(SERVICE) or "leadhand", version("leadhand"), provider, contents=self.contents)
+        service, release = env.get(SERVICE) or "leadhand", version("leadhand")
+        self._sending = Sending(service, release, provider, names, contents=self.contents)
 
     async def send(self, key: JobKey, found: Sequence[Span]) -> Sent:
         """Send the spans that have ended."""
@@ -99,9 +101,9 @@ class Sender:
         return (await self.send(JobKey("", ""), ())).fault
 
 
-def open_sender(env: Mapping[str, str], *, provider: str = "") -> Sender | None:
+def open_sender(env: Mapping[str, str], *, provider: str = "", names: Collection[str] = ()) -> Sender | None:
     """Return what sends to the collector that the environment names; None if it names none. Raises NoCollector."""
-    return Sender(env, provider=provider) if env.get(ENDPOINT) or env.get(OF_TRACES) else None
+    return Sender(env, provider=provider, names=names) if env.get(ENDPOINT) or env.get(OF_TRACES) else None
 
 
 class TraceExport:

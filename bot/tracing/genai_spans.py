@@ -7,7 +7,7 @@ Source: https://github.com/open-telemetry/semantic-conventions-genai (the names 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -18,11 +18,12 @@ from opentelemetry.sdk.trace import Event, ReadableSpan
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
-from bot.tracing.span import Span
+from bot.tracing.span import SUPERVISORS_LANE, Span
 from handoff.contracts import Usage
 
 MOST_CONTENT = 16_000
 """Characters of one content that are sent at most."""
+OTHER = "other"
 _OPERATIONS = {
     "request": "invoke_workflow",
     "plan": "plan",
@@ -43,13 +44,23 @@ class Sending:
         service: What the bot is called there.
         release: Its version.
         provider: That of its models, in the words of the conventions.
+        names: Those of the crews' specialists and tools. Other names are a model's words, and so contents.
         contents: What people, models and tools said is sent too.
     """
 
-    def __init__(self, service: str, release: str, provider: str = "", *, contents: bool = False) -> None:
+    def __init__(
+        self,
+        service: str,
+        release: str,
+        provider: str = "",
+        names: Collection[str] = (),
+        *,
+        contents: bool = False,
+    ) -> None:
         self._resource = Resource({"service.name": service, "service.version": release})
         self._scope = InstrumentationScope("leadhand", release)
         self._provider = provider
+        self._names = frozenset(names)
         self._contents = contents
 
     def body(self, team: str, job: str, spans: Sequence[Span]) -> bytes:
@@ -59,7 +70,7 @@ class Sending:
     def readable(self, team: str, job: str, spans: Sequence[Span]) -> list[ReadableSpan]:
         """Give them as the SDK has them."""
         known = {span.id for span in spans}
-        origin = Origin(team, job, self._resource, self._scope, self._provider, self._contents)
+        origin = Origin(team, job, self._resource, self._scope, self._provider, self._names, self._contents)
         return [_readable(span, origin, known) for span in spans if span.end is not None]
 
 
@@ -72,7 +83,14 @@ class Origin:
     resource: Resource
     scope: InstrumentationScope
     provider: str
+    names: frozenset[str]
     contents: bool
+
+    def known(self, name: str) -> str:
+        """Return a name if it may be sent: `other` stands for one that a model made up."""
+        if self.contents:
+            return name
+        return "/".join(part if part in self.names else OTHER for part in name.split("/"))
 
 
 def trace_id(team: str, job: str, request: str) -> int:
@@ -91,7 +109,7 @@ def _readable(span: Span, origin: Origin, known: set[str]) -> ReadableSpan:
     failed = span.state == "failed"
     why = span.reason if failed and origin.contents else None
     return ReadableSpan(
-        name=_name(span),
+        name=_name(span, origin),
         context=_context(span.id, span.request, origin),
         parent=_context(span.parent, span.request, origin) if span.parent in known else None,
         resource=origin.resource,
@@ -109,19 +127,19 @@ def _nanoseconds(seconds: float) -> int:
     return round(seconds * 1_000_000) * 1_000
 
 
-def _name(span: Span) -> str:
+def _name(span: Span, origin: Origin) -> str:
     """Name a span as the conventions do. Titles and requests are contents, and never stand in a name."""
     match span.kind:
         case "request":
             return "invoke_workflow leadhand"
         case "attempt":
-            return f"invoke_agent {span.lane}"
+            return f"invoke_agent {origin.known(span.lane)}"
         case "chat":
             return f"chat {span.model}".rstrip()
         case "tool":
-            return f"execute_tool {span.name}"
+            return f"execute_tool {origin.known(span.name)}"
         case "subtask":
-            return f"subtask {span.subtask}"
+            return f"subtask {span.subtask}" if origin.contents else "subtask"
         case "synthesis":
             return span.name or span.kind
         case "wait" | "pause":
@@ -133,26 +151,35 @@ def _attributes(span: Span, origin: Origin) -> Values:
     found: dict[str, Any] = {
         "gen_ai.operation.name": _OPERATIONS.get(span.kind),
         "gen_ai.conversation.id": origin.job,
-        "gen_ai.agent.name": span.lane if span.kind != "request" else "leadhand",
+        "gen_ai.agent.name": _agent(span, origin),
         "leadhand.kind": span.kind,
         "leadhand.state": span.state,
         "leadhand.outcome": span.outcome,
-        "leadhand.subtask": span.subtask,
+        "leadhand.subtask": span.subtask if origin.contents else "",
         "leadhand.attempt": span.attempt or None,
         "leadhand.tier": span.tier,
         "leadhand.times_derived": span.derived,
-        "leadhand.seq": json.dumps(list(span.events[:100])),
+        "leadhand.events": json.dumps(list(span.events[:100])),
         "error.type": (span.outcome or "failed") if span.state == "failed" else None,
     }
     if span.kind == "request":
         found["gen_ai.workflow.name"] = "leadhand"
     if span.kind == "tool":
-        found |= {"gen_ai.tool.name": span.name, "gen_ai.tool.type": "function", "gen_ai.tool.call.id": span.call}
+        found |= {
+            "gen_ai.tool.name": origin.known(span.name),
+            "gen_ai.tool.type": "function",
+        }
     if span.usage is not None:
         found |= _used(span.usage, span.model, origin.provider)
     if origin.contents:
         found |= _contents(span)
     return {name: value for name, value in found.items() if value not in {None, ""}}
+
+
+def _agent(span: Span, origin: Origin) -> str:
+    if span.kind == "request":
+        return "leadhand"
+    return span.lane if span.lane == SUPERVISORS_LANE else origin.known(span.lane)
 
 
 def _used(usage: Usage, model: str, provider: str) -> Mapping[str, Any]:
@@ -172,7 +199,10 @@ def _contents(span: Span) -> Mapping[str, Any]:
     found: dict[str, Any] = {"leadhand.words": _cut(span.words), "leadhand.reason": _cut(span.reason)}
     if span.kind == "tool":
         arguments = json.dumps(dict(span.arguments), ensure_ascii=False)
-        return found | {"gen_ai.tool.call.arguments": _cut(arguments), "gen_ai.tool.call.result": _cut(span.text)}
+        call = {"gen_ai.tool.call.id": span.call, "gen_ai.tool.call.arguments": _cut(arguments)}
+        return found | call | {"gen_ai.tool.call.result": _cut(span.text)}
+    if span.kind not in {"request", "attempt", "chat"}:
+        return found  # what a part was given and gave is told by the attempts at it
     if span.brief:
         found["gen_ai.input.messages"] = _message("user", span.brief)
     if span.text:

@@ -1,14 +1,17 @@
 """One whole job of a real `leadhand run`: counted right, and nothing of it in the log."""
 
+import asyncio
 import json
 import signal
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from bot.operation.trace_export import ENDPOINT
 from bot.workspace.fault_injection import Kind
 from bot.workspace.workspace_server import Workspace
 from tests.command_line.command import ROOT, Running, environment
 from tests.command_line.test_command_run import slack
+from tests.operation.collector import Collector, attributes, collecting
 from tests.operation.probe import Samples, look, url_of
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
@@ -49,10 +52,10 @@ FAULTS: tuple[tuple[str, Kind], ...] = (
 async def test_a_whole_job_is_counted_and_nothing_of_it_is_logged(tmp_path: Path) -> None:
     place = await Workspace.start(ROOT / "manifest.yml")
     with tcp_server(tmp_path / "redis", "--appendonly", "yes", "--requirepass", PASSWORD) as port:
-        async with ProviderServer(rehearsed(**WORDS)) as server:
+        async with ProviderServer(rehearsed(**WORDS)) as server, collecting() as collector:
             models = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": server.openai_url}
             tiers = {f"LEADHAND_MODEL_{tier}": "gpt-6.1-terra" for tier in ("FAST", "BALANCED", "DEEP")}
-            here = {"LEADHAND_OPERATION": "127.0.0.1:0", "LEADHAND_LOG": "json"}
+            here = {"LEADHAND_OPERATION": "127.0.0.1:0", "LEADHAND_LOG": "json", ENDPOINT: collector.url}
             store = {"REDIS_URL": f"redis://default:{PASSWORD}@127.0.0.1:{port}"}
             env = environment(tmp_path / "data", **slack(place, **models, **tiers, **here, **store))
             server.fail_next(Fault("overloaded", retry_after="0"))
@@ -64,6 +67,8 @@ async def test_a_whole_job_is_counted_and_nothing_of_it_is_logged(tmp_path: Path
                 seen = await asked(place)
                 page = await look(url, "/metrics")
                 counts = Samples(page.text)
+                async with asyncio.timeout(20):
+                    await collector.took.wait()
             finally:
                 code = await running.stop(signal.SIGTERM)
             calls, tokens = server.stats.calls, sum(request.prompt_tokens for request in server.requests[1:])
@@ -73,6 +78,7 @@ async def test_a_whole_job_is_counted_and_nothing_of_it_is_logged(tmp_path: Path
     assert MARK in seen, seen
     assert page.content_type.startswith("text/plain; version=")
     check_counts(counts, calls, tokens, urlsplit(server.openai_url).netloc)
+    check_trace(collector, counts)
     check_log(running.out, (MARK, KEY, PASSWORD, place.bot_token, place.app_token, place.signing_secret))
     for token in (MARK, KEY, PASSWORD, place.bot_token, place.app_token):
         assert token not in page.text
@@ -115,6 +121,26 @@ def check_counts(counts: Samples, calls: int, tokens: int, provider_name: str) -
     assert counts.of("store_errors_total") == 0
     assert counts.of("store_memory_bytes") > 100_000
     assert counts.of("store_memory_limit_bytes") == 0
+
+
+def check_trace(collector: Collector, counts: Samples) -> None:
+    """The collector got the whole of it, with every token, and nothing that anybody said."""
+    found = [attributes(span) for span in collector.spans]
+    kinds = [one.get("gen_ai.operation.name", "") for one in found]
+    assert kinds.count("invoke_workflow") == 1
+    assert kinds.count("plan") == 2, "the first was rejected"
+    assert {one["gen_ai.tool.name"] for one in found if "gen_ai.tool.name" in one} == {
+        "calculate",
+        "publish_document",
+        "other",
+    }
+    used = sum(one.get("gen_ai.usage.input_tokens", 0) for one in found)
+    assert used == counts.of("model_tokens_total", direction="in")
+    assert {span.trace_id for span in collector.spans} == {collector.spans[0].trace_id}
+    told = [(span.name, one) for span, one in zip(collector.spans, found, strict=True) if MARK in f"{span.name} {one}"]
+    assert told == []
+    for secret in (MARK, KEY, PASSWORD):
+        assert secret.encode() not in b"".join(collector.bodies)
 
 
 def check_log(out: str, secret: tuple[str, ...]) -> None:
