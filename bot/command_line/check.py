@@ -137,10 +137,8 @@ async def _collector(settings: Settings) -> AsyncIterator[Verdict]:
         return
     if sender is None:
         return
-    if not await sender.proof():
-        yield Verdict(
-            what, fault=f"{sender.endpoint} takes none; is it an OTLP/HTTP collector, and are its headers set?"
-        )
+    if fault := await sender.proof():
+        yield Verdict(what, fault=f"{sender.endpoint} {fault}; is it an OTLP/HTTP collector, and are its headers set?")
         return
     sent = f"with contents ({CONTENTS})" if sender.contents else "names, times, tokens and cost, no contents"
     yield Verdict(what, f"{sender.endpoint} takes them: {sent}")
