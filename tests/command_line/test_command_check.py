@@ -19,6 +19,7 @@ from bot.workspace.workspace_server import Workspace
 from handoff.contracts import ToolCall
 from tests.command_line.command import ROOT, environment, leadhand, processes_in
 from tests.command_line.test_command_run import slack
+from tests.operation.collector import collecting
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.server import ProviderServer
@@ -333,3 +334,15 @@ async def test_the_settings_of_channels(checked: Checked, tmp_path: Path) -> Non
     (crew / "channels.yml").write_text("C0123ABCD:\n  guest: true\n", encoding="utf-8")
     fault = (await checked(LEADHAND_CREW=str(crew)))["channels"].fault
     assert fault.startswith(f"{crew / 'channels.yml'}:2: unknown key guest (did you mean guests?)")
+
+
+async def test_a_collector_of_traces(checked: Checked) -> None:
+    what = "collector of traces"
+    assert what not in await checked()
+    async with collecting() as collector:
+        found = (await checked(OTEL_EXPORTER_OTLP_ENDPOINT=collector.url))[what]
+        assert found.note.endswith("/v1/traces takes them: names, times, tokens and cost, no contents")
+        collector.answers = [401]
+        found = (await checked(OTEL_EXPORTER_OTLP_ENDPOINT=collector.url))[what]
+        assert "answers 401 Unauthorized; is it an OTLP/HTTP collector" in found.fault
+    assert "it takes http://HOST:4318" in (await checked(OTEL_EXPORTER_OTLP_ENDPOINT="collector"))[what].fault
