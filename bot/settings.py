@@ -69,6 +69,13 @@ BUDGETS: Mapping[Scope, str] = {"person": "$10, 5m tokens", "day": "$100, 50m to
 """Budgets that hold unless others are set, so that nobody finds out by the bill."""
 SECRET = re.compile(r"TOKEN|SECRET|KEY")
 DATABASES = "LEADHAND_DATABASES"
+_IN_CHANNELS: Mapping[str, str] = {
+    "highest_tier": "LEADHAND_HIGHEST_TIER",
+    "budget": "LEADHAND_BUDGET_CHANNEL",
+    "quiet_hours": "LEADHAND_QUIET_HOURS",
+    "zone": "LEADHAND_ZONE",
+}
+"""The values of channels that hold in all of them, and the variable of each."""
 _PASSWORD = re.compile(r"://[^:/@\s]*:([^@\s]+)@")
 
 
@@ -192,6 +199,11 @@ NAMES: Mapping[str, str] = {
     "LEADHAND_STRANGERS": "ids of other workspaces (T...) whose people may use it in shared channels (Slack Connect), "
     "with commas; default none",
     "LEADHAND_APPROVERS": "ids of the people and user groups who may approve; default as the crew says",
+    "LEADHAND_HIGHEST_TIER": "the highest tier that models work on, in channels that set no other: fast, balanced or "
+    "deep (default)",
+    "LEADHAND_QUIET_HOURS": "when nothing is said in a channel that nobody asked for by mention, in its time zone: "
+    "`20-8, weekends`; default off",
+    "LEADHAND_ZONE": "the time zone of channels that set no other, by its IANA name: `Europe/Berlin`; default UTC",
     "GITHUB_TOKEN": "read private repositories and pull requests of GitHub, post reviews, open issues",
     "GITLAB_TOKEN": "the same for merge requests and issues of GitLab",
     "GITHUB_API_URL": "where a GitHub of your own has its API, https://github.acme.com/api/v3; default "
@@ -405,6 +417,14 @@ def _access(env: Mapping[str, str]) -> ChannelValues:
     if guests not in {"", "on", "off"}:
         raise SettingsError(f"LEADHAND_GUESTS is {guests!r}; it takes on or off.")
     access = ChannelValues(guests=guests == "on" if guests else None)
+    for name in _IN_CHANNELS:
+        text = env.get(_IN_CHANNELS[name], "").strip()
+        try:
+            found = ChannelValues.model_validate({name: text or None})
+        except ValidationError as error:
+            fault = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
+            raise SettingsError(f"{_IN_CHANNELS[name]} is {text!r}: {fault}.") from None
+        access = access.model_copy(update={name: getattr(found, name)})
     for name in ("users", "strangers", "approvers"):
         text = env.get(f"LEADHAND_{name.upper()}", "")
         try:

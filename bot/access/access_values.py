@@ -8,19 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
 
 from bot.access.quiet_hours import OFF, quiet_of, read_quiet_hours
 from bot.access.time_zones import read_zone
-from bot.limits.rules import SpendingBudget, read_budget
+from bot.limits.rules import BadLimit, SpendingBudget, read_budget
 from handoff.contracts import ChannelTerms, Tier
 from handoff.member_ids import CHANNEL, GROUP, PERSON, TEAM
 from handoff.visible_text import visible
 from handoff.working_time import quiet_until
+from specialists.loading.frontmatter import did_you_mean
 
 Source = Literal["default", "environment", "crew", "file", "form"]
+TEXTS = frozenset({"instructions", "highest_tier", "budget", "quiet_hours", "zone"})
+"""The values that are written as text: in a file, in a crew's file, in the environment."""
+_TIERS: tuple[Tier, ...] = get_args(Tier)
 MOST_NAME = 75
 LONGEST_INSTRUCTIONS = 1_500
 """Characters of a channel's instructions, as many as of a crew's: every call of a role that heeds them carries them."""
@@ -69,12 +73,23 @@ def _budget(text: str) -> str:
     """Keep a budget as it is written; `off` for none."""
     if text.strip().casefold() == OFF:
         return OFF
-    if read_budget(text) is None:
-        message = "it takes such as `$2.50, 400k tokens`, or one of the two, or off"
-        raise ValueError(message)
-    return " ".join(text.split())
+    try:
+        if read_budget(text) is not None:
+            return " ".join(text.split())
+    except BadLimit:
+        pass
+    message = "it takes such as `$2.50, 400k tokens`, or one of the two, or off"
+    raise ValueError(message)
 
 
+def _tier(name: object) -> object:
+    if name in _TIERS or not isinstance(name, str):
+        return name
+    message = f"there is no tier {name[:40]}{did_you_mean(name, _TIERS)}; there are {', '.join(_TIERS)}"
+    raise ValueError(message)
+
+
+HighestTier = Annotated[Tier, BeforeValidator(_tier)]
 Instructions = Annotated[str, AfterValidator(_instructions)]
 Budget = Annotated[str, AfterValidator(_budget)]
 QuietHours = Annotated[str, AfterValidator(read_quiet_hours)]
@@ -111,7 +126,7 @@ class ChannelValues(BaseModel):
     follow_ups: bool | None = None
     crew: CrewName | None = None
     instructions: Instructions | None = None
-    highest_tier: Tier | None = None
+    highest_tier: HighestTier | None = None
     budget: Budget | None = None
     quiet_hours: QuietHours | None = None
     zone: Zone | None = None

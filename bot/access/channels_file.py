@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from bot.access.access_values import NAMES, ChannelValues
+from bot.access.access_values import NAMES, TEXTS, ChannelValues
 from handoff.member_ids import CHANNEL
 from specialists.loading.frontmatter import CrewFault, did_you_mean
 from specialists.loading.yaml_root import yaml_root
@@ -23,6 +23,7 @@ _REMEDY = {
     "tuple_type": "it takes a list of ids: [U0123ABCD, S0456EFGH]",
     "string_type": "it takes ids in letters and digits; put others in quotes",
 }
+_TEXT_REMEDY = {"string_type": "it takes text"}
 
 
 @dataclass(slots=True)
@@ -82,7 +83,7 @@ def _channel(file: ChannelsFile, node: yaml.Node, crews: Sequence[str]) -> Chann
             file.fault(key, f"the key {name} stands there twice; keep one")
         else:
             lines[name] = value
-            values[name] = _plain(value)
+            values[name] = _text(value) if name in TEXTS else _plain(value)
     named = values.get("crew")
     if "crew" in lines and named not in crews:
         there = f"there are {', '.join(crews)}" if crews else "there is one crew; LEADHAND_CREW takes several"
@@ -93,7 +94,8 @@ def _channel(file: ChannelsFile, node: yaml.Node, crews: Sequence[str]) -> Chann
     except ValidationError as error:
         for one in error.errors():
             name = str(one["loc"][0])
-            file.fault(lines[name], f"{name}: {_REMEDY.get(one['type']) or _said(one)}")
+            remedy = _TEXT_REMEDY if name in TEXTS else _REMEDY
+            file.fault(lines[name], f"{name}: {remedy.get(one['type']) or _said(one, name)}")
         return None
 
 
@@ -106,6 +108,11 @@ def _plain(node: yaml.Node) -> Any:
     return str(node.value) if isinstance(node, yaml.ScalarNode) else None
 
 
-def _said(error: Any) -> str:
+def _text(node: yaml.Node) -> str | None:
+    """Give the value of a node as it is written: `off` is a word here, and `20:30` no number."""
+    return str(node.value) if isinstance(node, yaml.ScalarNode) else None
+
+
+def _said(error: Any, name: str) -> str:
     text = str(error["msg"]).removeprefix("Value error, ")
-    return text if ";" in text else f"{text}; copy ids from Slack"
+    return text if ";" in text or name in TEXTS else f"{text}; copy ids from Slack"

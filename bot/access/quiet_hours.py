@@ -14,7 +14,7 @@ EXAMPLE = "20-8, weekends"
 LEAST_FREE = 60
 """Minutes of a day that are not quiet, at least: else nothing would ever be said."""
 _DAY = 24 * 60
-_HOURS = re.compile(r"(\d{1,2})(?::(\d{2}))?\s*(?:-|–|to)\s*(\d{1,2})(?::(\d{2}))?")
+_HOURS = re.compile(r"(\d{1,2})(?::(\d{2}))?\s*(?:-|\u2013|to)\s*(\d{1,2})(?::(\d{2}))?")
 
 
 class BadQuietHours(ValueError):

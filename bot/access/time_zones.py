@@ -1,4 +1,4 @@
-"""Time zones by their names in the IANA database: read from what people write, with the nearest name for a wrong one."""
+"""Time zones by their names in the IANA database, read from what people write; a wrong one is told the nearest."""
 
 from __future__ import annotations
 
