@@ -69,13 +69,6 @@ BUDGETS: Mapping[Scope, str] = {"person": "$10, 5m tokens", "day": "$100, 50m to
 """Budgets that hold unless others are set, so that nobody finds out by the bill."""
 SECRET = re.compile(r"TOKEN|SECRET|KEY")
 DATABASES = "LEADHAND_DATABASES"
-_IN_CHANNELS: Mapping[str, str] = {
-    "highest_tier": "LEADHAND_HIGHEST_TIER",
-    "budget": "LEADHAND_BUDGET_CHANNEL",
-    "quiet_hours": "LEADHAND_QUIET_HOURS",
-    "zone": "LEADHAND_ZONE",
-}
-"""The values of channels that hold in all of them, and the variable of each."""
 _PASSWORD = re.compile(r"://[^:/@\s]*:([^@\s]+)@")
 
 
@@ -203,7 +196,7 @@ NAMES: Mapping[str, str] = {
     "deep (default)",
     "LEADHAND_QUIET_HOURS": "when nothing is said in a channel that nobody asked for by mention, in its time zone: "
     "`20-8, weekends`; default off",
-    "LEADHAND_ZONE": "the time zone of channels that set no other, by its IANA name: `Europe/Berlin`; default UTC",
+    "LEADHAND_ZONE": "the time zone of channels that set no other, by its IANA name, such as Europe/Berlin; default UTC",
     "GITHUB_TOKEN": "read private repositories and pull requests of GitHub, post reviews, open issues",
     "GITLAB_TOKEN": "the same for merge requests and issues of GitLab",
     "GITHUB_API_URL": "where a GitHub of your own has its API, https://github.acme.com/api/v3; default "
@@ -417,14 +410,10 @@ def _access(env: Mapping[str, str]) -> ChannelValues:
     if guests not in {"", "on", "off"}:
         raise SettingsError(f"LEADHAND_GUESTS is {guests!r}; it takes on or off.")
     access = ChannelValues(guests=guests == "on" if guests else None)
-    for name in _IN_CHANNELS:
-        text = env.get(_IN_CHANNELS[name], "").strip()
-        try:
-            found = ChannelValues.model_validate({name: text or None})
-        except ValidationError as error:
-            fault = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
-            raise SettingsError(f"{_IN_CHANNELS[name]} is {text!r}: {fault}.") from None
-        access = access.model_copy(update={name: getattr(found, name)})
+    access = _with(access, "highest_tier", "LEADHAND_HIGHEST_TIER", env.get("LEADHAND_HIGHEST_TIER", ""))
+    access = _with(access, "quiet_hours", "LEADHAND_QUIET_HOURS", env.get("LEADHAND_QUIET_HOURS", ""))
+    access = _with(access, "zone", "LEADHAND_ZONE", env.get("LEADHAND_ZONE", ""))
+    access = _with(access, "budget", "LEADHAND_BUDGET_CHANNEL", env.get("LEADHAND_BUDGET_CHANNEL", ""))
     for name in ("users", "strangers", "approvers"):
         text = env.get(f"LEADHAND_{name.upper()}", "")
         try:
@@ -436,6 +425,16 @@ def _access(env: Mapping[str, str]) -> ChannelValues:
             ) from None
         access = access.model_copy(update={name: getattr(found, name)})
     return access
+
+
+def _with(access: ChannelValues, name: str, variable: str, text: str) -> ChannelValues:
+    """Return the values with one more that is written as text; empty: it is left open."""
+    try:
+        found = ChannelValues.model_validate({name: text.strip() or None})
+    except ValidationError as error:
+        fault = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
+        raise SettingsError(f"{variable} is {text!r}: {fault}.") from None
+    return access.model_copy(update={name: getattr(found, name)})
 
 
 def _rules(env: Mapping[str, str]) -> Rules:

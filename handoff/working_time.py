@@ -23,13 +23,13 @@ def after_work(since: float, seconds: float, asking: Asking, offset: int, quiet:
     than they open are taken to hold all day. Nor does it lie in the channel's `quiet` hours; where these leave nothing
     of the working time, they alone count.
     """
-    moment = _worked(since, seconds, asking, offset)
+    first = moment = _worked(since, seconds, asking, offset)
     for _ in range(_MOST_TRIES):
         later = quiet_until(moment, quiet)
         if later == moment:
             return moment
         moment = _worked(later, 0.0, asking, offset)
-    return quiet_until(moment, quiet)
+    return quiet_until(first, quiet)
 
 
 def quiet_until(at: float, quiet: Quiet) -> float:

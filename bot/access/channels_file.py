@@ -23,7 +23,6 @@ _REMEDY = {
     "tuple_type": "it takes a list of ids: [U0123ABCD, S0456EFGH]",
     "string_type": "it takes ids in letters and digits; put others in quotes",
 }
-_TEXT_REMEDY = {"string_type": "it takes text"}
 
 
 @dataclass(slots=True)
@@ -84,6 +83,9 @@ def _channel(file: ChannelsFile, node: yaml.Node, crews: Sequence[str]) -> Chann
         else:
             lines[name] = value
             values[name] = _text(value) if name in TEXTS else _plain(value)
+            if name in TEXTS and not values[name]:
+                file.fault(value, f"{name}: it takes text; off, for none")
+                return None
     named = values.get("crew")
     if "crew" in lines and named not in crews:
         there = f"there are {', '.join(crews)}" if crews else "there is one crew; LEADHAND_CREW takes several"
@@ -94,8 +96,7 @@ def _channel(file: ChannelsFile, node: yaml.Node, crews: Sequence[str]) -> Chann
     except ValidationError as error:
         for one in error.errors():
             name = str(one["loc"][0])
-            remedy = _TEXT_REMEDY if name in TEXTS else _REMEDY
-            file.fault(lines[name], f"{name}: {remedy.get(one['type']) or _said(one, name)}")
+            file.fault(lines[name], f"{name}: {_REMEDY.get(one['type']) or _said(one, name)}")
         return None
 
 
@@ -108,9 +109,9 @@ def _plain(node: yaml.Node) -> Any:
     return str(node.value) if isinstance(node, yaml.ScalarNode) else None
 
 
-def _text(node: yaml.Node) -> str | None:
-    """Give the value of a node as it is written: `off` is a word here, and `20:30` no number."""
-    return str(node.value) if isinstance(node, yaml.ScalarNode) else None
+def _text(node: yaml.Node) -> str:
+    """Give the value of a node as it is written: `off` is a word here, and `20:30` no number. Empty if it is none."""
+    return str(node.value).strip() if isinstance(node, yaml.ScalarNode) else ""
 
 
 def _said(error: Any, name: str) -> str:
