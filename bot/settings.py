@@ -196,7 +196,8 @@ NAMES: Mapping[str, str] = {
     "deep (default)",
     "LEADHAND_QUIET_HOURS": "when nothing is said in a channel that nobody asked for by mention, in its time zone: "
     "`20-8, weekends`; default off",
-    "LEADHAND_ZONE": "the time zone of channels that set no other, by its IANA name, such as Europe/Berlin; default UTC",
+    "LEADHAND_ZONE": "the time zone of channels that set no other, by its IANA name, such as Europe/Berlin; "
+    "default UTC",
     "GITHUB_TOKEN": "read private repositories and pull requests of GitHub, post reviews, open issues",
     "GITLAB_TOKEN": "the same for merge requests and issues of GitLab",
     "GITHUB_API_URL": "where a GitHub of your own has its API, https://github.acme.com/api/v3; default "

@@ -27,7 +27,7 @@ class Section:
 
 
 SECTIONS = (
-    Section("people", "Who may use me", ("allowed", "users", "guests", "strangers", "approvers")),
+    Section("people", "People", ("allowed", "users", "guests", "strangers", "approvers")),
     Section("work", "How I work", ("crew", "instructions", "highest_tier", "budget")),
     Section("times", "When I speak", ("follow_ups", "quiet_hours", "zone")),
 )

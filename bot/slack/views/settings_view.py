@@ -35,9 +35,9 @@ def settings_text(
     blocks: list[Block] = [section(NEWER)] if newer else []
     for one in SECTIONS:
         lines = [line(name, access, handles) for name in names_in(one, channel, crews)]
-        found = sections([f"*{one.title}*", *lines])
+        head = section(f"*{one.title}*")  # alone beside its button, so that the lines have all of a phone's width
         if form and not newer:
-            found[0]["accessory"] = button("Change", f"{CHANGE}{one.key}", channel)
-        blocks += found
+            head["accessory"] = button("Change", f"{CHANGE}{one.key}", channel)
+        blocks += [head, *sections(lines)]
     end = [] if form else [section(ADMINS_CHANGE)]
     return Outgoing(text=title, blocks=(section(f"{title}:"), *blocks, *end))
