@@ -81,11 +81,6 @@ class ChannelSettings:
         """Return what the work on a request that begins now is to heed. Raises StoreError."""
         return (await self.of(team, channel)).terms(self._store.clock())
 
-    async def is_quiet(self, team: str, channel: str) -> bool:
-        """Return True in the quiet hours of a channel. Raises StoreError."""
-        now = self._store.clock()
-        return (await self.of(team, channel)).quiet_until(now) > now
-
     async def rules_in(self, rules: Rules, team: str, channel: str) -> Rules:
         """Return the limits on calls with the budget of the channel, where it has one of its own. Raises StoreError."""
         access = await self.of(team, channel)
@@ -167,6 +162,10 @@ class ChannelSettings:
             if known is None:
                 raise
             return known
-        read = {channel: loaded(channel, row) for channel, row in rows.items()}
+        before = known or {}
+        read = {
+            channel: before[channel] if channel in before and before[channel].row == row else loaded(channel, row)
+            for channel, row in rows.items()
+        }
         self._forms[team] = (time.monotonic() + HEARD_FOR, read)
         return read

@@ -103,8 +103,9 @@ def test_when_quiet_hours_end(hours: str, moment: str, until: str) -> None:
 
 def test_a_zone_is_found_whatever_its_case_and_the_nearest_is_named() -> None:
     assert read_zone(" america/new york ") == "America/New_York"
+    assert read_zone("Berlin") == read_zone("CET") == "Europe/Berlin"
     with pytest.raises(NoSuchZone, match="did you mean Europe/Zurich"):
-        read_zone("Zürich")
+        read_zone("Zürihc")
     assert offset_at("Europe/Berlin", at("2026-07-01T12:00+00:00")) == 7200
     assert offset_at("Europe/Berlin", at("2026-12-01T12:00+00:00")) == 3600
     assert offset_at("Gone/Zone", 0.0) == 0, "another machine may know more zones"

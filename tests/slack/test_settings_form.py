@@ -162,6 +162,10 @@ async def test_who_is_no_admin_opens_no_window_and_saves_none() -> None:
             lambda: [one for one in place.ana.ephemerals("#sales") if "Only an admin" in one["text"]]
         )
         assert [(note.outcome, note.why) for note in place.gate.noted] == [("refused", "not an admin")]
+        list_of_hers = next(one for one in place.ana.ephemerals("#sales") if CHANGE in json.dumps(one["blocks"]))
+        await place.ana.click("#sales", list_of_hers["ts"], f"{CHANGE}work")
+        await place.workspace.until(lambda: len(place.gate.noted) == 2)
+        assert place.ana.views() == [], "nor does a button of before open one"
 
 
 async def test_a_store_that_is_away_is_said_in_the_window() -> None:
@@ -245,14 +249,14 @@ async def test_admins_who_change_other_values_are_not_in_each_others_way(store: 
     seen = {name: (await one.form("T1", "C0123ABCD")).stamp(name) for name in NAMES}
     of: Json = {"user": "U1", "seen": seen}
     assert await one.set("T1", "C0123ABCD", ChannelValues(guests=True), names=("guests",), **of) == ("guests",)
-    assert await other.set("T1", "C0123ABCD", ChannelValues(zone="CET"), names=("zone",), **of) == ("zone",)
+    assert await other.set("T1", "C0123ABCD", ChannelValues(zone="UTC"), names=("zone",), **of) == ("zone",)
     both = await asyncio.gather(
         one.set("T1", "C0123ABCD", ChannelValues(budget="$1"), names=("budget",), **of),
         other.set("T1", "C0123ABCD", ChannelValues(quiet_hours="20-8"), names=("quiet_hours",), **of),
     )
     assert both == [("budget",), ("quiet_hours",)]
     access = await ChannelSettings(store, lambda _: ChannelValues(), {}).of("T1", "C0123ABCD")
-    assert (access.guests, access.zone, access.budget, access.quiet_hours) == (True, "CET", "$1", "20-8")
+    assert (access.guests, access.zone, access.budget, access.quiet_hours) == (True, "UTC", "$1", "20-8")
     late = await other.set("T1", "C0123ABCD", ChannelValues(guests=False), names=("guests",), **of)
     assert isinstance(late, NotSet)
     assert late.overtaken == ("guests",)
