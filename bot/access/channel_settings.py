@@ -81,6 +81,10 @@ class ChannelSettings:
         """Return what the work on a request that begins now is to heed. Raises StoreError."""
         return (await self.of(team, channel)).terms(self._store.clock())
 
+    async def quiet_until(self, team: str, channel: str) -> float:
+        """Return when the quiet hours of a channel end (s since the epoch); now if it is in none. Raises StoreError."""
+        return (await self.of(team, channel)).quiet_until(self._store.clock())
+
     async def rules_in(self, rules: Rules, team: str, channel: str) -> Rules:
         """Return the limits on calls with the budget of the channel, where it has one of its own. Raises StoreError."""
         access = await self.of(team, channel)

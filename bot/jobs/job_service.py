@@ -210,8 +210,7 @@ class JobService:
         if mentioned:  # the requester may want to change what is under way
             own = head.fields.get("state") not in ENDED and head.fields.get("user") == message.user
             return own and not message.attachments
-        access = await self._settings.of(head.key.team, head.fields.get("channel", ""))
-        now = self._store.clock()
+        access, now = await self._settings.of(head.key.team, head.fields.get("channel", "")), self._store.clock()
         return access.follow_ups and head.seq < MOST_HEARD and access.quiet_until(now) == now
 
     async def edited(
