@@ -74,6 +74,9 @@ async def test_instructions_reach_those_who_plan_and_write_in_that_channel_alone
         assert RULE not in here["specialist:analyst"] + here["specialist:writer"], "they see parts of the work"
         (known,) = await talk.of(ev.SettingKnown)
         assert known.setting.here.instructions == RULE
+        assert "the channel asks for instructions of 30 characters" in shown(
+            await scene.command(f"trace {talk.key.job}")
+        )
 
         since = len(server.requests)
         await (await scene.ask("Do both", channel="#general", who="cleo")).over()

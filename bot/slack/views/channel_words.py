@@ -9,6 +9,7 @@ from bot.access.access_values import Access, Origin
 from bot.access.quiet_hours import OFF
 from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.outgoing import moment
+from handoff.contracts import NO_QUIET, ChannelTerms
 from handoff.member_ids import PERSON
 
 YES, NO, EVERYBODY, NAMED = "yes", "no", "everybody", "named"
@@ -124,6 +125,17 @@ def history(access: Access, names: Iterable[str]) -> str:
     kept = [(name, access.origin(name)) for name in names]
     lines = [f"{LABELS[name]}: {source(found)}" for name, found in kept if found.source == "form"]
     return "\n".join(lines) or "Nothing was set here yet."
+
+
+def terms_words(here: ChannelTerms) -> str:
+    """Say which of the channel's values a request heeds, in plain text; empty if there are none."""
+    told = (
+        f"instructions of {len(here.instructions):,} characters" if here.instructions else "",
+        f"no tier above {here.highest}" if here.highest != "deep" else "",
+        "quiet hours" if here.quiet != NO_QUIET else "",
+    )
+    words = ", ".join(filter(None, told))
+    return f"the channel asks for {words}" if words else ""
 
 
 def _entity(one: str, handles: Mapping[str, str]) -> str:
