@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.access import channels_file
+from bot.access import channels_file, crew_values
 from bot.access.access_values import ChannelValues
 from bot.access.channel_settings import ChannelSettings
 from bot.jobs.all_desks import open_desks
@@ -120,7 +120,7 @@ def open_crew(settings: Settings, around: Around | None = None) -> Crew:
     setup = ToolSettings(settings.env, settings.data)
     toolkits, faults = around or _around(settings, setup)
     try:
-        crew = load_crew(crew_folder(settings), {}, setup, around=toolkits)
+        crew = crew_values.checked(load_crew(crew_folder(settings), {}, setup, around=toolkits), crew_folder(settings))
         return dataclasses.replace(crew, warnings=(*faults, *crew.warnings))
     except CrewError as error:
         raise SettingsError("\n".join((str(error), *map(str, faults)))) from None
@@ -201,7 +201,15 @@ async def running(
         client, account = await proven_client(settings.bot_token, settings.slack_api_url)
     except NotConnected as error:
         raise SettingsError(str(error)) from None
-    channels = ChannelSettings(store, settings.in_channel, file, admins=settings.admins, crews=crews.described)
+    channels = ChannelSettings(
+        store,
+        settings.in_channel,
+        file,
+        admins=settings.admins,
+        crews=crews.described,
+        of_crews=crew_values.of_crews(crews.by_name),
+        models=model.tiers,
+    )
     try:
         await _check_home(store, account.home.team)
         named = await channels.groups(account.home.team)  # what the form set is known from now on, store or not
@@ -217,12 +225,29 @@ async def running(
     thread = Thread(client, outbox, store, people, messengers, model_label=model.label)
     metrics = instruments.metrics if instruments is not None else None
     limits = CallLimits(
-        store.counters, model, settings.rules, store.clock, metrics, names_at(model, *crews.by_name.values())
+        store.counters,
+        model,
+        settings.rules,
+        store.clock,
+        metrics,
+        names_at(model, *crews.by_name.values()),
+        channels.rules_in,
     )
     note = AuditLog(store).note
     who = channels.approvers_in if can_ask else nobody_to_ask
     board = InstanceBoard(store.board, name := new_name(), crews.by_name)
-    runs = EffectRunner(store, thread, model, crews, limits, settings.terms, board, note=note, approvers_in=who)
+    runs = EffectRunner(
+        store,
+        thread,
+        model,
+        crews,
+        limits,
+        settings.terms,
+        board,
+        note=note,
+        approvers_in=who,
+        terms_in=channels.terms_in,
+    )
     home = HomeDesk(
         store, team=account.home.team, calls=outbox.calls, admins=settings.admins, groups_of=people.groups_of
     )

@@ -192,6 +192,12 @@ NAMES: Mapping[str, str] = {
     "LEADHAND_STRANGERS": "ids of other workspaces (T...) whose people may use it in shared channels (Slack Connect), "
     "with commas; default none",
     "LEADHAND_APPROVERS": "ids of the people and user groups who may approve; default as the crew says",
+    "LEADHAND_HIGHEST_TIER": "the highest tier that models work on, in channels that set no other: fast, balanced or "
+    "deep (default)",
+    "LEADHAND_QUIET_HOURS": "when nothing is said in a channel that nobody asked for by mention, in its time zone: "
+    "`20-8, weekends`; default off",
+    "LEADHAND_ZONE": "the time zone of channels that set no other, by its IANA name, such as Europe/Berlin; "
+    "default UTC",
     "GITHUB_TOKEN": "read private repositories and pull requests of GitHub, post reviews, open issues",
     "GITLAB_TOKEN": "the same for merge requests and issues of GitLab",
     "GITHUB_API_URL": "where a GitHub of your own has its API, https://github.acme.com/api/v3; default "
@@ -412,6 +418,10 @@ def _access(env: Mapping[str, str]) -> ChannelValues:
     if guests not in {"", "on", "off"}:
         raise SettingsError(f"LEADHAND_GUESTS is {guests!r}; it takes on or off.")
     access = ChannelValues(guests=guests == "on" if guests else None)
+    access = _with(access, "highest_tier", "LEADHAND_HIGHEST_TIER", env.get("LEADHAND_HIGHEST_TIER", ""))
+    access = _with(access, "quiet_hours", "LEADHAND_QUIET_HOURS", env.get("LEADHAND_QUIET_HOURS", ""))
+    access = _with(access, "zone", "LEADHAND_ZONE", env.get("LEADHAND_ZONE", ""))
+    access = _with(access, "budget", "LEADHAND_BUDGET_CHANNEL", env.get("LEADHAND_BUDGET_CHANNEL", ""))
     for name in ("users", "strangers", "approvers"):
         text = env.get(f"LEADHAND_{name.upper()}", "")
         try:
@@ -423,6 +433,16 @@ def _access(env: Mapping[str, str]) -> ChannelValues:
             ) from None
         access = access.model_copy(update={name: getattr(found, name)})
     return access
+
+
+def _with(access: ChannelValues, name: str, variable: str, text: str) -> ChannelValues:
+    """Return the values with one more that is written as text; empty: it is left open."""
+    try:
+        found = ChannelValues.model_validate({name: text.strip() or None})
+    except ValidationError as error:
+        fault = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
+        raise SettingsError(f"{variable} is {text!r}: {fault}.") from None
+    return access.model_copy(update={name: getattr(found, name)})
 
 
 def _rules(env: Mapping[str, str]) -> Rules:

@@ -306,6 +306,37 @@ class Asking(Contract):
     days: int = Field(default=5, ge=1, le=7)
 
 
+class Quiet(Contract):
+    """The hours in which nothing is said in a channel that nobody asked for by mention, every day.
+
+    They last from the minute `begins` to the minute `ends` of the day, over midnight if that is no later; both alike:
+    there are none. `weekends`: all of Saturday and Sunday are quiet, too. `offset` is the seconds by which the
+    channel's zone is ahead of UTC.
+    """
+
+    begins: int = Field(default=0, ge=0, lt=1440)
+    ends: int = Field(default=0, ge=0, lt=1440)
+    weekends: bool = False
+    offset: int = 0
+
+
+NO_QUIET = Quiet()
+
+
+class ChannelTerms(Contract):
+    """What a channel asks of the work in it, as it held when the work on a request began.
+
+    `instructions` are its admins' house rules, `highest` is the highest tier that models work on there.
+    """
+
+    instructions: str = ""
+    highest: Tier = "deep"
+    quiet: Quiet = NO_QUIET
+
+
+NO_TERMS = ChannelTerms()
+
+
 class Terms(Contract):
     """Settings of the work on a request, fixed with its plan. Seconds of work do not include waits for people.
 
@@ -340,6 +371,8 @@ class Terms(Contract):
     """The date, the time zone, who asks and where, on one line; put in by whoever calls a role, like `roles`."""
     crew_words: Mapping[str, str] = Field(default_factory=dict, exclude=True)
     """What the crew's own file says to a role, by its name, and its `examples` of planning; put in like `roles`."""
+    channel_words: str = Field(default="", exclude=True)
+    """What the channel asks for in its instructions; put in like `roles`."""
 
     @property
     def asks_above(self) -> bool:
@@ -539,7 +572,7 @@ class Setting(Contract):
     `requester` and `channel` are names for people. `offset` is the seconds by which the zone is ahead of UTC. `people`
     are the others who may be asked: those whom the requester mentioned, who spoke in the thread, or whom a crew names.
     `contact` is whom the crew sends people to when nothing works: an id of a person, user group or channel, or words;
-    `contact_name` is what people call them.
+    `contact_name` is what people call them. `here` is what the channel asks for.
     """
 
     requester: str = ""
@@ -549,6 +582,7 @@ class Setting(Contract):
     people: tuple[Known, ...] = ()
     contact: str = ""
     contact_name: str = ""
+    here: ChannelTerms = NO_TERMS
 
 
 class Place(Contract):

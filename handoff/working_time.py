@@ -4,21 +4,61 @@ from __future__ import annotations
 
 import re
 
-from handoff.contracts import Asking
+from handoff.contracts import NO_QUIET, Asking, Quiet
 
 DAY = 86_400
 HOUR = 3_600
 _EPOCH_WEEKDAY = 3
 """1 January 1970 was a Thursday."""
 _MOST_DAYS = 3_660
+_MOST_TRIES = 14
+_WEEKEND = 5
+"""The first of its days, counted from Monday as 0."""
 
 
-def after_work(since: float, seconds: float, asking: Asking, offset: int) -> float:
+def after_work(since: float, seconds: float, asking: Asking, offset: int, quiet: Quiet = NO_QUIET) -> float:
     """Return when so many seconds of working time have passed since a moment, for somebody `offset` ahead of UTC.
 
     The moment that is returned lies in working time, so that nobody is reminded in the night. Hours that close no later
-    than they open are taken to hold all day.
+    than they open are taken to hold all day. Nor does it lie in the channel's `quiet` hours; where these leave nothing
+    of the working time, they alone count.
     """
+    first = moment = _worked(since, seconds, asking, offset)
+    for _ in range(_MOST_TRIES):
+        later = quiet_until(moment, quiet)
+        if later == moment:
+            return moment
+        moment = _worked(later, 0.0, asking, offset)
+    return quiet_until(first, quiet)
+
+
+def quiet_until(at: float, quiet: Quiet) -> float:
+    """Return when the quiet hours end that a moment lies in; the moment itself if it lies in none."""
+    moment = at + quiet.offset
+    for _ in range(_MOST_TRIES):
+        later = _past_weekend(_past_hours(moment, quiet), quiet)
+        if later == moment:
+            break
+        moment = later
+    return moment - quiet.offset if moment > at + quiet.offset else at
+
+
+def _past_hours(local: float, quiet: Quiet) -> float:
+    day = local // DAY * DAY
+    begins, ends = day + quiet.begins * 60, day + quiet.ends * 60
+    if quiet.begins > quiet.ends:  # over midnight
+        return ends if local < ends else ends + DAY if local >= begins else local
+    return ends if begins <= local < ends else local
+
+
+def _past_weekend(local: float, quiet: Quiet) -> float:
+    day = int(local // DAY)
+    weekday = (day + _EPOCH_WEEKDAY) % 7
+    return float((day + 7 - weekday) * DAY) if quiet.weekends and weekday >= _WEEKEND else local
+
+
+def _worked(since: float, seconds: float, asking: Asking, offset: int) -> float:
+    """Return when so many seconds of working time have passed since a moment."""
     opens, closes = (asking.opens, asking.closes) if asking.closes > asking.opens else (0, 24)
     now, left = since + offset, seconds
     first = int(now // DAY)

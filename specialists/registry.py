@@ -113,6 +113,8 @@ class Crew:
     toolkits: tuple[Toolkit, ...] = ()
     words: CrewWords = NO_WORDS
     """What its file says to its supervisor."""
+    channel: Mapping[str, tuple[str, CrewFault]] = field(default_factory=dict)
+    """What its file sets for channels, see `CrewFile.channel`."""
     warnings: tuple[CrewFault, ...] = ()
 
     def within(self, name: str) -> Crew | None:
@@ -306,6 +308,7 @@ def _crew(
         make=own.make,
         allow_out=own.allow_out,
         words=own.words.outside(path),
+        channel=own.channel,
         lent={name: tools[name] for name in own.make.tools if name in tools} if own.make else {},
         crews={crew.path: crew for crew in inside},
         about=About(

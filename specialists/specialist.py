@@ -71,6 +71,7 @@ class Specialist:
         allow_out: The tools and the hosts to which something private may go without asking anybody.
         rules: What its own file says on approvals.
         form: The form of the answer that its crew asks for, if what it returns is the answer.
+        channel_words: What the channel asks for, if what it returns is the answer.
         skills: Those that it may read, by `skills` in its front matter: folders `skills/NAME/SKILL.md` of its crew.
         wish: What its file asks of its model: a provider's model in place of the tier's, effort, temperature.
         read_as: How a file of other makers, such as an agent of Claude Code, was understood; empty: it is one of ours.
@@ -94,6 +95,7 @@ class Specialist:
     rules: ApprovalRules = NOTHING_SAID
     wish: ModelWish = NO_WISH
     form: str = ""
+    channel_words: str = ""
     skills: tuple[Skill, ...] = ()
     read_as: str = ""
 
@@ -135,7 +137,7 @@ class Specialist:
     def system(self) -> str:
         """Its prompt and the shared protocol. Built once."""
         prompt = briefing.with_skills(self.prompt, ((one.name, one.description) for one in self.skills))
-        return briefing.system(prompt, self.form)
+        return briefing.system(prompt, self.form, self.channel_words)
 
 
 def read(page: Page, tools: Mapping[str, Tool], skills: Mapping[str, Skill] = _NO_SKILLS) -> Specialist:

@@ -1,21 +1,33 @@
-"""Who may use the bot in a channel: the values, where each comes from, and which of two sources counts.
+"""What holds in a channel: the values, where each comes from, and which of two sources counts.
 
-The form (`/leadhand settings`) comes before the file (`channels.yml`), the file before the environment, and that
-before the default, each value for itself.
+The form (`/leadhand settings`) comes before the file (`channels.yml`), the file before the channel's crew (`channel` in
+its crew.yml), the crew before the environment, and that before the default, each value for itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
 
+from bot.access.quiet_hours import OFF, quiet_of, read_quiet_hours
+from bot.access.time_zones import read_zone
+from bot.limits.rules import BadLimit, SpendingBudget, read_budget
+from handoff.contracts import ChannelTerms, Tier
 from handoff.member_ids import CHANNEL, GROUP, PERSON, TEAM
+from handoff.visible_text import visible
+from handoff.working_time import quiet_until
+from specialists.loading.frontmatter import did_you_mean
 
-Source = Literal["default", "environment", "file", "form"]
+Source = Literal["default", "environment", "crew", "file", "form"]
+TEXTS = frozenset({"instructions", "highest_tier", "budget", "quiet_hours", "zone"})
+"""The values that are written as text: in a file, in a crew's file, in the environment."""
+_TIERS: tuple[Tier, ...] = get_args(Tier)
 MOST_NAME = 75
+LONGEST_INSTRUCTIONS = 1_500
+"""Characters of a channel's instructions, as many as of a crew's: every call of a role that heeds them carries them."""
 MOST_NAMED = 100
 """People, groups or workspaces that one value names: as many as a menu of Slack's holds. Groups hold more."""
 
@@ -46,6 +58,42 @@ def _each(named: tuple[str, ...], fits: Callable[[str], object], what: str) -> t
     return tuple(dict.fromkeys(named))
 
 
+def _instructions(text: str) -> str:
+    said = visible(text.replace("\r\n", "\n")).strip()
+    if len(said) > LONGEST_INSTRUCTIONS:
+        message = (
+            f"these are {len(said):,} characters, and at most {LONGEST_INSTRUCTIONS:,} are allowed, for every request "
+            "carries them; what is longer belongs into the crew's knowledge"
+        )
+        raise ValueError(message)
+    return "" if said.casefold() == OFF else said
+
+
+def _budget(text: str) -> str:
+    """Keep a budget as it is written; `off` for none."""
+    if text.strip().casefold() == OFF:
+        return OFF
+    try:
+        if read_budget(text) is not None:
+            return " ".join(text.split())
+    except BadLimit:
+        pass
+    message = "it takes such as `$2.50, 400k tokens`, or one of the two, or off"
+    raise ValueError(message)
+
+
+def _tier(name: object) -> object:
+    if name in _TIERS or not isinstance(name, str):
+        return name
+    message = f"there is no tier {name[:40]}{did_you_mean(name, _TIERS)}; there are {', '.join(_TIERS)}"
+    raise ValueError(message)
+
+
+HighestTier = Annotated[Tier, BeforeValidator(_tier)]
+Instructions = Annotated[str, AfterValidator(_instructions)]
+Budget = Annotated[str, AfterValidator(_budget)]
+QuietHours = Annotated[str, AfterValidator(read_quiet_hours)]
+Zone = Annotated[str, AfterValidator(read_zone)]
 People = Annotated[tuple[str, ...], AfterValidator(_people)]
 Teams = Annotated[tuple[str, ...], AfterValidator(_teams)]
 CrewName = Annotated[str, AfterValidator(_crew)]
@@ -61,6 +109,11 @@ class ChannelValues(BaseModel):
     - approvers: ids of the people and user groups that may approve; empty: as the crew says.
     - follow_ups: whether replies without a mention are heard in threads that have a job.
     - crew: the name of the crew that gets what is asked there, in a bot with several.
+    - instructions: what the channel asks of every answer; empty: nothing.
+    - highest_tier: the highest tier that models work on there.
+    - budget: what the channel may spend a day, such as `$5, 200k tokens`; `off`: nothing is counted.
+    - quiet_hours: when nothing is said there that nobody asked for by mention, such as `20-8, weekends`, or `off`.
+    - zone: the time zone that these hours are in, by its IANA name.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
@@ -72,10 +125,27 @@ class ChannelValues(BaseModel):
     approvers: People | None = None
     follow_ups: bool | None = None
     crew: CrewName | None = None
+    instructions: Instructions | None = None
+    highest_tier: HighestTier | None = None
+    budget: Budget | None = None
+    quiet_hours: QuietHours | None = None
+    zone: Zone | None = None
 
 
 NAMES: tuple[str, ...] = tuple(ChannelValues.model_fields)
-DEFAULTS = ChannelValues(allowed=True, users=(), guests=False, strangers=(), approvers=(), follow_ups=True)
+DEFAULTS = ChannelValues(
+    allowed=True,
+    users=(),
+    guests=False,
+    strangers=(),
+    approvers=(),
+    follow_ups=True,
+    instructions="",
+    highest_tier="deep",
+    budget=OFF,
+    quiet_hours=OFF,
+    zone="UTC",
+)
 """The crew has no default here: it is the first of the settings."""
 
 
@@ -99,11 +169,30 @@ class Access:
     approvers: tuple[str, ...] = ()
     follow_ups: bool = True
     crew: str = ""
+    instructions: str = ""
+    highest_tier: Tier = "deep"
+    budget: str = OFF
+    quiet_hours: str = OFF
+    zone: str = "UTC"
     origins: Mapping[str, Origin] = field(default_factory=dict)
 
     def origin(self, name: str) -> Origin:
         """Say where the value of that name comes from."""
         return self.origins.get(name, Origin("default"))
+
+    def terms(self, at: float) -> ChannelTerms:
+        """Return what the work on a request that begins now (`at`, s since the epoch) is to heed."""
+        quiet = quiet_of(self.quiet_hours, self.zone, at)
+        return ChannelTerms(instructions=self.instructions, highest=self.highest_tier, quiet=quiet)
+
+    def quiet_until(self, at: float) -> float:
+        """Return when the quiet hours end that a moment lies in; the moment itself if it lies in none."""
+        return quiet_until(at, quiet_of(self.quiet_hours, self.zone, at))
+
+    @property
+    def spending(self) -> SpendingBudget | None:
+        """What the channel may spend a day; None: nothing is counted for it."""
+        return None if self.budget == OFF else read_budget(self.budget)
 
     @property
     def groups(self) -> frozenset[str]:

@@ -2,36 +2,39 @@
 
 from __future__ import annotations
 
-import json
-import logging
+import dataclasses
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from bot.access.access_values import NAMES, Access, ChannelValues, Origin, combined, groups_in
+from bot.access.kept_form import FormValues, dumped, loaded
+from bot.limits.rules import Rules, Scope, SpendingBudget
 from bot.store.interface import Store, StoreError
+from handoff.contracts import ChannelTerms, Tier
 from handoff.member_ids import CHANNEL
 
-log = logging.getLogger(__name__)
-
-HEARD_FOR = 2.0
+HEARD_FOR = 1.5
 """Seconds for which what the form set is not read again. What this instance set itself holds at once."""
-
-
-@dataclass(frozen=True, slots=True)
-class FormValues:
-    """What the form set for a channel, and for each value who did and when."""
-
-    values: ChannelValues = field(default_factory=ChannelValues)
-    origins: Mapping[str, Origin] = field(default_factory=dict)
-
-
+MOST_TRIES = 5
+"""Times that a change is tried again because somebody changed other values of the channel at that moment."""
 NOTHING_SET = FormValues()
 
 
+@dataclass(frozen=True, slots=True)
+class NotSet:
+    """Nothing was changed: `overtaken` are the values that others changed since, `form` is what holds of the form now.
+
+    None are overtaken where a newer release set what this one cannot read, or others change the channel all the time.
+    """
+
+    form: FormValues
+    overtaken: tuple[str, ...] = ()
+
+
 class ChannelSettings:
-    """Says who may use the bot in a channel.
+    """Says what holds in a channel: who may use the bot there, and how it works there.
 
     Args:
         store: Where the form's values are kept.
@@ -39,6 +42,8 @@ class ChannelSettings:
         file: What `channels.yml` sets, by the channel's id.
         admins: Slack ids of people who may use the form.
         crews: The bot's crews by name, the usual one first, with what each says of itself; none if there is but one.
+        of_crews: What the crews' own files set, by their names; the usual one first.
+        models: The model of each tier, by the tier's name, for people who choose one.
     """
 
     def __init__(
@@ -49,12 +54,16 @@ class ChannelSettings:
         *,
         admins: frozenset[str] = frozenset(),
         crews: Mapping[str, str] = MappingProxyType({}),
+        of_crews: Mapping[str, ChannelValues] = MappingProxyType({}),
+        models: Mapping[Tier, str] = MappingProxyType({}),
     ) -> None:
         self._store = store
         self._environment = environment
         self._file = file
+        self._of_crews = of_crews
         self.admins = admins
         self.crews = crews
+        self.models = models
         self._forms: dict[str, tuple[float, dict[str, FormValues]]] = {}
 
     async def of(self, team: str, channel: str) -> Access:
@@ -69,18 +78,38 @@ class ChannelSettings:
         """Name the people and user groups who may approve in a channel; nobody: as the crew says. Raises StoreError."""
         return (await self.of(team, channel)).approvers
 
+    async def terms_in(self, team: str, channel: str) -> ChannelTerms:
+        """Return what the work on a request that begins now is to heed. Raises StoreError."""
+        return (await self.of(team, channel)).terms(self._store.clock())
+
+    async def quiet_until(self, team: str, channel: str) -> float:
+        """Return when the quiet hours of a channel end (s since the epoch); now if it is in none. Raises StoreError."""
+        return (await self.of(team, channel)).quiet_until(self._store.clock())
+
+    async def rules_in(self, rules: Rules, team: str, channel: str) -> Rules:
+        """Return the limits on calls with the budget of the channel, where it has one of its own. Raises StoreError."""
+        access = await self.of(team, channel)
+        if access.origin("budget").source in {"default", "environment"}:
+            return rules
+        others: dict[Scope, SpendingBudget] = {scope: one for scope, one in rules.budgets.items() if scope != "channel"}
+        own = access.spending
+        return dataclasses.replace(rules, budgets={**others, "channel": own} if own is not None else others)
+
     def without_form(self, channel: str) -> Access:
         """Say what would hold in a channel if the form had set nothing."""
         return self._with(channel, NOTHING_SET)
 
     def _with(self, channel: str, form: FormValues) -> Access:
+        usual, file = next(iter(self.crews), ""), self._file.get(channel, ChannelValues())
+        crew = form.values.crew or file.crew or usual or next(iter(self._of_crews), "")
         return combined(
             [
                 (form.values, form.origins),
-                (self._file.get(channel, ChannelValues()), "file"),
+                (file, "file"),
+                (self._of_crews.get(crew, ChannelValues()), "crew"),
                 (self._environment(channel), "environment"),
             ],
-            crew=next(iter(self.crews), ""),
+            crew=usual,
         )
 
     async def form(self, team: str, channel: str) -> FormValues:
@@ -88,20 +117,39 @@ class ChannelSettings:
         self._forms.pop(team, None)
         return (await self._read(team)).get(channel, NOTHING_SET)
 
-    async def set(self, team: str, channel: str, values: ChannelValues, *, user: str) -> tuple[str, ...]:
-        """Keep what an admin set with the form, whole, and return the names of the values that changed.
+    async def set(
+        self,
+        team: str,
+        channel: str,
+        values: ChannelValues,
+        *,
+        user: str,
+        names: tuple[str, ...] = NAMES,
+        seen: Mapping[str, str] = MappingProxyType({}),
+    ) -> tuple[str, ...] | NotSet:
+        """Keep what an admin set with the form for the values of these `names`; return the names of those that changed.
 
-        A value that stays as it was stays with who set it. Raises StoreError.
+        `seen` are the stamps (`FormValues.stamp`) of the values as the admin saw them. If others changed one of them
+        since, to anything but what is set now, nothing is kept. A value that stays as it was stays with who set it.
+        Raises StoreError.
         """
-        before = await self.form(team, channel)
-        now = Origin("form", user, self._store.clock())
-        changed = tuple(name for name in NAMES if getattr(values, name) != getattr(before.values, name))
-        given = [name for name in NAMES if getattr(values, name) is not None]
-        origins = {name: now if name in changed else before.origins.get(name, now) for name in given}
-        if changed:
-            await self._store.settings.put(team, channel, _dump(FormValues(values, origins)))
-            self._forms.pop(team, None)
-        return changed
+        for _ in range(MOST_TRIES):
+            before = await self.form(team, channel)
+            changed = tuple(one for one in names if getattr(values, one) != getattr(before.values, one))
+            overtaken = tuple(one for one in changed if before.stamp(one) != seen.get(one, before.stamp(one)))
+            if overtaken or before.newer:
+                return NotSet(before, () if before.newer else overtaken)
+            if not changed:
+                return ()
+            now = Origin("form", user, self._store.clock())
+            whole = before.values.model_copy(update={one: getattr(values, one) for one in changed})
+            given = [one for one in NAMES if getattr(whole, one) is not None]
+            origins = {one: now if one in changed else before.origins.get(one, now) for one in given}
+            row = dumped(whole, origins)
+            if await self._store.settings.put(team, channel, row, instead_of=before.row):
+                self._forms.pop(team, None)
+                return changed
+        return NotSet(before)
 
     async def groups(self, team: str) -> frozenset[str]:
         """Collect the user groups that are named for any channel, so that their members can be asked for."""
@@ -119,28 +167,11 @@ class ChannelSettings:
             if known is None:
                 raise
             return known
-        read = {channel: _load(channel, row) for channel, row in rows.items() if CHANNEL.fullmatch(channel)}
+        before = known or {}
+        read = {
+            channel: before[channel] if channel in before and before[channel].row == row else loaded(channel, row)
+            for channel, row in rows.items()
+            if CHANNEL.fullmatch(channel)  # other rows are what the bot itself remembers
+        }
         self._forms[team] = (time.monotonic() + HEARD_FOR, read)
         return read
-
-
-def _dump(form: FormValues) -> str:
-    origins = {name: {"user": origin.user, "at": origin.at} for name, origin in form.origins.items()}
-    return json.dumps({"values": form.values.model_dump(mode="json", exclude_none=True), "set": origins})
-
-
-def _load(channel: str, row: str) -> FormValues:
-    """Read a channel's row. One that a newer release wrote, with values unknown here, closes the channel."""
-    try:
-        fields = json.loads(row)
-        values = ChannelValues.model_validate(fields["values"])
-        origins = {
-            name: Origin("form", str(one["user"]), float(one["at"]))
-            for name, one in fields["set"].items()
-            if name in NAMES
-        }
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        why = type(error).__name__  # never its text, which may quote what somebody wrote
-        log.error("the settings of channel %s cannot be read (%s): closed until set again", channel, why)  # noqa: TRY400 - one line
-        return FormValues(ChannelValues(allowed=False))
-    return FormValues(values, origins)

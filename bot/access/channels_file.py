@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from bot.access.access_values import NAMES, ChannelValues
+from bot.access.access_values import NAMES, TEXTS, ChannelValues
 from handoff.member_ids import CHANNEL
 from specialists.loading.frontmatter import CrewFault, did_you_mean
 from specialists.loading.yaml_root import yaml_root
@@ -82,7 +82,10 @@ def _channel(file: ChannelsFile, node: yaml.Node, crews: Sequence[str]) -> Chann
             file.fault(key, f"the key {name} stands there twice; keep one")
         else:
             lines[name] = value
-            values[name] = _plain(value)
+            values[name] = _text(value) if name in TEXTS else _plain(value)
+            if name in TEXTS and not values[name]:
+                file.fault(value, f"{name}: it takes text; off, for none")
+                return None
     named = values.get("crew")
     if "crew" in lines and named not in crews:
         there = f"there are {', '.join(crews)}" if crews else "there is one crew; LEADHAND_CREW takes several"
@@ -93,7 +96,7 @@ def _channel(file: ChannelsFile, node: yaml.Node, crews: Sequence[str]) -> Chann
     except ValidationError as error:
         for one in error.errors():
             name = str(one["loc"][0])
-            file.fault(lines[name], f"{name}: {_REMEDY.get(one['type']) or _said(one)}")
+            file.fault(lines[name], f"{name}: {_REMEDY.get(one['type']) or _said(one, name)}")
         return None
 
 
@@ -106,6 +109,11 @@ def _plain(node: yaml.Node) -> Any:
     return str(node.value) if isinstance(node, yaml.ScalarNode) else None
 
 
-def _said(error: Any) -> str:
+def _text(node: yaml.Node) -> str:
+    """Give the value of a node as it is written: `off` is a word here, and `20:30` no number. Empty if it is none."""
+    return str(node.value).strip() if isinstance(node, yaml.ScalarNode) else ""
+
+
+def _said(error: Any, name: str) -> str:
     text = str(error["msg"]).removeprefix("Value error, ")
-    return text if ";" in text else f"{text}; copy ids from Slack"
+    return text if ";" in text or name in TEXTS else f"{text}; copy ids from Slack"

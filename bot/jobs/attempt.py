@@ -192,13 +192,16 @@ def _work(effect: RunSubtask, runner: JobRunner) -> Work:
 def _specialist(crew: Crew, effect: RunSubtask, runner: JobRunner) -> Specialist | None:
     """Return the specialist: a member of the crew, or one made for the subtask's plan. Raises NotLent.
 
-    The only one of a plan returns the answer itself, so it is told the form that the crew wants.
+    The only one of a plan returns the answer itself, so it is told the form that the crew wants, and what the channel
+    asks for.
     """
     ask = runner.find(effect.request)[1]
     plan = plan_around(ask, ask.work[effect.subtask])
     found = specialist_for(crew, plan, effect.specialist, effect.tier)
     alone = plan is not None and len(plan.subtasks) == 1
-    return replace(found, form=crew.words.answer) if found is not None and alone and crew.words.answer else found
+    here = ask.setting.here.instructions if ask.setting is not None else ""
+    form = crew.words.answer
+    return replace(found, form=form, channel_words=here) if found is not None and alone and (form or here) else found
 
 
 def _elapsed(work: Work) -> float:

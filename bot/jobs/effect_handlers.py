@@ -20,6 +20,7 @@ from handoff import effects as ef
 from handoff import events as ev
 from handoff.audit_entry import Note, dropped
 from handoff.context import circumstances
+from handoff.contracts import NO_TERMS, ChannelTerms
 from handoff.engine import approvals, hearing
 from handoff.engine.answer import is_draft
 from handoff.engine.nested import crew_at, handed_up, plan_around
@@ -44,6 +45,15 @@ async def as_the_crew_says(_team: str, _channel: str) -> tuple[str, ...] | None:
     return ()
 
 
+TermsIn = Callable[[str, str], Awaitable[ChannelTerms]]
+"""Gives what a channel of a team asks of the work that begins now."""
+
+
+async def no_terms(_team: str, _channel: str) -> ChannelTerms:
+    """Ask for nothing."""
+    return NO_TERMS
+
+
 async def nobody_to_ask(_team: str, _channel: str) -> tuple[str, ...] | None:
     """Say that nobody can approve anything."""
     return None
@@ -63,6 +73,7 @@ class Services:
     """Keeps entries of the audit."""
     approvers_in: ApproversIn = as_the_crew_says
     """Gives the ids of those who approve in a channel of a team."""
+    terms_in: TermsIn = no_terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +123,9 @@ async def make_plan(effect: ef.MakePlan, inputs: Inputs) -> ev.Event:
     if not effect.within:
         if inputs.ask.setting is None:
             asked, contact = planning.asked_by_name, planning.contact
-            await runner.report(await inputs.services.thread.look_around(inputs.job, inputs.ask, asked, contact))
+            found = await inputs.services.thread.look_around(inputs.job, inputs.ask, asked, contact)
+            here = await inputs.services.terms_in(inputs.job.place.team, inputs.job.place.channel)
+            await runner.report(found.model_copy(update={"setting": found.setting.model_copy(update={"here": here})}))
         job, ask = runner.find(effect.request)  # as it is committed by now
         shown = [one.text for one in plan_brief.beginnings_of(job, ask)]
         texts = await load(shown, job, ask, inputs.services.store, runner.claim.key)
@@ -215,7 +228,8 @@ async def ask_role(effect: ef.OfRole, inputs: Inputs) -> ev.Event:
         run = ask.run_around(ask.work[effect.subtask])
     else:
         run = ask.run_of(effect.within)
-    run = _planning_of(inputs, run.within).for_roles(run, circumstances(runner.now(), ask.setting))
+    here = ask.setting.here if ask.setting is not None else NO_TERMS
+    run = _planning_of(inputs, run.within).for_roles(run, circumstances(runner.now(), ask.setting), here)
     on_text = None
     if isinstance(effect, ef.WriteAnswer) and not run.within and not effect.faults and not is_draft(run, runner.now()):
         thread = inputs.services.thread

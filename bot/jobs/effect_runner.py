@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from bot.jobs import effect_handlers as handlers
-from bot.jobs.effect_handlers import ApproversIn, Inputs, Services
+from bot.jobs.effect_handlers import ApproversIn, Inputs, Services, TermsIn
 from bot.jobs.job_runner import JobRunner
 from bot.jobs.lease import Fenced
 from bot.limits.call_limits import CallLimits
@@ -214,12 +214,13 @@ class EffectRunner:
         *,
         note: Note = dropped,
         approvers_in: ApproversIn = handlers.as_the_crew_says,
+        terms_in: TermsIn = handlers.no_terms,
     ) -> None:
         def services(crew: Crew) -> Services:
             is_out, equals = limits.breakers.is_open, equals_of(crew)
             record = TrackRecord(is_out, crew=crew.name, equals=equals, board=board)
             planning = Planning(crew, model, record, terms)
-            return Services(store, thread, crew, limits.breakers, record, planning, note, approvers_in)
+            return Services(store, thread, crew, limits.breakers, record, planning, note, approvers_in, terms_in)
 
         self._services = {name: services(crew) for name, crew in crews.by_name.items()}
         self._usual = crews.usual.name

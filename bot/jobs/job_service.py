@@ -210,8 +210,8 @@ class JobService:
         if mentioned:  # the requester may want to change what is under way
             own = head.fields.get("state") not in ENDED and head.fields.get("user") == message.user
             return own and not message.attachments
-        access = await self._settings.of(head.key.team, head.fields.get("channel", ""))
-        return access.follow_ups and head.seq < MOST_HEARD
+        access, now = await self._settings.of(head.key.team, head.fields.get("channel", "")), self._store.clock()
+        return access.follow_ups and head.seq < MOST_HEARD and access.quiet_until(now) == now
 
     async def edited(
         self, place: Place, message: str, *, user: str, text: str, stamp: float, dedupe: tuple[str, ...]

@@ -1,6 +1,7 @@
 """Decides if a model call may be made: breakers, rates, calls at once and budgets, shared by all instances.
 
-If nothing is set and nothing fails, a call costs no round trip to the store.
+If nothing is set and nothing fails, a call costs no round trip to the store,
+but for what channels set, which is read every other second.
 If something is counted it costs one, which also carries what earlier calls
 have really taken; that is sent by itself only if no call follows soon.
 """
@@ -12,7 +13,7 @@ import contextlib
 import logging
 import secrets
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -52,6 +53,15 @@ class Gauges(Protocol):
         """Count a call that waited so long to be admitted."""
 
 
+RulesIn = Callable[[Rules, str, str], Awaitable[Rules]]
+"""Gives the limits as they hold in a channel of a team."""
+
+
+async def the_same_everywhere(rules: Rules, _team: str, _channel: str) -> Rules:
+    """Leave the limits as they are."""
+    return rules
+
+
 class CallLimits:
     """The limits on the model calls of one instance.
 
@@ -62,6 +72,7 @@ class CallLimits:
         clock: The store's clock.
         gauges: Counts withheld calls and waits, if given.
         named: Models that specialists name in place of a tier, as the provider calls them.
+        rules_in: Gives the limits of a channel, with a budget of its own; asked before each call.
     """
 
     def __init__(
@@ -72,8 +83,10 @@ class CallLimits:
         clock: Callable[[], float],
         gauges: Gauges | None = None,
         named: Iterable[str] = (),
+        rules_in: RulesIn = the_same_everywhere,
     ) -> None:
         self.rules = rules
+        self._rules_in = rules_in
         self.breakers = Breakers(counters, clock, on=rules.breakers)
         self._counters = counters
         self._held_slots = HeldSlots(counters)
@@ -125,13 +138,14 @@ class CallLimits:
 
     async def _admitted(self, payer: Payer, call: ModelCall, ends: float) -> tuple[list[Limit], _Ticket | None]:
         """Count the call by all limits that are set, and wait if that is all it takes. Raises Withheld."""
-        if not self.rules.counts:
+        rules = await self._rules_in(self.rules, payer.team, payer.channel)
+        if not rules.counts:
             return [], None
         began, pause = time.monotonic(), LOOK_AGAIN[0]
-        if self.rules.counts_dollars:
+        if rules.counts_dollars:
             await self._priced(ends)
         priced = time.monotonic() - began
-        limits = self._limits(payer, call)
+        limits = self._limits(rules, payer, call)
         if not limits:
             return [], None
         while True:
@@ -178,14 +192,14 @@ class CallLimits:
             self._owed = [*owed, *self._owed]
             raise
 
-    def _limits(self, payer: Payer, call: ModelCall) -> list[Limit]:
+    def _limits(self, rules: Rules, payer: Payer, call: ModelCall) -> list[Limit]:
         from bot.models.prompt_size import prompt_tokens  # noqa: PLC0415 - only where calls are counted
 
         tokens = prompt_tokens(call)
         named = (call.model,) if call.model else ()
         dollars = self._model.price(call.tier, tokens, OUT, *named)
         return limits_of(
-            self.rules,
+            rules,
             payer,
             provider=self._model.provider,
             model=model_of(self._model, call),
@@ -243,7 +257,7 @@ class CallLimits:
 
     async def used_up(self, payer: Payer) -> Limit | None:
         """Return the budget that stands in the way of a new request; None if there is none. Raises StoreError."""
-        kept = budgets(self.rules, payer)
+        kept = budgets(await self._rules_in(self.rules, payer.team, payer.channel), payer)
         full = [
             limit for limit, spent in zip(kept, await self._spent(kept), strict=True) if spent >= limit.counter.limit
         ]
@@ -261,7 +275,8 @@ class CallLimits:
 
         Empty if there is no such budget. Raises StoreError.
         """
-        kept = [limit for limit in budgets(self.rules, payer) if limit.scope == scope]
+        rules = await self._rules_in(self.rules, payer.team, payer.channel)
+        kept = [limit for limit in budgets(rules, payer) if limit.scope == scope]
         counters = [replace(limit.counter, amount=limit.counter.limit) for limit in kept]
         raised = await self._counters.raised(counters, operation)
         whole = (limit.shown(limit.counter.limit + more) for limit, more in zip(kept, raised, strict=True))
@@ -273,9 +288,10 @@ class CallLimits:
         The budget of a job is included only if the payer names one.
         """
         every: dict[Limit, None] = {}
+        rules = await self._rules_in(self.rules, payer.team, payer.channel)
         for model in self._names:
             every |= dict.fromkeys(
-                limits_of(self.rules, payer, provider=self._model.provider, model=model, tokens=0, micros=0)
+                limits_of(rules, payer, provider=self._model.provider, model=model, tokens=0, micros=0)
             )
         kept = [limit for limit in every if payer.job or limit.scope != "job"]
         raised = await self._raised(kept)

@@ -125,7 +125,8 @@ class Limit:
         """Advice to people about it."""
         if self.scope in {"rate", "slots"}:
             return "Mention me again in a minute or two."
-        return f"{_WHEN[self.scope]} Whoever runs me can raise it (LEADHAND_BUDGET_{self.scope.upper()})."
+        form = ", or an admin with `/leadhand settings`" if self.scope == "channel" else ""
+        return f"{_WHEN[self.scope]} Whoever runs me can raise it (LEADHAND_BUDGET_{self.scope.upper()}){form}."
 
     def status(self, spent: int, raised: int = 0) -> str:
         """Say in a line how much of a budget is spent and left, or how much of another limit is taken.

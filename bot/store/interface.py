@@ -332,8 +332,11 @@ class Schedules(Protocol):
 class KeptSettings(Protocol):
     """What admins set while the bot runs: a text by a name within the team, kept for good."""
 
-    async def put(self, team: str, name: str, payload: str) -> None:
-        """Set one. Raises PayloadTooLarge over `INLINE_LIMIT`, or if there are 10,000 already."""
+    async def put(self, team: str, name: str, payload: str, *, instead_of: str | None = None) -> bool:
+        """Set one. With `instead_of` only if that is what stands there (empty: nothing does); False: it is not.
+
+        Raises PayloadTooLarge over `INLINE_LIMIT`, or if there are 10,000 already.
+        """
 
     async def of(self, team: str) -> dict[str, str]:
         """Read all of a team, by name."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bot.supervisor.prompts import prompt
-from handoff.contracts import Member, Plan
+from handoff.contracts import Member, Plan, Tier
 from handoff.planning.adhoc import Allowance, members_of, reasons_of
+from handoff.planning.tier_cap import capped_allowance
 from specialists.registry import Crew
 
 
@@ -18,9 +19,9 @@ class Making:
     words: str
 
 
-def making_of(crew: Crew) -> Making | None:
-    """Return what the planner of a crew may have made; None if the crew's file allows nothing."""
-    allowed = crew.make
+def making_of(crew: Crew, highest: Tier = "deep") -> Making | None:
+    """Return what the planner of a crew may have made under a highest tier; None if the crew's file allows nothing."""
+    allowed = capped_allowance(crew.make, highest)
     if allowed is None:
         return None
     lines = [f"\n  - `{name}`: {_first_line(tool.spec.description)}" for name, tool in crew.lent.items()]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from bot.models.choosing import ChosenModel
 from bot.supervisor.track_record import TrackRecord
 from handoff.context import circumstances
-from handoff.contracts import Asking, Context, Escalation, Estimate, Made, Member, Plan, Terms
-from handoff.effects import MakePlan, RevisePlan
+from handoff.contracts import NO_TERMS, Asking, ChannelTerms, Context, Escalation, Estimate, Made, Member, Plan, Terms
+from handoff.effects import ROLES, MakePlan, RevisePlan
 from handoff.engine import replan
 from handoff.engine.nested import inner_plan
 from handoff.events import AttemptFailed, Escalated, PlanProposed, PlanRevised, RequestFailed
@@ -19,6 +19,7 @@ from handoff.planning.estimates import CHARACTERS, Worker, estimates
 from handoff.planning.pipeline import planned, takes
 from handoff.planning.plan_brief import PlanBrief
 from handoff.planning.routing import route, spread
+from handoff.planning.tier_cap import capped_members, capped_plan, lowered
 from handoff.state import Ask, Job, Run, replace
 from specialists.registry import Crew
 from specialists.specialist import NotLent, Specialist, adhoc_specialist
@@ -51,17 +52,24 @@ class Planning:
         self._inside = {path: Planning(inner, model, record, terms) for path, inner in crew.crews.items()}
         specialists = (_member(one) for one in crew.specialists.values())
         self._members = (*specialists, *(inner.as_member() for inner in self._inside.values()))
+        self._own_model = frozenset(name for name, one in crew.specialists.items() if one.wish.name)
         self._stand_ins = {name for group in crew.equals for name in group[1:]}
         self._offered = tuple(member for member in self._members if member.name not in self._stand_ins)
         self._default = crew.default or self._offered[0].name
         self._workers = {one.name: _worker(one) for one in crew.specialists.values()}
 
-    def for_roles(self, run: Run, told: str) -> Run:
-        """Return the run as roles are called for it: with their tiers, and the circumstances as they are `told`."""
-        return replace(run, terms=self._for_roles(run.terms, told))
+    def for_roles(self, run: Run, told: str, here: ChannelTerms = NO_TERMS) -> Run:
+        """Return the run as roles are called for it: with their tiers, and the circumstances as they are `told`.
 
-    def _for_roles(self, terms: Terms, told: str) -> Terms:
-        return terms.model_copy(update={"roles": self._roles, "circumstances": told, "crew_words": self._words})
+        `here` is what the channel asks for.
+        """
+        return replace(run, terms=self._for_roles(run.terms, told, here))
+
+    def _for_roles(self, terms: Terms, told: str, here: ChannelTerms) -> Terms:
+        words = {"crew_words": self._words, "channel_words": here.instructions}
+        terms = terms.model_copy(update={"roles": self._roles, "circumstances": told, **words})
+        roles = {role: lowered(terms.tier_of(role), here.highest) for role in ROLES} if here.highest != "deep" else {}
+        return terms.model_copy(update={"roles": roles}) if roles else terms
 
     @property
     def asked_by_name(self) -> tuple[str, ...]:
@@ -98,6 +106,7 @@ class Planning:
         `model` is on the job's account.
         """
         await self._record.look()
+        here = ask.setting.here if ask.setting is not None else NO_TERMS
         fixed = None if effect.faults else self._without_asking(brief)
         if fixed is not None:
             of: dict[str, Any] = {"at": now(), "request": ask.id, "within": effect.within}
@@ -106,7 +115,7 @@ class Planning:
             from bot.supervisor.adhoc_offer import made_of, making_of  # noqa: PLC0415 - only where a model plans
             from bot.supervisor.planner import ask_planner  # noqa: PLC0415 - the same
 
-            making = making_of(self._crew)
+            making = making_of(self._crew, here.highest)
             replied = await ask_planner(
                 effect,
                 brief,
@@ -114,7 +123,7 @@ class Planning:
                 default=self._default,
                 model=model or self._model,
                 now=now,
-                terms=self._for_roles(self._terms, circumstances(now(), ask.setting)),
+                terms=self._for_roles(self._terms, circumstances(now(), ask.setting), here),
                 making=making,
             )
             if isinstance(replied, RequestFailed) and effect.within:
@@ -129,6 +138,9 @@ class Planning:
             reasons = (*event.reasons, *why, *reasons)
             event = event.model_copy(update={"plan": plan, "members": made, "reasons": reasons})
         members = (*self._members, *event.members)
+        if here.highest != "deep":
+            event = event.model_copy(update={"plan": capped_plan(event.plan, here.highest)})
+            members = capped_members(members, here.highest, own_model=self._own_model)
         await self._model.warm()  # an estimate made before prices are known would name no cost
         event = event.model_copy(
             update={"members": members, "terms": self._terms, "estimates": self.estimates(event.plan)}
@@ -161,7 +173,7 @@ class Planning:
             of = {"at": now, "request": ask.id, "within": effect.within, "subtask": effect.subtask}
             return PlanRevised.model_validate({**of, "faults": ("There is nothing left to ask about.",)})
         offered = [member for member in run.members.values() if member.name not in self._stand_ins]
-        run = self.for_roles(run, circumstances(now, ask.setting))
+        run = self.for_roles(run, circumstances(now, ask.setting), ask.setting.here if ask.setting else NO_TERMS)
         outer = ask.work.get(run.within)
         there = needed_by(job, ask, outer).all if outer is not None else material_of(job, ask)
         event = await ask_replanner(

@@ -19,13 +19,19 @@ def prompt(role: str) -> str:
     return (Path(__file__).parent / f"{role}.md").read_text(encoding="utf-8").strip()
 
 
+HEED_THE_CHANNEL = frozenset({"planner", "replanner", "synthesizer"})
+"""The roles that are told what the channel asks for: the others see no more than parts of the work."""
+
+
 def crew_words(terms: Terms, role: str) -> str:
-    """Return what the crew says to a role, under a heading that says whose it is; empty if it says nothing.
+    """Return what the crew and the channel say to a role, under headings that say whose it is; empty if nothing.
 
     It is the same in every call of a crew's role, and stands behind our rules, so that providers can keep both.
     """
-    said = terms.crew_words.get(role, "")
-    return f"\n\n{prompt('crew_words')}\n\n{demote_headings(said)}" if said else ""
+    said = {"crew_words": terms.crew_words.get(role, "")}
+    if role in HEED_THE_CHANNEL:
+        said["channel_words"] = terms.channel_words
+    return "".join(f"\n\n{prompt(name)}\n\n{demote_headings(words)}" for name, words in said.items() if words)
 
 
 def call_of(

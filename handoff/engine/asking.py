@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from handoff import events as ev
 from handoff import spoken
-from handoff.contracts import ANYONE, REQUESTER, Asking, Escalation, Known
+from handoff.contracts import ANYONE, NO_QUIET, REQUESTER, Asking, Escalation, Known
 from handoff.engine import approvals
 from handoff.engine.subtask import ended
 from handoff.member_ids import PERSON
@@ -150,7 +150,8 @@ def next_reminder(ask: Ask, question: Question) -> tuple[float, tuple[str, ...]]
     if not to:
         return None
     since = question.reminders[-1].at if question.reminders else question.asked
-    return after_work(since, asking.remind_after, asking, _offset(ask, to)), to
+    quiet = ask.setting.here.quiet if ask.setting is not None else NO_QUIET
+    return after_work(since, asking.remind_after, asking, _offset(ask, to), quiet), to
 
 
 def _next_in_line(ask: Ask, question: Question) -> tuple[str, ...]:

@@ -67,6 +67,9 @@ class CrewFile:
     about: Page = field(default_factory=lambda: Page(Path()))
     """Its description of the crew, for the crew around it; its faults are not among `faults`."""
     approvals: ApprovalRules = NOTHING_SAID
+    channel: dict[str, tuple[str, CrewFault]] = field(default_factory=dict)
+    """What it sets for the channels it works in, as it is written, each with where it stands: the text of that fault is
+    empty. Whoever has channels knows what is right."""
     words: CrewWords = NO_WORDS
     """What it says to the supervisor: its instructions, examples, and the form of the answer."""
     faults: list[CrewFault] = field(default_factory=list)
@@ -74,6 +77,10 @@ class CrewFile:
     def fault(self, node: yaml.Node, text: str) -> None:
         """Note a fault at a node's line, in the file that it stands in."""
         self.faults.append(CrewFault(_file_of(node), node.start_mark.line + 1, text))
+
+
+CHANNEL_KEYS = ("follow_ups", "highest_tier", "budget", "quiet_hours", "zone")
+"""What a crew may set for the channels it works in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +252,14 @@ def _allow_out(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
     file.allow_out = frozenset(found)
 
 
+def _channel(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+    """Read what the crew sets for channels."""
+    del named
+    for name, (_, value) in nodes.mapping(file, node, CHANNEL_KEYS, key).items():
+        if text := nodes.text(file, value, name):
+            file.channel[name] = (text.strip(), CrewFault(_file_of(value), value.start_mark.line + 1, ""))
+
+
 def _instructions(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
     del key, named
     file.words = replace(file.words, instructions=crew_words.read_instructions(file, node))
@@ -278,6 +293,7 @@ _READERS: Mapping[str, Callable[[CrewFile, str, yaml.Node, Named], None]] = {
     **dict.fromkeys(_WHOM, _whom),
     **dict.fromkeys(_WHEN, _when),
     "assume": _assume,
+    "channel": _channel,
     "instructions": _instructions,
     "examples": _examples,
     "answer": _answer,

@@ -66,10 +66,11 @@ def file_lines(artifacts: Iterable[Artifact]) -> list[str]:
     return lines
 
 
-def system(prompt: str, form: str = "") -> str:
-    """Join a specialist's own prompt, the protocol that all share, and the form of the answer if there is one."""
+def system(prompt: str, form: str = "", channel_words: str = "") -> str:
+    """Join a specialist's own prompt, the protocol that all share, and what is asked of the answer if anything is."""
     asked = f"\n\n{_text('answer_form.md').format(form=demote_headings(form))}" if form else ""
-    return f"{prompt}\n\n{_text('protocol.md')}{asked}"
+    here = f"\n\n{_text('channel_words.md').format(words=demote_headings(channel_words))}" if channel_words else ""
+    return f"{prompt}\n\n{_text('protocol.md')}{asked}{here}"
 
 
 def with_skills(prompt: str, skills: Iterable[tuple[str, str]]) -> str:

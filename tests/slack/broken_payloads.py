@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from bot.slack.views.erasure import FORGET
-from bot.slack.views.settings_view import SETTINGS
+from bot.slack.views.settings_window import SETTINGS
 
 Json = dict[str, Any]
 

@@ -31,9 +31,13 @@ class MemorySettings:
     def clock(self) -> float:
         return time.time()
 
-    async def put(self, team: str, name: str, payload: str) -> None:
+    async def put(self, team: str, name: str, payload: str, *, instead_of: str | None = None) -> bool:
         self._there()
-        self.rows.setdefault(team, {})[name] = payload
+        rows = self.rows.setdefault(team, {})
+        if instead_of is not None and rows.get(name, "") != instead_of:
+            return False
+        rows[name] = payload
+        return True
 
     async def of(self, team: str) -> dict[str, str]:
         self._there()

@@ -8,14 +8,22 @@ from typing import Any
 import pytest
 
 from bot.access.access_values import ChannelValues, Origin, combined
+from bot.access.channel_settings import ChannelSettings
 from bot.access.channels_file import NAME, read
+from bot.access.kept_form import FormValues
 from bot.app import open_crews
 from bot.settings import Settings, SettingsError, read_settings
-from bot.slack.views.settings_view import AS_BEFORE, settings_modal, settings_of, settings_text
+from bot.slack.views.channel_words import SECTIONS, names_in
+from bot.slack.views.settings_read import settings_of
+from bot.slack.views.settings_view import settings_text
+from bot.slack.views.settings_window import AS_BEFORE, Drawn, WindowOf, settings_modal
+from bot.store.redis.redis_store import RedisStore
 from bot.workspace.blocks import check_view
 
 CREWS = ("general", "review")
 NOTHING = ChannelValues()
+WORK = SECTIONS[1]
+WINDOW = WindowOf("C0123ABCD", WORK, {})
 
 
 def test_the_form_comes_before_the_file_and_that_before_the_first_crew() -> None:
@@ -44,7 +52,8 @@ def test_a_file_may_name_a_crew_that_is_there(tmp_path: Path) -> None:
 def window(form: ChannelValues, crews: tuple[str, ...] = CREWS) -> tuple[dict[str, Any], dict[str, str]]:
     """The window, and the options of its menu of crews by their values."""
     without = combined([(ChannelValues(crew="law"), "file")])
-    view = check_view(settings_modal("C0123ABCD", without, without, form, (), crews))
+    drawn = Drawn(WORK, "C0123ABCD", without, without, FormValues(form), crews=crews)
+    view = check_view(settings_modal(drawn))
     menu = next((block for block in view["blocks"] if block.get("block_id") == "crew"), None)
     return view, {one["value"]: one["text"]["text"] for one in menu["element"]["options"]} if menu else {}
 
@@ -62,11 +71,19 @@ def chosen(value: str) -> dict[str, Any]:
 
 
 def test_what_is_chosen_is_kept_and_what_cannot_be_chosen_here_stays() -> None:
-    assert settings_of(chosen("review"), NOTHING, CREWS) == ChannelValues(crew="review")
-    assert settings_of(chosen(AS_BEFORE), ChannelValues(crew="review"), CREWS) == NOTHING
-    assert not isinstance(settings_of(chosen("law"), NOTHING, CREWS), ChannelValues)
-    kept = settings_of({}, ChannelValues(crew="review"))
-    assert kept == ChannelValues(crew="review"), "an instance with one crew loses nothing"
+    assert settings_of(chosen("review"), NOTHING, WINDOW, CREWS) == ChannelValues(crew="review")
+    assert settings_of(chosen(AS_BEFORE), ChannelValues(crew="review"), WINDOW, CREWS) == NOTHING
+    assert not isinstance(settings_of(chosen("law"), NOTHING, WINDOW, CREWS), ChannelValues)
+
+
+async def test_an_instance_with_one_crew_loses_no_crew_that_was_set(store: RedisStore) -> None:
+    settings = ChannelSettings(store, lambda _: NOTHING, {})
+    await settings.set("T1", "C0123ABCD", ChannelValues(crew="review"), user="U1")
+    found = settings_of({}, ChannelValues(crew="review"), WINDOW)
+    assert isinstance(found, ChannelValues)
+    names = names_in(WORK, "C0123ABCD", ())
+    assert await settings.set("T1", "C0123ABCD", found, user="U2", names=names) == ()
+    assert (await settings.form("T1", "C0123ABCD")).values.crew == "review"
 
 
 def test_everybody_can_read_which_crew_works() -> None:

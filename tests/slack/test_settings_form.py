@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,21 +12,24 @@ import pytest
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
 
-from bot.access.access_values import ChannelValues
-from bot.access.channel_settings import ChannelSettings
+from bot.access.access_values import NAMES, ChannelValues
+from bot.access.channel_settings import ChannelSettings, NotSet
+from bot.access.kept_form import FormValues
 from bot.slack.receive.desks import Desks
 from bot.slack.receive.listeners import register
 from bot.slack.send.web_calls import close_client, make_client
-from bot.slack.views.settings_view import AS_BEFORE, EVERYBODY, NAMED, NO, YES, settings_modal
+from bot.slack.views.channel_words import EVERYBODY, NAMED, NO, SECTIONS, YES
+from bot.slack.views.settings_view import CHANGE, settings_text
+from bot.slack.views.settings_window import AS_BEFORE, Drawn, settings_modal
 from bot.store.redis.redis_store import RedisStore
-from bot.workspace.blocks import check_view
+from bot.workspace.blocks import check_message_blocks, check_view
 from bot.workspace.workspace_server import Workspace
 from tests.slack.gates import MemoryGate
 from tests.slack.memory_service import MemoryService
 from tests.slack.test_listeners import MANIFEST
 
 Json = dict[str, Any]
-MENUS = ("allowed", "users", "guests", "strangers", "approvers", "follow_ups")
+MENUS = ("allowed", "users", "guests", "strangers", "approvers", "follow_ups", "highest_tier")
 
 
 class Town:
@@ -34,10 +38,17 @@ class Town:
     def __init__(self, workspace: Workspace, gate: MemoryGate) -> None:
         self.workspace, self.gate = workspace, gate
         self.ana, self.ben = workspace.person("ana"), workspace.person("ben")
+        self.sent: list[Json] = []
+        workspace._world.state.changes.watchers.add(lambda change: self.sent.append(change.body))
 
-    async def opened(self, channel: str = "#sales") -> Json:
-        await self.ana.command(channel, "/leadhand", "settings")
-        views = await self.workspace.until(self.ana.views)
+    async def opened(self, channel: str = "#sales", section: str = "people", who: Any = None) -> Json:
+        """A window that an admin (ana) opened with the button of a section."""
+        person = who or self.ana
+        before = len(person.ephemerals(channel))
+        await person.command(channel, "/leadhand", "settings")
+        told = await self.workspace.until(lambda: person.ephemerals(channel)[before:])
+        await person.click(channel, told[-1]["ts"], f"{CHANGE}{section}")
+        views = await self.workspace.until(person.views)
         return dict(views[-1])
 
     async def read(self, person: Any, channel: str = "#sales") -> str:
@@ -45,6 +56,10 @@ class Town:
         await person.command(channel, "/leadhand", "settings")
         (told,) = await self.workspace.until(lambda: person.ephemerals(channel)[before:])
         return json.dumps(told["blocks"], ensure_ascii=False)
+
+    def errors(self) -> Json:
+        """What is said at the fields of the window that was sent last."""
+        return dict(next(body for body in reversed(self.sent) if body["type"] == "view_errors")["errors"])
 
     async def holds(self, channel: str = "#sales") -> Any:
         return await self.gate.settings.of(self.workspace.team_id, self.workspace.channel_id(channel))
@@ -76,8 +91,8 @@ def filled(view: Json, **chosen: Any) -> Json:
     blocks = {block["block_id"]: block for block in view["blocks"] if block["type"] == "input"}
     values: Json = {}
     for name, value in chosen.items():
-        if name in MENUS:
-            values[name] = {name: options(blocks[name])[value]}
+        if name.partition(".")[0] in MENUS:
+            values[name] = {name.partition(".")[0]: options(blocks[name])[value]}
         else:
             action = blocks[name]["element"]["action_id"]
             values[name] = {action: [options(blocks[name])[one] for one in value] if action == "groups" else value}
@@ -88,9 +103,11 @@ async def test_an_admin_changes_what_holds_in_a_channel_and_everybody_can_read_i
     async with town() as place:
         group = place.workspace.group_id("reviewers")
         view = await place.opened()
-        assert [block["block_id"] for block in view["blocks"] if block["block_id"] in MENUS] == list(MENUS)
-        put_in = filled(view, users=NAMED, users_people=[place.ben.id], users_groups=[group], guests=YES, follow_ups=NO)
+        assert [block["block_id"] for block in view["blocks"] if block["block_id"] in MENUS] == list(MENUS[:5])
+        put_in = filled(view, users=NAMED, users_people=[place.ben.id], users_groups=[group], guests=YES)
         assert await place.ana.submit(view["id"], put_in)
+        view = await place.opened(section="times")
+        assert await place.ana.submit(view["id"], filled(view, follow_ups=NO))
         access = await place.holds()
         assert (access.users, access.guests, access.follow_ups) == ((place.ben.id, group), True, False)
         assert {name: access.origin(name).user for name in ("users", "guests", "follow_ups")} == dict.fromkeys(
@@ -146,6 +163,10 @@ async def test_who_is_no_admin_opens_no_window_and_saves_none() -> None:
             lambda: [one for one in place.ana.ephemerals("#sales") if "Only an admin" in one["text"]]
         )
         assert [(note.outcome, note.why) for note in place.gate.noted] == [("refused", "not an admin")]
+        list_of_hers = next(one for one in place.ana.ephemerals("#sales") if CHANGE in json.dumps(one["blocks"]))
+        await place.ana.click("#sales", list_of_hers["ts"], f"{CHANGE}work")
+        await place.workspace.until(lambda: len(place.gate.noted) == 2)
+        assert place.ana.views() == [], "nor does a button of before open one"
 
 
 async def test_a_store_that_is_away_is_said_in_the_window() -> None:
@@ -165,6 +186,7 @@ async def test_the_environment_and_the_file_are_shown_as_what_holds_without_the_
         told = await place.read(place.ben)
         assert "may use it (from the environment)" in told
         assert "are not heard (from channels.yml)" in told
+        assert CHANGE not in told, "who is no admin gets no button"
         view = await place.opened()
         blocks = {block["block_id"]: block for block in view["blocks"]}
         label = options(blocks["guests"])[AS_BEFORE]["text"]["text"]
@@ -177,6 +199,7 @@ async def test_a_direct_message_cannot_be_left_out() -> None:
         assert "Use in this channel" not in await place.read(place.ben, "@leadhand")
         view = await place.opened("@leadhand")
         assert "allowed" not in [block.get("block_id") for block in view["blocks"]]
+        view = await place.opened("@leadhand", "times")
         assert await place.ana.submit(view["id"], filled(view, follow_ups=NO))
         access = await place.gate.settings.of(place.workspace.team_id, place.ana.dm)
         assert (access.follow_ups, access.origin("allowed").source) == (False, "environment")
@@ -197,19 +220,113 @@ async def test_settings_outlive_the_instance_and_are_seen_by_another(store: Redi
     assert await nothing.set("T1", "C0123ABCD", ChannelValues(guests=True, users=("S0123ABCD",)), user="U2") == ()
 
 
-async def test_a_row_that_cannot_be_read_closes_the_channel(store: RedisStore) -> None:
-    await store.settings.put("T1", "C0123ABCD", '{"values": {"of_a_newer_release": true}, "set": {}}')
+async def test_two_admins_who_save_at_once_lose_nothing_of_what_they_typed() -> None:
+    async with town() as place:
+        place.gate.settings.admins = frozenset({place.ana.id, place.ben.id})
+        hers, his = await place.opened(section="work"), await place.opened(section="work", who=place.ben)
+        assert await place.ana.submit(hers["id"], {"instructions": "Amounts in EUR.", "budget": "$5"})
+        mine = {"instructions": "Answer in German.", "budget": "", **filled(his, highest_tier="balanced")}
+        assert await place.ben.submit(his["id"], mine)
+        (again,) = place.ben.views()
+        told = again["blocks"][0]["text"]["text"]
+        assert "Somebody else saved" in told
+        assert f"*Instructions:* <@{place.ana.id}> set “Amounts in EUR.”; yours stands below instead" in told
+        assert f"*Budget a day:* <@{place.ana.id}> set “$5”; taken over below" in told
+        stands = {block["block_id"]: block["element"] for block in again["blocks"] if block["type"] == "input"}
+        assert stands["instructions.1"]["initial_value"] == "Answer in German."
+        assert stands["budget.1"]["initial_value"] == "$5"
+        assert stands["highest_tier.1"]["initial_option"]["value"] == "balanced"
+        assert (await place.holds()).instructions == "Amounts in EUR.", "nothing is kept before he looked"
+        assert await place.ben.submit(again["id"])
+        assert place.ben.views() == []
+        access = await place.holds()
+        assert (access.instructions, access.budget, access.highest_tier) == ("Answer in German.", "$5", "balanced")
+        by = {name: access.origin(name).user for name in ("instructions", "budget", "highest_tier")}
+        assert by == {"instructions": place.ben.id, "budget": place.ana.id, "highest_tier": place.ben.id}
+
+
+async def test_admins_who_change_other_values_are_not_in_each_others_way(store: RedisStore) -> None:
+    one, other = (ChannelSettings(store, lambda _: ChannelValues(), {}) for _ in range(2))
+    seen = {name: (await one.form("T1", "C0123ABCD")).stamp(name) for name in NAMES}
+    of: Json = {"user": "U1", "seen": seen}
+    assert await one.set("T1", "C0123ABCD", ChannelValues(guests=True), names=("guests",), **of) == ("guests",)
+    assert await other.set("T1", "C0123ABCD", ChannelValues(zone="UTC"), names=("zone",), **of) == ("zone",)
+    both = await asyncio.gather(
+        one.set("T1", "C0123ABCD", ChannelValues(budget="$1"), names=("budget",), **of),
+        other.set("T1", "C0123ABCD", ChannelValues(quiet_hours="20-8"), names=("quiet_hours",), **of),
+    )
+    assert both == [("budget",), ("quiet_hours",)]
+    access = await ChannelSettings(store, lambda _: ChannelValues(), {}).of("T1", "C0123ABCD")
+    assert (access.guests, access.zone, access.budget, access.quiet_hours) == (True, "UTC", "$1", "20-8")
+    late = await other.set("T1", "C0123ABCD", ChannelValues(guests=False), names=("guests",), **of)
+    assert isinstance(late, NotSet)
+    assert late.overtaken == ("guests",)
+
+
+async def test_what_is_wrong_with_what_is_typed_is_said_at_the_field() -> None:
+    async with town() as place:
+        view = await place.opened(section="work")
+        assert not await place.ana.submit(view["id"], {"budget": "lots", "instructions": "x" * 50_000})
+        assert place.errors() == {
+            "budget": "It takes such as `$2.50, 400k tokens`, or one of the two, or off.",
+            "instructions": "These are 50,000 characters, and at most 1,500 are allowed, for every request carries "
+            "them; what is longer belongs into the crew's knowledge.",
+        }
+        view = await place.opened(section="times")
+        assert not await place.ana.submit(view["id"], {"quiet_hours": "0-24", "zone": "Europe/Berlni"})
+        assert place.errors() == {
+            "quiet_hours": "These hours cover the whole day; leave an hour of it at least, or write off.",
+            "zone": "There is no time zone Europe/Berlni; did you mean Europe/Berlin?",
+        }
+        assert place.gate.kept.rows == {}
+        assert await place.ana.submit(view["id"], {"quiet_hours": "20:30 - 8, Weekends", "zone": "europe/berlin"})
+        access = await place.holds()
+        assert (access.quiet_hours, access.zone) == ("20:30-8, weekends", "Europe/Berlin")
+        place.gate.file[place.workspace.channel_id("#sales")] = ChannelValues(instructions="Be brief.")
+        view = await place.opened(section="work")
+        assert await place.ana.submit(view["id"], {"instructions": "off"})
+        access = await place.holds()
+        assert (access.instructions, access.origin("instructions").source) == ("", "form")
+
+
+async def test_a_row_that_a_newer_release_wrote_closes_the_channel_and_is_not_written_over() -> None:
+    async with town() as place:
+        team, channel = place.workspace.team_id, place.workspace.channel_id("#sales")
+        view = await place.opened()
+        row = '{"values": {"of_a_newer_release": true, "guests": true}, "set": {}}'
+        place.gate.kept.rows[team] = {channel: row}
+        assert not await place.ana.submit(view["id"], filled(view, allowed=YES))
+        assert "A newer release set values here" in place.errors()["allowed"]
+        assert not (await place.holds()).allowed
+        told = await place.read(place.ana)
+        assert "A newer release" in told
+        assert CHANGE not in told
+        assert place.gate.kept.rows[team] == {channel: row}
+        assert (await place.holds("#general")).allowed
+
+
+async def test_a_row_that_is_broken_closes_the_channel_until_it_is_set_again(store: RedisStore) -> None:
+    await store.settings.put("T1", "C0123ABCD", "{broken")
     settings = ChannelSettings(store, lambda _: ChannelValues(), {})
     assert not (await settings.of("T1", "C0123ABCD")).allowed
-    assert (await settings.of("T1", "C0456EFGH")).allowed
+    assert await settings.set("T1", "C0123ABCD", ChannelValues(allowed=True), user="U1") == ("allowed",)
+    assert (await settings.of("T1", "C0123ABCD")).allowed
 
 
 @pytest.mark.parametrize("count", [0, 1, 150])
-def test_slack_takes_the_window_however_much_is_in_it(count: int) -> None:
+def test_slack_takes_the_windows_however_much_is_in_them(count: int) -> None:
     people = tuple(f"U0{number:05}" for number in range(count))
     groups = [(f"S0{number:05}", f"a-group-with-a-long-handle-{number}" * 4) for number in range(count)]
-    values = ChannelValues(users=(*people[:50], *(key for key, _ in groups[-50:])), approvers=people[:100])
+    values = ChannelValues(
+        users=(*people[:50], *(key for key, _ in groups[-50:])),
+        approvers=people[:100],
+        instructions="<&>\n" * (count * 2),
+        highest_tier="fast",
+    )
     settings = ChannelSettings(None, lambda _: values, {})  # type: ignore[arg-type] - nothing is read
     without = settings.without_form("C0123ABCD")
     for channel in ("C0123ABCD", "D0123ABCD"):
-        check_view(settings_modal(channel, without, without, values, groups))
+        check_message_blocks(list(settings_text(channel, without, {}, form=True, crews=("a", "b")).blocks))
+        for section in SECTIONS:
+            form = FormValues(values)
+            check_view(settings_modal(Drawn(section, channel, without, without, form, groups=groups, round=count)))

@@ -95,7 +95,7 @@ def test_a_file_that_says_nothing_is_fine(tmp_path: Path, text: str) -> None:
 def test_its_terms_are_those_of_every_job() -> None:
     known = Terms.model_fields
     of_the_models = {"context", "call_seconds"}
-    of_a_call = {"circumstances", "crew_words"}
+    of_a_call = {"circumstances", "crew_words", "channel_words"}
     of_costs = {"ask_above_tokens", "ask_above_cost", "approvers", "quorum", "own_approval"}
     said = set(_TERMS) | {"asking", "critic", "roles", "unsure"} | of_costs
     assert said == set(known) - of_the_models - of_a_call, "a crew says the rest"

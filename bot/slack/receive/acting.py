@@ -29,6 +29,7 @@ from bot.slack.views.approval import ALIKE, APART, APPROVE, DENY, EDIT, SIGN_IN
 from bot.slack.views.card import STOP
 from bot.slack.views.over_budget import ALLOW_MORE
 from bot.slack.views.question import ANSWER
+from bot.slack.views.settings_view import CHANGE
 from handoff.audit_entry import Deed
 from handoff.contracts import Place
 
@@ -177,7 +178,8 @@ def _of_click(body: Json) -> Acting | None:
     if isinstance(click, Malformed):  # in a window, unless it cannot be read
         return _of_view(body)
     name = str(first.get("action_id", ""))
-    deed: Deed = "answered" if name.startswith(ANSWER) else _CLICKS.get(name, "asked")
+    usual: Deed = "configured" if name.startswith(CHANGE) else "asked"
+    deed: Deed = "answered" if name.startswith(ANSWER) else _CLICKS.get(name, usual)
     return _person(body, "click", click.user, click.place, click.place, click.dedupe[0], deed)
 
 

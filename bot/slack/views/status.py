@@ -9,6 +9,7 @@ from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.answer_message import usage_words
 from bot.slack.views.approval import people
 from bot.slack.views.card import card_title, has_content, missing_from, who
+from bot.slack.views.channel_words import terms_words
 from bot.slack.views.estimate import estimate_words, work_words
 from bot.slack.views.job_rows import STATES, JobLine, job_line, waiting_words
 from bot.slack.views.outgoing import Block, Outgoing, context, counted, header, seconds, section, sections
@@ -269,7 +270,7 @@ def _words(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912, PLR0915  on
             messages = f"{counted(said, 'message')} and " if said else ""
             return f"{messages}{counted(files, 'file')} read" + "".join(f"; {fault}" for fault in event.faults)
         case ev.SettingKnown():
-            return ""
+            return terms_words(event.setting.here)
         case ev.PlannerAsked():
             return f"the planner asks: {event.question}"
         case ev.PlanProposed():

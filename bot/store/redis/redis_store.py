@@ -148,14 +148,17 @@ class RedisSettings:
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
 
-    async def put(self, team: str, name: str, payload: str) -> None:
+    async def put(self, team: str, name: str, payload: str, *, instead_of: str | None = None) -> bool:
         """See `KeptSettings.put`."""
-        key = self._calls.keys.settings(team)
-        if layout.digest_if_large(payload) or int(await self._calls.server.command("HLEN", key)) >= SETTINGS_LIMIT:
+        compare = ("", "") if instead_of is None else ("1", instead_of)
+        args, reply = (name, payload, SETTINGS_LIMIT, *compare), b"full"
+        if not layout.digest_if_large(payload):
+            reply = await self._calls.run("settings_put", [self._calls.keys.settings(team)], *args)
+        if reply == b"full":
             raise PayloadTooLarge(
                 "these settings are larger than what the store keeps; name fewer people, or use groups"
             )
-        await self._calls.server.command("HSET", key, name, payload)
+        return bool(reply)
 
     async def of(self, team: str) -> dict[str, str]:
         """See `KeptSettings.of`."""

@@ -67,6 +67,7 @@ DURABLE = frozenset(
         "audit_note",
         "outbox_begin",
         "outbox_note",
+        "settings_put",
         "schedule_put",
         "schedule_fire",
     }

@@ -1,0 +1,75 @@
+"""Quiet hours as people write them: `20-8`, `20:30-7:45, weekends`, `weekends`, or `off`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from bot.access.time_zones import offset_at
+from handoff.contracts import NO_QUIET, Quiet
+
+OFF = "off"
+WEEKENDS = "weekends"
+EXAMPLE = "20-8, weekends"
+LEAST_FREE = 60
+"""Minutes of a day that are not quiet, at least: else nothing would ever be said."""
+_DAY = 24 * 60
+_HOURS = re.compile(r"(\d{1,2})(?::(\d{2}))?\s*(?:-|\u2013|to)\s*(\d{1,2})(?::(\d{2}))?")
+
+
+class BadQuietHours(ValueError):
+    """Quiet hours are not written as they must be. The text says how to write them."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    begins: int = 0
+    ends: int = 0
+    weekends: bool = False
+
+
+def read_quiet_hours(text: str) -> str:
+    """Return quiet hours as they are kept, such as `20:30-8, weekends`; `off` for none. Raises BadQuietHours."""
+    found = _read(text)
+    hours = f"{_clock(found.begins)}-{_clock(found.ends)}" if found.begins != found.ends else ""
+    return ", ".join(filter(None, (hours, WEEKENDS if found.weekends else ""))) or OFF
+
+
+def quiet_of(text: str, zone: str, at: float) -> Quiet:
+    """Return what quiet hours that were read mean in a zone around a moment (s since the epoch)."""
+    if text in {"", OFF}:
+        return NO_QUIET
+    found = _read(text)
+    return Quiet(begins=found.begins, ends=found.ends, weekends=found.weekends, offset=offset_at(zone, at))
+
+
+def _read(text: str) -> _Read:
+    words = text.strip().casefold()
+    if words == OFF:
+        return _Read()
+    parts = [part.strip() for part in words.split(",")]
+    weekends = WEEKENDS in parts
+    hours = [part for part in parts if part != WEEKENDS]
+    if len(hours) > 1 or len(parts) - len(hours) > 1 or not parts[0]:
+        raise BadQuietHours(f"it takes hours such as `{EXAMPLE}`, or off")
+    if not hours:
+        return _Read(weekends=weekends)
+    begins, ends = _hours(hours[0])
+    if (begins - ends) % _DAY < LEAST_FREE:
+        raise BadQuietHours("these hours cover the whole day; leave an hour of it at least, or write off")
+    return _Read(begins % _DAY, ends % _DAY, weekends)
+
+
+def _hours(text: str) -> tuple[int, int]:
+    found = _HOURS.fullmatch(text)
+    if found is None:
+        raise BadQuietHours(f"it takes hours such as `{EXAMPLE}`, or off")
+    begins, ends = (int(found[at]) * 60 + int(found[at + 1] or 0) for at in (1, 3))
+    if max(begins, ends) > _DAY or any(int(found[at] or 0) >= 60 for at in (2, 4)):
+        raise BadQuietHours(f"the hours of a day go from 0 to 24; it takes such as `{EXAMPLE}`, or off")
+    return begins, ends
+
+
+def _clock(minutes: int) -> str:
+    hour, minute = divmod(minutes, 60)
+    return f"{hour}:{minute:02}" if minute else str(hour)

@@ -1,0 +1,145 @@
+"""The values of a channel in words: what each is called, how it reads, and where it comes from. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from bot.access.access_values import Access, Origin
+from bot.access.quiet_hours import OFF
+from bot.slack.text.cleaning import clean, mention, plain
+from bot.slack.views.outgoing import moment
+from handoff.contracts import NO_QUIET, ChannelTerms
+from handoff.member_ids import PERSON
+
+YES, NO, EVERYBODY, NAMED = "yes", "no", "everybody", "named"
+"""What menus carry for a value."""
+SHOWN = 280
+"""Characters of the instructions that the list of all values shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Values that are changed in one window."""
+
+    key: str
+    title: str
+    values: tuple[str, ...]
+
+
+SECTIONS = (
+    Section("people", "People", ("allowed", "users", "guests", "strangers", "approvers")),
+    Section("work", "How I work", ("crew", "instructions", "highest_tier", "budget")),
+    Section("times", "When I speak", ("follow_ups", "quiet_hours", "zone")),
+)
+LABELS: Mapping[str, str] = {
+    "allowed": "Use in this channel",
+    "users": "Who may use it",
+    "guests": "Guests of this workspace",
+    "strangers": "People of other workspaces (Slack Connect)",
+    "approvers": "Who may approve",
+    "crew": "Which crew works",
+    "instructions": "Instructions",
+    "highest_tier": "Highest model tier",
+    "budget": "Budget a day",
+    "follow_ups": "Replies without a mention",
+    "quiet_hours": "Quiet hours",
+    "zone": "Time zone",
+}
+CHOICES: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "allowed": ((YES, "Yes"), (NO, "No")),
+    "users": ((EVERYBODY, "Everybody of this workspace"), (NAMED, "Only these")),
+    "guests": ((YES, "May use it"), (NO, "May not")),
+    "strangers": ((EVERYBODY, "May not"), (NAMED, "Only these")),
+    "approvers": ((EVERYBODY, "As the crew says"), (NAMED, "Only these")),
+    "follow_ups": ((YES, "Are heard"), (NO, "Are not heard")),
+}
+_SOURCES = {
+    "default": "default",
+    "environment": "from the environment",
+    "crew": "from the crew's crew.yml",
+    "file": "from channels.yml",
+}
+LEFT_TO = {"default": "Default", "environment": "Environment", "crew": "crew.yml", "file": "channels.yml"}
+_NOTHING = {"instructions": "none", "budget": "none of the channel's own", "quiet_hours": "none"}
+
+
+def names_in(section: Section, channel: str, crews: Sequence[str]) -> tuple[str, ...]:
+    """List a section's values: a direct message cannot be left out, and one crew leaves no choice."""
+    without = {*(["allowed"] if channel.startswith("D") else []), *([] if crews else ["crew"])}
+    return tuple(name for name in section.values if name not in without)
+
+
+def where(channel: str) -> str:
+    """Name the channel in a sentence's words, in mrkdwn."""
+    return "your direct messages with me" if channel.startswith("D") else f"<#{channel}>"
+
+
+def line(name: str, access: Access, handles: Mapping[str, str]) -> str:
+    """Say a value, with everybody who is named, and where it comes from, in mrkdwn."""
+    value = getattr(access, name)
+    said = short(name, access)
+    if isinstance(value, tuple) and value:
+        said = ", ".join(_entity(one, handles) for one in value)
+    return f"• *{LABELS[name]}:* {said if value and isinstance(value, tuple) else clean(said)} ({origin(access, name)})"
+
+
+def short(name: str, access: Access) -> str:
+    """Say a value in a few words, in plain text."""
+    value = getattr(access, name)
+    if name in _NOTHING and value in {"", OFF}:
+        return _NOTHING[name]
+    if name == "instructions":
+        words = " ".join(str(value).split())
+        return f"“{words}”" if len(words) <= SHOWN else f"“{words[:SHOWN].rstrip()} …” ({len(value):,} characters)"
+    if name not in CHOICES:
+        return plain(str(value), 75)
+    if isinstance(value, bool) or not value:
+        return dict(CHOICES[name])[option_of(value)].lower().replace("may not", "may not use it")
+    return f"{len(value)} named"
+
+
+def option_of(value: object) -> str:
+    """Return what a menu carries for a value."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, tuple):
+        return NAMED if value else EVERYBODY
+    return YES if value else NO
+
+
+def origin(access: Access, name: str) -> str:
+    """Say where a value comes from, in mrkdwn; of the form who set it, and when."""
+    return source(access.origin(name))
+
+
+def source(found: Origin) -> str:
+    """Say where a value comes from, see `origin`."""
+    if found.source != "form":
+        return _SOURCES[found.source]
+    return f"set by {mention(found.user)} {moment(found.at)}" if found.user else "set with the form"
+
+
+def history(access: Access, names: Iterable[str]) -> str:
+    """Say who set what with the form, and when, in mrkdwn."""
+    kept = [(name, access.origin(name)) for name in names]
+    lines = [f"{LABELS[name]}: {source(found)}" for name, found in kept if found.source == "form"]
+    return "\n".join(lines) or "Nothing was set here yet."
+
+
+def terms_words(here: ChannelTerms) -> str:
+    """Say which of the channel's values a request heeds, in plain text; empty if there are none."""
+    told = (
+        f"instructions of {len(here.instructions):,} characters" if here.instructions else "",
+        f"no tier above {here.highest}" if here.highest != "deep" else "",
+        "quiet hours" if here.quiet != NO_QUIET else "",
+    )
+    words = ", ".join(filter(None, told))
+    return f"the channel asks for {words}" if words else ""
+
+
+def _entity(one: str, handles: Mapping[str, str]) -> str:
+    if PERSON.fullmatch(one):
+        return mention(one)
+    handle = handles.get(one, "")
+    return clean(f"{handle} ({one})" if handle else one)  # a mention of a group would notify all of it

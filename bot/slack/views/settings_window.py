@@ -1,0 +1,253 @@
+"""The window in which admins change a section of a channel's settings. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from bot.access.access_values import LONGEST_INSTRUCTIONS, MOST_NAMED, Access, ChannelValues, groups_in
+from bot.access.kept_form import FormValues, stamp_of
+from bot.slack.text.cleaning import clean, mention, plain
+from bot.slack.views.channel_words import (
+    CHOICES,
+    LABELS,
+    LEFT_TO,
+    SECTIONS,
+    Section,
+    history,
+    names_in,
+    option_of,
+    short,
+    source,
+    where,
+)
+from bot.slack.views.outgoing import Block, context, section
+from handoff.contracts import Tier
+from handoff.member_ids import PERSON
+from handoff.planning.tier_cap import TIERS
+
+SETTINGS = "channel_settings"
+"""The callback_id of the window."""
+AS_BEFORE = "as_before"
+ROUND = "."
+"""Between a block's name and the number of times that the window was drawn again: a block that keeps its id keeps what
+was put into it, whatever it is drawn with."""
+FIRST_CHOICE = "A menu left at its first choice, and a field left empty, set nothing here."
+MEANWHILE = (
+    ":warning: *Somebody else saved while this was open.* Nothing of yours is lost: it stands below. Look it over, and "
+    "save again."
+)
+_HELP = {
+    "users": "With “Only these”: the people and user groups named below.",
+    "strangers": "With “Only these”: those of the workspaces named below.",
+    "approvers": "With “Only these”: the people and user groups named below.",
+    "follow_ups": "Whether replies in threads that have a job are heard. Answers to questions always are.",
+    "crew": "Of what names no other at its start, such as “review: ...”.",
+    "instructions": "House rules for every answer here, such as “Amounts in EUR, in German, no tables.”",
+    "highest_tier": "Models of a higher tier are not used here: “balanced” means no deep ones.",
+    "budget": "Such as “$5, 200k tokens” a day. When it is used up, admins can allow more.",
+    "quiet_hours": "Such as “20-8, weekends”: no reminders, no scheduled runs, no replies without a mention.",
+    "zone": "Such as “Europe/Berlin”: quiet hours are in it.",
+}
+_PICKED = {"users": "who may use it", "approvers": "who may approve"}
+_TYPED = ("instructions", "budget", "quiet_hours", "zone")
+"""The values that are typed; the others are chosen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What a window is drawn with.
+
+    - section: what it changes.
+    - channel: the channel's id.
+    - without: what would hold if the form had set nothing.
+    - access: what holds.
+    - form: what the form set so far: its stamps are what the window was drawn by.
+    - shown: the values that stand in the fields; those of `form` unless somebody typed others.
+    - groups: the workspace's user groups by id and handle.
+    - crews: the names to choose from where there are several.
+    - models: the name of each tier's model.
+    - told: lines on top, of what happened meanwhile.
+    - round: how often it was drawn again.
+    """
+
+    section: Section
+    channel: str
+    without: Access
+    access: Access
+    form: FormValues = field(default_factory=FormValues)
+    shown: ChannelValues | None = None
+    groups: Sequence[tuple[str, str]] = ()
+    crews: Sequence[str] = ()
+    models: Mapping[Tier, str] = field(default_factory=dict)
+    told: Sequence[str] = ()
+    round: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class WindowOf:
+    """What a window carries: where it was opened, for what, and the stamps of the values that it was drawn by."""
+
+    channel: str
+    section: Section
+    seen: Mapping[str, str]
+    round: int = 0
+
+
+def settings_modal(drawn: Drawn) -> Block:
+    """Make the window."""
+    names = names_in(drawn.section, drawn.channel, drawn.crews)
+    shown = drawn.shown or drawn.form.values
+    blocks: list[Block] = [section(line) for line in drawn.told]
+    blocks.append(context(f"For {where(drawn.channel)}. {FIRST_CHOICE}"))
+    for name in names:
+        if name in _TYPED:
+            blocks.append(_field(name, drawn, shown))
+            continue
+        blocks.append(_choice(name, drawn, shown))
+        named: tuple[str, ...] = getattr(shown, name) or () if name in {"users", "approvers"} else ()
+        if name in {"users", "approvers"}:
+            blocks += _pickers(name, named, drawn.groups)
+        elif name == "strangers":
+            blocks.append(_teams(shown.strangers or ()))
+    for block in blocks if drawn.round else ():
+        if "block_id" in block:
+            block["block_id"] = f"{block['block_id']}{ROUND}{drawn.round}"
+    seen = {name: drawn.form.stamp(name) for name in names}
+    about = {"channel": drawn.channel, "section": drawn.section.key, "seen": seen, "round": drawn.round}
+    return {
+        "type": "modal",
+        "callback_id": SETTINGS,
+        "private_metadata": json.dumps(about),
+        "title": {"type": "plain_text", "text": drawn.section.title},
+        "submit": {"type": "plain_text", "text": "Save"},
+        "close": {"type": "plain_text", "text": "Cancel"},
+        "blocks": [*blocks, context(history(drawn.access, names))],
+    }
+
+
+def window_of(metadata: str) -> WindowOf | None:
+    """Read what a window carries. None if it is none of ours."""
+    try:
+        fields = json.loads(metadata)
+        of = next(one for one in SECTIONS if one.key == fields["section"])
+        seen = {str(name): str(stamp) for name, stamp in fields["seen"].items()}
+        return WindowOf(str(fields["channel"]), of, seen, int(fields["round"])) if fields["channel"] else None
+    except (ValueError, KeyError, TypeError, AttributeError, StopIteration):
+        return None
+
+
+def merged(
+    given: ChannelValues, window: WindowOf, now: FormValues, names: Iterable[str]
+) -> tuple[ChannelValues, tuple[str, ...]]:
+    """Put what somebody typed over what others set meanwhile: what they did not touch is taken from the others.
+
+    Also returns the values that both changed.
+    """
+    touched = [name for name in names if stamp_of(given, name) != window.seen.get(name, "")]
+    both = tuple(name for name in touched if now.stamp(name) != window.seen.get(name, now.stamp(name)))
+    return now.values.model_copy(update={name: getattr(given, name) for name in touched}), both
+
+
+def meanwhile(now: Access, changed: Iterable[str], both: Sequence[str]) -> list[str]:
+    """Say what others changed while a window was open, and what stands there now, in mrkdwn."""
+    lines = [MEANWHILE]
+    for name in changed:
+        by = now.origin(name)
+        said = f"“{clean(plain(short(name, now), 200))}”" if name != "instructions" else clean(short(name, now))
+        who = f"{mention(by.user)} set" if by.user else f"{source(by)}:"
+        end = "yours stands below instead" if name in both else "taken over below"
+        lines.append(f"• *{LABELS[name]}:* {who} {said}; {end}.")
+    return ["\n".join(lines)]
+
+
+def _choice(name: str, drawn: Drawn, shown: ChannelValues) -> Block:
+    value = getattr(shown, name)
+    chosen = AS_BEFORE if value is None else option_of(value)
+    options = [_option(AS_BEFORE, _elsewhere(name, drawn)), *(_option(*one) for one in choices(name, shown, drawn))]
+    initial = next(option for option in options if option["value"] == chosen)
+    return _input(name, {"type": "static_select", "action_id": name, "options": options, "initial_option": initial})
+
+
+def choices(name: str, shown: ChannelValues, drawn: Drawn) -> list[tuple[str, str]]:
+    """List what a value may be set to, each with its words. A crew that was set stays to be chosen."""
+    if name == "crew":
+        return [(one, one) for one in dict.fromkeys((*drawn.crews, *([shown.crew] if shown.crew else [])))]
+    if name == "highest_tier":
+        named = ((tier, drawn.models.get(tier, "")) for tier in TIERS)
+        return [(tier, f"{tier} ({model})" if model else tier) for tier, model in named]
+    return list(CHOICES[name])
+
+
+def _field(name: str, drawn: Drawn, shown: ChannelValues) -> Block:
+    element: Block = {"type": "plain_text_input", "action_id": name, "placeholder": _text(_elsewhere(name, drawn), 150)}
+    if name == "instructions":
+        element |= {"multiline": True, "max_length": LONGEST_INSTRUCTIONS}
+    value = getattr(shown, name)
+    if value is not None:
+        element["initial_value"] = value or "off"
+    off = "" if name == "zone" else " Write “off” for none."
+    return _input(name, element, optional=True, more=off)
+
+
+def _elsewhere(name: str, drawn: Drawn) -> str:
+    """Say what holds where the form sets nothing, and where that comes from."""
+    return f"{LEFT_TO.get(drawn.without.origin(name).source, '')}: {short(name, drawn.without)}"
+
+
+def _input(name: str, element: Block, *, optional: bool = False, more: str = "") -> Block:
+    block: Block = {"type": "input", "block_id": name, "label": _text(LABELS[name]), "element": element}
+    if optional:
+        block["optional"] = True
+    if name in _HELP:
+        block["hint"] = _text(f"{_HELP[name]}{more}", 300)
+    return block
+
+
+def _pickers(name: str, named: tuple[str, ...], groups: Sequence[tuple[str, str]]) -> list[Block]:
+    people = [one for one in named if PERSON.fullmatch(one)]
+    element: dict[str, Any] = {
+        "type": "multi_users_select",
+        "action_id": "people",
+        "placeholder": _text("Choose people"),
+    }
+    if people:
+        element["initial_users"] = people
+    blocks = [_optional(f"{name}_people", f"People {_PICKED[name]}", element)]
+    handles = dict(groups)
+    # Those that are named come first: what is not offered would be lost when the window is saved.
+    keys = list(dict.fromkeys([*sorted(groups_in(named)), *handles]))[:MOST_NAMED]
+    options = [_option(key, f"@{handles[key]}" if handles.get(key) else key) for key in keys]
+    if options:
+        menu: dict[str, Any] = {
+            "type": "multi_static_select",
+            "action_id": "groups",
+            "placeholder": _text("Choose user groups"),
+            "options": options,
+        }
+        if initial := [option for option in options if option["value"] in named]:
+            menu["initial_options"] = initial
+        blocks.append(_optional(f"{name}_groups", f"User groups {_PICKED[name]}", menu))
+    return blocks
+
+
+def _teams(named: Sequence[str]) -> Block:
+    element: dict[str, Any] = {"type": "plain_text_input", "action_id": "teams", "max_length": 1000}
+    element["placeholder"] = _text("T0123ABCD, T0456EFGH")
+    if named:
+        element["initial_value"] = ", ".join(named)
+    return _optional("strangers_teams", "Ids of their workspaces, with commas", element)
+
+
+def _optional(block_id: str, label: str, element: Block) -> Block:
+    return {"type": "input", "block_id": block_id, "optional": True, "label": _text(label), "element": element}
+
+
+def _option(value: str, label: str) -> Block:
+    return {"text": _text(label, 75), "value": value}
+
+
+def _text(words: str, most: int = 150) -> Block:
+    return {"type": "plain_text", "text": plain(words, most)}

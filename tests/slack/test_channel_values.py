@@ -1,0 +1,170 @@
+"""What may be set for a channel, how it is written, and which source counts: file, crew's file, environment."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from bot.access import crew_values
+from bot.access.access_values import NAMES, Access, ChannelValues, combined
+from bot.access.channel_settings import ChannelSettings
+from bot.access.channels_file import NAME, read
+from bot.access.quiet_hours import BadQuietHours, read_quiet_hours
+from bot.access.time_zones import NoSuchZone, offset_at, read_zone
+from bot.app import open_crew
+from bot.limits.rules import Rules, SpendingBudget
+from bot.settings import Settings, SettingsError, read_settings
+from specialists.loading.frontmatter import CrewFault
+
+DOCS = Path(__file__).parents[2] / "docs" / "channels.md"
+C = "C0123ABCD"
+
+
+def at(text: str) -> float:
+    """Seconds since the epoch of a moment."""
+    return datetime.fromisoformat(text).timestamp()
+
+
+def test_the_example_of_the_docs_sets_every_value(tmp_path: Path) -> None:
+    (example,) = re.findall(r"```yaml\n(# channels\.yml\n.*?)```", DOCS.read_text(), re.DOTALL)
+    (tmp_path / NAME).write_text(example)
+    file = read(tmp_path, ("general", "review"))
+    assert file.faults == []
+    named = {name for values in file.channels.values() for name in NAMES if getattr(values, name) is not None}
+    assert named == set(NAMES)
+    keys = re.findall(r"^\| `([a-z_]+)` \|", DOCS.read_text(), re.MULTILINE)
+    assert tuple(keys) == NAMES, "the table names each, in this order"
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("instructions: " + "x" * 50_000, "instructions: these are 50,000 characters, and at most 1,500 are allowed"),
+        ("highest_tier: huge", "there is no tier huge; there are fast, balanced, deep"),
+        ("highest_tier: depe", "there is no tier depe (did you mean deep?)"),
+        ("budget: lots", "it takes such as `$2.50, 400k tokens`, or one of the two, or off"),
+        ("budget: [1]", "budget: it takes text"),
+        ("quiet_hours: 0-24", "these hours cover the whole day; leave an hour of it at least"),
+        ("quiet_hours: night", "it takes hours such as `20-8, weekends`, or off"),
+        ("zone: Europe/Berlni", "there is no time zone Europe/Berlni; did you mean Europe/Berlin?"),
+        ("zone: Mars/Base", "there is no time zone Mars/Base; it takes a name such as Europe/Berlin"),
+    ],
+)
+def test_what_is_wrong_in_the_file_is_said_with_its_line(tmp_path: Path, line: str, words: str) -> None:
+    (tmp_path / NAME).write_text(f"{C}:\n  {line}\n")
+    (fault,) = read(tmp_path).faults
+    assert fault.line == 2
+    assert words in fault.text
+
+
+def test_off_is_a_word_in_the_file() -> None:
+    values = ChannelValues(budget=" OFF ", quiet_hours="off", instructions="off")
+    assert (values.budget, values.quiet_hours, values.instructions) == ("off", "off", "")
+    assert Access(budget="off").spending is None
+    assert Access(budget="$5, 200k tokens").spending == SpendingBudget(5_000_000, 200_000)
+
+
+def test_instructions_keep_no_character_that_nobody_sees() -> None:
+    assert ChannelValues(instructions=" In\u202e EUR.\r\nNo\u200b tables. ").instructions == "In EUR.\nNo tables."
+
+
+def test_quiet_hours_are_read_and_kept_in_one_form() -> None:
+    for text, kept in {
+        "20 - 8": "20-8",
+        "20:30\u20137:45, Weekends": "20:30-7:45, weekends",
+        "WEEKENDS": "weekends",
+    }.items():
+        assert read_quiet_hours(text) == kept == read_quiet_hours(kept)
+    for wrong in ("8-8", "20-25", "20:60-8", "", ",", "20-8, 9-10", "weekends, weekends", "9-8:30"):
+        with pytest.raises(BadQuietHours):
+            read_quiet_hours(wrong)
+
+
+@pytest.mark.parametrize(
+    ("hours", "moment", "until"),
+    [
+        ("20-8", "2026-03-04T21:00+01:00", "2026-03-05T08:00+01:00"),
+        ("20-8", "2026-03-04T07:59+01:00", "2026-03-04T08:00+01:00"),
+        ("20-8", "2026-03-04T08:00+01:00", ""),
+        ("12-13:30", "2026-03-04T12:00+01:00", "2026-03-04T13:30+01:00"),
+        ("20-8, weekends", "2026-03-06T20:00+01:00", "2026-03-09T08:00+01:00"),
+        ("weekends", "2026-03-08T23:59+01:00", "2026-03-09T00:00+01:00"),
+        ("weekends", "2026-03-09T00:00+01:00", ""),
+        ("off", "2026-03-04T03:00+01:00", ""),
+    ],
+)
+def test_when_quiet_hours_end(hours: str, moment: str, until: str) -> None:
+    access = Access(quiet_hours=hours, zone="Europe/Berlin")
+    assert access.quiet_until(at(moment)) == at(until or moment)
+
+
+def test_a_zone_is_found_whatever_its_case_and_the_nearest_is_named() -> None:
+    assert read_zone(" america/new york ") == "America/New_York"
+    assert read_zone("Berlin") == read_zone("CET") == "Europe/Berlin"
+    with pytest.raises(NoSuchZone, match="did you mean Europe/Zurich"):
+        read_zone("Zürihc")
+    assert offset_at("Europe/Berlin", at("2026-07-01T12:00+00:00")) == 7200
+    assert offset_at("Europe/Berlin", at("2026-12-01T12:00+00:00")) == 3600
+    assert offset_at("Gone/Zone", 0.0) == 0, "another machine may know more zones"
+
+
+def test_each_value_comes_from_the_first_source_that_sets_it() -> None:
+    environment = read_settings(
+        {"LEADHAND_HIGHEST_TIER": "fast", "LEADHAND_QUIET_HOURS": "22-6", "LEADHAND_BUDGET_CHANNEL": "$9"}
+    )
+    place = CrewFault(Path("crew.yml"), 3, "")
+    crew = {"highest_tier": ("balanced", place), "zone": ("europe/paris", place), "follow_ups": ("off", place)}
+    of_crews = {"general": crew_values.read(crew)[0], "law": ChannelValues(zone="UTC")}
+    file = {C: ChannelValues(zone="Europe/Berlin"), "C0456EFGH": ChannelValues(crew="law")}
+    channels = ChannelSettings(
+        None,  # type: ignore[arg-type] - nothing is read
+        environment.in_channel,
+        file,
+        crews={"general": "", "law": ""},
+        of_crews=of_crews,
+    )
+    access = channels.without_form(C)
+    found = {name: (getattr(access, name), access.origin(name).source) for name in NAMES}
+    assert found["highest_tier"] == ("balanced", "crew")
+    assert found["follow_ups"] == (False, "crew")
+    assert found["zone"] == ("Europe/Berlin", "file")
+    assert found["quiet_hours"] == ("22-6", "environment")
+    assert found["budget"] == ("$9", "environment")
+    assert found["instructions"] == ("", "default")
+    other = channels.without_form("C0456EFGH")
+    assert (other.zone, other.highest_tier) == ("UTC", "fast"), "what another crew's file says counts there"
+
+
+async def test_the_budget_of_a_channel_takes_the_place_of_that_of_all_channels() -> None:
+    usual = Rules(budgets={"channel": SpendingBudget(9), "day": SpendingBudget(99)})
+
+    class Fixed(ChannelSettings):
+        async def of(self, team: str, channel: str) -> Access:
+            del team
+            return combined([(ChannelValues(budget=channel), "file")] if channel else [])
+
+    settings = Fixed(None, lambda _: ChannelValues(), {})  # type: ignore[arg-type] - nothing is read
+    assert await settings.rules_in(usual, "T1", "") == usual
+    own = await settings.rules_in(usual, "T1", "$2")
+    assert own.budgets == {"channel": SpendingBudget(2_000_000), "day": SpendingBudget(99)}
+    assert (await settings.rules_in(usual, "T1", "off")).budgets == {"day": SpendingBudget(99)}
+
+
+def test_what_is_wrong_in_a_crews_file_or_in_the_environment_is_said_at_the_start(tmp_path: Path) -> None:
+    page = "---\nname: clerk\ndescription: Files.\ntools: []\nmodel: fast\n---\nYou file.\n"
+    (tmp_path / "clerk.md").write_text(page)
+    (tmp_path / "crew.yml").write_text("channel:\n  zone: Berln\n  follow_ups: sometimes\n")
+    with pytest.raises(SettingsError) as raised:
+        open_crew(Settings(env={}, crew=str(tmp_path)))
+    assert f"{tmp_path / 'crew.yml'}:2: zone: there is no time zone Berln; did you mean Europe/Berlin?" in str(
+        raised.value
+    )
+    assert f"{tmp_path / 'crew.yml'}:3: follow_ups: it takes on or off" in str(raised.value)
+    (tmp_path / "crew.yml").write_text("channel:\n  users: [U0123ABCD]\n")
+    with pytest.raises(SettingsError, match="unknown key users; the keys are follow_ups"):
+        open_crew(Settings(env={}, crew=str(tmp_path)))
+    with pytest.raises(SettingsError, match="LEADHAND_ZONE is 'Berln': there is no time zone"):
+        read_settings({"LEADHAND_ZONE": "Berln"})
