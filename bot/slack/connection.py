@@ -60,7 +60,7 @@ async def bot_account(client: AsyncWebClient) -> BotAccount:
         who = await client.auth_test()
         granted = str(who.headers.get("x-oauth-scopes", "")).split(",")
         scopes = frozenset(scope.strip() for scope in granted if scope.strip())
-        home = Home(str(who["team_id"]), str(who.get("enterprise_id") or ""))
+        home = Home(str(who["team_id"]), str(who.get("enterprise_id") or ""), str(who.get("url") or ""))
         return BotAccount(str(who["user_id"]), str(who["user"]), str(who["team"]), scopes, home)
     except (SlackApiError, OSError, TimeoutError, aiohttp.ClientError) as error:
         raise explained(error, client, "auth.test") from error
