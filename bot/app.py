@@ -284,7 +284,7 @@ async def running(
         board=board,
         model=model,
         settings=settings,
-        url=account.url,
+        url=account.home.url,
     )
     background = register(bolt, service, gate, desks)
     with about(instance=instance.name):

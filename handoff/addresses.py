@@ -22,12 +22,17 @@ _AFTER = ".,;:!?*_'\")}~"
 
 
 def known_addresses(job: Job, ask: Ask) -> frozenset[str]:
-    """Return the addresses that people wrote up to a request, and those of results that their tools were given."""
+    """Return the addresses that people wrote up to a request, and those of results that their tools were given.
+
+    Those of the messages with which people had something remembered are known too: an answer cites them.
+    """
     known: set[str] = set()
     for one in job.asks[: (job.place_of(ask.id) or 0) + 1]:
         known.update(*(addresses_in(text) for text in people_said(one)))
         results = [work.result for work in one.work.values() if work.result is not None]
         known.update(*(result.addresses for result in results))
+        links = (part.name for each in one.materials if each.kind == "memory" for part in each.outline)
+        known.update(*(addresses_in(text) for text in links))
         known.update(line_links((each for result in results for each in result.findings), one.materials))
     return frozenset(known)
 

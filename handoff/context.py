@@ -19,6 +19,7 @@ from handoff.materials.at_hand import Needed, needed_by, result_material
 from handoff.materials.fitting import of_material, of_result
 from handoff.materials.outline import columns
 from handoff.state import Ask, Job, Work
+from handoff.working_time import day_of
 
 BRIEF = 0.5
 """The share of a tier's context that a brief may take: the rest is for the work itself."""
@@ -37,7 +38,6 @@ WANTING_CONTENT = 6_000
 LONGEST_NAME = 60
 """Characters of a name: people choose their names, and models read them."""
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 def handoff_for(
@@ -236,7 +236,7 @@ def circumstances(at: float, setting: Setting | None) -> str:
     """
     known = setting or Setting()
     local = datetime.fromtimestamp(at, UTC) + timedelta(seconds=known.offset)
-    day = f"{DAYS[local.weekday()]} {local.day} {MONTHS[local.month - 1]} {local.year}"
+    day = f"{DAYS[local.weekday()]} {day_of(at, known.offset)}"
     who, where = _one_line(known.requester), _one_line(known.channel)
     parts = (f"from {who}" if who else "", f"in {where}" if where else "")
     asked = " ".join(part for part in parts if part)

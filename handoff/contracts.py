@@ -94,7 +94,7 @@ class Material(Contract):
     """
 
     name: str
-    kind: Literal["request", "thread", "answer", "result", "file"] = "file"
+    kind: Literal["request", "thread", "memory", "answer", "result", "file"] = "file"
     size: int = 0
     text: str = ""
     file: Artifact | None = None
@@ -556,6 +556,8 @@ class Request(Contract):
     """What of the text somebody else wrote: the message that the request was started from."""
     crew: str = ""
     """The name of the crew that it is for, in a bot with several; empty: as the request before it, else the usual."""
+    recalls: bool = False
+    """True if something is remembered that it may need: then that is gathered first."""
 
 
 class Known(Contract):

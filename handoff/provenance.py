@@ -250,7 +250,8 @@ def _came_of(ask: Ask, material: Material) -> bool:
 
 
 def _named(material: Material) -> str:
-    return {"thread": "the thread", "answer": "an earlier answer"}.get(material.kind, _short(material.name))
+    known = {"thread": "the thread", "memory": "what I was asked to remember", "answer": "an earlier answer"}
+    return known.get(material.kind, _short(material.name))
 
 
 def _result(work: Work) -> str:

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 
 from handoff.contracts import NO_QUIET, Asking, Quiet
 
 DAY = 86_400
 HOUR = 3_600
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _EPOCH_WEEKDAY = 3
 """1 January 1970 was a Thursday."""
 _MOST_DAYS = 3_660
 _MOST_TRIES = 14
 _WEEKEND = 5
 """The first of its days, counted from Monday as 0."""
+
+
+def day_of(at: float, offset: int) -> str:
+    """Write the day of a moment as people do, 3 Mar 2026, where clocks are `offset` seconds ahead of UTC."""
+    local = datetime.fromtimestamp(at + offset, UTC)
+    return f"{local.day} {MONTHS[local.month - 1]} {local.year}"
 
 
 def after_work(since: float, seconds: float, asking: Asking, offset: int, quiet: Quiet = NO_QUIET) -> float:

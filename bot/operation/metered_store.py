@@ -40,6 +40,7 @@ def metered_store(store: Store, metrics: Metrics, heartbeat: Heartbeat) -> Store
         "blobs": _Metered(store.blobs, metrics, heartbeat, name="blobs."),
         "schedules": _Metered(store.schedules, metrics, heartbeat, name="schedules."),
         "settings": _Metered(store.settings, metrics, heartbeat, name="settings."),
+        "memories": _Metered(store.memories, metrics, heartbeat, name="memories."),
         "sign_ins": _Metered(store.sign_ins, metrics, heartbeat, name="sign_ins."),
         "audit": _Metered(store.audit, metrics, heartbeat, name="audit."),
         "board": _Metered(store.board, metrics, heartbeat, name="board."),

@@ -1,9 +1,9 @@
 """The promises of a store. `bot.store.redis` keeps them on a Redis-compatible server.
 
-A store has nine parts: `jobs`, the `outbox` of each job, `blobs` beside a job,
-`schedules`, the `settings` that admins make while the bot runs, the `sign_ins` to servers, the `audit`, the `board` on
-which instances tell each other how they are, the `homes` of people (`bot.store.homes`), and the `counters` that all
-share (`bot.store.counters`).
+A store has ten parts: `jobs`, the `outbox` of each job, `blobs` beside a job, `schedules`, the `settings` that admins
+make while the bot runs, the `memories` of what people had remembered, the `sign_ins` to servers, the `audit`, the
+`board` on which instances tell each other how they are, the `homes` of people (`bot.store.homes`), and the `counters`
+that all share (`bot.store.counters`).
 A job is always in one of five places:
 
     due     there is something to do for it at a time; from then on `claim` gives it out
@@ -43,6 +43,8 @@ EVENT_LIMIT = 256 * 1024
 """Bytes of an event's JSON."""
 LOG_LIMIT = 10_000
 """Events of a job."""
+MEMORIES_LIMIT = 200
+"""Things that are remembered for one place."""
 BLOB_LIMIT = 32 * 1024 * 1024
 """Bytes of a blob."""
 
@@ -342,6 +344,26 @@ class KeptSettings(Protocol):
         """Read all of a team, by name."""
 
 
+class Memories(Protocol):
+    """What people had remembered: a text by a name within a place of the team (a channel or a person), kept for good.
+
+    What is written says what was there before, so that two who change the same do not undo each other.
+    """
+
+    async def put(self, team: str, place: str, name: str, payload: str, *, was: str = "") -> bool:
+        """Set one that was `was` so far (empty: there was none), or with an empty payload drop it.
+
+        False, with nothing changed, if it is another by now. Raises PayloadTooLarge over `INLINE_LIMIT`, or if the
+        place has `MEMORIES_LIMIT` already.
+        """
+
+    async def of(self, team: str, place: str) -> dict[str, str]:
+        """Read all of a place, by name."""
+
+    async def places(self, team: str) -> frozenset[str]:
+        """Name the places for which something is remembered."""
+
+
 class SignIns(Protocol):
     """What people got by signing in to servers, and sign-ins under way: a text by a name within the team.
 
@@ -403,6 +425,10 @@ class Store(Protocol):
     @property
     def settings(self) -> KeptSettings:
         """What admins set while the bot runs."""
+
+    @property
+    def memories(self) -> Memories:
+        """What people had remembered."""
 
     @property
     def sign_ins(self) -> SignIns:

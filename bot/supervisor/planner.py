@@ -177,7 +177,7 @@ def _source_material(brief: PlanBrief) -> list[Piece]:
     kinds = {one.name: one.kind for one in brief.materials}
     for place, (name, text) in enumerate(brief.beginnings.items()):
         shown = demote_headings(text)
-        heading = f"## {name}" if kinds.get(name) == "thread" else f"## {name} begins"
+        heading = f"## {name}" if kinds.get(name, "memory") in {"thread", "memory"} else f"## {name} begins"
         forms = (f"{heading}\n{shown}", f"{heading}\n{shown[:SHORT]}", "")
         pieces.append(Piece(f"{name}, its beginning", forms if len(shown) > SHORT else forms[::2], -place - 1))
     return pieces

@@ -34,11 +34,12 @@ class Needed:
 def material_of(job: Job, ask: Ask) -> tuple[Material, ...]:
     """List all that a request can work on, the likeliest first. No two have the same name.
 
-    These are its own text if that is long, what was gathered for it, the answers before it (`answer` is the last one,
+    These are its own text if that is long, what was gathered for it (of what is remembered that alone: later requests
+    have what is remembered by then), the answers before it (`answer` is the last one,
     `answer 2` the one before), what was gathered for the requests before it, and the files that were made for them.
     """
     before = [one for one in job.asks if one.id != ask.id and one.request.at < ask.request.at][::-1]
-    found = [*_request(ask), *_of_kind(ask, "thread"), *_of_kind(ask, "file")]
+    found = [*_request(ask), *_of_kind(ask, "thread"), *_of_kind(ask, "memory"), *_of_kind(ask, "file")]
     found += _answers(before)
     found += [one for earlier in before for one in (*_of_kind(earlier, "thread"), *_of_kind(earlier, "file"))]
     found += [_made(file) for earlier in before for file in _made_for(earlier)]
@@ -97,6 +98,8 @@ def _named_apart(found: Sequence[Material]) -> Iterator[Material]:
 def needed_by(job: Job, ask: Ask, work: Work) -> Needed:
     """Return what a subtask needs. One that names nothing needs all that there is, but for older answers and files.
 
+    What is remembered is for every subtask: it is little, and nobody has to name it.
+
     A subtask inside another has what that one needs to choose from.
     """
     outer = ask.work.get(work.within)
@@ -104,7 +107,8 @@ def needed_by(job: Job, ask: Ask, work: Work) -> Needed:
     if work.subtask.needs is None:
         return there
     by_name = {one.name: one for one in there.all}
-    return Needed(tuple(by_name[name] for name in dict.fromkeys(work.subtask.needs) if name in by_name))
+    named = (*work.subtask.needs, *(one.name for one in there.given if one.kind == "memory"))
+    return Needed(tuple(by_name[name] for name in dict.fromkeys(named) if name in by_name))
 
 
 def _offered(job: Job, ask: Ask) -> Needed:

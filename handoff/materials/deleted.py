@@ -48,7 +48,7 @@ def _without(ask: Ask, gone: tuple[str, ...], copies: list[Copy]) -> Ask:
 
 
 def _marked(one: Material, gone: tuple[str, ...], copies: list[Copy]) -> Material:
-    if one.kind == "thread":
+    if one.kind in {"thread", "memory"}:
         return _thread(one, gone, copies)
     if not {one.file_id, one.message} & set(gone) or not _digests(one):
         return one
@@ -58,7 +58,10 @@ def _marked(one: Material, gone: tuple[str, ...], copies: list[Copy]) -> Materia
 
 
 def _thread(one: Material, gone: tuple[str, ...], copies: list[Copy]) -> Material:
-    """Take messages out of a thread's text. Their sections stay, so that the others are cited as before."""
+    """Take messages out of a thread's text, or what was forgotten out of what is remembered.
+
+    Their sections stay, so that the others are cited as before.
+    """
     ends = [*(section.start for section in one.outline[1:]), one.size]
     for section, end in zip(one.outline, ends, strict=True):
         if section.message in gone and one.text:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -23,7 +23,8 @@ class PlanBrief:
     """The text to plan, with its context.
 
     `earlier` are the earlier requests of the thread, and `notes` came with a subtask, or are the requester's answers. A
-    crew sees no more of the thread than its subtask's handoff tells. `materials` is all that subtasks may need, and
+    crew sees no more of the thread than its subtask's handoff tells. `materials` is all that subtasks may need (what is
+    remembered is for each of them, and no need), and
     `own` are the names of those that came with what is to be planned. `beginnings` of their texts, of a thread its end,
     go by their names. The planner of a request may answer it (`may_answer`), and ask the requester once (`may_ask`).
     """
@@ -66,7 +67,7 @@ def of_request(job: Job, ask: Ask, texts: Mapping[str, str] = MappingProxyType({
         ask.file_faults,
         earlier,
         ask.answers,
-        materials,
+        _to_choose_from(materials),
         frozenset(one.name for one in own),
         {one.name: _shown(one, texts[one.text]) for one in beginnings_of(job, ask) if one.text in texts},
         may_answer=True,
@@ -76,14 +77,19 @@ def of_request(job: Job, ask: Ask, texts: Mapping[str, str] = MappingProxyType({
 
 def beginnings_of(job: Job, ask: Ask) -> tuple[Material, ...]:
     """Return the material whose beginnings the planner is shown: texts that people gave, and that it does not see."""
-    found = [one for one in material_of(job, ask) if one.kind in {"file", "thread"} and one.text and not one.is_table]
+    kinds = {"file", "thread", "memory"}
+    found = [one for one in material_of(job, ask) if one.kind in kinds and one.text and not one.is_table]
     return tuple(found[:MOST_BEGINNINGS])
+
+
+def _to_choose_from(materials: Sequence[Material]) -> tuple[Material, ...]:
+    return tuple(one for one in materials if one.kind != "memory")
 
 
 def _shown(material: Material, text: str) -> str:
     """Return what the planner is shown of a text: its beginning, or the end of what was said in a thread."""
     if material.kind != "thread" or len(text) <= THREAD_END:
-        return text[: THREAD_END if material.kind == "thread" else BEGINNING]
+        return text[: BEGINNING if material.kind == "file" else THREAD_END]
     return f"(…)\n{text[-THREAD_END:]}"
 
 
@@ -95,7 +101,7 @@ def of_subtask(handoff: Handoff, job: Job, ask: Ask, work: Work) -> PlanBrief:
         handoff.intent,
         handoff.artifacts,
         notes=handoff.context,
-        materials=materials,
+        materials=_to_choose_from(materials),
         own=frozenset(one.name for one in materials if work.subtask.needs is not None),
         beginnings={one.name: given[one.name] for one in materials if one.name in given},
     )

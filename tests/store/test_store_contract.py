@@ -10,6 +10,7 @@ from bot.store.interface import (
     EVENT_LIMIT,
     INLINE_LIMIT,
     LOG_LIMIT,
+    MEMORIES_LIMIT,
     Claim,
     Commit,
     Entry,
@@ -463,6 +464,29 @@ async def test_an_unknown_job_is_empty(kit: Kit) -> None:
     assert await kit.store.jobs.next_due() is None
     assert await kit.store.jobs.claim("me", lease=10, schema=1) is None
     assert await kit.store.jobs.claim("me", lease=10, schema=1, prefer=JOB) is None
+
+
+async def test_what_is_remembered_is_kept_by_place_and_nobody_undoes_anothers_change(kit: Kit) -> None:
+    kept, raced = kit.store.memories, [store.memories for store in (kit.store, *kit.others)]
+    assert await kept.put("T1", "C1", "a", "one")
+    assert await kept.put("T1", "U1", "a", "ä")
+    assert not await kept.put("T1", "C1", "a", "other"), "there is one of that name"
+    assert await kept.put("T1", "C1", "a", "two", was="one")
+    assert not await kept.put("T1", "C1", "a", "three", was="one")
+    assert await kept.of("T1", "C1") == {"a": "two"}
+    assert await kept.of("T2", "C1") == {}
+    assert await kept.places("T1") == {"C1", "U1"}
+    changes = (each.put("T1", "U1", "a", f"by {number}", was="ä") for number, each in enumerate(raced))
+    assert sum(await asyncio.gather(*changes)) == 1
+    assert not await kept.put("T1", "C1", "a", "", was="one")
+    assert await kept.put("T1", "C1", "a", "", was="two")
+    assert not await kept.put("T1", "C1", "a", "back", was="two"), "a change brings back nothing that was forgotten"
+    assert await kept.places("T1") == {"U1"}
+    await asyncio.gather(*(kept.put("T1", "C2", str(number), "x") for number in range(MEMORIES_LIMIT)))
+    for place, text in (("C2", "one more"), ("C3", "x" * (INLINE_LIMIT + 1))):
+        with pytest.raises(PayloadTooLarge):
+            await kept.put("T1", place, "more", text)
+    assert len(await kept.of("T1", "C2")) == MEMORIES_LIMIT
 
 
 async def test_a_sign_in_is_kept_for_its_team_ends_by_itself_and_is_taken_once(kit: Kit) -> None:

@@ -99,6 +99,18 @@ class Keys:
         """Key of what the admins of a team set while the bot runs. Raises ValueError for no usable team."""
         return f"{self.part(0)}:settings:{pair(team, 'all')}"
 
+    def memories(self, team: str, place: str) -> tuple[str, str]:
+        """Keys of what is remembered for a place, and of the names of the team's places. Raises ValueError as `pair`.
+
+        They are few and share one partition, so that one script keeps both in step.
+        """
+        part = f"{self.part(0)}:memories"
+        return f"{part}:of:{pair(team, place)}", self.remembering(team)
+
+    def remembering(self, team: str) -> str:
+        """Key of the names of the places of a team for which something is remembered."""
+        return f"{self.part(0)}:memories:places:{pair(team, 'all')}"
+
     def sign_in(self, team: str, name: str) -> str:
         """Key of what came of a sign-in, or of one under way. Raises ValueError for parts that are not usable."""
         return f"{self.part(0)}:sign-in:{pair(team, name)}"

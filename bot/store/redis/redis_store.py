@@ -21,6 +21,7 @@ from bot.store.redis.redis_board import RedisBoard
 from bot.store.redis.redis_counters import NOTICE, RedisCounters
 from bot.store.redis.redis_homes import RedisHomes
 from bot.store.redis.redis_jobs import RedisJobs
+from bot.store.redis.redis_memories import RedisMemories
 from bot.store.redis.redis_sign_ins import RedisSignIns
 from bot.store.redis.script_calls import Calls, ServerClock, ms, nonce, unless_full
 from bot.store.redis_server import Server
@@ -188,6 +189,7 @@ class RedisStore:
         self.blobs = RedisBlobs(self._calls, retention)
         self.schedules = RedisSchedules(self._calls)
         self.settings = RedisSettings(self._calls)
+        self.memories = RedisMemories(self._calls)
         self.sign_ins = RedisSignIns(self._calls)
         self.audit = RedisAudit(self._calls, retention)
         self.board = RedisBoard(self._calls)

@@ -70,6 +70,7 @@ DURABLE = frozenset(
         "settings_put",
         "schedule_put",
         "schedule_fire",
+        "memory_put",
     }
 )
 """Scripts whose answer somebody relies on: if there are replicas, one must have the write too."""

@@ -1,0 +1,34 @@
+"""What people had remembered, on a server of the store: a hash for each place, and a set of the places of a team."""
+
+from __future__ import annotations
+
+from bot.store.interface import MEMORIES_LIMIT, PayloadTooLarge
+from bot.store.redis.layout import digest_if_large
+from bot.store.redis.script_calls import Calls
+
+
+class RedisMemories:
+    """`Memories` on a server."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    async def put(self, team: str, place: str, name: str, payload: str, *, was: str = "") -> bool:
+        """See `Memories.put`."""
+        if digest_if_large(payload):
+            raise PayloadTooLarge("this is longer than what the store remembers; make it shorter")
+        keys = self._calls.keys.memories(team, place)
+        reply = await self._calls.run("memory_put", keys, place, name, was, payload, MEMORIES_LIMIT)
+        if reply == b"full":
+            raise PayloadTooLarge(f"{MEMORIES_LIMIT} things are remembered there already; have one forgotten first")
+        return bool(reply)
+
+    async def of(self, team: str, place: str) -> dict[str, str]:
+        """See `Memories.of`."""
+        rows = await self._calls.server.command("HGETALL", self._calls.keys.memories(team, place)[0])
+        return {name.decode(): row.decode() for name, row in rows.items()}
+
+    async def places(self, team: str) -> frozenset[str]:
+        """See `Memories.places`."""
+        found = await self._calls.server.command("SMEMBERS", self._calls.keys.remembering(team))
+        return frozenset(name.decode() for name in found)
