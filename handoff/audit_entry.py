@@ -15,6 +15,7 @@ Deed = Literal[
     "stopped",
     "traced",
     "forgot",
+    "remembered",
     "released",
     "configured",
     "wrote",
@@ -23,6 +24,7 @@ Deed = Literal[
 ]
 """A kind of deed.
 
+- `remembered`: a person had something remembered, or changed its words.
 - `wrote`: a tool that writes was called. `sent_out`: a tool asked a host outside for something.
 - `ended`: a request reached its visible end; `cost` is what it took.
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from bot.access.channel_settings import ChannelSettings
@@ -50,6 +50,14 @@ MOST_THUMBS = 5
 """Thumbs of one person on one answer that are recorded: up, down and up again are changes of mind."""
 
 
+Recalls = Callable[[Place, str], Awaitable[bool]]
+
+
+async def nothing_recalled(_place: Place, _user: str) -> bool:
+    """Remember nothing."""
+    return False
+
+
 class JobService:
     """The `Service` of a running bot. A call that returns was recorded; a StoreError means that it was not.
 
@@ -62,9 +70,10 @@ class JobService:
         note: Keeps in the audit what leaves no event in a job: refusals, and who looked at a trace.
         groups_of: The user groups that a person is in, of those that settings and crews name.
         forgetting: Forgets jobs; None where nothing can be forgotten (in tests of other things).
+        recalls: Says if something is remembered that a person's request in a place may need.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all that it stands on, each named where it is made
         self,
         store: Store,
         instance: Instance,
@@ -75,9 +84,11 @@ class JobService:
         note: Note = dropped,
         groups_of: GroupsOf = no_groups,
         forgetting: Forgetting | None = None,
+        recalls: Recalls = nothing_recalled,
     ) -> None:
         self._store = store
         self._forgetting = forgetting
+        self._recalls = recalls
         self._settings = settings
         self._instance = instance
         self._limits = limits
@@ -93,7 +104,9 @@ class JobService:
     async def request(self, place: Place, request: Request, *, dedupe: tuple[str, ...], refusal: str = "") -> bool:
         """Record a request. Returns False for a duplicate."""
         crew, text = self._crew_called(request.text)
-        request = request.model_copy(update={"at": self._store.clock(), "text": text, "crew": crew})
+        recalls = await self._recalls(place, request.user)
+        known = {"at": self._store.clock(), "text": text, "crew": crew, "recalls": recalls}
+        request = request.model_copy(update=known)
         usual = (await self._settings.of(place.team, place.channel)).crew if self.crews else ""
         event = ev.RequestAdded(at=request.at, place=place, request=request, refusal=refusal, usual=usual)
         key = _key(place)
@@ -349,7 +362,7 @@ class JobService:
     async def forget(self, team: str, user: str, mark: str, *, job: str = "", person: str = "") -> bool:
         """See `Service.forget`."""
         found = await self.forgettable(team, user, job=job, person=person)
-        if isinstance(found, str) or not found.jobs or self._forgetting is None:
+        if isinstance(found, str) or not (found.jobs or found.remembered) or self._forgetting is None:
             return False
         await self._forgetting.begin(team, user, found, mark)
         return True

@@ -35,6 +35,8 @@ METHOD_SCOPES: dict[str, tuple[str, ...]] = {
     "users_list": ("users:read",),
     "views_open": (),
     "views_publish": (),
+    "views_push": (),
+    "views_update": (),
 }
 """The Web API methods that are called, by their name in the SDK."""
 

@@ -27,6 +27,7 @@ from bot.slack.receive.payloads import (
 )
 from bot.slack.views.approval import ALIKE, APART, APPROVE, DENY, EDIT, SIGN_IN
 from bot.slack.views.card import STOP
+from bot.slack.views.memory_view import FORGET_ONE
 from bot.slack.views.over_budget import ALLOW_MORE
 from bot.slack.views.question import ANSWER
 from handoff.audit_entry import Deed
@@ -40,9 +41,11 @@ _COMMANDS: Mapping[str, Deed] = {
     "release": "released",
     "settings": "configured",
     "forget": "forgot",
+    "memory": "remembered",
 }
 _CLICKS: Mapping[str, Deed] = {
     STOP: "stopped",
+    FORGET_ONE: "forgot",
     DENY: "denied",
     ALLOW_MORE: "configured",
     **dict.fromkeys((APPROVE, ALIKE, EDIT, APART, SIGN_IN), "approved"),

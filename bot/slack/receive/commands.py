@@ -16,6 +16,7 @@ from bot.slack.receive.help_command import help_me
 from bot.slack.receive.job_commands import cancel, release, status
 from bot.slack.receive.job_named import job_named
 from bot.slack.receive.payloads import Command, Malformed, parse_command
+from bot.slack.receive.remembering import memory
 from bot.slack.receive.settings_command import settings
 from bot.slack.receive.subcommand import Given, Subcommand
 from bot.slack.receive.trace_command import trace
@@ -53,6 +54,12 @@ SUBCOMMANDS = (
     ),
     Subcommand("release", (("JOB", "let a job that was set aside go on (admins)"),), release, "job"),
     Subcommand("settings", (("", "who may use me in this channel, and more; admins change it"),), settings),
+    Subcommand(
+        "memory",
+        (("", "what I remember for this channel and about you: edit, forget, add"), ("add TEXT", "remember it here")),
+        memory,
+        "words",
+    ),
     Subcommand("help", (("", "this text"),), help_me),
 )
 """All subcommands, in the order of the help, which is made of this table as the reply to an unknown word is."""
@@ -63,7 +70,7 @@ class Commands:
 
     def __init__(self, service: Service, desks: Desks, background: Background) -> None:
         self._service = service
-        self._desks = desks
+        self.desks = desks
         self._background = background
 
     def register(self, app: AsyncApp) -> None:
@@ -87,7 +94,7 @@ class Commands:
 
     def given(self, command: Command, client: AsyncWebClient, **more: Any) -> Given:
         """Put together a command and what carrying it out takes; `more` are fields of `Given`."""
-        of = {"service": self._service, "desks": self._desks, "background": self._background}
+        of = {"service": self._service, "desks": self.desks, "background": self._background}
         return Given(command=command, client=client, **{"rest": command.rest, **of, **more})
 
     async def answer(self, given: Given) -> Outgoing:

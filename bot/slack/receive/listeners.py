@@ -23,6 +23,7 @@ from bot.slack.receive.approval_clicks import ApprovalClicks
 from bot.slack.receive.bolt_dispatch import unhandled
 from bot.slack.receive.commands import Commands, usage_lines
 from bot.slack.receive.forget_window import ForgetWindow
+from bot.slack.receive.memory_clicks import MemoryClicks, take_in_change
 from bot.slack.receive.more_budget import MoreBudget
 from bot.slack.receive.payloads import (
     CHANGES,
@@ -88,6 +89,8 @@ def register(app: AsyncApp, service: Service, gate: Gate, desks: Desks) -> Backg
         ApprovalClicks(desks.approvals, background).register(app)
     if desks.sign_ins is not None:
         SignInClicks(desks.sign_ins, background).register(app)
+    if desks.memories is not None:
+        MemoryClicks(desks.memories, background).register(app)
     ForgetWindow(service, background).register(app)
     Actions(service, background).register(app)
     app.event(_ANYTHING)(_nothing)  # in Socket Mode an event without a listener is never acknowledged
@@ -123,7 +126,10 @@ class Listeners:
         """Take in a message, with or without a mention, or what became of one."""
         event = body.get("event")
         if isinstance(event, dict) and event.get("subtype") in CHANGES:
-            await self._changed(parse_change(body, context.bot_user_id or ""))
+            change = parse_change(body, context.bot_user_id or "")
+            await self._changed(change)
+            if isinstance(change, Edited | Deleted):
+                await take_in_change(self._commands.desks.memories, change, client, self._background)
             return
         incoming = parse_message(body, context.bot_user_id or "")
         if isinstance(incoming, Malformed):
