@@ -55,6 +55,10 @@ class MemoryDesk:
         """Return True if something is remembered that a request there may need. Raises StoreError."""
         return place_for(place.channel, user) in await self._known(place.team)
 
+    async def remembers(self, place: Place) -> bool:
+        """See `MemoryBook.remembers`."""
+        return bool(await self._known(place.team))
+
     async def _known(self, team: str) -> frozenset[str]:
         until, known = self._places.get(team, (0.0, frozenset[str]()))
         if time.monotonic() >= until:

@@ -76,7 +76,7 @@ def register(app: AsyncApp, service: Service, gate: Gate, desks: Desks) -> Backg
     Gives back what is done after acknowledging: drain it at the end.
     """
     background = Background()
-    gate.open(background, service.knows)
+    gate.open(background, service.knows, desks.memories.remembers if desks.memories is not None else None)
     app.use(gate.check)
     commands = Commands(service, desks, background)
     listeners = Listeners(service, commands, background)

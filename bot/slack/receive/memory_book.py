@@ -54,5 +54,8 @@ class MemoryBook(Protocol):
         Gives what is remembered of it now, or with empty words what is forgotten; None if nothing was remembered of it.
         """
 
+    async def remembers(self, place: Place) -> bool:
+        """Return True if anything is remembered in the workspace of a place: then an edit may be about that."""
+
     def may_change(self, kept: Kept, user: str) -> bool:
         """Return True if a person may edit and forget it: who said it, or an admin."""
