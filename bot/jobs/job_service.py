@@ -12,6 +12,7 @@ from bot.access.channel_settings import ChannelSettings
 from bot.jobs.forgetting import Forgetting
 from bot.jobs.instance import Instance
 from bot.jobs.job_reading import read_job
+from bot.jobs.thumb_record import record_thumb
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import SCOPES, Payer
 from bot.slack.receive.service import Answer, OverBudget, Stop, Traced
@@ -29,7 +30,7 @@ from handoff.state import ENDED, Job
 from handoff.summary import OpenQuestion, begun, joined, open_questions, queries
 
 if TYPE_CHECKING:
-    from bot.slack.receive.service import Denied, ReleaseVerdict
+    from bot.slack.receive.service import Denied, ReleaseVerdict, Thumbed
     from bot.slack.views.erasure import Forgettable
     from bot.slack.views.question import Choice
     from bot.slack.views.status import JobLine
@@ -46,8 +47,6 @@ LONGEST_ID = 80
 """Characters of an id that came from outside, in the audit."""
 MOST_HEARD = 5_000
 """Events in a job's log from which on only mentions are heard in its thread: a log has an end."""
-MOST_THUMBS = 5
-"""Thumbs of one person on one answer that are recorded: up, down and up again are changes of mind."""
 
 
 Recalls = Callable[[Place, str], Awaitable[bool]]
@@ -436,22 +435,21 @@ class JobService:
         ask = job.ask(request) if isinstance(job, Job) else None
         return queries(ask) if ask is not None else []
 
-    async def feedback(self, place: Place, *, request: str, user: str, good: bool, dedupe: tuple[str, ...]) -> bool:
-        """See `Service.feedback`. A person's last thumb counts, and of a request few changes of mind are recorded."""
-        key = _key(place)
-        entries = [*await self._store.jobs.log(key), *await self._store.jobs.inbox(key)]
-        if not any(f'"{request}"' in entry.payload and '"type":"RequestAdded"' in entry.payload for entry in entries):
-            return False
-        events = (ev.load(entry.payload) for entry in entries if '"type":"FeedbackGiven"' in entry.payload)
-        given = [event for event in events if isinstance(event, ev.FeedbackGiven)]
-        theirs = [event for event in given if (event.request, event.user) == (request, user)]
-        if len(theirs) >= MOST_THUMBS or (theirs and theirs[-1].good == good):
-            return True
-        event = ev.FeedbackGiven(at=self._store.clock(), request=request, user=user, good=good)
-        once = (f"thumb:{place.job_id}:{request}:{user}:{len(theirs)}", *dedupe)
-        await self._store.jobs.signal(key, ev.dump(event), dedupe=once)
-        self._instance.nudge(key)
-        return True
+    async def feedback(
+        self,
+        place: Place,
+        *,
+        request: str,
+        user: str,
+        good: bool,
+        dedupe: tuple[str, ...],
+        reason: str = "",
+        withdrawn: bool = False,
+    ) -> Thumbed:
+        """See `Service.feedback`."""
+        said = {"user": user, "good": good, "reason": reason, "withdrawn": withdrawn}
+        event = ev.FeedbackGiven.model_validate({"at": self._store.clock(), "request": request, **said})
+        return await record_thumb(self._store, self._instance.nudge, _key(place), event, dedupe)
 
 
 def _open(head: Head | None) -> tuple[OpenQuestion, ...]:

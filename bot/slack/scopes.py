@@ -49,6 +49,8 @@ EVENT_SCOPES: dict[str, tuple[str, ...]] = {
     "message.groups": ("groups:history",),
     "message.im": ("im:history",),
     "message.mpim": ("mpim:history",),
+    "reaction_added": ("reactions:read",),
+    "reaction_removed": ("reactions:read",),
 }
 """The events that are handled."""
 

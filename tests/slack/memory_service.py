@@ -3,7 +3,7 @@
 import time
 from dataclasses import dataclass, field
 
-from bot.slack.receive.service import Answer, Denied, OverBudget, ReleaseVerdict, Stop, Traced
+from bot.slack.receive.service import Answer, Denied, OverBudget, ReleaseVerdict, Stop, Thumbed, Traced
 from bot.slack.views.erasure import Forgettable, ToForget
 from bot.slack.views.question import Choice
 from bot.slack.views.status import JobLine
@@ -172,10 +172,12 @@ class MemoryService:
         user: str,  # noqa: ARG002
         good: bool,
         dedupe: tuple[str, ...],
-    ) -> bool:
+        reason: str = "",  # noqa: ARG002
+        withdrawn: bool = False,  # noqa: ARG002
+    ) -> Thumbed:
         if self._fresh(dedupe):
             self.thumbs.append((request, good))
-        return True
+        return "recorded"
 
     async def forgettable(self, team: str, user: str, *, job: str = "", person: str = "") -> Forgettable | Denied:
         del team

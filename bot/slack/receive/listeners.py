@@ -40,6 +40,7 @@ from bot.slack.receive.payloads import (
 from bot.slack.receive.sign_in_clicks import SignInClicks
 from bot.slack.receive.spoken_commands import shown_words, spoken
 from bot.slack.receive.stopping import stop
+from bot.slack.receive.thumbs import Thumbs
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import OutageNotices, note, received, tell
@@ -92,6 +93,7 @@ def register(app: AsyncApp, service: Service, gate: Gate, desks: Desks) -> Backg
     if desks.memories is not None:
         MemoryClicks(desks.memories, background).register(app)
     ForgetWindow(service, background).register(app)
+    Thumbs(service, background).register(app)
     Actions(service, background).register(app)
     app.event(_ANYTHING)(_nothing)  # in Socket Mode an event without a listener is never acknowledged
     app.error(_failed)
@@ -114,12 +116,15 @@ class Listeners:
         self._commands = commands
         self._background = background
         self._outages = OutageNotices(background)
+        thumbs = Thumbs(service, background)
         self.events: dict[str, Listener] = {
             "app_mention": self.on_message,
             "message": self.on_message,
             "agent_session_stopped": self.on_stop,
             "app_home_opened": self.on_home,
             "file_deleted": self.on_file_deleted,
+            "reaction_added": thumbs.on_reaction,
+            "reaction_removed": thumbs.on_reaction,
         }
 
     async def on_message(self, body: dict[str, Any], context: AsyncBoltContext, client: AsyncWebClient) -> None:
