@@ -21,11 +21,13 @@ Deed = Literal[
     "wrote",
     "sent_out",
     "ended",
+    "rated",
 ]
 """A kind of deed.
 
 - `remembered`: a person had something remembered, or changed its words.
 - `wrote`: a tool that writes was called. `sent_out`: a tool asked a host outside for something.
+- `rated`: a person gave an answer a thumb, or took it back; `target` is which.
 - `ended`: a request reached its visible end; `cost` is what it took.
 """
 

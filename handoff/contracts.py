@@ -536,7 +536,7 @@ class Setting(Contract):
     `requester` and `channel` are names for people. `offset` is the seconds by which the zone is ahead of UTC. `people`
     are the others who may be asked: those whom the requester mentioned, who spoke in the thread, or whom a crew names.
     `contact` is whom the crew sends people to when nothing works: an id of a person, user group or channel, or words;
-    `contact_name` is what people call them.
+    `contact_name` is what people call them. `kind` is that of the place's `Audience`.
     """
 
     requester: str = ""
@@ -546,6 +546,7 @@ class Setting(Contract):
     people: tuple[Known, ...] = ()
     contact: str = ""
     contact_name: str = ""
+    kind: Literal["", "public", "private", "group", "direct"] = ""
 
 
 class Place(Contract):

@@ -30,7 +30,8 @@ def ask_why(request: str) -> Outgoing:
         "label": {"type": "plain_text", "text": "What was wrong?"},
         "element": field,
     }
-    return Outgoing(text=ASK.replace("*", ""), blocks=(section(ASK), line, actions([button("Send", SEND_WHY, request)])))
+    send = actions([button("Send", SEND_WHY, request)])
+    return Outgoing(text=ASK.replace("*", ""), blocks=(section(ASK), line, send))
 
 
 def why_in(values: object) -> tuple[str, str]:
