@@ -203,6 +203,10 @@ def _add_eval(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--compare", metavar=("A", "B"), type=Path, nargs=2, help="say what changed between two runs beyond chance"
     )
+    command.add_argument(
+        "--from-feedback", metavar="DIR", type=Path, help="make cases of people's thumbs in a folder, to be labelled"
+    )
+    command.add_argument("--private", action="store_true", help="those of private channels and direct messages too")
     command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
 
 

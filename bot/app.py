@@ -29,6 +29,7 @@ from bot.jobs.home_desk import HomeDesk
 from bot.jobs.instance import Instance, cancel, new_name
 from bot.jobs.job_runner import Effects
 from bot.jobs.job_service import JobService
+from bot.jobs.memory_desk import MemoryDesk
 from bot.jobs.tasks import Bounds
 from bot.limits.call_limits import CallLimits
 from bot.logs import about
@@ -261,7 +262,8 @@ async def running(
     # From what people do in Slack down to the store.
     bolt = make_bolt(client, signing_secret=settings.signing_secret)
     gate = Gate(people, channels, first=limits.first_in_an_hour, clock=store.clock, note=note)
-    forgetting = Forgetting(store, outbox, admins=settings.admins, note=note)
+    memories = MemoryDesk(store, instance.nudge, admins=settings.admins, pages=account.home.url, note=note)
+    forgetting = Forgetting(store, outbox, admins=settings.admins, note=note, memories=memories)
     service = JobService(
         store,
         instance,
@@ -271,6 +273,7 @@ async def running(
         note=note,
         groups_of=people.groups_of,
         forgetting=forgetting,
+        recalls=memories.recalls,
     )
     desks = open_desks(
         store,
@@ -285,6 +288,7 @@ async def running(
         model=model,
         settings=settings,
         url=account.home.url,
+        memories=memories,
     )
     background = register(bolt, service, gate, desks)
     with about(instance=instance.name):

@@ -15,15 +15,19 @@ Deed = Literal[
     "stopped",
     "traced",
     "forgot",
+    "remembered",
     "released",
     "configured",
     "wrote",
     "sent_out",
     "ended",
+    "rated",
 ]
 """A kind of deed.
 
+- `remembered`: a person had something remembered, or changed its words.
 - `wrote`: a tool that writes was called. `sent_out`: a tool asked a host outside for something.
+- `rated`: a person gave an answer a thumb, or took it back; `target` is which.
 - `ended`: a request reached its visible end; `cost` is what it took.
 """
 

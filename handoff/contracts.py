@@ -574,7 +574,8 @@ class Setting(Contract):
     `requester` and `channel` are names for people. `offset` is the seconds by which the zone is ahead of UTC. `people`
     are the others who may be asked: those whom the requester mentioned, who spoke in the thread, or whom a crew names.
     `contact` is whom the crew sends people to when nothing works: an id of a person, user group or channel, or words;
-    `contact_name` is what people call them. `here` is what the channel asks for.
+    `contact_name` is what people call them. `here` is what the channel asks for. `kind` is that of the place's
+    `Audience`.
     """
 
     requester: str = ""
@@ -585,6 +586,7 @@ class Setting(Contract):
     contact: str = ""
     contact_name: str = ""
     here: ChannelTerms = NO_TERMS
+    kind: Literal["", "public", "private", "group", "direct"] = ""
 
 
 class Place(Contract):

@@ -66,6 +66,9 @@ def _of_event(event: ev.Event, before: Job | None, after: Job) -> Iterator[Found
             yield "stopped", {"user": event.user, "outcome": "refused", "why": NOTHING_TO_STOP}
         case ev.Released():
             yield "released", {"user": event.user}
+        case ev.FeedbackGiven() if not event.reason:  # which follows its thumb
+            target = "taken back" if event.withdrawn else "up" if event.good else "down"
+            yield "rated", {"request": event.request, "user": event.user, "target": target}
         case ev.ToolStarted():
             yield "wrote", {**_for(after, event), "target": event.tool}
         case _:

@@ -262,6 +262,12 @@ def answer_key(request: str) -> str:
     return f"{request}:answer"
 
 
+def answered_by(key: str) -> str:
+    """Return the request whose visible end, or a part of it, carries that key; empty if none does."""
+    request, _, rest = key.partition(":")
+    return request if rest.partition(":")[0] == "answer" else ""
+
+
 def receipt_key(request: str, receipt: str) -> str:
     """Return the key of the line that says what became of a message."""
     return f"{request}:receipt:{receipt}"

@@ -620,11 +620,16 @@ class Posted(OfRequest):
 
 
 class FeedbackGiven(OfRequest):
-    """A person said whether an answer helped."""
+    """A person said whether an answer helped.
+
+    `reason` is why it did not, in their words; it follows the thumb. `withdrawn`: they took their thumb back.
+    """
 
     type: Literal["FeedbackGiven"] = "FeedbackGiven"
     user: str
     good: bool
+    reason: str = ""
+    withdrawn: bool = False
 
 
 Event = Annotated[

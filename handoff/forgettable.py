@@ -19,9 +19,11 @@ def may_forget(who_asked: Iterable[str], user: str, *, admin: bool) -> bool:
 
 
 def sources(job: Job) -> tuple[str, ...]:
-    """List the ids of the files that a job read, as their place knows them."""
+    """List the ids of what a job read: files, as their place knows them, and what was remembered."""
     asked = [file.file_id for ask in job.asks for file in ask.request.attachments]
-    return tuple(dict.fromkeys([*asked, *(one.file_id for ask in job.asks for one in ask.materials if one.file_id)]))
+    there = [one for ask in job.asks for one in ask.materials]
+    told = [part.message for one in there if one.kind == "memory" for part in one.outline if part.message]
+    return tuple(dict.fromkeys([*asked, *(one.file_id for one in there if one.file_id), *told]))
 
 
 def kept_files(job: Job) -> tuple[str, ...]:

@@ -108,5 +108,10 @@ def may_change(memory: Memory, user: str, *, admin: bool) -> bool:
     return admin or user == memory.user
 
 
+def place_for(channel: str, user: str, *, mine: bool = False) -> str:
+    """Name the place that something is remembered for: the person (theirs, or a direct message), else the channel."""
+    return user if mine or channel.startswith("D") else channel
+
+
 def _share(wanted: set[str], there: set[str]) -> float:
     return len(wanted & there) / len(wanted) if wanted else 0.0

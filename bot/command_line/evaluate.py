@@ -37,6 +37,10 @@ async def evaluate(options: argparse.Namespace, settings: Settings) -> int:
             return 0
         if options.crew is not None:
             settings = replace(settings, crew=str(options.crew))
+        if options.from_feedback is not None:
+            from bot.command_line.feedback_sets import from_feedback  # noqa: PLC0415 - opens a store
+
+            return await from_feedback(options.from_feedback, settings, private=options.private)
         sets = read_sets(crew_folder(settings), options.sets)
         before = run_file.read(options.resume) if options.resume else None
         crew = open_crew(settings)

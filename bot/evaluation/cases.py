@@ -25,11 +25,24 @@ Label = Annotated[str, BeforeValidator(str), Field(pattern=r"^[\w][\w.+/-]*$", m
 """A name without spaces, or a number."""
 
 
+class Heard(Contract):
+    """What was answered where a case comes from, and what people said of it. For who labels it: it is not scored."""
+
+    answered: str = ""
+    up: int = 0
+    down: int = 0
+    reasons: Texts = ()
+
+
 class Labelled(Contract):
-    """A case with its right answer. `tags` say of which sort it is: a language, a near miss, small talk."""
+    """A case with its right answer. `tags` say of which sort it is: a language, a near miss, small talk.
+
+    `feedback` is there if it was made of people's thumbs.
+    """
 
     id: Label
     tags: Texts = ()
+    feedback: Heard | None = None
 
 
 class RoutingCase(Labelled):

@@ -14,6 +14,9 @@ from pydantic import ValidationError
 from bot.evaluation.cases import KINDS, Labelled
 
 OWN = Path(__file__).parent / "sets"
+UNLABELLED = (
+    "it is not labelled yet: write into `expect` what is right (docs/evaluation.md says how), or delete the case."
+)
 FOLDER = "evaluation"
 """The folder of a crew that holds its sets."""
 
@@ -86,11 +89,22 @@ def _read(path: Path, kind: type[Labelled], faults: list[str]) -> list[Labelled]
         return []
     cases = []
     for place, one in enumerate(given, start=1):
+        if _is_unlabelled(one):
+            faults.append(f"{path}, {_name_of(one, place)}: {UNLABELLED}")
+            continue
         try:
             cases.append(kind.model_validate(one))
         except ValidationError as error:
             faults += _faults_of(path, _name_of(one, place), error)
     return cases
+
+
+def _is_unlabelled(given: Any) -> bool:
+    """Return True for a case that was made of people's thumbs, and that nobody has said the right answer of."""
+    if not isinstance(given, Mapping) or "feedback" not in given:
+        return False
+    expect = given.get("expect")
+    return not (any(expect.values()) if isinstance(expect, Mapping) else expect)
 
 
 def _name_of(given: Any, place: int) -> str:

@@ -15,6 +15,7 @@ from bot.limits.call_limits import CallLimits
 from bot.models.choosing import ChosenModel
 from bot.settings import Settings
 from bot.slack.receive.desks import Desks
+from bot.slack.receive.memory_book import MemoryBook
 from bot.slack.receive.settings_form import SettingsForm
 from bot.slack.show.people import People
 from bot.slack.views.home_part import HomeSection
@@ -38,6 +39,7 @@ def open_desks(  # noqa: PLR0913 - the parts of a bot
     model: ChosenModel,
     settings: Settings,
     url: str,
+    memories: MemoryBook | None = None,
 ) -> Desks:
     """Open all desks of a bot. `note` keeps entries of the audit, `url` is the workspace's own address."""
     approvals = ApprovalDesk(store, instance, crews, admins=channels.admins, groups=people.groups_of, note=note)
@@ -63,4 +65,5 @@ def open_desks(  # noqa: PLR0913 - the parts of a bot
             HomeSection("budgets", money.of_all, admins=True),
             HomeSection("instances", state.instances, admins=True),
         ),
+        memories=memories,
     )

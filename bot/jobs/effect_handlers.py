@@ -90,11 +90,13 @@ class Inputs:
 async def gather_material(_: ef.GatherMaterial, inputs: Inputs) -> ev.Event:
     """Bring what people attached and said before into the store, and read it."""
     from bot.jobs.gathering import bounded  # noqa: PLC0415 - only where there is something to read
+    from bot.jobs.recalling import gather_remembered  # noqa: PLC0415 - the same
     from bot.jobs.request_material import gather_named, gather_request  # noqa: PLC0415 - the same
 
     services, runner, job, ask = inputs.services, inputs.runner, inputs.job, inputs.ask
     read = await gather_request(job, ask, services.thread, services.store, runner.claim.key)
-    found = bounded(read + await gather_named(ask, services.crew, read, services.store, runner.claim.key))
+    told = await gather_remembered(job, ask, services.thread, services.store, runner.claim.key)
+    found = bounded(told + read + await gather_named(ask, services.crew, read, services.store, runner.claim.key))
     of: dict[str, Any] = {"at": runner.now(), "request": inputs.ask.id}
     materials = found.materials
     if materials:

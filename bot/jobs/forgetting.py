@@ -16,6 +16,7 @@ from collections import Counter
 from typing import Any
 
 from bot.jobs.job_reading import read_job
+from bot.jobs.memory_desk import MemoryDesk
 from bot.limits.rules import forgotten_counters
 from bot.logs import log_deed
 from bot.slack.send.elsewhere import KEY
@@ -57,6 +58,7 @@ class Forgetting:
         admins: Slack ids of people who may have anything forgotten.
         note: Keeps refusals.
         tables: The tables of files that this machine has read.
+        memories: What people had remembered: with all of a person's jobs that goes too.
     """
 
     def __init__(
@@ -67,7 +69,9 @@ class Forgetting:
         admins: frozenset[str],
         note: Note = dropped,
         tables: TableCache | None = None,
+        memories: MemoryDesk | None = None,
     ) -> None:
+        self._memories = memories
         self._store = store
         self._outbox = outbox
         self._admins = admins
@@ -107,7 +111,8 @@ class Forgetting:
         looked = await asyncio.gather(*map(look, heads))
         own = tuple(found for found, asked in looked if may_forget(asked, person, admin=False))
         shared = tuple(found.job for found, asked in looked if not may_forget(asked, person, admin=False))
-        return Forgettable(own, shared, person)
+        remembered = await self._memories.count_of(team, person) if self._memories is not None else 0
+        return Forgettable(own, shared, person, remembered)
 
     async def _look(self, head: Head) -> tuple[ToForget, set[str]]:
         """Return what is kept of a job, and who asked for something in it; "" for those whom nobody can tell."""
@@ -175,6 +180,7 @@ class Forgetting:
     async def _work(self, team: str, name: str, work: dict[str, Any]) -> None:
         try:
             jobs = [ToForget(**one) for one in work["jobs"]]
+            await self._forget_remembered(team, name, work)
             for one in jobs:
                 await self._erase(team, one, work)
             for one in jobs:
@@ -192,6 +198,14 @@ class Forgetting:
             log.warning("forgetting goes on when the store is back: %s", error)
         except Exception:
             log.exception("forgetting broke; it is tried again later")
+
+    async def _forget_remembered(self, team: str, name: str, work: dict[str, Any]) -> None:
+        """Forget what a person had remembered, and keep how much that was, for the receipt."""
+        if not work["person"] or self._memories is None:
+            return
+        if done := await self._memories.forget_all_of(team, work["person"], by=work["by"]):
+            work["remembered"] = work.get("remembered", 0) + done
+            await self._keep(team, name, work)
 
     async def _erase(self, team: str, one: ToForget, work: dict[str, Any]) -> None:
         """Erase a job in the store, unless that was done: what is in its place then was begun since."""
@@ -245,4 +259,5 @@ def _erased(jobs: list[ToForget], work: dict[str, Any]) -> Erased:
         messages=sum(one["messages"] for one in done),
         posted_files=sum(one["files"] for one in done),
         kept=dict(kept),
+        remembered=work.get("remembered", 0),
     )

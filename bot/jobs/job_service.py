@@ -6,13 +6,14 @@ import asyncio
 import json
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from bot.access.channel_settings import ChannelSettings
 from bot.jobs.forgetting import Forgetting
 from bot.jobs.instance import Instance
 from bot.jobs.job_reading import read_job
+from bot.jobs.thumb_record import record_thumb
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import SCOPES, Payer
 from bot.slack.receive.service import Answer, OverBudget, Stop, Traced
@@ -30,7 +31,7 @@ from handoff.state import ENDED, Job
 from handoff.summary import OpenQuestion, begun, joined, open_questions, queries
 
 if TYPE_CHECKING:
-    from bot.slack.receive.service import Denied, ReleaseVerdict
+    from bot.slack.receive.service import Denied, ReleaseVerdict, Thumbed
     from bot.slack.views.erasure import Forgettable
     from bot.slack.views.question import Choice
 
@@ -46,8 +47,14 @@ LONGEST_ID = 80
 """Characters of an id that came from outside, in the audit."""
 MOST_HEARD = 5_000
 """Events in a job's log from which on only mentions are heard in its thread: a log has an end."""
-MOST_THUMBS = 5
-"""Thumbs of one person on one answer that are recorded: up, down and up again are changes of mind."""
+
+
+Recalls = Callable[[Place, str], Awaitable[bool]]
+
+
+async def nothing_recalled(_place: Place, _user: str) -> bool:
+    """Remember nothing."""
+    return False
 
 
 class JobService:
@@ -62,9 +69,10 @@ class JobService:
         note: Keeps in the audit what leaves no event in a job: refusals, and who looked at a trace.
         groups_of: The user groups that a person is in, of those that settings and crews name.
         forgetting: Forgets jobs; None where nothing can be forgotten (in tests of other things).
+        recalls: Says if something is remembered that a person's request in a place may need.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all that it stands on, each named where it is made
         self,
         store: Store,
         instance: Instance,
@@ -75,9 +83,11 @@ class JobService:
         note: Note = dropped,
         groups_of: GroupsOf = no_groups,
         forgetting: Forgetting | None = None,
+        recalls: Recalls = nothing_recalled,
     ) -> None:
         self._store = store
         self._forgetting = forgetting
+        self._recalls = recalls
         self._settings = settings
         self._instance = instance
         self._limits = limits
@@ -93,7 +103,9 @@ class JobService:
     async def request(self, place: Place, request: Request, *, dedupe: tuple[str, ...], refusal: str = "") -> bool:
         """Record a request. Returns False for a duplicate."""
         crew, text = self._crew_called(request.text)
-        request = request.model_copy(update={"at": self._store.clock(), "text": text, "crew": crew})
+        recalls = await self._recalls(place, request.user)
+        known = {"at": self._store.clock(), "text": text, "crew": crew, "recalls": recalls}
+        request = request.model_copy(update=known)
         usual = (await self._settings.of(place.team, place.channel)).crew if self.crews else ""
         event = ev.RequestAdded(at=request.at, place=place, request=request, refusal=refusal, usual=usual)
         key = _key(place)
@@ -349,7 +361,7 @@ class JobService:
     async def forget(self, team: str, user: str, mark: str, *, job: str = "", person: str = "") -> bool:
         """See `Service.forget`."""
         found = await self.forgettable(team, user, job=job, person=person)
-        if isinstance(found, str) or not found.jobs or self._forgetting is None:
+        if isinstance(found, str) or not (found.jobs or found.remembered) or self._forgetting is None:
             return False
         await self._forgetting.begin(team, user, found, mark)
         return True
@@ -422,22 +434,21 @@ class JobService:
         ask = job.ask(request) if isinstance(job, Job) else None
         return queries(ask) if ask is not None else []
 
-    async def feedback(self, place: Place, *, request: str, user: str, good: bool, dedupe: tuple[str, ...]) -> bool:
-        """See `Service.feedback`. A person's last thumb counts, and of a request few changes of mind are recorded."""
-        key = _key(place)
-        entries = [*await self._store.jobs.log(key), *await self._store.jobs.inbox(key)]
-        if not any(f'"{request}"' in entry.payload and '"type":"RequestAdded"' in entry.payload for entry in entries):
-            return False
-        events = (ev.load(entry.payload) for entry in entries if '"type":"FeedbackGiven"' in entry.payload)
-        given = [event for event in events if isinstance(event, ev.FeedbackGiven)]
-        theirs = [event for event in given if (event.request, event.user) == (request, user)]
-        if len(theirs) >= MOST_THUMBS or (theirs and theirs[-1].good == good):
-            return True
-        event = ev.FeedbackGiven(at=self._store.clock(), request=request, user=user, good=good)
-        once = (f"thumb:{place.job_id}:{request}:{user}:{len(theirs)}", *dedupe)
-        await self._store.jobs.signal(key, ev.dump(event), dedupe=once)
-        self._instance.nudge(key)
-        return True
+    async def feedback(
+        self,
+        place: Place,
+        *,
+        request: str,
+        user: str,
+        good: bool,
+        dedupe: tuple[str, ...],
+        reason: str = "",
+        withdrawn: bool = False,
+    ) -> Thumbed:
+        """See `Service.feedback`."""
+        said = {"user": user, "good": good, "reason": reason, "withdrawn": withdrawn}
+        event = ev.FeedbackGiven.model_validate({"at": self._store.clock(), "request": request, **said})
+        return await record_thumb(self._store, self._instance.nudge, _key(place), event, dedupe)
 
 
 def _open(head: Head | None) -> tuple[OpenQuestion, ...]:

@@ -39,6 +39,8 @@ METHOD_SCOPES: dict[str, tuple[str, ...]] = {
     "users_list": ("users:read",),
     "views_open": (),
     "views_publish": (),
+    "views_push": (),
+    "views_update": (),
 }
 """The Web API methods that are called, by their name in the SDK."""
 
@@ -51,6 +53,8 @@ EVENT_SCOPES: dict[str, tuple[str, ...]] = {
     "message.groups": ("groups:history",),
     "message.im": ("im:history",),
     "message.mpim": ("mpim:history",),
+    "reaction_added": ("reactions:read",),
+    "reaction_removed": ("reactions:read",),
 }
 """The events that are handled."""
 

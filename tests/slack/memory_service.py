@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from bot.slack.receive.home_tab import Pages, Publish
 from bot.slack.receive.lists import Filter
-from bot.slack.receive.service import Answer, Denied, OverBudget, ReleaseVerdict, Stop, Traced
+from bot.slack.receive.service import Answer, Denied, OverBudget, ReleaseVerdict, Stop, Thumbed, Traced
 from bot.slack.send.budget import Budget
 from bot.slack.send.web_calls import WebCalls
 from bot.slack.views.erasure import Forgettable, ToForget
@@ -181,10 +181,12 @@ class MemoryService:
         user: str,  # noqa: ARG002
         good: bool,
         dedupe: tuple[str, ...],
-    ) -> bool:
+        reason: str = "",  # noqa: ARG002
+        withdrawn: bool = False,  # noqa: ARG002
+    ) -> Thumbed:
         if self._fresh(dedupe):
             self.thumbs.append((request, good))
-        return True
+        return "recorded"
 
     async def forgettable(self, team: str, user: str, *, job: str = "", person: str = "") -> Forgettable | Denied:
         del team

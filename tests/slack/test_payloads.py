@@ -271,7 +271,7 @@ def test_an_edit_of_the_words_is_read_and_anything_else_is_not() -> None:
 
 def test_a_deleted_message_is_read_whichever_way_slack_says_it() -> None:
     place = Place(team="T1", channel="C1", thread_ts="5.0")
-    gone = Deleted(place, "5.1", ("deleted:C1:5.1",))
+    gone = Deleted(place, "5.1", ("deleted:C1:5.1",), "U1")
     assert parse_change(changed("message_deleted", message=None, deleted_ts="5.1"), BOT) == gone
     tombstone = {"subtype": "tombstone", "user": "USLACKBOT", "ts": "5.1", "thread_ts": "5.0", "text": "deleted"}
     assert parse_change(changed(message=tombstone), BOT) == gone

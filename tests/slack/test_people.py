@@ -42,7 +42,7 @@ async def test_names_are_asked_for_once() -> None:
         ana, general = workspace.person("ana"), workspace.channel_id("#general")
         for _ in range(2):
             setting = await found.setting(place(workspace, general), ana.id)
-        assert setting == Setting(requester="Ana Duarte", channel="#general", zone="UTC", offset=0)
+        assert setting == Setting(requester="Ana Duarte", channel="#general", zone="UTC", offset=0, kind="public")
         methods = [call.method for call in workspace.calls() if call.method.endswith(".info")]
         assert sorted(methods) == ["conversations.info", "users.info"]
         direct = ana.channel("@leadhand").id

@@ -25,8 +25,10 @@ from bot.slack.receive.payloads import (
     parse_shortcut,
     parse_stop,
 )
+from bot.slack.receive.reactions import reaction_in
 from bot.slack.views.approval import ALIKE, APART, APPROVE, DENY, EDIT, SIGN_IN
 from bot.slack.views.card import STOP
+from bot.slack.views.memory_view import FORGET_ONE
 from bot.slack.views.over_budget import ALLOW_MORE
 from bot.slack.views.question import ANSWER
 from bot.slack.views.settings_view import CHANGE
@@ -41,9 +43,11 @@ _COMMANDS: Mapping[str, Deed] = {
     "release": "released",
     "settings": "configured",
     "forget": "forgot",
+    "memory": "remembered",
 }
 _CLICKS: Mapping[str, Deed] = {
     STOP: "stopped",
+    FORGET_ONE: "forgot",
     DENY: "denied",
     ALLOW_MORE: "configured",
     **dict.fromkeys((APPROVE, ALIKE, EDIT, APART, SIGN_IN), "approved"),
@@ -139,7 +143,18 @@ def _of_event(body: Json, bot_user: str) -> Acting | None:
             return None
         mark = f"{stopped.place.thread_ts}:stop"
         return Acting("stop", stopped.user, stopped.place, stopped.place, mark, in_thread=True, deed="stopped")
+    if kind in {"reaction_added", "reaction_removed"}:
+        return _of_reaction(body, bot_user)
     return _of_other(body, event)
+
+
+def _of_reaction(body: Json, bot_user: str) -> Acting | None:
+    """Read a thumb on a message of ours; nobody is looked up for any other emoji."""
+    found = reaction_in(body, bot_user)
+    if found is None:
+        return None
+    place = Place(team=found.team, channel=found.channel, thread_ts="")
+    return Acting("event", found.user, place, place, found.mark)
 
 
 def _of_message(event: Json, said: Incoming) -> Acting:

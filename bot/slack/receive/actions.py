@@ -1,4 +1,4 @@
-"""Clicks and windows: answers to questions, Stop, feedback, and "Start a job from this"."""
+"""Clicks and windows: answers to questions, Stop, queries, and "Start a job from this"."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from bot.slack.receive.payloads import (
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import Unrecorded, answer_click, note, open_window, received, soon, tell
-from bot.slack.views.answer_message import FEEDBACK, SHOW_QUERIES, queries_modal
+from bot.slack.views.answer_message import SHOW_QUERIES, queries_modal
 from bot.slack.views.card import STOP
 from bot.slack.views.home import REQUEST_ACTION, REQUEST_BLOCK, START_JOB, start_job_modal
 from bot.slack.views.question import ANSWER, Choice, choice_of
@@ -58,7 +58,6 @@ class Actions:
         """Make the app listen. What it does not know is acknowledged, with a word to who clicked."""
         app.action(ANSWER_ACTIONS)(self.on_answer)
         app.action(STOP)(self.on_stop)
-        app.action(FEEDBACK)(self.on_feedback)
         app.action(SHOW_QUERIES)(self.on_show_queries)
         app.action(_ANYTHING)(self.on_unknown_action)
         app.shortcut(START_JOB)(self.on_shortcut)
@@ -105,28 +104,6 @@ class Actions:
                 async with soon():
                     stop = await self._service.cancel(click.place.team, None, click.place, user=click.user)
                 text = notices.stop_words(stop)
-            except Unrecorded:
-                text = notices.NOT_RECORDED
-            self._tell(client, click, text)
-        await ack()
-
-    async def on_feedback(
-        self, ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], client: AsyncWebClient
-    ) -> None:
-        """A thumb below an answer."""
-        click = parse_click(body, action)
-        if isinstance(click, Malformed):
-            log.warning("a click without %s was left alone", click.reason)
-        elif (judged := _judged(click.value)) is None:
-            self._tell(client, click, notices.OLD_BUTTON)
-        else:
-            request, good = judged
-            try:
-                async with soon():
-                    known = await self._service.feedback(
-                        click.place, request=request, user=click.user, good=good, dedupe=click.dedupe
-                    )
-                    text = notices.THANKS if known else notices.FORGOTTEN
             except Unrecorded:
                 text = notices.NOT_RECORDED
             self._tell(client, click, text)
@@ -230,15 +207,6 @@ def _request_of(value: str) -> str:
         return str(json.loads(value)["request"])
     except (ValueError, KeyError, TypeError):
         return ""
-
-
-def _judged(value: str) -> tuple[str, bool] | None:
-    """Read the request and the verdict of a thumb. None if it is none of ours."""
-    try:
-        fields = json.loads(value)
-        return str(fields["request"]), bool(fields["good"])
-    except (ValueError, KeyError, TypeError):
-        return None
 
 
 async def _absent(client: AsyncWebClient, shortcut: Shortcut) -> bool:

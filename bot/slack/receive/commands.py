@@ -18,6 +18,7 @@ from bot.slack.receive.job_commands import cancel, jobs, release, status
 from bot.slack.receive.job_named import job_named
 from bot.slack.receive.money_command import budget
 from bot.slack.receive.payloads import Command, Malformed, parse_command
+from bot.slack.receive.remembering import memory
 from bot.slack.receive.settings_command import settings
 from bot.slack.receive.subcommand import Given, Subcommand
 from bot.slack.receive.trace_command import trace
@@ -64,6 +65,12 @@ SUBCOMMANDS = (
     Subcommand("route", (("TEXT", "who would get a request, and why, without any work"),), route, "words"),
     Subcommand("budget", (("", "what you spent this month, and what is left"),), budget),
     Subcommand("settings", (("", "who may use me in this channel, and more; admins change it"),), settings),
+    Subcommand(
+        "memory",
+        (("", "what I remember for this channel and about you: edit, forget, add"), ("add TEXT", "remember it here")),
+        memory,
+        "words",
+    ),
     Subcommand("help", (("", "this text"),), help_me),
 )
 """All subcommands, in the order of the help, which is made of this table as the reply to an unknown word is."""
@@ -74,7 +81,7 @@ class Commands:
 
     def __init__(self, service: Service, desks: Desks, background: Background) -> None:
         self._service = service
-        self._desks = desks
+        self.desks = desks
         self._background = background
 
     def register(self, app: AsyncApp) -> None:
@@ -98,7 +105,7 @@ class Commands:
 
     def given(self, command: Command, client: AsyncWebClient, **more: Any) -> Given:
         """Put together a command and what carrying it out takes; `more` are fields of `Given`."""
-        of = {"service": self._service, "desks": self._desks, "background": self._background}
+        of = {"service": self._service, "desks": self.desks, "background": self._background}
         return Given(command=command, client=client, **{"rest": command.rest, **of, **more})
 
     async def answer(self, given: Given) -> Outgoing:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from bot.slack.receive.crew_command import CrewGuide
     from bot.slack.receive.home_tab import HomesDesk
     from bot.slack.receive.lists import Lists
+    from bot.slack.receive.memory_book import MemoryBook
     from bot.slack.receive.money_command import Money
     from bot.slack.receive.settings_form import SettingsForm
     from bot.slack.receive.sign_in_clicks import SignIns
@@ -29,3 +30,4 @@ class Desks:
     home: HomesDesk | None = None
     sections: tuple[HomeSection, ...] = ()
     """The sections of everybody's home, in their order."""
+    memories: MemoryBook | None = None

@@ -66,10 +66,14 @@ class Gate:
         self._record = note
         self._background = Background()
         self._knows: Knows | None = None
+        self._remembers: Knows | None = None
 
-    def open(self, background: Background, knows: Knows) -> None:
-        """Begin: `knows` says whether a thread has a job, so that nobody is looked up for other people's talk."""
-        self._background, self._knows = background, knows
+    def open(self, background: Background, knows: Knows, remembers: Knows | None = None) -> None:
+        """Begin: `knows` says whether a thread has a job, so that nobody is looked up for other people's talk.
+
+        `remembers` says if something is remembered that an edited message may be about.
+        """
+        self._background, self._knows, self._remembers = background, knows, remembers
 
     async def check(
         self,
@@ -110,6 +114,8 @@ class Gate:
         if self._knows is None:
             return True
         try:
+            if who.way == "edit" and self._remembers is not None and await self._remembers(who.thread):
+                return True
             return await self._knows(who.thread)
         except StoreError:
             return True

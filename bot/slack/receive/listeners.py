@@ -25,6 +25,7 @@ from bot.slack.receive.commands import Commands
 from bot.slack.receive.forget_window import ForgetWindow
 from bot.slack.receive.home_clicks import HomeClicks
 from bot.slack.receive.home_tab import HomeTab
+from bot.slack.receive.memory_clicks import MemoryClicks, take_in_change
 from bot.slack.receive.more_budget import MoreBudget
 from bot.slack.receive.page_turns import PageTurns
 from bot.slack.receive.payloads import (
@@ -42,6 +43,7 @@ from bot.slack.receive.payloads import (
 from bot.slack.receive.sign_in_clicks import SignInClicks
 from bot.slack.receive.spoken_commands import spoken
 from bot.slack.receive.stopping import stop
+from bot.slack.receive.thumbs import Thumbs
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import OutageNotices, note, received, tell
@@ -78,7 +80,7 @@ def register(app: AsyncApp, service: Service, gate: Gate, desks: Desks) -> Backg
     Gives back what is done after acknowledging: drain it at the end.
     """
     background = Background()
-    gate.open(background, service.knows)
+    gate.open(background, service.knows, desks.memories.remembers if desks.memories is not None else None)
     home = None
     if desks.home is not None:
         app.use(HomeClicks(desks.home, background).check)  # before the gate: it has to know where somebody acts
@@ -96,7 +98,10 @@ def register(app: AsyncApp, service: Service, gate: Gate, desks: Desks) -> Backg
         ApprovalClicks(desks.approvals, background).register(app)
     if desks.sign_ins is not None:
         SignInClicks(desks.sign_ins, background).register(app)
+    if desks.memories is not None:
+        MemoryClicks(desks.memories, background).register(app)
     ForgetWindow(service, background).register(app)
+    Thumbs(service, background).register(app)
     Actions(service, background).register(app)
     app.event(_ANYTHING)(_nothing)  # in Socket Mode an event without a listener is never acknowledged
     app.error(_failed)
@@ -122,19 +127,25 @@ class Listeners:
         self._commands = commands
         self._background = background
         self._outages = OutageNotices(background)
+        thumbs = Thumbs(service, background)
         self.events: dict[str, Listener] = {
             "app_mention": self.on_message,
             "message": self.on_message,
             "agent_session_stopped": self.on_stop,
             "app_home_opened": self.on_home,
             "file_deleted": self.on_file_deleted,
+            "reaction_added": thumbs.on_reaction,
+            "reaction_removed": thumbs.on_reaction,
         }
 
     async def on_message(self, body: dict[str, Any], context: AsyncBoltContext, client: AsyncWebClient) -> None:
         """Take in a message, with or without a mention, or what became of one."""
         event = body.get("event")
         if isinstance(event, dict) and event.get("subtype") in CHANGES:
-            await self._changed(parse_change(body, context.bot_user_id or ""))
+            change = parse_change(body, context.bot_user_id or "")
+            await self._changed(change)
+            if isinstance(change, Edited | Deleted):
+                await take_in_change(self._commands.desks.memories, change, client, self._background)
             return
         incoming = parse_message(body, context.bot_user_id or "")
         if isinstance(incoming, Malformed):

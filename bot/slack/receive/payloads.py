@@ -98,11 +98,12 @@ class Edited:
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """A message that is there no more."""
+    """A message that is there no more; `user` wrote it, if Slack says who did."""
 
     place: Place
     ts: str
     dedupe: tuple[str, ...]
+    user: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +252,9 @@ def parse_change(body: Json, bot_user: str) -> Edited | Deleted | Ignored | Malf
     thread_ts = str(whole.get("thread_ts") or before.get("thread_ts") or fields["ts"])
     place = Place(team=fields["team"], channel=fields["channel"], thread_ts=thread_ts)
     if deleted:
-        return Deleted(place, fields["ts"], (f"deleted:{fields['channel']}:{fields['ts']}",))
+        return Deleted(
+            place, fields["ts"], (f"deleted:{fields['channel']}:{fields['ts']}",), str(before.get("user") or "")
+        )
     edit = _mapping(after, "edited")
     words = _texts({"user": after.get("user"), "edited": edit.get("ts")})
     if isinstance(words, Malformed) or edit.get("user") not in {None, words["user"]}:

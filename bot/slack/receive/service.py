@@ -24,6 +24,9 @@ CancelVerdict = Literal["cancelling", "noted", "nothing", "not_yours", "unknown"
 """`noted`: the job is set aside with requests of others, so the Stop counts once it is released. `nothing`: the job is
 over. `unknown`: there is no such job, or none in that thread. `forgotten`: it was erased on somebody's wish."""
 ReleaseVerdict = Literal["released", "not_quarantined", "not_admin", "unknown", "forgotten"]
+Thumbed = Literal["recorded", "ask", "again", "forgotten"]
+"""What became of a thumb. `ask`: it is the person's first one down, so that they may be asked why. `again`: nothing
+new. `forgotten`: the job is forgotten by now, or had no such request."""
 Denied = Literal["unknown", "not_yours", "newer", "unreadable", "forgotten"]
 """`newer`: a newer release works on the job, and only that can tell. `unreadable`: its log is damaged."""
 
@@ -160,5 +163,15 @@ class Service(Protocol):
     async def queries(self, place: Place, request: str) -> list[str]:
         """List the queries behind the answer to a request, for whoever can read the thread; none if it has expired."""
 
-    async def feedback(self, place: Place, *, request: str, user: str, good: bool, dedupe: tuple[str, ...]) -> bool:
-        """Record a thumb below an answer. False if the job is forgotten by now, or had no such request."""
+    async def feedback(
+        self,
+        place: Place,
+        *,
+        request: str,
+        user: str,
+        good: bool,
+        dedupe: tuple[str, ...],
+        reason: str = "",
+        withdrawn: bool = False,
+    ) -> Thumbed:
+        """Record a thumb on an answer, the reason of one, or that it was taken back (`withdrawn`)."""

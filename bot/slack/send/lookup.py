@@ -13,7 +13,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
+from bot.slack.send.budget import Budget
 from bot.slack.send.web_calls import NoReply, Refused, WebCalls
 from handoff.contracts import Place
 
@@ -48,6 +50,21 @@ def key_of(message: dict[str, Any]) -> str:
     """Read the key that a message of ours carries, or nothing."""
     carried = message.get("metadata") or {}
     return str(carried.get("event_payload", {}).get("key", "")) if carried.get("event_type") == EVENT_TYPE else ""
+
+
+async def message_at(client: AsyncWebClient, channel: str, ts: str) -> dict[str, Any]:
+    """Read one message with its metadata; empty if it is not there, or Slack does not show it."""
+
+    async def read() -> AsyncSlackResponse:
+        return await client.conversations_replies(channel=channel, ts=ts, limit=1, include_all_metadata=True)
+
+    try:
+        found = await WebCalls(Budget(unlimited=True)).make("conversations.replies", read, again=True)
+    except (Refused, NoReply) as error:
+        log.info("a message could not be looked at: %s", error)
+        return {}
+    listed = found.get("messages") or []
+    return next((one for one in listed if isinstance(one, dict) and one.get("ts") == ts), {})
 
 
 class Lookup:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.send.budget import Budget
 from bot.slack.send.web_calls import Background, NoReply, Refused, WebCalls
@@ -151,6 +152,22 @@ async def answer_click(client: AsyncWebClient, click: Click, text: str) -> None:
         await tell(client, click.place, click.user, note(text))
 
 
+async def say(client: AsyncWebClient, place: Place, message: Outgoing) -> None:
+    """Show a message to all in a thread."""
+    blocks = list(message.blocks)
+    await _calls().make(
+        "chat.postMessage",
+        lambda: client.chat_postMessage(
+            channel=place.channel,
+            thread_ts=place.thread_ts,
+            text=message.text,
+            blocks=blocks,
+            unfurl_links=False,
+            unfurl_media=False,
+        ),
+    )
+
+
 async def tell_directly(client: AsyncWebClient, user: str, message: Outgoing) -> None:
     """Send a direct message to one person."""
     calls, blocks = _calls(), list(message.blocks)
@@ -175,10 +192,24 @@ async def redraw(client: AsyncWebClient, channel: str, ts: str, message: Outgoin
 
 async def open_window(client: AsyncWebClient, trigger: str, view: dict[str, Any]) -> bool:
     """Open a window. Returns False if Slack did not: tell the person, who waits for one."""
+    return await _opened("views.open", lambda: client.views_open(trigger_id=trigger, view=view))
+
+
+async def open_on_top(client: AsyncWebClient, trigger: str, view: dict[str, Any]) -> bool:
+    """Open a window on top of the one in which somebody clicked. Returns False if Slack did not."""
+    return await _opened("views.push", lambda: client.views_push(trigger_id=trigger, view=view))
+
+
+async def redraw_window(client: AsyncWebClient, window: str, view: dict[str, Any]) -> bool:
+    """Show an open window (by its id) anew. Returns False if Slack did not: it may be closed by now."""
+    return await _opened("views.update", lambda: client.views_update(view_id=window, view=view))
+
+
+async def _opened(method: str, send: Callable[[], Awaitable[AsyncSlackResponse]]) -> bool:
     try:
-        await _calls().make("views.open", lambda: client.views_open(trigger_id=trigger, view=view))
+        await _calls().make(method, send)
     except (Refused, NoReply) as error:
-        log.warning("a window was not opened: %s", error)
+        log.warning("a window was not shown: %s", error)
         return False
     return True
 

@@ -132,8 +132,9 @@ class People:
 
     async def setting(self, place: Place, user: str) -> Setting:
         """Say who asks and where; without what Slack does not tell in time."""
-        person, channel = await asyncio.gather(self._person(user), self._channel(place.channel))
-        return Setting(**person, channel=channel)
+        about = self._person(user), self._channel(place.channel), self.audience(place)
+        person, channel, audience = await asyncio.gather(*about)
+        return Setting(**person, channel=channel, kind=audience.kind)
 
     async def contact(self, named: str) -> str:
         """Return what people call a crew's contact: a person's name, a group's handle, else as the crew has it."""

@@ -142,6 +142,15 @@ class Thread:
         """Show the author of a message what became of it. Raises Gone if the job is no longer ours."""
         await give_receipt(self._outbox, claim, job, one)
 
+    async def called(self, users: Sequence[str]) -> dict[str, str]:
+        """Return what people are called, by their ids; empty where Slack does not tell it in time."""
+        names = await asyncio.gather(*(self._people.name(user) for user in users))
+        return dict(zip(users, names, strict=True))
+
+    async def offset_of(self, user: str) -> int:
+        """Return the seconds by which a person's zone is ahead of UTC; 0 if Slack does not tell it."""
+        return (await self._people.zone(user))[1]
+
     async def names_around(self, job: Job, user: str) -> tuple[str, ...]:
         """Return the names of the other people who spoke in the thread, as far as Slack tells them."""
         others = {*(ask.request.user for ask in job.asks), *job.talk.speakers} - {user}

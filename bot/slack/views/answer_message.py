@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 from bot.slack.text.cleaning import LIMIT, clean, clean_markdown, plain, split_answer
 from bot.slack.text.safe_text import find
 from bot.slack.views.contact_line import for_the_rest
+from bot.slack.views.kept_in_mind import kept_in_mind
 from bot.slack.views.outgoing import CONTEXT_LIMIT, Block, Outgoing, button, context, seconds, section
 from bot.slack.views.read_words import read_words
 from handoff.addresses import known_addresses
@@ -75,6 +76,8 @@ def answer_end(job: Job, ask: Ask, model_label: str) -> list[Block]:
         blocks.append(_sources(job, ask, sources, known))
     if known_besides := notes(ask):
         blocks.append(context(" · ".join(clean(note, known=known, limit=200) for note in known_besides[:MAX_SOURCES])))
+    if recalled := kept_in_mind(ask):
+        blocks.append(context(recalled))
     blocks.append(context(f"{context_line(ask, model_label)} · job {job.id}"))
     if asked := queries(ask):
         value = json.dumps({"job": job.id, "request": ask.id})

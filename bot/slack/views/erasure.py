@@ -40,12 +40,13 @@ class ToForget:
 class Forgettable:
     """What would be forgotten: the jobs, and the names of those that stay, as others asked for things in them too.
 
-    `person` is whose jobs they are; empty: one job alone was named.
+    `person` is whose jobs they are; empty: one job alone was named. `remembered` counts what they had remembered.
     """
 
     jobs: tuple[ToForget, ...]
     shared: tuple[str, ...] = ()
     person: str = ""
+    remembered: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ class Erased:
     messages: int
     posted_files: int
     kept: Mapping[str, int] = field(default_factory=dict)
+    remembered: int = 0
 
 
 def forget_modal(found: Forgettable, reader: str, metadata: str) -> Block:
@@ -95,6 +97,9 @@ def _what(found: Forgettable, reader: str) -> list[str]:
         lines = [f"*`{found.jobs[0].job}`* {_title(found.jobs[0])} will be erased:"]
     lines.append(f"*In my store:* the record of {counted(steps, 'step')} and {_pieces(files, size)}.")
     lines.append(f"*In Slack:* {counted(posts, 'message and file', 'messages and files')} that I posted for it.")
+    if found.remembered:
+        whose = "you" if found.person == reader else "they"
+        lines.append(f"*Remembered:* {counted(found.remembered, 'thing')} that {whose} had me remember.")
     if busy := [one for one in found.jobs if one.under_way]:
         lines.append(f"*Under way, and stopped first, without a report:* {', '.join(f'`{one.job}`' for one in busy)}.")
     if found.shared:
@@ -107,10 +112,12 @@ def receipt(done: Erased, reader: str) -> Outgoing:
     named = ", ".join(f"`{job}`" for job in done.jobs[:SHOWN]) + (" …" if len(done.jobs) > SHOWN else "")
     whose = " that you asked for" if done.person == reader else f" of {mention(done.person)}" if done.person else ""
     lines = [
-        f"*Forgotten: {counted(len(done.jobs), 'job')}{whose}* ({named})",
+        f"*Forgotten: {counted(len(done.jobs), 'job')}{whose}*" + (f" ({named})" if named else ""),
         f"*Erased in my store:* the record of {counted(done.steps, 'step')}, {_pieces(done.files, done.bytes)}.",
         f"*Deleted in Slack:* {counted(done.messages, 'message')} and {counted(done.posted_files, 'file')} of mine.",
     ]
+    if done.remembered:
+        lines.append(f"*Remembered no more:* {counted(done.remembered, 'thing')}.")
     failed = [f"{clean(why)} ({count:,})" for why, count in done.kept.items() if count]
     if failed:
         lines.append(f"*Not deleted in Slack:* {'; '.join(failed)}.")

@@ -341,7 +341,10 @@ def _words(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912, PLR0915  on
         case ev.Posted():
             return _posted_words(event)
         case ev.FeedbackGiven():
-            return f"{event.user} found the answer {'good' if event.good else 'bad'}"
+            if event.withdrawn:
+                return f"{event.user} took the thumb back"
+            verdict = f"{event.user} found the answer {'good' if event.good else 'bad'}"
+            return f"{verdict}: {event.reason}" if event.reason else verdict
         case ev.TurnTaken() | ev.ToolReturned():
             return ""  # there are many turns, and their tools tell more: see `_tool_words`
         case _:

@@ -1,0 +1,132 @@
+"""`leadhand eval --from-feedback`: makes cases of thumbs for people to label, and adds those that are new."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import yaml
+
+from bot.app import crew_folder, open_crew
+from bot.command_line.check import store_url
+from bot.command_line.console import say
+from bot.evaluation.cases import KINDS
+from bot.evaluation.feedback_cases import FeedbackCase, cases_of
+from bot.evaluation.set_files import FOLDER
+from bot.jobs.job_reading import read_job
+from bot.operation.audit_log import Wanted, entries
+from bot.settings import Settings, SettingsError
+from bot.store.interface import JobKey, LogBroken, Store
+from bot.store.redis.redis_store import RedisStore
+from handoff import events as ev
+from handoff.state import Job
+from specialists.registry import Crew
+
+GONE = "forgotten, expired or unreadable"
+THERE = "there already"
+HEAD = """\
+# What people gave a thumb for, made by `leadhand eval --from-feedback`. For each case write into `expect` what is right
+# (docs/evaluation.md says how for each kind), put the files that it names beside this file, or delete the case.
+# `feedback` is for you alone: it is not scored. Until all cases are labelled, `leadhand eval` refuses the file.
+"""
+
+
+async def from_feedback(folder: Path, settings: Settings, *, private: bool) -> int:
+    """Write the cases, and say what was left out. Returns 0. Raises SettingsError and StoreError."""
+    crew = open_crew(settings)
+    try:
+        async with store_url(settings) as url:
+            store = await RedisStore.connect(url)
+            try:
+                say(await add_cases(folder, store, crew, crew_folder(settings) / FOLDER, private=private))
+            finally:
+                await store.close()
+    finally:
+        await crew.close()
+    return 0
+
+
+async def add_cases(folder: Path, store: Store, crew: Crew, goes: Path, *, private: bool) -> str:
+    """Add the cases that are new to a folder, and say what was done and left out; `goes` is where `eval` reads sets.
+
+    Raises SettingsError and StoreError.
+    """
+    known, left, new = _known_ids(folder), Counter[str](), list[FeedbackCase]()
+    async for one in _cases(store, crew, private=private):
+        if isinstance(one, str):
+            left[one] += 1
+        elif one.id in known:
+            left[THERE] += 1
+        else:
+            new.append(one)
+    _write(folder, new)
+    return _told(folder, new, left, goes)
+
+
+async def _cases(store: Store, crew: Crew, *, private: bool) -> AsyncIterator[FeedbackCase | str]:
+    """Give a case for each request that somebody gave a thumb for, or why there is none. The audit names the jobs."""
+    jobs: dict[JobKey, set[str]] = {}
+    async for entry in entries(store, Wanted(deed="rated")):
+        jobs.setdefault(JobKey(entry.team, entry.job), set()).add(entry.request)
+    for key, requests in jobs.items():
+        job = await read_job(store.jobs, key)
+        if not isinstance(job, Job):
+            for _ in requests:
+                yield GONE
+            continue
+        try:
+            log = await store.jobs.log(key)
+        except LogBroken:
+            yield GONE
+            continue
+        events = (ev.load(one.payload) for one in log if '"type":"FeedbackGiven"' in one.payload)
+        given = [one for one in events if isinstance(one, ev.FeedbackGiven)]
+        for one in cases_of(job, given, crew=crew.name, specialists=tuple(crew.specialists), private=private):
+            yield one
+
+
+def _known_ids(folder: Path) -> set[str]:
+    """Collect the ids of the cases that lie in a folder. Raises SettingsError for one that cannot be written into."""
+    known: set[str] = set()
+    if folder.exists() and not folder.is_dir():
+        raise SettingsError(f"--from-feedback {folder}: that is a file; name a folder for the cases.")
+    for path in sorted(folder.glob("*.y*ml")) if folder.is_dir() else ():
+        try:
+            given = yaml.safe_load(path.read_text(encoding="utf-8"))
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            why = " ".join(str(error).split())
+            raise SettingsError(f"{path}: it is no YAML, so nothing was added: {why}") from None
+        known |= {str(one.get("id")) for one in (given if isinstance(given, list) else ()) if isinstance(one, dict)}
+    return known
+
+
+def _write(folder: Path, new: list[FeedbackCase]) -> None:
+    """Add the cases to the files of their kinds, behind what is there. Raises SettingsError."""
+    for kind in KINDS:
+        fields = [one.fields for one in new if one.kind == kind]
+        if not fields:
+            continue
+        path = folder / f"{kind}.yml"
+        text = yaml.safe_dump(fields, allow_unicode=True, sort_keys=False, width=110)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            before = path.read_text(encoding="utf-8") if path.exists() else HEAD
+            path.write_text(f"{before.rstrip()}\n\n{text}", encoding="utf-8")
+        except OSError as error:
+            raise SettingsError(f"{path} cannot be written ({error.strerror}).") from None
+
+
+def _told(folder: Path, new: list[FeedbackCase], left: Counter[str], goes: Path) -> str:
+    kinds = Counter(one.kind for one in new)
+    wrote = ", ".join(f"{count} in {folder / kind}.yml" for kind, count in kinds.items())
+    lines = [f"New cases: {len(new)}" + (f" ({wrote})" if new else "")]
+    lines += [f"Left out: {count} {why}" for why, count in left.most_common()]
+    if new:
+        lines.append(
+            f"Write into each `expect` what is right, or delete the case; `leadhand eval` plays what lies in {goes}. "
+            "docs/evaluation.md says what each kind of case needs."
+        )
+    elif not left:
+        lines.append("Nobody has given a thumb yet, or the audit no longer says so.")
+    return "\n".join(lines)

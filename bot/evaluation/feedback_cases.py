@@ -1,0 +1,121 @@
+"""Makes cases of what people said of answers: for people to label, in the form of the crew's own sets. Pure.
+
+A request that one specialist did becomes a case of `specialists` (what must stand in the answer), one of several parts
+a case of `planning`, any other a case of `routing`. Nothing in it says who asked or who judged.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from handoff import events as ev
+from handoff.state import Ask, Job
+
+LONGEST_ANSWER = 4_000
+"""Characters of an answer that a case shows to who labels it."""
+MOST_FILES = 20
+_NO_LABEL = re.compile(r"[^\w.+/-]")
+LeftOut = Literal[
+    "of private channels and direct messages (--private takes them too)",
+    "of another crew",
+    "deleted by their author",
+    "without an answer",
+    "with a thumb that was taken back",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class FeedbackCase:
+    """A case to be labelled, of a kind of set: the fields of its YAML."""
+
+    kind: Literal["routing", "planning", "specialists"]
+    fields: dict[str, Any]
+
+    @property
+    def id(self) -> str:
+        """The name of the case."""
+        return str(self.fields["id"])
+
+
+def cases_of(
+    job: Job,
+    given: Iterable[ev.FeedbackGiven],
+    *,
+    crew: str = "",
+    specialists: Collection[str] = (),
+    private: bool = False,
+) -> list[FeedbackCase | LeftOut]:
+    """Make a case of each request that people gave a thumb for, or say why not.
+
+    `crew` is the one that cases are wanted of, and `specialists` are its own; `private`: those of places that not
+    everybody may read are wanted too. Where nobody knows what a place is, it counts as one of these.
+    """
+    said: dict[str, list[ev.FeedbackGiven]] = {}
+    for one in given:
+        said.setdefault(one.request, []).append(one)
+    return [
+        _case(job, ask, said[ask.id], crew=crew, specialists=specialists, private=private)
+        for ask in job.asks
+        if ask.id in said
+    ]
+
+
+def _case(
+    job: Job, ask: Ask, said: list[ev.FeedbackGiven], *, crew: str, specialists: Collection[str], private: bool
+) -> FeedbackCase | LeftOut:
+    up, down = _thumbs(said)
+    if ask.withdrawn:
+        return "deleted by their author"
+    if not private and not _is_public(ask):
+        return "of private channels and direct messages (--private takes them too)"
+    if ask.request.crew and crew and ask.request.crew != crew:
+        return "of another crew"
+    if not up and not down:
+        return "with a thumb that was taken back"
+    if ask.run.answer is None:
+        return "without an answer"
+    kind, of = _kind(ask, specialists)
+    reasons = [one.reason for one in said if one.reason]
+    heard = {"answered": _shown(ask.run.answer), "up": up, "down": down, "reasons": reasons}
+    files = list(dict.fromkeys(file.name for file in ask.artifacts))[:MOST_FILES]
+    named = {"files": files} if files else {}
+    about = {
+        "id": _NO_LABEL.sub("-", f"{job.id}-{ask.id}")[:60],
+        "tags": ["feedback"],
+        **of,
+        "input": ask.request.text,
+        **named,
+    }
+    return FeedbackCase(kind, {**about, "feedback": heard, "expect": None})
+
+
+def _thumbs(said: Iterable[ev.FeedbackGiven]) -> tuple[int, int]:
+    """Count the people whose last word is a thumb up, and down."""
+    last = {one.user: one for one in said}
+    verdicts = [one.good for one in last.values() if not one.withdrawn]
+    return sum(verdicts), len(verdicts) - sum(verdicts)
+
+
+def _is_public(ask: Ask) -> bool:
+    if ask.setting is not None and ask.setting.kind:
+        return ask.setting.kind == "public"
+    kinds = {one.audience.kind for one in ask.materials if one.audience is not None}
+    return kinds == {"public"}
+
+
+def _kind(
+    ask: Ask, specialists: Collection[str]
+) -> tuple[Literal["routing", "planning", "specialists"], dict[str, str]]:
+    works = [work for work in ask.inside("") if not work.dropped]
+    if len(works) > 1:
+        return "planning", {}
+    if works and works[0].specialist in specialists:
+        return "specialists", {"specialist": works[0].specialist}
+    return "routing", {}
+
+
+def _shown(answer: str) -> str:
+    return answer if len(answer) <= LONGEST_ANSWER else f"{answer[:LONGEST_ANSWER]}\n(… cut here)"

@@ -1,0 +1,66 @@
+"""Gives a request what is remembered: of its channel or, in a direct message, of the person who asks there."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+
+from bot.jobs.gathering import Gathered
+from bot.store.interface import JobKey, Store
+from handoff.contracts import Material
+from handoff.materials.remembered import MEMORY, remembered
+from handoff.memory import Memory, place_for
+from handoff.state import Ask, Job
+
+if TYPE_CHECKING:
+    from bot.slack.show.thread import Thread
+
+log = logging.getLogger(__name__)
+
+
+async def gather_remembered(job: Job, ask: Ask, thread: Thread, store: Store, key: JobKey) -> Gathered:
+    """Keep what is remembered as a material of the request; nothing if there is nothing. Raises StoreError."""
+    user = ask.request.user
+    kept = await memories_of(store, job.place.team, place_for(job.place.channel, user))
+    if not kept:
+        return Gathered()
+    whose = {person for one in kept.values() for person in (one.user, one.edited_by) if person}
+    names = await thread.called(sorted(whose | {user}))
+    above = f"({_heading().format(requester=names.get(user) or 'the requester')})"
+    offset = await thread.offset_of(user)
+    told = remembered(kept, names, ask.request.text, above=above, offset=offset)
+    # Before its text is kept: who has a thing forgotten must know who has it.
+    await store.blobs.came_from(key, [section.message for section in told.outline])
+    digest = await store.blobs.put(key, told.text.encode())
+    of = {"size": len(told.text), "text": digest, "outline": told.outline}
+    return Gathered((Material.model_validate({"name": MEMORY, "kind": "memory", **of}),))
+
+
+async def memories_of(store: Store, team: str, place: str) -> dict[str, Memory]:
+    """Read what is remembered for a place, by name; without what this release cannot read. Raises StoreError."""
+    return {name: one for name, row in (await store.memories.of(team, place)).items() if (one := memory_in(row))}
+
+
+def memory_in(row: str) -> Memory | None:
+    """Read one that is kept; None if this release cannot."""
+    try:
+        return Memory.model_validate_json(row)
+    except ValidationError as error:
+        # Only its type: the text of a validation error quotes what people said.
+        log.error("something that is remembered cannot be read (%s)", type(error).__name__)  # noqa: TRY400 - one line
+        return None
+
+
+def by_age(kept: Mapping[str, Memory]) -> list[tuple[str, Memory]]:
+    """List what is remembered, the newest first."""
+    return sorted(kept.items(), key=lambda one: -one[1].at)
+
+
+@cache
+def _heading() -> str:
+    return (Path(__file__).parent / "memory_heading.md").read_text(encoding="utf-8").strip()

@@ -1,0 +1,218 @@
+"""What is remembered, as people see it: the message that says so, the lists, and the windows. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from bot.slack.text.cleaning import clean, mention, plain
+from bot.slack.views.outgoing import Block, Outgoing, actions, button, context, section
+from bot.slack.views.paging import ROWS, Page, page_buttons
+from handoff.memory import LONGEST, Memory
+
+WINDOW, EDIT_WINDOW = "memory", "memory_edit"
+"""The callback_ids of the window that shows what is remembered, and of the one with the words of one thing."""
+FORGET_ONE, SHOW_PAGE, ROW_MENU, ADD = "memory_forget", "memory_page", "memory_row", "memory_add"
+"""The action_ids: of the button that forgets one thing; of those that turn pages and change sides, with more behind it;
+of the menu of a row; of the button that adds one."""
+WORDS_BLOCK, WORDS_ACTION = "words", "text"
+EMPTY_CHANNEL = "Nothing yet. Say “@leadhand remember that our fiscal year starts in April”, or press *Add*."
+EMPTY_OWN = "Nothing yet. Say “remember that I prefer tables” in our direct messages, or press *Add*."
+USED_HERE = "Used for requests in this channel, whoever makes them, and nowhere else."
+USED_OWN = "Used for what you ask in our direct messages, and nowhere else. Nobody but you sees it."
+_EXCERPT = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One thing that is remembered, for the eyes of somebody who may change it or not."""
+
+    place: str
+    name: str
+    memory: Memory
+    may_change: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """What a window shows: the memory of the channel that it was opened in, or (`mine`) of the person; and a page."""
+
+    channel: str
+    mine: bool = False
+    page: int = 1
+
+    @property
+    def side(self) -> str:
+        """The side of the window, as its buttons name it."""
+        return "mine" if self.mine else "here"
+
+
+def remembered_message(one: Shown, reader: str) -> Outgoing:
+    """Say what is remembered, for whom it is used, and how to undo it."""
+    text = clean(one.memory.text)
+    if one.place == reader:
+        head = f":bookmark: *I remember about you:* {text}"
+        used = "I use it from your next request in our direct messages on: there alone, and for you alone."
+        who = "`/leadhand memory` shows, edits and forgets what I remember."
+    else:
+        head = f":bookmark: *I remember for this channel:* {text}"
+        used = "I use it from the next request in this channel on, whoever makes it, and nowhere else."
+        who = f"{mention(one.memory.user)} or an admin can edit or forget it: `/leadhand memory`."
+    blocks = (section(head), context(used, who), actions([_forget_button(one)]))
+    return Outgoing(text=plain(f"I remember: {one.memory.text}", 300), blocks=blocks)
+
+
+def known_already(one: Shown) -> Outgoing:
+    """Say that the same is remembered."""
+    text = f"I remember that already: {clean(one.memory.text)}"
+    return Outgoing(text=plain(text, 300), blocks=(section(text), context(said_by(one.memory))))
+
+
+def forgotten_message(memory: Memory, by: str) -> Outgoing:
+    """Say, in place of the message with the button or below what asked for it, that it is forgotten."""
+    text = f"Forgotten by {mention(by)}: {clean(plain(memory.text, _EXCERPT))}"
+    later = "From the next request on it is not used, and requests that had it keep no copy of its words."
+    return Outgoing(text="Forgotten.", blocks=(section(text), context(later)))
+
+
+def which_one(found: Sequence[Shown]) -> Outgoing:
+    """Ask which one is to be forgotten, where words leave that open."""
+    blocks: list[Block] = [section("Which one shall I forget?")]
+    for one in found:
+        row = section(f"{clean(one.memory.text)}\n{said_by(one.memory)}")
+        blocks.append({**row, "accessory": _forget_button(one)} if one.may_change else row)
+    if not all(one.may_change for one in found):
+        blocks.append(context("Where there is no button, only who said it or an admin can."))
+    return Outgoing(text="Which one shall I forget?", blocks=tuple(blocks))
+
+
+def memory_list(page: Page[Shown], *, mine: bool) -> Outgoing:
+    """List what is remembered, for one person: where Slack opens no window, after a mention."""
+    title = "What I remember about you" if mine else "What I remember for this channel"
+    rows = [section(f"{clean(one.memory.text)}\n{said_by(one.memory)}") for one in page.rows]
+    blocks = [section(f"*{title}*"), *(rows or [context(EMPTY_OWN if mine else EMPTY_CHANNEL)])]
+    end = context(f"{USED_OWN if mine else USED_HERE} `/leadhand memory` opens a window that adds, edits and forgets.")
+    return Outgoing(text=title, blocks=(*blocks, *page_buttons(page, "memory"), end))
+
+
+def memory_window(spot: Spot, page: Page[Shown], counts: tuple[int, int], told: str = "") -> Block:
+    """Make the window. `counts` are the things of the channel and of the person; `told` is a line of ours on top."""
+    blocks: list[Block] = [] if spot.channel.startswith("D") else [_sides(spot, counts)]
+    blocks += [context(told)] if told else []
+    blocks += [context(USED_OWN if spot.mine else USED_HERE)]
+    for one in page.rows:
+        blocks += _row(one)
+    blocks += [] if page.rows else [section(EMPTY_OWN if spot.mine else EMPTY_CHANNEL)]
+    blocks += _turning(spot, page)
+    blocks.append(actions([button("Add", ADD, spot.side)]))
+    return {
+        "type": "modal",
+        "callback_id": WINDOW,
+        "private_metadata": metadata_of(spot),
+        "title": {"type": "plain_text", "text": "Memory"},
+        "close": {"type": "plain_text", "text": "Close"},
+        "blocks": blocks,
+    }
+
+
+def words_window(spot: Spot, one: Shown | None = None) -> Block:
+    """Make the window with the words of one thing that is remembered, or of a new one."""
+    where = "about you" if spot.mine else "for this channel"
+    field: Block = {
+        "type": "plain_text_input",
+        "action_id": WORDS_ACTION,
+        "multiline": True,
+        "max_length": LONGEST,
+        "placeholder": {"type": "plain_text", "text": "Our fiscal year starts in April"},
+    }
+    named = {}
+    if one is not None:
+        field["initial_value"] = one.memory.text
+        named = {"name": one.name, "was": one.memory.text}
+    return {
+        "type": "modal",
+        "callback_id": EDIT_WINDOW,
+        "private_metadata": metadata_of(spot, **named),
+        "title": {"type": "plain_text", "text": "Edit" if one is not None else "Remember"},
+        "submit": {"type": "plain_text", "text": "Save"},
+        "close": {"type": "plain_text", "text": "Back"},
+        "blocks": [
+            {
+                "type": "input",
+                "block_id": WORDS_BLOCK,
+                "label": {"type": "plain_text", "text": f"What shall I remember {where}?"},
+                "element": field,
+            },
+            context(USED_OWN if spot.mine else USED_HERE),
+        ],
+    }
+
+
+def metadata_of(spot: Spot, **more: str) -> str:
+    """Write what a window shows, as it comes back with clicks in it; `more` is kept beside it."""
+    return json.dumps({"channel": spot.channel, "mine": spot.mine, "page": spot.page, **more}, ensure_ascii=False)
+
+
+def spot_of(metadata: str) -> tuple[Spot, dict[str, str]] | None:
+    """Read what `metadata_of` wrote, and what was kept beside it; None if it is none of ours."""
+    try:
+        fields = json.loads(metadata)
+        spot = Spot(str(fields.pop("channel")), bool(fields.pop("mine")), int(fields.pop("page")))
+        return spot, {name: str(value) for name, value in fields.items()}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def said_by(memory: Memory) -> str:
+    """Say who said it when, with a link to the message where there is one."""
+    day = _day(memory.at)
+    said = f"{mention(memory.user)} {f'<{memory.link}|{day}>' if memory.link else day}"
+    if memory.edited_by:
+        said += f" · changed by {mention(memory.edited_by)} {_day(memory.edited)}"
+    return said
+
+
+def pointed_at(value: str) -> tuple[str, str] | None:
+    """Read the place and the name that a button to forget carries; None if it is none of ours."""
+    try:
+        fields = json.loads(value)
+        return str(fields["place"]), str(fields["name"])
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _day(at: float) -> str:
+    fallback = datetime.fromtimestamp(int(at), UTC).strftime("%Y-%m-%d")
+    return f"<!date^{int(at)}^{{date_pretty}}|{fallback}>"
+
+
+def _forget_button(one: Shown) -> Block:
+    return button("Forget", FORGET_ONE, json.dumps({"place": one.place, "name": one.name}))
+
+
+def _sides(spot: Spot, counts: tuple[int, int]) -> Block:
+    """Make the two buttons that choose whose memory is shown; the one that is shown is marked."""
+    here, mine = counts
+    row = [button(f"This channel ({here})", f"{SHOW_PAGE}_here", "here 1", style="" if spot.mine else "primary")]
+    row.append(button(f"About you ({mine})", f"{SHOW_PAGE}_mine", "mine 1", style="primary" if spot.mine else ""))
+    return actions(row)
+
+
+def _row(one: Shown) -> list[Block]:
+    text = section(clean(one.memory.text))
+    if one.may_change:
+        options = [("Edit", "edit"), ("Forget", "forget")]
+        menu = [{"text": {"type": "plain_text", "text": label}, "value": f"{do} {one.name}"} for label, do in options]
+        text = {**text, "accessory": {"type": "overflow", "action_id": ROW_MENU, "options": menu}}
+    return [text, context(said_by(one.memory))]
+
+
+def _turning(spot: Spot, page: Page[Shown]) -> list[Block]:
+    if page.pages == 1:
+        return []
+    ways = (("Newer", "newer", page.number - 1), ("Older", "older", page.number + 1))
+    row = [button(label, f"{SHOW_PAGE}_{way}", f"{spot.side} {to}") for label, way, to in ways if 1 <= to <= page.pages]
+    first = (page.number - 1) * ROWS + 1
+    return [actions(row), context(f"{first} to {first + len(page.rows) - 1} of {page.total}")]

@@ -1,0 +1,64 @@
+"""Thumbs on an answer: buttons and emoji, kept with the request, and why one was down, asked for once."""
+
+from bot.slack.show import notices
+from bot.slack.views.why_not import ASK, KEPT, SEND_WHY, WHY_TEXT
+from handoff import events as ev
+from tests.system.scene import Scene, Talk, block_of, eventually, shown
+
+
+async def given(talk: Talk, number: int) -> list[ev.FeedbackGiven]:
+    async def there() -> list[ev.FeedbackGiven] | None:
+        found = await talk.of(ev.FeedbackGiven)
+        return found if len(found) >= number else None
+
+    return await eventually(there)
+
+
+async def test_thumbs_by_button_and_emoji_are_kept_and_a_reason_is_asked_for_once(scene: Scene) -> None:
+    ana, ben, workspace = scene.person(), scene.person("ben"), scene.workspace
+    async with scene.bot():
+        talk = await scene.ask("What is 3 * 4?")
+        await talk.over()
+        (answer,) = talk.words()
+        where = (talk.channel, answer["ts"])
+        await ben.react(*where, "-1")
+        (asked,) = await workspace.until(lambda: ben.ephemerals("#general"))
+        assert ASK in shown(asked)
+        line = block_of(asked, "input")
+        assert line is not None
+        values = {line["block_id"]: {WHY_TEXT: {"type": "plain_text_input", "value": "wrong\n sign " + "x" * 400}}}
+        await ben.click(talk.channel, asked["ts"], SEND_WHY, inputs=values)
+        await workspace.until(lambda: KEPT in str(ben.ephemerals("#general")))
+        await ben.react(*where, "-1", add=False)
+        await given(talk, 3)
+        await ben.react(*where, "+1")
+        await ben.react(*where, "tada")
+        await given(talk, 4)
+        await ana.react(talk.channel, talk.ts, "-1")  # her own request, which is no answer
+        thumbs = block_of(answer, "context_actions")
+        assert thumbs is not None
+        await ben.click(*where, "feedback", thumbs["elements"][0]["negative_button"]["value"])
+        await workspace.until(lambda: notices.THANKS in str(ben.ephemerals("#general")))
+        said = await given(talk, 5)
+        assert [(one.good, bool(one.reason), one.withdrawn) for one in said] == [
+            (False, False, False),
+            (False, True, False),
+            (False, False, True),
+            (True, False, False),
+            (False, False, False),
+        ]
+        assert said[1].reason.startswith("wrong sign x")
+        assert len(said[1].reason) == 300
+        assert str(ben.ephemerals("#general")).count("What was wrong") == 0, "the question is gone, and not put again"
+        assert {one.user for one in said} == {ben.id}
+
+
+async def test_a_thumb_of_who_may_not_use_the_bot_is_none(scene: Scene) -> None:
+    async with scene.bot():
+        talk = await scene.ask("What is 3 * 4?", channel="#sales")
+        await talk.over()
+        (answer,) = talk.words()
+        await scene.person("gus").react(talk.channel, answer["ts"], "-1")
+        await scene.person().react(talk.channel, answer["ts"], "thumbsup::skin-tone-3")
+        assert [one.good for one in await given(talk, 1)] == [True]
+        assert scene.person("gus").ephemerals("#sales") == []
