@@ -69,6 +69,7 @@ DURABLE = frozenset(
         "outbox_note",
         "schedule_put",
         "schedule_fire",
+        "schedule_swap",
     }
 )
 """Scripts whose answer somebody relies on: if there are replicas, one must have the write too."""
