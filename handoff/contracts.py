@@ -542,6 +542,14 @@ class Conflict(Contract):
     confidence: int = Field(default=50, ge=0, le=100)
 
 
+class ChannelSpan(Contract):
+    """What was said at the top of a channel between two times (seconds since the epoch), to be read as material."""
+
+    channel: str
+    since: float
+    until: float
+
+
 class Request(Contract):
     """A person's request in a thread. `id` is the `ts` of its message."""
 
@@ -558,6 +566,12 @@ class Request(Contract):
     """The name of the crew that it is for, in a bot with several; empty: as the request before it, else the usual."""
     recalls: bool = False
     """True if something is remembered that it may need: then that is gathered first."""
+    schedule: str = ""
+    """The id of the schedule that asked; empty: a person did."""
+    reads: tuple[ChannelSpan, ...] = ()
+    """The channels whose messages it works on."""
+    opens: str = ""
+    """Names a run of a schedule, whose thread this request is to open; the work is then a request of that thread."""
 
 
 class Known(Contract):

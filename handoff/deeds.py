@@ -26,7 +26,7 @@ _SILENT = (ev.TurnTaken, ev.MessageHeard, ev.MessageAcknowledged, ev.TakenOver, 
 
 def deeds_of(before: Job | None, event: ev.Event, after: Job) -> tuple[AuditEntry, ...]:
     """Return what the audit says of an event; `before` and `after` are the job without and with it."""
-    if isinstance(event, _SILENT):
+    if isinstance(event, _SILENT) or after.asks[0].request.opens:  # the run has a request of its own, in its thread
         return ()
     of: dict[str, Any] = {"at": event.at, "team": after.place.team, "channel": after.place.channel, "job": after.id}
     found = [*_of_asks(before, after), *_of_event(event, before, after)]

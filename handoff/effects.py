@@ -24,6 +24,13 @@ class GatherMaterial:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenThread:
+    """Look if a run of a schedule may begin; if so, open a thread for it and record its request there."""
+
+    request: str
+
+
+@dataclass(frozen=True, slots=True)
 class DropCopies:
     """Take out of the store what was deleted where people gave it."""
 
@@ -237,7 +244,7 @@ Heeding = SortMessage | Acknowledge | DropCopies
 """The effects that are about a message in the thread rather than about the request under way."""
 OfQuestion = RemindOfQuestion | ExpireQuestion
 """The effects of a question that nobody answers."""
-OfRun = GatherMaterial | MakePlan | RevisePlan | RunSubtask | OfRole | ReachDeadline | HandUp | Post
+OfRun = GatherMaterial | OpenThread | MakePlan | RevisePlan | RunSubtask | OfRole | ReachDeadline | HandUp | Post
 Effect = OfRun | OfQuestion | Heeding
 
 ROLES: tuple[str, ...] = tuple(one.role for one in get_args(Effect) if hasattr(one, "role"))

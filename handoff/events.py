@@ -619,6 +619,18 @@ class Posted(OfRequest):
     fault: str = ""
 
 
+class ThreadOpened(OfRequest):
+    """The thread of a schedule's run was opened, and its request recorded there: `ts` is the thread's first message.
+
+    An empty `ts`: it was not, and `why` says why in words for people. `quiet`: nothing is wrong with that.
+    """
+
+    type: Literal["ThreadOpened"] = "ThreadOpened"
+    ts: str = ""
+    why: str = ""
+    quiet: bool = False
+
+
 class FeedbackGiven(OfRequest):
     """A person said whether an answer helped.
 
@@ -675,6 +687,7 @@ Event = Annotated[
     | AnswerWritten
     | RequestFailed
     | Posted
+    | ThreadOpened
     | FeedbackGiven,
     Field(discriminator="type"),
 ]

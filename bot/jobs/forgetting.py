@@ -171,8 +171,8 @@ class Forgetting:
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _take_up(self) -> None:
-        for team, name, payload, due in await self._store.schedules.due():
-            if name.startswith(NAME) and await self._store.schedules.fire(team, name, due, self._later()):
+        for team, name, payload, due in await self._store.schedules.due(kind=NAME):
+            if await self._store.schedules.fire(team, name, due, self._later()):
                 task = asyncio.create_task(self._work(team, name, json.loads(payload)))
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)

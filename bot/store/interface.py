@@ -324,8 +324,23 @@ class Schedules(Protocol):
         Raises PayloadTooLarge if there are 10,000 already.
         """
 
-    async def due(self, *, limit: int = 100) -> list[tuple[str, str, str, float]]:
-        """Read the schedules whose time has come, earliest first: (team, schedule, payload, due)."""
+    async def swap(self, team: str, schedule: str, seen: str, payload: str, *due: float | None) -> bool:
+        """Change a schedule if its payload is still the one that was `seen`; False if somebody was quicker.
+
+        Without `due` it stays due when it was, with None it is switched off; an empty payload removes it.
+        """
+
+    async def of(self, team: str, kind: str) -> list[tuple[str, str, float | None]]:
+        """Read the schedules of a team whose names start with `kind`, due or not: (schedule, payload, due)."""
+
+    async def due(self, *, kind: str = "", limit: int = 100) -> list[tuple[str, str, str, float]]:
+        """Read the schedules whose time has come, earliest first: (team, schedule, payload, due).
+
+        Those whose names start with `kind`, in any team.
+        """
+
+    async def next_due(self, kind: str) -> float | None:
+        """Tell when the earliest of them is due, or None."""
 
     async def fire(self, team: str, schedule: str, due: float, following: float | None) -> bool:
         """Move a schedule on from `due` to `following`. True for exactly one caller: it does the work."""

@@ -127,7 +127,8 @@ def _request_added(job: Job | None, event: ev.RequestAdded) -> Job:
 
 def has_to_gather(request: Request) -> bool:
     """Return True if there is something to read before the request is planned."""
-    return bool(request.attachments or request.look_back or request.recalls) or names_a_change(request.text)
+    wanted = request.attachments or request.look_back or request.recalls or request.reads
+    return bool(wanted) or names_a_change(request.text)
 
 
 def _of_request(job: Job, event: ev.OfRequest) -> Job:

@@ -26,6 +26,7 @@ from handoff.effects import (
 from handoff.engine import answer, asking, hearing, replan
 from handoff.engine.ladder import attempt_seconds, seconds_left
 from handoff.engine.nested import is_open
+from handoff.engine.opening import opening
 from handoff.engine.subtask import ready
 from handoff.state import SETTLED, Ask, Job, Run, Work
 
@@ -48,6 +49,8 @@ def _of_request(ask: Ask, now: float) -> tuple[list[Effect], float | None]:
     run = ask.run
     if run.concluded:
         return _closing(ask, now)
+    if (opens := opening(ask)) is not None:
+        return [opens], None
     effects: list[Effect] = []
     if card_key(ask.id) not in ask.posted:
         effects.append(Post(ask.id, card_key(ask.id)))

@@ -36,6 +36,7 @@ HARMLESS = frozenset(
         "TakenOver",
         "WorkResumed",
         "Posted",
+        "ThreadOpened",
         "FeedbackGiven",
     }
 )

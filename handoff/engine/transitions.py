@@ -14,6 +14,7 @@ from handoff import events as ev
 from handoff.effects import answer_key
 from handoff.engine import answer, approvals, asking, deadline, judging, ladder, plan, writes
 from handoff.engine.nested import is_open, opened
+from handoff.engine.opening import thread_opened
 from handoff.engine.subtask import charged_so_far
 from handoff.state import SETTLED, Ask, Run, Work, replace
 from handoff.state_values import Answered, Failure, Trouble
@@ -222,6 +223,7 @@ TRANSITIONS: Mapping[str, Callable[[Ask, Any], Ask]] = {
     "AnswerWritten": _planned(_of_run(answer.answer_written)),
     "RequestFailed": _request_failed,
     "Posted": _posted,
+    "ThreadOpened": thread_opened,
     "FeedbackGiven": lambda ask, _: ask,
 }
 """The function for each type of event."""

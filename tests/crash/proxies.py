@@ -31,7 +31,7 @@ WRITES = {
     ),
     "outbox": frozenset({"begin", "draft", "done", "taken_back"}),
     "blobs": frozenset({"put", "drop", "came_from"}),
-    "schedules": frozenset({"put", "fire"}),
+    "schedules": frozenset({"put", "swap", "fire"}),
     "settings": frozenset({"put"}),
     "audit": frozenset({"note"}),
 }
@@ -39,7 +39,7 @@ READS = {
     "jobs": frozenset({"log", "inbox", "head", "asked_by", "next_due", "forgotten"}),
     "outbox": frozenset({"messages", "left_behind"}),
     "blobs": frozenset({"get", "count", "jobs_that_read"}),
-    "schedules": frozenset({"due"}),
+    "schedules": frozenset({"of", "due", "next_due"}),
     "settings": frozenset({"of"}),
     "audit": frozenset({"read"}),
 }

@@ -110,6 +110,8 @@ class Thread:
 
     async def post(self, claim: Claim, job: Job, ask: Ask, key: str, *, allowed: Allowed) -> Sent:
         """Put the message of that key into the thread, once. Raises Gone if the job is no longer ours."""
+        if ask.request.opens:
+            return Sent("", "there is no thread")
         if ask.withdrawn and ask.id == job.place.thread_ts and key != card_end_key(ask.id):
             return await self._without_thread(claim, job, ask, key, allowed)
         return await self._post(claim, job, ask, key, allowed)
@@ -233,6 +235,8 @@ class Thread:
         After a takeover nobody knows what the last owner still told the thread: all of it is told again. Nor does
         an instance that goes on in the middle of the work know if the questions answered by then were closed.
         """
+        if after.asks[0].request.opens:  # it has no thread yet
+            return
         goes_on = key not in self._met
         self._met.add(key)
         ask = after.latest

@@ -131,11 +131,28 @@ class RedisSchedules:
         args = (pair(team, schedule), payload, "" if due is None else repr(due), layout.SCHEDULE_LIMIT)
         unless_full(await self._calls.run("schedule_put", self._calls.keys.schedules, *args))
 
-    async def due(self, *, limit: int = 100) -> list[tuple[str, str, str, float]]:
+    async def swap(self, team: str, schedule: str, seen: str, payload: str, *due: float | None) -> bool:
+        """See `Schedules.swap`."""
+        when = "keep" if not due else "" if due[0] is None else repr(due[0])
+        args = (pair(team, schedule), seen, payload, when)
+        return bool(await self._calls.run("schedule_swap", self._calls.keys.schedules, *args))
+
+    async def of(self, team: str, kind: str) -> list[tuple[str, str, float | None]]:
+        """See `Schedules.of`."""
+        flat = await self._calls.run("schedule_of", self._calls.keys.schedules, f"{team}/{kind}")
+        rows = zip(flat[::3], flat[1::3], flat[2::3], strict=True)
+        return [(names(name)[1], payload.decode(), float(due) if due else None) for name, payload, due in rows]
+
+    async def due(self, *, kind: str = "", limit: int = 100) -> list[tuple[str, str, str, float]]:
         """See `Schedules.due`."""
-        flat = await self._calls.run("schedule_due", self._calls.keys.schedules, limit)
+        flat = await self._calls.run("schedule_due", self._calls.keys.schedules, limit, kind)
         rows = zip(flat[::3], flat[1::3], flat[2::3], strict=True)
         return [(*names(name), payload.decode(), float(due)) for name, payload, due in rows]
+
+    async def next_due(self, kind: str) -> float | None:
+        """See `Schedules.next_due`."""
+        found = await self._calls.run("schedule_next", self._calls.keys.schedules, kind)
+        return float(found) if found else None
 
     async def fire(self, team: str, schedule: str, due: float, following: float | None) -> bool:
         """See `Schedules.fire`."""

@@ -71,6 +71,7 @@ DURABLE = frozenset(
         "schedule_put",
         "schedule_fire",
         "memory_put",
+        "schedule_swap",
     }
 )
 """Scripts whose answer somebody relies on: if there are replicas, one must have the write too."""

@@ -1,0 +1,35 @@
+"""A run of a schedule before it has a thread: a job of its own, with one request that only opens it.
+
+The thread's first message has no id before it is posted, and a job's id follows from that. So the run begins as a job
+whose id follows from the schedule and the time; it posts the line, and hands the work in as a request of that thread.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from handoff import events as ev
+from handoff.effects import OpenThread, answer_key, card_end_key
+from handoff.state import Ask, replace
+from handoff.state_values import Failure
+
+STEP = "opening the thread"
+OPENED = "The thread is open; the work goes on there."
+
+
+def opening(ask: Ask) -> OpenThread | None:
+    """Return the one thing to do for a request that opens a thread; None if it is another, or was stopped."""
+    return OpenThread(ask.id) if ask.request.opens and not ask.run.concluded else None
+
+
+def thread_opened(ask: Ask, event: ev.ThreadOpened) -> Ask:
+    """End the request: its visible end is the thread's first message, or that there is none."""
+    if ask.run.concluded or not ask.request.opens:
+        return ask
+    if event.ts or event.quiet:
+        run = replace(ask.run, answer=event.why or OPENED, written=event.at)
+    else:
+        run = replace(ask.run, failure=Failure(STEP, event.why), written=event.at)
+    ends = {answer_key(ask.id): event.ts, card_end_key(ask.id): event.ts}
+    ask = replace(ask, run=run, posted=MappingProxyType({**ask.posted, **ends}))
+    return ask.with_decision(event.at, "", "kept quiet", event.why) if event.quiet else ask
