@@ -28,6 +28,7 @@ from bot.jobs.forgetting import Forgetting
 from bot.jobs.instance import Instance, cancel, new_name
 from bot.jobs.job_runner import Effects
 from bot.jobs.job_service import JobService
+from bot.jobs.standing_work import StandingWork
 from bot.jobs.tasks import Bounds
 from bot.limits.call_limits import CallLimits
 from bot.logs import about
@@ -219,9 +220,20 @@ async def running(
         store.counters, model, settings.rules, store.clock, metrics, names_at(model, *crews.by_name.values())
     )
     note = AuditLog(store).note
-    who = channels.approvers_in if can_ask else nobody_to_ask
     board = InstanceBoard(store.board, name := new_name(), crews.by_name)
-    runs = EffectRunner(store, thread, model, crews, limits, settings.terms, board, note=note, approvers_in=who)
+    standing = StandingWork(store, messengers, channels, limits, settings.terms, note=note)
+    runs = EffectRunner(
+        store,
+        thread,
+        model,
+        crews,
+        limits,
+        settings.terms,
+        board,
+        note=note,
+        approvers_in=channels.approvers_in if can_ask else nobody_to_ask,
+        opener=standing.opener,
+    )
     effects: Effects = runs
     if instruments is not None:
         effects, outbox.calls.seen = instruments.effects(effects), instruments.metrics.slack_called
@@ -243,12 +255,15 @@ async def running(
         groups_of=people.groups_of,
         forgetting=forgetting,
     )
-    desks = open_desks(store, instance, crews, channels=channels, people=people, note=note)
+    desks = open_desks(store, instance, crews, channels=channels, people=people, note=note, schedules=standing.talk)
     background = register(bolt, service, gate, desks)
     with about(instance=instance.name):
         work = asyncio.create_task(instance.run())
     toolkits = (begin() for one in crews.by_name.values() for begin in one.beside)
-    beside = [asyncio.create_task(one) for one in (model.warm(), forgetting.run(), board.run(), *toolkits)]
+    beside = [
+        asyncio.create_task(one)
+        for one in (model.warm(), forgetting.run(), board.run(), standing.run(service.request), *toolkits)
+    ]
     app = App(bolt, instance, store, model, thread, work)
     try:
         yield app

@@ -17,6 +17,7 @@ Deed = Literal[
     "forgot",
     "released",
     "configured",
+    "scheduled",
     "wrote",
     "sent_out",
     "ended",
@@ -24,6 +25,7 @@ Deed = Literal[
 """A kind of deed.
 
 - `wrote`: a tool that writes was called. `sent_out`: a tool asked a host outside for something.
+- `scheduled`: a schedule was made or changed; `why` says how.
 - `ended`: a request reached its visible end; `cost` is what it took.
 """
 

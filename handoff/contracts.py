@@ -270,7 +270,7 @@ class Context(Contract):
         return {"fast": self.fast, "balanced": self.balanced, "deep": self.deep}[tier or "balanced"]
 
 
-QUICK_ROLES = frozenset({"dispatcher"})
+QUICK_ROLES = frozenset({"dispatcher", "rule_reader"})
 """Roles whose work is small, and for which people wait."""
 
 

@@ -7,6 +7,7 @@ from bot.jobs.approval_desk import ApprovalDesk
 from bot.jobs.instance import Instance
 from bot.jobs.sign_in_desk import SignInDesk
 from bot.slack.receive.desks import Desks
+from bot.slack.receive.schedule_talk import ScheduleTalk
 from bot.slack.receive.settings_form import SettingsForm
 from bot.slack.show.people import People
 from bot.store.interface import Store
@@ -15,7 +16,14 @@ from specialists.several_crews import Crews
 
 
 def open_desks(
-    store: Store, instance: Instance, crews: Crews, *, channels: ChannelSettings, people: People, note: Note
+    store: Store,
+    instance: Instance,
+    crews: Crews,
+    *,
+    channels: ChannelSettings,
+    people: People,
+    note: Note,
+    schedules: ScheduleTalk | None = None,
 ) -> Desks:
     """Open all desks of a bot. `note` keeps entries of the audit."""
     approvals = ApprovalDesk(store, instance, crews, admins=channels.admins, groups=people.groups_of, note=note)
@@ -23,4 +31,5 @@ def open_desks(
         settings=SettingsForm(channels, people, clock=store.clock, note=note),
         approvals=approvals,
         sign_ins=SignInDesk(store, approvals),
+        schedules=schedules,
     )

@@ -16,6 +16,7 @@ from bot.slack.receive.help_command import help_me
 from bot.slack.receive.job_commands import cancel, release, status
 from bot.slack.receive.job_named import job_named
 from bot.slack.receive.payloads import Command, Malformed, parse_command
+from bot.slack.receive.schedule_command import SCHEDULE_USAGES, schedule
 from bot.slack.receive.settings_command import settings
 from bot.slack.receive.subcommand import Given, Subcommand
 from bot.slack.receive.trace_command import trace
@@ -52,6 +53,7 @@ SUBCOMMANDS = (
         "words",
     ),
     Subcommand("release", (("JOB", "let a job that was set aside go on (admins)"),), release, "job"),
+    Subcommand("schedule", SCHEDULE_USAGES, schedule, "words"),
     Subcommand("settings", (("", "who may use me in this channel, and more; admins change it"),), settings),
     Subcommand("help", (("", "this text"),), help_me),
 )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from bot.slack.receive.approval_clicks import Approvals
+    from bot.slack.receive.schedule_talk import ScheduleTalk
     from bot.slack.receive.settings_form import SettingsForm
     from bot.slack.receive.sign_in_clicks import SignIns
 
@@ -18,3 +19,4 @@ class Desks:
     settings: SettingsForm
     approvals: Approvals | None = None
     sign_ins: SignIns | None = None
+    schedules: ScheduleTalk | None = None
