@@ -38,8 +38,8 @@ from specialists.toolkits.messenger import Addressee
 if TYPE_CHECKING:
     from bot.jobs.job_runner import JobRunner
 
-LINE, WORD = "schedule:line", "schedule:word"
-"""The outbox keys of the line on top, and of the word to the owner that there is none."""
+WORD = "schedule:word"
+"""The outbox key of the word to the owner that a run did not begin."""
 FIRST_LOOK_BACK = 7 * 86_400.0
 MOST_LOOK_BACK = 31 * 86_400.0
 """Seconds that a run reads back in a channel: the first one as far as its times are apart, a week if it has but one."""
@@ -58,6 +58,11 @@ class Named:
     schedule: str
     due: float
     asked_for: bool
+
+
+def line_key(key: JobKey) -> str:
+    """Return the outbox key of the line on top. It names the run: all of a channel is searched for it."""
+    return f"schedule:line:{key.job}"
 
 
 def named(opens: str) -> Named:
@@ -96,7 +101,7 @@ class RunOpener:
         now, trace = runner.now(), runner.claim.key.job
         spans = tuple(ChannelSpan(channel=each, since=_since(one, run.due), until=now) for each in one.reads)
         last = LastRun(due=run.due, at=now, trace=trace, since=_since(one, run.due))
-        if not (await self._store.outbox.messages(runner.claim.key)).get(LINE):
+        if not (await self._store.outbox.messages(runner.claim.key)).get(line_key(runner.claim.key)):
             halt = Halt("its last three runs failed") if failures >= MOST_FAILED else await self._halt(one, place)
             if halt is not None:
                 await self._did_not_run(runner, one, halt, last, failures)
@@ -107,7 +112,9 @@ class RunOpener:
                 return "", why, True
         line = run_line(one, run.due, late=now - run.due > GRACE, asked_for=run.asked_for)
         try:
-            sent = await Elsewhere(self._outbox, runner.claim, place).post(one.channel, LINE, line)
+            sent = await Elsewhere(self._outbox, runner.claim, place).post(
+                one.channel, line_key(runner.claim.key), line
+            )
         except OutcomeUnknown as error:
             sent = Sent("", str(error))
         if not sent.ts:
@@ -122,7 +129,7 @@ class RunOpener:
         """Return what came of a run whose last owner was lost before it could say so."""
         if one is not None and one.last is not None and one.last.trace == key.job:
             return one.last.thread_ts, one.last.why, one.last.outcome == "quiet"
-        line = (await self._store.outbox.messages(key)).get(LINE) if one is None else None
+        line = (await self._store.outbox.messages(key)).get(line_key(key)) if one is None else None
         if line is None or not line.ts:
             return None
         there = place.model_copy(update={"thread_ts": line.ts})

@@ -93,7 +93,7 @@ def test_command_shortcut_and_prompts_are_those_of_the_code() -> None:
 def test_every_subcommand_is_in_the_usage_hint() -> None:
     hint = MANIFEST["features"]["slash_commands"][0]["usage_hint"]
     found = [part.split()[0] for part in hint.split(" | ")]
-    assert found == ["status", "trace", "cancel", "forget", "release", "settings", "help"]
+    assert found == ["status", "trace", "cancel", "forget", "release", "schedule", "settings", "help"]
 
 
 def test_registering_twice_on_two_apps_shares_nothing() -> None:
