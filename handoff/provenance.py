@@ -250,6 +250,8 @@ def _came_of(ask: Ask, material: Material) -> bool:
 
 
 def _named(material: Material) -> str:
+    if material.of_channel:
+        return material.name
     return {"thread": "the thread", "answer": "an earlier answer"}.get(material.kind, _short(material.name))
 
 

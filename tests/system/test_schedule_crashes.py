@@ -86,7 +86,7 @@ async def test_whoever_dies_where_there_is_one_line_and_one_request(scene: Scene
             return all(one.last is not None and one.last.job for one in await desk.of(team))
 
         await eventually(all_ran)
-        lines = [one for one in scene.workspace.messages(channel) if "calendar" in shown(one)]
+        lines = [one for one in scene.workspace.messages(channel) if ", asked by <@" in shown(one)]
         assert sorted(shown(one).partition(": list ")[2][:6] for one in lines) == [
             f"room {n}" for n in range(len(POINTS))
         ]

@@ -88,9 +88,9 @@ async def test_said_shown_back_saved_and_run_once_by_two_instances(scene: Scene)
     async with scene.bot(later=later), scene.bot(later=later):
         talk = await run_of(scene, "summarise #sales here")
         job = await talk.over()
-    assert len([each for each in scene.workspace.messages(talk.channel) if "calendar" in shown(each)]) == 1
+    assert len([each for each in scene.workspace.messages(talk.channel) if ", asked by <@" in shown(each)]) == 1
     root = shown(scene.workspace.thread(talk.channel, talk.ts)[0])
-    assert root == f":calendar: *Every Monday at 9:00 (UTC)*: summarise #sales here, asked by <@{scene.person().id}>"
+    assert root == f"*Every Monday at 9:00 (UTC)*: summarise #sales here, asked by <@{scene.person().id}>"
     request = job.latest.request
     assert (request.user, request.text, request.schedule) == (scene.person().id, "summarise #sales here", one.id)
     (gathered,) = await talk.of(ev.MaterialGathered)
@@ -189,7 +189,9 @@ async def test_only_if_something_changed_keeps_quiet_and_says_so_in_the_trace(sc
     assert opened.quiet
     assert "Nothing new was said" in opened.why
     assert not [
-        each for each in scene.workspace.messages(scene.workspace.channel_id("#general")) if "calendar" in shown(each)
+        each
+        for each in scene.workspace.messages(scene.workspace.channel_id("#general"))
+        if ", asked by <@" in shown(each)
     ]
 
 

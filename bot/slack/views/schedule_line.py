@@ -14,7 +14,7 @@ SHOWN = 1_000
 def run_line(one: Schedule, due: float, *, late: bool, asked_for: bool) -> Outgoing:
     """Make the line: when it runs, what is asked, and by whom; and if it comes late, for which time."""
     asks = clean(plain(one.asks, SHOWN))
-    text = f":calendar: *{sentence(when_words(one))}*: {asks}, asked by {mention(one.owner)}"
+    text = f"*{sentence(when_words(one))}*: {asks}, asked by {mention(one.owner)}"
     small = ""
     if asked_for:
         small = "Run now, beside its times."

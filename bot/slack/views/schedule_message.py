@@ -39,7 +39,7 @@ def proposal(one: Schedule, now: float) -> Outgoing:
     """Show a schedule back in words, with its next times, before it is saved."""
     buttons = [button("Save", SAVE, one.id, style="primary"), button("Change", CHANGE, one.id)]
     buttons += [button("Do it now instead, once", NOW, one.id)] if one.said else []
-    blocks = [*described(one, now), actions([*buttons, button("Discard", DISCARD, one.id, style="danger")])]
+    blocks = [*described(one, now), actions([*buttons, button("Discard", DISCARD, one.id)])]
     text = f"Shall I do this {when_words(one)}? {clean(plain(one.asks, 200))}"
     return Outgoing(text=text, blocks=tuple(blocks))
 
@@ -47,7 +47,7 @@ def proposal(one: Schedule, now: float) -> Outgoing:
 def described(one: Schedule, now: float) -> list[Block]:
     """Say what a schedule does, when it runs next, and by which rules."""
     asks = clean(plain(one.asks, SHOWN)).replace("\n", "\n>")
-    lines = [f":calendar: *{sentence(when_words(one))}*", f">{asks}"]
+    lines = [f"*{sentence(when_words(one))}*", f">{asks}"]
     times = next_times(one, now)
     head = "*The next time:*" if len(times) == 1 else f"*The next {counted(len(times), 'time')}:*"
     head = head if len(times) != 3 else "*The next three times:*"
@@ -60,7 +60,7 @@ def described(one: Schedule, now: float) -> list[Block]:
         small.append("It keeps quiet if nobody said anything new there.")
     files = f"*Works with:* {clean(plain(', '.join(file.name for file in one.files), 300))}"
     more = [*([reads] if one.reads else []), *([files] if one.files else [])]
-    return [section("\n".join(lines)), section("\n".join([shown, *more])), context(*small)]
+    return [section("\n".join(lines)), section(shown), *([section("\n".join(more))] if more else []), context(*small)]
 
 
 def kept(one: Schedule) -> Outgoing:
