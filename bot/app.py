@@ -30,6 +30,7 @@ from bot.jobs.instance import Instance, cancel, new_name
 from bot.jobs.job_runner import Effects
 from bot.jobs.job_service import JobService
 from bot.jobs.memory_desk import MemoryDesk
+from bot.jobs.standing_work import StandingWork
 from bot.jobs.tasks import Bounds
 from bot.limits.call_limits import CallLimits
 from bot.logs import about
@@ -235,8 +236,8 @@ async def running(
         channels.rules_in,
     )
     note = AuditLog(store).note
-    who = channels.approvers_in if can_ask else nobody_to_ask
     board = InstanceBoard(store.board, name := new_name(), crews.by_name)
+    standing = StandingWork(store, messengers, channels, limits, settings.terms, note=note)
     runs = EffectRunner(
         store,
         thread,
@@ -246,8 +247,9 @@ async def running(
         settings.terms,
         board,
         note=note,
-        approvers_in=who,
+        approvers_in=channels.approvers_in if can_ask else nobody_to_ask,
         terms_in=channels.terms_in,
+        opener=standing.opener,
     )
     home = HomeDesk(
         store, team=account.home.team, calls=outbox.calls, admins=settings.admins, groups_of=people.groups_of
@@ -289,12 +291,14 @@ async def running(
         settings=settings,
         url=account.home.url,
         memories=memories,
+        schedules=standing.talk,
     )
     background = register(bolt, service, gate, desks)
     with about(instance=instance.name):
         work = asyncio.create_task(instance.run())
     toolkits = (begin() for one in crews.by_name.values() for begin in one.beside)
-    beside = [asyncio.create_task(one) for one in (model.warm(), forgetting.run(), board.run(), home.run(), *toolkits)]
+    own = (model.warm(), forgetting.run(), board.run(), home.run(), standing.run(service.request))
+    beside = [asyncio.create_task(one) for one in (*own, *toolkits)]
     app = App(bolt, instance, store, model, thread, work)
     try:
         yield app

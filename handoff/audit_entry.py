@@ -18,6 +18,7 @@ Deed = Literal[
     "remembered",
     "released",
     "configured",
+    "scheduled",
     "wrote",
     "sent_out",
     "ended",
@@ -28,6 +29,7 @@ Deed = Literal[
 - `remembered`: a person had something remembered, or changed its words.
 - `wrote`: a tool that writes was called. `sent_out`: a tool asked a host outside for something.
 - `rated`: a person gave an answer a thumb, or took it back; `target` is which.
+- `scheduled`: a schedule was made or changed; `why` says how.
 - `ended`: a request reached its visible end; `cost` is what it took.
 """
 

@@ -111,6 +111,11 @@ class Material(Contract):
     lines: str = ""
     """Of a diff: the address of a line of the new files on the web, with {path} and {line} in it, if it has one."""
 
+    @property
+    def of_channel(self) -> bool:
+        """True for what was said at the top of a channel, which is called by the channel's name."""
+        return self.kind == "thread" and self.name.startswith("#")
+
 
 class Usage(Contract):
     """The usage of model calls. `cost` is None if no price is known; `model` names the last one used.
@@ -275,7 +280,7 @@ class Context(Contract):
         return {"fast": self.fast, "balanced": self.balanced, "deep": self.deep}[tier or "balanced"]
 
 
-QUICK_ROLES = frozenset({"dispatcher"})
+QUICK_ROLES = frozenset({"dispatcher", "rule_reader"})
 """Roles whose work is small, and for which people wait."""
 
 

@@ -250,6 +250,8 @@ def _came_of(ask: Ask, material: Material) -> bool:
 
 
 def _named(material: Material) -> str:
+    if material.of_channel:
+        return material.name
     known = {"thread": "the thread", "memory": "what I was asked to remember", "answer": "an earlier answer"}
     return known.get(material.kind, _short(material.name))
 

@@ -16,6 +16,7 @@ from bot.models.choosing import ChosenModel
 from bot.settings import Settings
 from bot.slack.receive.desks import Desks
 from bot.slack.receive.memory_book import MemoryBook
+from bot.slack.receive.schedule_talk import ScheduleTalk
 from bot.slack.receive.settings_form import SettingsForm
 from bot.slack.show.people import People
 from bot.slack.views.home_part import HomeSection
@@ -40,6 +41,7 @@ def open_desks(  # noqa: PLR0913 - the parts of a bot
     settings: Settings,
     url: str,
     memories: MemoryBook | None = None,
+    schedules: ScheduleTalk | None = None,
 ) -> Desks:
     """Open all desks of a bot. `note` keeps entries of the audit, `url` is the workspace's own address."""
     approvals = ApprovalDesk(store, instance, crews, admins=channels.admins, groups=people.groups_of, note=note)
@@ -66,4 +68,5 @@ def open_desks(  # noqa: PLR0913 - the parts of a bot
             HomeSection("instances", state.instances, admins=True),
         ),
         memories=memories,
+        schedules=schedules,
     )

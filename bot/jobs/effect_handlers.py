@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bot.jobs.attempt import Around, run_attempt
 from bot.jobs.job_runner import JobRunner
@@ -31,6 +31,9 @@ from handoff.state import Ask, Job
 from specialists.registry import Crew
 from specialists.toolkits.table_cache import TableCache, cache_folder
 from specialists.turns.model import Model
+
+if TYPE_CHECKING:
+    from bot.jobs.run_opening import RunOpener
 
 NO_CREW = Crew("", {})
 """In place of a crew that was removed after its subtask was planned."""
@@ -74,6 +77,8 @@ class Services:
     approvers_in: ApproversIn = as_the_crew_says
     """Gives the ids of those who approve in a channel of a team."""
     terms_in: TermsIn = no_terms
+    opener: RunOpener | None = None
+    """Opens the threads of schedules' runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +106,7 @@ async def gather_material(_: ef.GatherMaterial, inputs: Inputs) -> ev.Event:
     materials = found.materials
     if materials:
         audience = await services.thread.audience(inputs.job)
-        materials = tuple(one.model_copy(update={"audience": audience}) for one in materials)
+        materials = tuple(one.model_copy(update={"audience": one.audience or audience}) for one in materials)
     return ev.MaterialGathered(**of, materials=materials, faults=found.faults, speakers=found.speakers)
 
 

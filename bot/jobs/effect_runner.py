@@ -15,6 +15,7 @@ from bot.jobs import effect_handlers as handlers
 from bot.jobs.effect_handlers import ApproversIn, Inputs, Services, TermsIn
 from bot.jobs.job_runner import JobRunner
 from bot.jobs.lease import Fenced
+from bot.jobs.run_opening import RunOpener, open_thread
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import payer_of
 from bot.models.choosing import ChosenModel
@@ -131,6 +132,11 @@ def question_expired(effect: ef.ExpireQuestion, bug: Bug) -> ev.Event:
     return ev.QuestionExpired(at=bug.at, **of)
 
 
+def thread_not_opened(effect: ef.OpenThread, bug: Bug) -> ev.Event:
+    """Say that the run of a schedule did not begin."""
+    return ev.ThreadOpened(at=bug.at, request=effect.request, why=bug.reason)
+
+
 def post_failed(effect: ef.Post, bug: Bug) -> ev.Event:
     """Go on without the message."""
     return ev.Posted(at=bug.at, request=effect.request, key=effect.key, ts="", fault=bug.reason)
@@ -165,6 +171,7 @@ class Handler(Generic[E]):
 
 HANDLERS: Mapping[type, Handler[Any]] = {
     ef.GatherMaterial: Handler(handlers.gather_material, nothing_gathered),
+    ef.OpenThread: Handler(open_thread, thread_not_opened),
     ef.DropCopies: Handler(handlers.drop_copies, copies_left),
     ef.MakePlan: Handler(handlers.make_plan, run_failed("planning")),
     ef.RevisePlan: Handler(handlers.revise_plan, plan_kept),
@@ -215,12 +222,15 @@ class EffectRunner:
         note: Note = dropped,
         approvers_in: ApproversIn = handlers.as_the_crew_says,
         terms_in: TermsIn = handlers.no_terms,
+        opener: RunOpener | None = None,
     ) -> None:
         def services(crew: Crew) -> Services:
             is_out, equals = limits.breakers.is_open, equals_of(crew)
             record = TrackRecord(is_out, crew=crew.name, equals=equals, board=board)
             planning = Planning(crew, model, record, terms)
-            return Services(store, thread, crew, limits.breakers, record, planning, note, approvers_in, terms_in)
+            return Services(
+                store, thread, crew, limits.breakers, record, planning, note, approvers_in, terms_in, opener
+            )
 
         self._services = {name: services(crew) for name, crew in crews.by_name.items()}
         self._usual = crews.usual.name
@@ -266,8 +276,9 @@ class EffectRunner:
         return ev.RequestFailed(at=at, request=ask.id, step="finding the crew", reason=reason, advice=advice)
 
     def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
-        """Keep the card and the session's status up to date."""
-        self._thread.job_changed(runner.claim.key, before, after, allowed=runner.may_show)
+        """Keep the card and the session's status up to date. The run of a schedule has no thread before it is open."""
+        if not after.asks[0].request.opens:
+            self._thread.job_changed(runner.claim.key, before, after, allowed=runner.may_show)
 
     async def job_released(self, runner: JobRunner) -> None:
         """Stop drawing the card of a job, and drop its unfinished stream."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bot.jobs.gathering import AT_ONCE, Gathered, gather, keep
 from bot.store.interface import JobKey, Store
-from handoff.contracts import Attachment, Material
+from handoff.contracts import Attachment, ChannelSpan, Material
 from handoff.materials.at_hand import MESSAGE
 from handoff.state import Ask, Job
 
@@ -23,6 +24,9 @@ THREAD = "thread"
 async def gather_request(job: Job, ask: Ask, thread: Thread, store: Store, key: JobKey) -> Gathered:
     """Fetch and read what came with a request, and what was said before it in its thread, as far as it is new."""
     request = ask.request
+    if request.reads:
+        channels = sum([await _channel(span, ask, thread, store, key) for span in request.reads], Gathered())
+        return channels + _came_with(request.id, await gather(request.attachments, thread.fetch, store, key))
     own_message = request.id.partition("-")[0]  # that of a window is named by its message and its view
     if not request.look_back:
         return _came_with(own_message, await gather(request.attachments, thread.fetch, store, key))
@@ -47,6 +51,16 @@ async def gather_named(ask: Ask, crew: Crew, found: Gathered, store: Store, key:
         if gathered.materials or gathered.faults:
             break
     return gathered
+
+
+async def _channel(span: ChannelSpan, ask: Ask, thread: Thread, store: Store, key: JobKey) -> Gathered:
+    """Keep what was said in a channel, with who may read it. Where nothing was, that is what there is to read."""
+    name, audience, read = await thread.read_channel(span, ask)
+    if not read.thread.text and not read.fault:
+        read = replace(read, thread=replace(read.thread, text=f"(Nothing was said in {name} since the last run.)"))
+    kept = await _said(name, read.thread, read.fault, store, key)
+    labelled = tuple(one.model_copy(update={"audience": audience}) for one in kept)
+    return Gathered(labelled, (read.fault,) if read.fault else (), read.speakers)
 
 
 async def _thread_text(found: Gathered, store: Store, key: JobKey) -> str:

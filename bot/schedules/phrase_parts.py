@@ -184,7 +184,7 @@ def _take_date(found: Found, match: re.Match[str]) -> bool:
     today, word = found.now.date(), match["date"].lower()
     if word in {"today", "tomorrow"}:
         day: date | None = today + timedelta(days=word == "tomorrow")
-    elif weekday := _weekdays(word):
+    elif (weekday := _weekdays(word)) and not re.search(r"\d", word):
         day = _next_weekday(today + timedelta(days=1), weekday[0])
     else:
         day = _date(word, today)
@@ -355,7 +355,7 @@ PARTS: tuple[Part, ...] = (
     (_part(r"on\s+(?P<unit>weekday|workday|weekend)s"), _take_unit),
     (_part(r"(?P<unit>daily|hourly|weekly|monthly|quarterly)"), _take_unit),
     (_part(r"(?:on\s+|next\s+)?(?P<date>today|tomorrow)"), _take_date),
-    (_part(rf"(?:on|next)\s+(?:next\s+)?(?P<date>{WEEKDAY}|{_DATE})"), _take_date),
+    (_part(rf"(?:on|next)\s+(?:next\s+)?(?P<date>(?:{WEEKDAY},? )?{_DATE}|{WEEKDAY})"), _take_date),
     (_part(rf"in\s+(?P<in>{_NUMBER}|an?)\s+(?P<unit>minute|hour|day|week)s?"), _take_in),
     (_AND_TIME, _take_time),
     (_BARE_TIME, _take_bare),

@@ -83,7 +83,9 @@ def says_schedule(text: str) -> bool:
 def read_when(text: str, *, now: float, zone: str) -> Reading | Unscheduled | None:
     """Read words that only say when ("on Friday at 9"): the `asks` of what is returned is empty."""
     found = Found(datetime.fromtimestamp(now, zone_of(zone)))
-    said = text.strip().rstrip(".!")
+    said = re.sub(r"^once,?\s+", "", text.strip().rstrip(".!"), flags=re.IGNORECASE)
+    if (cron := _leading_cron(said)) is not None:
+        return _of_cron(*cron, now=datetime.fromtimestamp(now, zone_of(zone)))
     whole = bool(said) and _consume(said, 0, found, whole=True) and found.often
     return _reading(found, "", zone) if whole else None
 

@@ -37,7 +37,7 @@ class LastRun(Contract):
     """What became of the latest run. `due` is the time it was meant for, `at` when it began (both in seconds).
 
     `job` is the job of its thread, empty if none was opened; `trace` is the job that looked into whether to, and
-    says why not. `outcome`, once it is known: how it ended, and `why`.
+    says why not. `since` is from when on it read its channels. `outcome`, once it is known: how it ended, and `why`.
     """
 
     due: float
@@ -45,6 +45,7 @@ class LastRun(Contract):
     trace: str
     job: str = ""
     thread_ts: str = ""
+    since: float = 0.0
     outcome: Literal["", "answered", "quiet", "failed"] = ""
     why: str = ""
 
@@ -75,11 +76,24 @@ class Schedule(Contract):
     failures: int = 0
     last: LastRun | None = None
     crew: str = ""
+    said: str = ""
+    """Of a draft: the message that it was read from, whole, so that it can still be taken for a request."""
+    said_ts: str = ""
+    said_thread: str = ""
     made_by: str = ""
     made_at: float = 0.0
     edited_by: str = ""
     edited_at: float = 0.0
     next_at: float | None = Field(default=None, exclude=True)
+
+
+KIND = "work:"
+"""What the names of schedules in the store start with; an owner and an id follow."""
+
+
+def name_of(one: Schedule) -> str:
+    """Return the name of a schedule in the store."""
+    return f"{KIND}{one.owner}:{one.id}"
 
 
 class Unscheduled(Contract):

@@ -188,6 +188,8 @@ def material_line(one: Material) -> str:
     about = {"request": "this request, word for word", "answer": "an earlier answer", "thread": "said in this thread"}
     if one.kind == "answer" and one.name == LAST_ANSWER:
         about["answer"] = "the last answer in this thread"
+    if one.of_channel:
+        about["thread"] = "said in that channel"
     told = ", ".join(filter(None, (about.get(one.kind, ""), f"{one.size:,} characters" if one.size else "")))
     outline = in_short(one, _room(one))
     return f"- {one.name}{f' ({told})' if told else ''}{f' — {outline}' if outline else ''}"

@@ -506,3 +506,26 @@ async def test_a_sign_in_is_kept_for_its_team_ends_by_itself_and_is_taken_once(k
 
 async def _is_gone(kit: Kit) -> bool:
     return not await kit.store.sign_ins.read("T1", "pending:b")
+
+
+async def test_schedules_are_listed_by_kind_and_changed_only_as_they_were_seen(kit: Kit) -> None:
+    now, schedules = await kit.store.now(), kit.store.schedules
+    await schedules.put("T1", "forget:1", "x", now - 10)
+    await schedules.put("T1", "work:U1:S1", "a", now - 5)
+    await schedules.put("T1", "work:U2:S2", "b", now + 60)
+    await schedules.put("T2", "work:U1:S3", "c", None)
+    assert await schedules.of("T1", "work:") == [("work:U1:S1", "a", now - 5), ("work:U2:S2", "b", now + 60)]
+    assert await schedules.of("T2", "work:U1:") == [("work:U1:S3", "c", None)]
+    assert [row[1] for row in await schedules.due(kind="work:")] == ["work:U1:S1"]
+    assert await schedules.next_due("work:") == now - 5
+    assert await schedules.next_due("other:") is None
+    assert await schedules.swap("T1", "work:U1:S1", "a", "a2")
+    assert not await schedules.swap("T1", "work:U1:S1", "a", "a3"), "somebody changed it meanwhile"
+    assert [row[1:] for row in await schedules.due(kind="work:")] == [("work:U1:S1", "a2", now - 5)]
+    assert await schedules.swap("T1", "work:U1:S1", "a2", "a4", now + 30)
+    assert await schedules.next_due("work:") == now + 30
+    assert await schedules.swap("T1", "work:U2:S2", "b", "b2", None)
+    assert not await schedules.swap("T1", "work:U1:S1", "a2", "")
+    assert await schedules.swap("T1", "work:U1:S1", "a4", "")
+    assert not await schedules.swap("T1", "work:U1:S1", "a4", "a5"), "it was removed"
+    assert await schedules.of("T1", "work:") == [("work:U2:S2", "b2", None)]

@@ -7,7 +7,7 @@ model would read, and knows no file in advance.
 The map: `_turn` below goes by the purpose of a call, and each purpose has its rules in a file of its own.
 
     the supervisor's calls   planner -> rehearsed_planner     judge, refiner, replanner -> rehearsed_judge
-                             dispatcher -> rehearsed_dispatcher
+                             dispatcher -> rehearsed_dispatcher   rule_reader -> rehearsed_rule_reader
                              synthesizer -> rehearsed_answer  arbiter, reducer, critic, selector -> rehearsed_review
     a specialist's calls     each is a `Move` (moves): the tools to call next, or the end of its work
                              rehearsed_analyst (rehearsed_profile: which columns there are; rehearsed_request: what is
@@ -36,6 +36,7 @@ from bot.models.rehearsal import (
     rehearsed_researcher,
     rehearsed_review,
     rehearsed_reviewer,
+    rehearsed_rule_reader,
     rehearsed_stranger,
     rehearsed_writer,
 )
@@ -126,6 +127,7 @@ _DECIDED: Mapping[str, Callable[[str], object]] = {
     "judge": lambda _: rehearsed_judge.judge(),
     "refiner": rehearsed_judge.refine,
     "replanner": lambda _: rehearsed_judge.replan(),
+    "rule_reader": rehearsed_rule_reader.read,
 }
 """The roles that reply with JSON from their brief alone."""
 

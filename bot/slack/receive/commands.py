@@ -19,6 +19,7 @@ from bot.slack.receive.job_named import job_named
 from bot.slack.receive.money_command import budget
 from bot.slack.receive.payloads import Command, Malformed, parse_command
 from bot.slack.receive.remembering import memory
+from bot.slack.receive.schedule_command import SCHEDULE_USAGES, schedule
 from bot.slack.receive.settings_command import settings
 from bot.slack.receive.subcommand import Given, Subcommand
 from bot.slack.receive.trace_command import trace
@@ -61,6 +62,7 @@ SUBCOMMANDS = (
         "words",
     ),
     Subcommand("release", (("JOB", "let a job that was set aside go on (admins)"),), release, "job"),
+    Subcommand("schedule", SCHEDULE_USAGES, schedule, "words"),
     Subcommand("crew", (("", "who works here, and what they can do"),), crew, "words"),
     Subcommand("route", (("TEXT", "who would get a request, and why, without any work"),), route, "words"),
     Subcommand("budget", (("", "what you spent this month, and what is left"),), budget),

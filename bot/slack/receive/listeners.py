@@ -40,6 +40,7 @@ from bot.slack.receive.payloads import (
     parse_message,
     parse_stop,
 )
+from bot.slack.receive.schedule_clicks import ScheduleClicks
 from bot.slack.receive.sign_in_clicks import SignInClicks
 from bot.slack.receive.spoken_commands import spoken
 from bot.slack.receive.stopping import stop
@@ -100,6 +101,8 @@ def register(app: AsyncApp, service: Service, gate: Gate, desks: Desks) -> Backg
         SignInClicks(desks.sign_ins, background).register(app)
     if desks.memories is not None:
         MemoryClicks(desks.memories, background).register(app)
+    if desks.schedules is not None:
+        ScheduleClicks(desks.schedules, service, background).register(app)
     ForgetWindow(service, background).register(app)
     Thumbs(service, background).register(app)
     Actions(service, background).register(app)

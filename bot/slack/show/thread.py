@@ -29,7 +29,7 @@ from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.question import asker, question, question_dropped, reminder
 from bot.store.interface import Claim, JobKey, Store
 from handoff.addresses import known_addresses
-from handoff.contracts import Artifact, Attachment, Audience
+from handoff.contracts import Artifact, Attachment, Audience, ChannelSpan, Place
 from handoff.effects import answer_key, card_end_key, card_key, file_key, question_key, reminder_key
 from handoff.engine.asking import askable, expires
 from handoff.events import SettingKnown
@@ -38,6 +38,7 @@ from handoff.state_values import Heard, Question
 from handoff.summary import QuarantineNotice
 
 if TYPE_CHECKING:
+    from bot.slack.receive.channel_reader import ChannelRead
     from bot.slack.receive.thread_reader import ThreadRead
     from bot.slack.show.stream import AnswerStream
 
@@ -88,6 +89,16 @@ class Thread:
 
         calls, bot = self._outbox.calls, self._outbox.lookup.bot_user_id
         return await ThreadReader(self._client, calls, self._people, bot_user=bot).read(job, ask)
+
+    async def read_channel(self, span: ChannelSpan, ask: Ask) -> tuple[str, Audience, ChannelRead]:
+        """Read what was said in a channel: its name, who may read it, and the messages."""
+        from bot.slack.receive.channel_reader import ChannelReader  # noqa: PLC0415 - only for schedules
+
+        calls, bot, people = self._outbox.calls, self._outbox.lookup.bot_user_id, self._people
+        place = Place(team=people.home.team, channel=span.channel, thread_ts="")
+        name = (await people.setting(place, ask.request.user)).channel or span.channel
+        read = await ChannelReader(self._client, calls, people, bot_user=bot).read(span, name, ask.request.user)
+        return name, await people.audience(place), read
 
     async def audience(self, job: Job) -> Audience:
         """Say who may read the job's thread."""
@@ -235,8 +246,6 @@ class Thread:
         After a takeover nobody knows what the last owner still told the thread: all of it is told again. Nor does
         an instance that goes on in the middle of the work know if the questions answered by then were closed.
         """
-        if after.asks[0].request.opens:  # it has no thread yet
-            return
         goes_on = key not in self._met
         self._met.add(key)
         ask = after.latest

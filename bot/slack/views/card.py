@@ -148,10 +148,12 @@ def _file_rows(ask: Ask) -> Iterable[Block]:
 def _thread_rows(ask: Ask) -> Iterable[Block]:
     """Yield the row of the thread that the request was made in, unless nothing was said there before."""
     words, faults = read_words(ask), thread_faults(ask)
+    channels = [one.name for one in ask.materials if one.of_channel]
+    title = f"Read {clean(', '.join(channels))}" if channels else "Read the thread"
     if not ask.gathered and ask.request.look_back == "thread":
         yield _task("thread", "Read the thread", "pending" if _is_over(ask) else "in_progress", "")
     elif words or faults:
-        yield _task("thread", "Read the thread", "error" if faults else "complete", words or " ".join(faults))
+        yield _task("thread", title, "error" if faults else "complete", words or " ".join(faults))
 
 
 def _row(ask: Ask, work: Work, now: float) -> Block:

@@ -1,0 +1,39 @@
+"""The rule reader: one small model call that writes down when a schedule runs, where plain phrases do not say it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from bot.schedules.rule_times import zone_of
+from bot.supervisor.json_replies import closed, json_object
+from bot.supervisor.prompts import call_of
+from handoff.contracts import Terms
+from handoff.headings import demote_headings
+from specialists.turns.model import Model, ModelError
+
+MAX_TOKENS = 1024
+LONGEST = 2_500
+"""Characters of the words that are shown."""
+SECONDS = 45.0
+FIELDS = ("asks", "cron", "at", "zone", "until", "cannot")
+
+
+async def read_rule(model: Model, text: str, *, now: float, zone: str, terms: Terms) -> dict[str, Any] | None:
+    """Return what a model reads of a schedule, by the fields of its prompt; None if it could not be asked or read."""
+    here = datetime.fromtimestamp(now, zone_of(zone))
+    schema = closed({"schedule": {"type": "boolean"}, **{name: {"type": "string"} for name in FIELDS}})
+    call = call_of(
+        "rule_reader",
+        f"It is {here:%A %Y-%m-%d %H:%M}, {zone}.\n\n# Words\n{demote_headings(text[:LONGEST])}",
+        terms=terms,
+        max_tokens=MAX_TOKENS,
+        deadline=SECONDS,
+        answer_schema=schema,
+    )
+    try:
+        turn = await model.reply(call)
+    except ModelError:
+        return None
+    said = json_object(turn.text)
+    return said if isinstance(said.get("schedule"), bool) else None

@@ -1,0 +1,145 @@
+"""What is read as a schedule, and above all what is not: an ordinary request is never one."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from bot.schedules.cron_text import cron_of
+from bot.schedules.rule_phrases import Reading, read, read_when, says_schedule
+from bot.schedules.rule_times import following
+from bot.schedules.rule_words import rule_words
+from bot.schedules.schedule import Schedule, Unscheduled
+from bot.schedules.zone_names import nearest_zone, zone_called
+from bot.slack.receive.schedule_command import says
+from bot.slack.views.schedule_form import form
+
+BERLIN = "Europe/Berlin"
+NOW = datetime(2026, 11, 23, 12, 0, tzinfo=ZoneInfo(BERLIN)).timestamp()  # a Monday
+
+READ = [
+    ("every Monday at 9 summarise #sales here", "every Monday at 9:00", "summarise #sales here"),
+    ("every weekday at 9:30, summarise #sales", "every weekday at 9:30", "summarise #sales"),
+    ("every day at 5pm: post the numbers", "every day at 17:00", "post the numbers"),
+    ("summarise #sales every Monday at 9", "every Monday at 9:00", "summarise #sales"),
+    ("at 9 every Monday summarise", "every Monday at 9:00", "summarise"),
+    ("every Mon, Wed and Fri at 8:15 do it", "every Monday, Wednesday and Friday at 8:15", "do it"),
+    ("every Monday to Thursday at 8 do it", "every Monday, Tuesday, Wednesday and Thursday at 8:00", "do it"),
+    ("on the 1st of every month at 10 draft it", "on the 1st of each month at 10:00", "draft it"),
+    ("every month on the 15th at 9 do it", "on the 15th of each month at 9:00", "do it"),
+    ("the first Monday of the month at 9 do it", "on the first Monday of each month at 9:00", "do it"),
+    ("on the last Friday of each month at 16:00 do it", "on the last Friday of each month at 16:00", "do it"),
+    ("on the last day of the month at 9 do it", "on the last day of each month at 9:00", "do it"),
+    ("every hour check it", "every hour", "check it"),
+    ("every 2 hours check it", "every 2 hours", "check it"),
+    ("every 90 minutes check it", "every 90 minutes", "check it"),
+    ("every other day at 9 do x", "every other day at 9:00", "do x"),
+    ("every two weeks on Friday at 9 do x", "every other week on Friday at 9:00", "do x"),
+    ("daily at 9 and 17: summarise", "every day at 9:00 and 17:00", "summarise"),
+    ("on Mondays at nine o'clock summarise", "every Monday at 9:00", "summarise"),
+    ("weekly summarise #sales", "every Monday at 9:00", "summarise #sales"),
+    ("every quarter at 9 do x", "on the 1st of January, April, July and October at 9:00", "do x"),
+    ("0 9 * * 1 summarise", "every Monday at 9:00", "summarise"),
+    ("cron 0 9 * * 1-5: summarise", "every weekday at 9:00", "summarise"),
+    ("@daily summarise", "every day at 0:00", "summarise"),
+    ("tomorrow at 9 summarise", "once, on Tuesday 24 November 2026 at 9:00", "summarise"),
+    ("on Friday at 9 remind us", "once, on Friday 27 November 2026 at 9:00", "remind us"),
+    ("in 2 hours summarise", "once, on Monday 23 November 2026 at 14:00", "summarise"),
+    ("on 3 March at 9 do x", "once, on Wednesday 3 March 2027 at 9:00", "do x"),
+]
+REQUESTS = [
+    "write a plan for every Monday meeting",
+    "every day matters: write an essay about it",
+    "every employee should get a mail, write it",
+    "compare revenue of every Monday",
+    "tell me how we did on Monday at 9",
+    "summarise what was said on Monday",
+    "what happens every month?",
+    "list every day on which sales fell",
+    "Every Monday we meet at 9; write an agenda",
+    "draft a mail to the team: we meet every Monday at 9",
+    "schedule a meeting with Ben on Friday at 9",
+    "every month of 2026 is in the table: which was best?",
+    "explain what the cron text 0 9 * * 1 means",
+    "each week has seven days, right?",
+    "total revenue by month, every region apart",
+]
+WRONG = [
+    ("every 10 seconds ping", "at most one every 15 minutes"),
+    ("every second ping", "at most one every 15 minutes"),
+    ("every Monday at 25 do x", "There is no time"),
+    ("every Monday at 9 in Berln time do x", "Did you mean Europe/Berlin?"),
+    ("every Monday at 9 until 31 February do x", "There is no day '31 February'"),
+    ("on the 32nd of every month at 9 do x", "No month has the day"),
+    ("60 9 * * mon do x", "I cannot read `60`"),
+]
+
+
+@pytest.mark.parametrize(("said", "when", "asks"), READ, ids=[one[0] for one in READ])
+def test_plain_phrases_are_read(said: str, when: str, asks: str) -> None:
+    found = read(said, now=NOW, zone=BERLIN)
+    assert isinstance(found, Reading)
+    assert (rule_words(found.rule, BERLIN), found.asks) == (when, asks)
+    assert following(found.rule, BERLIN, NOW) is not None
+    one = Schedule(team="T1", channel="C1", owner="U1", asks=asks, rule=found.rule, zone=BERLIN)
+    again = read_when(form(one, "-")["blocks"][0]["element"]["initial_value"], now=NOW, zone=BERLIN)
+    assert isinstance(again, Reading), "the form shows words, or cron text, and reads them again"
+    assert rule_words(again.rule, BERLIN) == when
+
+
+@pytest.mark.parametrize("said", REQUESTS)
+def test_an_ordinary_request_is_none(said: str) -> None:
+    assert read(said, now=NOW, zone=BERLIN) is None
+    assert not says_schedule(said)
+    assert says(said) is None
+
+
+@pytest.mark.parametrize(("said", "words"), WRONG)
+def test_what_cannot_be_is_said(said: str, words: str) -> None:
+    found = read(said, now=NOW, zone=BERLIN)
+    assert isinstance(found, Unscheduled)
+    assert words in found.words
+
+
+def test_what_else_a_schedule_may_say() -> None:
+    said = (
+        "every Friday at noon Lisbon time until 1 March summarise #ops, only if something changed and skip missed runs"
+    )
+    found = read(said, now=NOW, zone=BERLIN)
+    assert isinstance(found, Reading)
+    assert (found.asks, found.zone, found.missed, found.only_if_new) == (
+        "summarise #ops",
+        "Europe/Lisbon",
+        "skip",
+        True,
+    )
+    assert found.until is not None
+    assert datetime.fromtimestamp(found.until, ZoneInfo("Europe/Lisbon")).isoformat() == "2027-03-01T23:59:59+00:00"
+
+
+def test_a_model_is_asked_only_where_words_say_that_it_is_a_schedule() -> None:
+    for said in ("jeden Montag um 9 fasse #sales zusammen", "schedule every third business day a summary"):
+        assert read(said, now=NOW, zone=BERLIN) is None
+        assert says_schedule(said)
+    assert not says_schedule("jeden Umsatz je Region bitte")
+    assert says("every Monday at 9") is None, "alone it may answer a question"
+    assert says("pause schedule SABCDEF") == "pause schedule SABCDEF"
+
+
+def test_numbers_of_weekdays_are_those_of_cron() -> None:
+    names = [cron_of(f"0 9 * * {number}") for number in ("0", "1", "7", "1-5", "6-1", "sun-sat", "mon#1", "5L")]
+    week = [str(one).split()[-1] for one in names]
+    assert week == ["sun", "mon", "sun", "mon,tue,wed,thu,fri", "mon,sat,sun", "*", "mon#1", "fri#last"]
+
+
+def test_zones_go_by_their_cities() -> None:
+    assert [zone_called(one) for one in ("berlin", "New York", "UTC", "PST", "Lord Howe")] == [
+        "Europe/Berlin", "America/New_York", "UTC", "America/Los_Angeles", "Australia/Lord_Howe",
+    ]  # fmt: skip
+    assert (zone_called("Atlantis"), nearest_zone("Europe/Berlim")) == ("", "Europe/Berlin")
+
+
+def test_a_long_text_is_no_schedule_and_costs_nothing() -> None:
+    assert says("every Monday at 9 summarise " + "on at every 9 " * 20_000) is None

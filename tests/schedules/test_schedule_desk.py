@@ -1,0 +1,187 @@
+"""Who may make and change schedules, what is refused with which words, two edits at once, and when a run may begin."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from bot.access.ruling import Why
+from bot.schedules.schedule import KIND, LastRun, Rule, Schedule, Unscheduled, name_of
+from bot.schedules.schedule_desk import BUSY, FULL, GONE, NOT_YOURS, TOO_MANY, ScheduleDesk, new_id
+from bot.schedules.schedule_rights import MOST_OWN, RULED_OUT, Halt, fault_of, halted, may_change
+from bot.schedules.written_rule import reading_of
+from bot.store.redis import layout
+from bot.store.redis.redis_store import RedisStore
+from handoff.audit_entry import AuditEntry
+
+NOW = 1_800_000_000.0
+MONDAYS = Rule(cron="0 9 * * mon")
+
+
+def wanted(**more: Any) -> Schedule:
+    of: dict[str, Any] = {"team": "T1", "channel": "C1", "owner": "U1", "asks": "summarise", "rule": MONDAYS}
+    return Schedule(**{"state": "on", **of, **more})
+
+
+def paused(one: Schedule) -> Schedule:
+    return one.model_copy(update={"state": "paused"})
+
+
+@pytest.fixture
+def noted() -> list[AuditEntry]:
+    return []
+
+
+@pytest.fixture
+def desk(store: RedisStore, noted: list[AuditEntry]) -> ScheduleDesk:
+    async def note(entry: AuditEntry) -> None:
+        noted.append(entry)
+
+    return ScheduleDesk(store, admins=frozenset({"UADMIN"}), note=note)
+
+
+def test_who_may_change_one() -> None:
+    one = wanted()
+    who = {user: may_change(one, user, admin=admin) for user, admin in (("U1", False), ("U2", False), ("U3", True))}
+    assert who == {"U1": True, "U2": False, "U3": True}
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"asks": "  "}, "Say also what I should do"),
+        ({"asks": "x" * 2_001}, "2,000 characters at most"),
+        ({"rule": Rule(cron="0 9 31 2 *")}, "never comes"),
+        ({"rule": Rule(start=NOW - 1)}, "over already"),
+        ({"until": NOW + 60}, "end before its first run"),
+        ({"rule": Rule(cron="*/10 * * * *")}, "every 15 minutes at most"),
+        ({"rule": Rule(minutes=1, start=NOW)}, "every 15 minutes at most"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_words(more: dict[str, Any], words: str) -> None:
+    fault = fault_of(wanted(**more), NOW, admin=False)
+    assert fault is not None
+    assert words in fault.words
+
+
+def test_an_admin_may_have_one_a_minute() -> None:
+    one = wanted(rule=Rule(cron="* * * * *"))
+    assert fault_of(one, NOW, admin=True) is None
+    assert fault_of(one, NOW, admin=False) is not None
+
+
+@pytest.mark.parametrize("why", RULED_OUT)
+def test_a_run_of_somebody_who_may_no_longer_pauses(why: Why) -> None:
+    assert halted(ruling=why, channel="", budget="", reads="") == Halt(RULED_OUT[why])
+
+
+def test_what_may_pass_pauses_nothing() -> None:
+    assert halted(ruling=None, channel="", budget="", reads="") is None
+    for found in (
+        halted(ruling="unknown", channel="", budget="", reads=""),
+        halted(ruling=None, channel="", budget="the budget of the day is used up", reads=""),
+    ):
+        assert found is not None
+        assert not found.pauses
+    both = halted(ruling=None, channel="it is archived", budget="used up", reads="private")
+    assert both == Halt("it is archived")
+
+
+async def test_made_listed_changed_and_removed_with_an_audit(desk: ScheduleDesk, noted: list[AuditEntry]) -> None:
+    one = await desk.make(wanted())
+    other = await desk.make(wanted(rule=Rule(cron="0 9 * * *")))
+    assert isinstance(one, Schedule)
+    assert isinstance(other, Schedule)
+    await desk.make(wanted(owner="U2"))
+    assert [each.id for each in await desk.of("T1", "U1")] == [other.id, one.id], "the next to run first"
+    assert await desk.find("T1", one.id, "U2") is None
+    assert await desk.find("T1", one.id.lower(), "UADMIN") == one
+    assert await desk.edit(one, "U2", paused, "paused") == NOT_YOURS
+    after = await desk.edit(one, "UADMIN", paused, "paused")
+    assert isinstance(after, Schedule)
+    assert (after.state, after.next_at, after.edited_by) == ("paused", None, "UADMIN")
+    assert await desk.remove(other, "U2") == NOT_YOURS
+    assert await desk.remove(other, "U1") == other
+    assert await desk.edit(other, "U1", paused, "paused") == GONE
+    told = [(entry.user, entry.why, entry.outcome) for entry in noted if entry.target in {one.id, other.id}]
+    assert told == [
+        ("U1", "made", "done"),
+        ("U1", "made", "done"),
+        ("U2", "paused", "refused"),
+        ("UADMIN", "paused", "done"),
+        ("U2", "removed", "refused"),
+        ("U1", "removed", "done"),
+    ]
+
+
+async def test_of_two_edits_at_once_one_counts_and_the_other_is_told(desk: ScheduleDesk) -> None:
+    one = await desk.make(wanted())
+    assert isinstance(one, Schedule)
+
+    async def asks(text: str) -> Schedule | Unscheduled:
+        return await desk.edit(
+            one, "U1", lambda now: now.model_copy(update={"asks": text}), "edited", seen=one.edited_at
+        )
+
+    came = await asyncio.gather(asks("a"), asks("b"))
+    assert sum(found == BUSY for found in came) == 1
+    (kept,) = await desk.of("T1", "U1")
+    assert kept.asks == next(found.asks for found in came if isinstance(found, Schedule))
+
+
+async def test_what_a_run_notes_and_what_a_person_edits_both_stay(desk: ScheduleDesk) -> None:
+    one = await desk.make(wanted())
+    assert isinstance(one, Schedule)
+    last = LastRun(due=1.0, at=2.0, trace="J1", job="J2")
+    await asyncio.gather(
+        desk.ran(one, last, failures=1),
+        desk.edit(one, "U1", lambda now: now.model_copy(update={"asks": "b"}), "edited"),
+    )
+    (kept,) = await desk.of("T1", "U1")
+    assert (kept.asks, kept.last, kept.failures, kept.next_at) == ("b", last, 1, one.next_at)
+    await desk.ran(one, last.model_copy(update={"at": 1.0}), failures=0)
+    assert (await desk.of("T1", "U1"))[0].failures == 1, "an earlier run that comes late says nothing any more"
+
+
+async def test_the_same_wish_twice_is_one(desk: ScheduleDesk) -> None:
+    first = await desk.make(wanted(state="draft", id=new_id("C1/5.0")))
+    assert isinstance(first, Schedule)
+    saved = await desk.edit(first, "U1", lambda now: now.model_copy(update={"state": "on"}), "made")
+    again = await desk.make(wanted(state="draft", id=new_id("C1/5.0")))
+    assert isinstance(saved, Schedule)
+    assert isinstance(again, Schedule)
+    assert again.state == "on", "a second delivery does not make a draft of it again"
+
+
+async def test_nobody_fills_it_up(desk: ScheduleDesk, store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(MOST_OWN):
+        one = wanted(id=f"S{number}")
+        await store.schedules.put("T1", name_of(one), one.model_dump_json(exclude_defaults=True), NOW * 2)
+    assert await desk.make(wanted()) == TOO_MANY
+    monkeypatch.setattr(layout, "SCHEDULE_LIMIT", MOST_OWN)
+    assert await desk.make(wanted(owner="U2")) == FULL
+    assert len(await store.schedules.of("T1", KIND)) == MOST_OWN
+
+
+def test_a_models_rule_is_checked_as_any_other() -> None:
+    of = {"schedule": True, "asks": "x", "cron": "", "at": "", "zone": "", "until": "", "cannot": ""}
+    read = {
+        cron: reading_of({**of, "cron": cron}, "UTC")
+        for cron in ("0 9 * * mon-fri", "0 9 * *", "* * * * * *", "rm -rf /", "0 9 * * 1")
+    }
+    rules = {cron: getattr(getattr(found, "rule", None), "cron", None) for cron, found in read.items()}
+    assert rules == {
+        "0 9 * * mon-fri": "0 9 * * mon,tue,wed,thu,fri",
+        "0 9 * *": None,
+        "* * * * * *": None,
+        "rm -rf /": None,
+        "0 9 * * 1": "0 9 * * mon",
+    }
+    zone = reading_of({**of, "cron": "0 9 * * mon", "zone": "Berln"}, "UTC")
+    assert isinstance(zone, Unscheduled)
+    assert "Europe/Berlin" in zone.words
+    assert reading_of({**of, "schedule": False, "cron": "0 9 * * mon"}, "UTC") is None
+    cannot = reading_of({**of, "cannot": "no rule for business days"}, "UTC")
+    assert isinstance(cannot, Unscheduled)
