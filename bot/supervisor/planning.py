@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from bot.models.choosing import ChosenModel
+from bot.supervisor.taken_plan import Taken, taken_up
 from bot.supervisor.track_record import TrackRecord
 from handoff.context import circumstances
 from handoff.contracts import NO_TERMS, Asking, ChannelTerms, Context, Escalation, Estimate, Made, Member, Plan, Terms
@@ -107,7 +108,8 @@ class Planning:
         """
         await self._record.look()
         here = ask.setting.here if ask.setting is not None else NO_TERMS
-        fixed = None if effect.faults else self._without_asking(brief)
+        taken = Taken() if effect.within or effect.faults else taken_up(ask, self)
+        fixed = None if effect.faults else taken.fields or self._without_asking(brief)
         if fixed is not None:
             of: dict[str, Any] = {"at": now(), "request": ask.id, "within": effect.within}
             event = PlanProposed.model_validate({**of, **fixed})
@@ -141,6 +143,7 @@ class Planning:
         if here.highest != "deep":
             event = event.model_copy(update={"plan": capped_plan(event.plan, here.highest)})
             members = capped_members(members, here.highest, own_model=self._own_model)
+        event = event.model_copy(update={"anew": taken.anew})
         await self._model.warm()  # an estimate made before prices are known would name no cost
         event = event.model_copy(
             update={"members": members, "terms": self._terms, "estimates": self.estimates(event.plan)}
@@ -156,6 +159,10 @@ class Planning:
             return None
         plan, reasons = spread(planned(pipeline, brief), self._crew.equals, load)
         return {"plan": plan, "pipeline": True, "reasons": (pipeline.reason, *reasons)}
+
+    def has(self, name: str) -> bool:
+        """Return True if the crew has a member of that name."""
+        return any(member.name == name for member in self._members)
 
     async def revise(
         self, effect: RevisePlan, job: Job, ask: Ask, *, now: float, model: Model | None = None
