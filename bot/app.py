@@ -21,14 +21,13 @@ from typing import TYPE_CHECKING
 from bot.access import channels_file
 from bot.access.access_values import ChannelValues
 from bot.access.channel_settings import ChannelSettings
-from bot.jobs.approval_desk import ApprovalDesk
+from bot.jobs.all_desks import open_desks
 from bot.jobs.effect_handlers import nobody_to_ask
 from bot.jobs.effect_runner import EffectRunner
 from bot.jobs.forgetting import Forgetting
 from bot.jobs.instance import Instance, cancel, new_name
 from bot.jobs.job_runner import Effects
 from bot.jobs.job_service import JobService
-from bot.jobs.sign_in_desk import SignInDesk
 from bot.jobs.tasks import Bounds
 from bot.limits.call_limits import CallLimits
 from bot.logs import about
@@ -41,7 +40,6 @@ from bot.settings import Settings, SettingsError
 from bot.slack.connection import Bolt, NotConnected, make_bolt, proven_client
 from bot.slack.receive.gate import Gate
 from bot.slack.receive.listeners import register
-from bot.slack.receive.settings_form import SettingsForm
 from bot.slack.send.budget import Budget
 from bot.slack.send.lookup import LOOKS
 from bot.slack.send.outbox import Outbox
@@ -245,9 +243,8 @@ async def running(
         groups_of=people.groups_of,
         forgetting=forgetting,
     )
-    desk = ApprovalDesk(store, instance, crews, admins=settings.admins, groups=people.groups_of, note=note)
-    form = SettingsForm(channels, people, clock=store.clock, note=note)
-    background = register(bolt, service, gate, form, desk, SignInDesk(store, desk))
+    desks = open_desks(store, instance, crews, channels=channels, people=people, note=note)
+    background = register(bolt, service, gate, desks)
     with about(instance=instance.name):
         work = asyncio.create_task(instance.run())
     toolkits = (begin() for one in crews.by_name.values() for begin in one.beside)

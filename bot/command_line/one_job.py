@@ -16,7 +16,7 @@ from bot.command_line import console
 from bot.command_line.console import say
 from bot.models.rehearsal.rehearsed_planner import DECLINED
 from bot.settings import SettingsError
-from bot.slack.receive.commands import thread_words
+from bot.slack.receive.spoken_commands import spoken
 from bot.slack.views.approval import APPROVE, DENY
 from bot.slack.views.approval_windows import REASON_ACTION
 from bot.store.interface import JobKey
@@ -97,7 +97,7 @@ async def read_job(app: App, key: JobKey) -> Job | None:
 
 def _without_a_job(options: argparse.Namespace) -> tuple[int, str]:
     """Judge an answer that only the person who asked can see: `help` and its like are answered so, without a job."""
-    if options.ask.lower().strip(" .!?") not in thread_words():
+    if not any(spoken(options.ask)):
         return FAILED, "the request was not taken in"
     return (FAILED, "that is answered without a job, so it has no trace") if options.json else (ANSWERED, "")
 

@@ -18,6 +18,7 @@ import aiohttp
 from aiohttp import web
 from slack_bolt.async_app import AsyncApp
 
+from bot.slack.receive.desks import Desks
 from bot.slack.receive.http import web_app
 from bot.slack.receive.listeners import register
 from bot.slack.receive.service import Answer, Service, Stop
@@ -249,7 +250,9 @@ async def signed_door(
     service = SeenService()
     gate = MemoryGate(client, town.team_id, admins=frozenset(town.person(name).id for name in admins))
     door = Door(town, gate, service, Background(), "", aiohttp.ClientSession())
-    background = door.background = register(app, service_of(door) if service_of else service, gate, gate.form)
+    background = door.background = register(
+        app, service_of(door) if service_of else service, gate, Desks(settings=gate.form)
+    )
     runner = web.AppRunner(web_app(app, signing_secret=SECRET), access_log=None)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()

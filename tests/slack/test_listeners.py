@@ -12,8 +12,10 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.request.async_request import AsyncBoltRequest
 
 from bot.slack.receive.bolt_dispatch import SocketMode
-from bot.slack.receive.commands import SUBCOMMANDS, thread_words
+from bot.slack.receive.commands import SUBCOMMANDS
+from bot.slack.receive.desks import Desks
 from bot.slack.receive.listeners import NO_REQUEST, ONLY_FILES, register
+from bot.slack.receive.spoken_commands import shown_words
 from bot.slack.send.web_calls import Background, close_client, make_client
 from bot.slack.show import notices
 from bot.slack.views.answer_message import SHOW_QUERIES, answer
@@ -71,7 +73,7 @@ async def scene() -> AsyncIterator[Scene]:
     app = AsyncApp(client=client, logger=quiet, process_before_response=True, signing_secret="s")
     service = MemoryService()
     gate = MemoryGate(client, workspace.team_id)
-    background = register(app, service, gate, gate.form)
+    background = register(app, service, gate, Desks(settings=gate.form))
     handler = SocketMode(app, workspace.app_token, logger=quiet)
     await handler.connect_async()
     await workspace.until(lambda: workspace.connections)
@@ -414,5 +416,5 @@ async def test_every_subcommand_is_in_the_help_in_the_manifest_and_in_the_reply_
         assert f"/leadhand {one.name}" in helped["blocks"][0]["text"]["text"]
         assert f"`{one.name}" in unknown["text"]
         assert one.name in hint
-    for word in thread_words():
+    for word in shown_words():
         assert f"`{word}`" in helped["blocks"][0]["text"]["text"]

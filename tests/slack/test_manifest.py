@@ -14,6 +14,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.slack import scopes
 from bot.slack.receive import commands
 from bot.slack.receive.commands import Commands
+from bot.slack.receive.desks import Desks
 from bot.slack.receive.listeners import Listeners, register
 from bot.slack.receive.payloads import CHANNEL_EVENTS
 from bot.slack.send.web_calls import Background
@@ -98,6 +99,6 @@ def test_every_subcommand_is_in_the_usage_hint() -> None:
 def test_registering_twice_on_two_apps_shares_nothing() -> None:
     first, second = (AsyncApp(token="xoxb-1", signing_secret="s", process_before_response=True) for _ in range(2))
     made = [(app, MemoryGate(app.client, "T1")) for app in (first, second)]
-    backgrounds = [register(app, MemoryService(), gate, gate.form) for app, gate in made]
+    backgrounds = [register(app, MemoryService(), gate, Desks(settings=gate.form)) for app, gate in made]
     assert backgrounds[0] is not backgrounds[1]
     assert len(first._async_listeners) == len(second._async_listeners)

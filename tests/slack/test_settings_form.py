@@ -13,6 +13,7 @@ from slack_bolt.async_app import AsyncApp
 
 from bot.access.access_values import ChannelValues
 from bot.access.channel_settings import ChannelSettings
+from bot.slack.receive.desks import Desks
 from bot.slack.receive.listeners import register
 from bot.slack.send.web_calls import close_client, make_client
 from bot.slack.views.settings_view import AS_BEFORE, EVERYBODY, NAMED, NO, YES, settings_modal
@@ -55,7 +56,7 @@ async def town() -> AsyncIterator[Town]:
     client = make_client(workspace.bot_token, workspace.api_url)
     app = AsyncApp(client=client, process_before_response=True, signing_secret="s")
     gate = MemoryGate(client, workspace.team_id, admins=frozenset({workspace.person("ana").id}))
-    background = register(app, MemoryService(), gate, gate.form)
+    background = register(app, MemoryService(), gate, Desks(settings=gate.form))
     handler = AsyncSocketModeHandler(app, workspace.app_token)
     await handler.connect_async()
     await workspace.until(lambda: workspace.connections)

@@ -15,6 +15,7 @@ import pytest
 from aiohttp import web
 from slack_bolt.async_app import AsyncApp
 
+from bot.slack.receive.desks import Desks
 from bot.slack.receive.http import web_app
 from bot.slack.receive.listeners import register
 from bot.slack.send.web_calls import close_client, make_client
@@ -54,7 +55,7 @@ async def door() -> AsyncIterator[Door]:
     app = AsyncApp(client=client, signing_secret=SECRET, process_before_response=True)
     service = MemoryService()
     gate = MemoryGate(client, workspace.team_id)
-    background = register(app, service, gate, gate.form)
+    background = register(app, service, gate, Desks(settings=gate.form))
     runner = web.AppRunner(web_app(app, signing_secret=SECRET), access_log=None)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)

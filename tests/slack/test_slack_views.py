@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from bot.slack.receive.commands import thread_words, usage_lines
+from bot.slack.receive.commands import usage_lines
+from bot.slack.receive.spoken_commands import shown_words
 from bot.slack.views.answer_message import MARKDOWN_LIMIT, answer, answer_end, cited
 from bot.slack.views.card import card_title, plan_card
 from bot.slack.views.ending import cancelled, failed, refused, unreachable
@@ -27,7 +28,7 @@ from handoff.state import Ask, Job, Run, SubtaskState, Work
 from handoff.state_values import Answered, Failure, Question, UnknownWrite
 
 PLACE = Place(team="T1", channel="C1", thread_ts="100.1")
-HOW = help_text(usage_lines(), thread_words())
+HOW = help_text(usage_lines(), shown_words())
 EVIL = "<!channel> [x](https://evil.com) <@U0000000A> & https://evil.com \u202e"
 
 
@@ -536,7 +537,7 @@ def test_home_help_and_window_are_valid() -> None:
     check_view(app_home([], "U0000000A", HOW))
     check_view(start_job_modal("x" * 9000, "{}"))
     check_view(start_job_modal("", "{}"))
-    taken(help_message(usage_lines(), thread_words()))
+    taken(help_message(usage_lines(), shown_words()))
     taken(refused("no"))
 
 

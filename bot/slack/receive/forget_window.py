@@ -11,7 +11,9 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.slack.receive.payloads import Command, Window, parse_window
+from bot.slack.receive.job_named import job_named
+from bot.slack.receive.payloads import Window, parse_window
+from bot.slack.receive.subcommand import Given
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import Unrecorded, note, open_window, soon, tell
@@ -33,6 +35,8 @@ NOT_YOURS = (
     "things in, an admin."
 )
 NO_PERSON = "I cannot tell who that is. Write @ and choose the name, or `/leadhand forget me`, or name a job."
+WHOM = "What? `/leadhand forget JOB`, or `/leadhand forget me` for all you asked for."
+ONE_ALONE = "Name one job alone, so that nothing else is erased."
 BEGUN = "It is being erased. A receipt of what was erased, and of what could not be, comes in your direct messages."
 NOTHING = "There is nothing to erase any more, or you may not have it erased."
 _DENIED: dict[Denied, str] = {
@@ -44,25 +48,30 @@ _DENIED: dict[Denied, str] = {
 }
 
 
-async def ask_to_forget(service: Service, command: Command, job: str, client: AsyncWebClient) -> Outgoing:
-    """Open the window for a job, or (an empty `job`) for the person that the command names."""
-    person = "" if job else _person(command)
+async def ask_to_forget(given: Given) -> Outgoing:
+    """Open the window for the job or the person that the command names."""
+    job, words = job_named(given.team, given.rest)
+    person = "" if job else _person(given)
+    if not given.rest:
+        return note(WHOM)
     if not job and not person:
         return note(NO_PERSON)
-    found = await service.forgettable(command.team, command.user, job=job, person=person)
+    if words and job:
+        return note(ONE_ALONE)
+    found = await given.service.forgettable(given.team, given.user, job=job, person=person)
     if isinstance(found, str):
         return note(_DENIED[found])
     if not found.jobs:
         return note(nothing_to_forget(found))
-    metadata = json.dumps({"team": command.team, "channel": command.channel, "job": job, "person": person})
-    opened = await open_window(client, command.trigger, forget_modal(found, command.user, metadata))
+    metadata = json.dumps({"team": given.team, "channel": given.channel, "job": job, "person": person})
+    opened = await open_window(given.client, given.command.trigger, forget_modal(found, given.user, metadata))
     return note(ASKED if opened else NO_WINDOW)
 
 
-def _person(command: Command) -> str:
-    if command.rest.strip("`").lower() == "me":
-        return command.user
-    named = _PERSON.fullmatch(command.rest)
+def _person(given: Given) -> str:
+    if given.rest.strip("`").lower() == "me":
+        return given.user
+    named = _PERSON.fullmatch(given.rest)
     return named.group(1) if named else ""
 
 

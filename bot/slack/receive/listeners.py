@@ -19,9 +19,9 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.receive.actions import Actions
-from bot.slack.receive.approval_clicks import ApprovalClicks, Approvals
+from bot.slack.receive.approval_clicks import ApprovalClicks
 from bot.slack.receive.bolt_dispatch import unhandled
-from bot.slack.receive.commands import Commands, Subcommand, thread_words, usage_lines
+from bot.slack.receive.commands import Commands, usage_lines
 from bot.slack.receive.forget_window import ForgetWindow
 from bot.slack.receive.more_budget import MoreBudget
 from bot.slack.receive.payloads import (
@@ -32,24 +32,26 @@ from bot.slack.receive.payloads import (
     Ignored,
     Incoming,
     Malformed,
-    Stopped,
     parse_change,
     parse_message,
     parse_stop,
 )
-from bot.slack.receive.sign_in_clicks import SignInClicks, SignIns
+from bot.slack.receive.sign_in_clicks import SignInClicks
+from bot.slack.receive.spoken_commands import shown_words, spoken
+from bot.slack.receive.stopping import stop
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import OutageNotices, note, received, tell
 from bot.slack.views.home import app_home, help_text, suggested_prompts
+from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.over_budget import Wanted, used_up
 from bot.store.interface import PayloadTooLarge, StoreError
-from handoff.contracts import Place, Request
+from handoff.contracts import Request
 
 if TYPE_CHECKING:
+    from bot.slack.receive.desks import Desks
     from bot.slack.receive.gate import Gate
     from bot.slack.receive.service import Answer, Service
-    from bot.slack.receive.settings_form import SettingsForm
 
 log = logging.getLogger(__name__)
 
@@ -67,34 +69,25 @@ _ANYTHING = re.compile(r".*", re.DOTALL)
 LONGEST_ID = 80
 
 
-def register(
-    app: AsyncApp,
-    service: Service,
-    gate: Gate,
-    form: SettingsForm,
-    approvals: Approvals | None = None,
-    sign_ins: SignIns | None = None,
-) -> Background:
-    """Make the app listen, for `service`, to those whom `gate` lets through.
-
-    Without `approvals` nobody decides on any, without `sign_ins` nobody signs in to a server.
+def register(app: AsyncApp, service: Service, gate: Gate, desks: Desks) -> Background:
+    """Make the app listen, for `service` and `desks`, to those whom `gate` lets through.
 
     Gives back what is done after acknowledging: drain it at the end.
     """
     background = Background()
     gate.open(background, service.knows)
     app.use(gate.check)
-    commands = Commands(service, background, form)
+    commands = Commands(service, desks, background)
     listeners = Listeners(service, commands, background)
     for event, listener in listeners.events.items():
         app.event(event)(listener)
     commands.register(app)
     MoreBudget(service, background).register(app)  # before what takes any button
-    form.register(app, background)  # before the windows that nobody knows
-    if approvals is not None:
-        ApprovalClicks(approvals, background).register(app)
-    if sign_ins is not None:
-        SignInClicks(sign_ins, background).register(app)
+    desks.settings.register(app, background)  # before the windows that nobody knows
+    if desks.approvals is not None:
+        ApprovalClicks(desks.approvals, background).register(app)
+    if desks.sign_ins is not None:
+        SignInClicks(desks.sign_ins, background).register(app)
     ForgetWindow(service, background).register(app)
     Actions(service, background).register(app)
     app.event(_ANYTHING)(_nothing)  # in Socket Mode an event without a listener is never acknowledged
@@ -176,10 +169,7 @@ class Listeners:
             await self._turn_away(incoming)
             return
         addressed = incoming.mentioned or incoming.direct
-        subcommand = thread_words().get(incoming.text.lower().strip(" .!?"))
-        if addressed and subcommand is not None and not incoming.attachments:
-            if not incoming.twin:  # its app_mention is on its way
-                await self._command(incoming, subcommand, client)
+        if addressed and await self._commanded(incoming, client):
             return
         told = ""
         if incoming.in_thread and (incoming.text or incoming.attachments):
@@ -231,15 +221,23 @@ class Listeners:
             self._background.start(received(client, incoming.place.channel, incoming.ts), "react to a request")
         return new
 
-    async def _command(self, incoming: Incoming, subcommand: Subcommand, client: AsyncWebClient) -> None:
-        """Carry out a single word after a mention: slash commands cannot be given inside a thread."""
-        place, user = incoming.place, incoming.user
-        if subcommand.name == "cancel":
-            await self._stop(Stopped(place, user), client, incoming.private_place)
-            return
-        command = Command(place.team, place.channel, user, subcommand.name, "")
-        message = await self._commands.answer(command, client)
-        self._background.start(tell(client, incoming.private_place, user, message), f"answer {subcommand.name}")
+    async def _commanded(self, incoming: Incoming, client: AsyncWebClient) -> bool:
+        """Carry out a message that is a command: a slash command cannot be given inside a thread. False if it is none.
+
+        What is told of it comes from the message itself, not from its twin.
+        """
+        for one, about in spoken(incoming.text, files=bool(incoming.attachments)):
+            if incoming.twin:  # its app_mention is on its way
+                return True
+            place, mark = incoming.place, f"{incoming.place.channel}/{incoming.ts}"
+            command = Command(place.team, place.channel, incoming.user, one.name, about)
+            reply = await one.run(self._commands.given(command, client, said=incoming, mark=mark))
+            if isinstance(reply, Outgoing):
+                telling = tell(client, incoming.private_place, incoming.user, reply)
+                self._background.start(telling, f"answer {one.name}")
+            if reply != "no_command":
+                return True
+        return False
 
     async def on_stop(self, body: dict[str, Any], client: AsyncWebClient) -> None:
         """Take a click on Slack's own Stop button."""
@@ -248,22 +246,13 @@ class Listeners:
             log.warning("a stop without %s was left alone", stopped.reason)
             return
         try:
-            await self._stop(stopped, client)
+            words = await stop(self._service, stopped, client, self._background)
+            if words is not None:
+                self._background.start(tell(client, stopped.place, stopped.user, words), "answer a stop")
         except StoreError as error:
             ts = str(body.get("event_id", ""))
             self._outages.tell_not_recorded(client, stopped.place, stopped.user, ts, error)
             raise
-
-    async def _stop(self, stopped: Stopped, client: AsyncWebClient, told_at: Place | None = None) -> None:
-        """Stop the job there. A person who wrote the word is told at `told_at`; a pressed button shows it by itself."""
-        place, user = stopped.place, stopped.user
-        stop = await self._service.cancel(place.team, None, place, user=user)
-        if stop.verdict in {"nothing", "unknown"}:
-            self._background.start(_idle(client, stopped), "end a session")
-            self._background.start(tell(client, told_at or place, user, note(notices.NOTHING_TO_STOP)), "answer a stop")
-        elif told_at or stop.others or stop.verdict != "cancelling":
-            words = note(notices.stop_words(stop))
-            self._background.start(tell(client, told_at or place, user, words), "answer a stop")
 
     async def on_home(self, body: dict[str, Any], client: AsyncWebClient) -> None:
         """Show who opened the app's home their jobs, or suggest how to begin."""
@@ -279,7 +268,7 @@ class Listeners:
             self._background.start(prompts, "suggest prompts")
 
     async def _show_home(self, client: AsyncWebClient, team: str, user: str) -> None:
-        how = help_text(usage_lines(), thread_words(), self._service.crews)
+        how = help_text(usage_lines(), shown_words(), self._service.crews)
         await client.views_publish(user_id=user, view=app_home(await self._service.jobs(team, user), user, how))
 
 
@@ -291,11 +280,4 @@ def _request_of(incoming: Incoming) -> Request:
         at=time.time(),
         attachments=incoming.attachments,
         look_back="thread" if incoming.in_thread else "files" if incoming.may_lack_files else "",
-    )
-
-
-async def _idle(client: AsyncWebClient, stopped: Stopped) -> None:
-    """Slack shows the session as busy until it is told otherwise."""
-    await client.agents_sessions_setStatus(
-        channel_id=stopped.place.channel, thread_ts=stopped.place.thread_ts, status="active"
     )

@@ -1,0 +1,46 @@
+"""Reads which job somebody means: by its id, or by a link to its thread or to any message of that."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import parse_qs, urlsplit
+
+from handoff.contracts import Place
+
+_JOB = re.compile(r"J[0-9A-HJKMNP-TV-Z]{10}", re.IGNORECASE)
+_ARCHIVED = re.compile(r"/archives/([CDG][A-Z0-9]{2,30})/p(\d{7,20})/?")
+_BARE = re.compile(r"([CDG][A-Z0-9]{2,30})/(\d{1,12}\.\d{1,9})")
+_TS = re.compile(r"\d{1,12}\.\d{1,9}")
+
+
+def job_named(team: str, words: str) -> tuple[str, str]:
+    """Read the job that the first of the words names, and give its id and the words behind it.
+
+    It may be an id, Slack's link to a message (`https://x.slack.com/archives/C1/p1700000000000100?thread_ts=...`), or
+    `C1/1700000000.000100`. The id is empty if the word names no job; if there is such a job is not looked at. `team`
+    is the workspace: a link into another one names a job that is not there.
+    """
+    first, _, rest = words.strip().partition(" ")
+    word = first.strip("`<>").partition("|")[0]
+    if _JOB.fullmatch(word):
+        return word.upper(), rest.strip()
+    place = _place(team, word)
+    return (place.job_id, rest.strip()) if place is not None else ("", words.strip())
+
+
+def _place(team: str, word: str) -> Place | None:
+    if bare := _BARE.fullmatch(word):
+        return Place(team=team, channel=bare[1], thread_ts=bare[2])
+    if not word.startswith(("https://", "http://")):
+        return None
+    try:
+        link = urlsplit(word.replace("&amp;", "&"))
+        asked = parse_qs(link.query)
+    except ValueError:
+        return None
+    found = _ARCHIVED.fullmatch(link.path)
+    if found is None:
+        return None
+    thread = asked.get("thread_ts", [""])[0]
+    root = thread if _TS.fullmatch(thread) else f"{found[2][:-6]}.{found[2][-6:]}"
+    return Place(team=team, channel=found[1], thread_ts=root)

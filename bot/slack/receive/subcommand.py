@@ -1,0 +1,113 @@
+"""What a command is: a word after `/leadhand`, or words after a mention, with what carrying it out is given."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.slack.receive.payloads import Command, Incoming
+from bot.slack.send.web_calls import Background
+from bot.slack.views.outgoing import Outgoing
+from handoff.contracts import Place
+
+if TYPE_CHECKING:
+    from bot.slack.receive.desks import Desks
+    from bot.slack.receive.service import Service
+
+Takes = Literal["nothing", "words", "job"]
+"""What follows a subcommand. `job`: the name of a job, or a link to its thread, and then words. Where the first of its
+usages is empty it may do without."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """A command that somebody gave, and what it takes to carry it out.
+
+    - command: who gave it and where; its `rest` are all the words after the first. Spoken ones have no `trigger`.
+    - job: the id of the job that it names; empty if it names none, or takes none.
+    - rest: the words that are left, as they were written: behind the job, if one is named.
+    - page: which page of a list is wanted, from 1.
+    - said: the message, if it was spoken after a mention; None for a slash command or a click on a page.
+    - mark: tells this command from others, and not from its second delivery: what it changes happens once for each.
+    """
+
+    command: Command
+    service: Service
+    desks: Desks
+    client: AsyncWebClient
+    background: Background
+    job: str = ""
+    rest: str = ""
+    page: int = 1
+    said: Incoming | None = None
+    mark: str = ""
+
+    @property
+    def team(self) -> str:
+        """The id of the workspace."""
+        return self.command.team
+
+    @property
+    def user(self) -> str:
+        """The id of the person who gave it."""
+        return self.command.user
+
+    @property
+    def channel(self) -> str:
+        """The id of the channel that it was given in."""
+        return self.command.channel
+
+    @property
+    def thread(self) -> Place | None:
+        """The thread that it was spoken in; None outside of one."""
+        return self.said.place if self.said is not None and self.said.in_thread else None
+
+    def about(self, job: str, rest: str) -> Given:
+        """Give the same with the job that it names, and the words behind it."""
+        return replace(self, job=job, rest=rest)
+
+
+@dataclass(frozen=True, slots=True)
+class Subcommand:
+    """One word after `/leadhand`. Its answer is for the person alone.
+
+    `usages` holds, for each way to write it, what follows the word and what that does, in the words of the help.
+    """
+
+    name: str
+    usages: tuple[tuple[str, str], ...]
+    run: Callable[[Given], Awaitable[Outgoing]]
+    takes: Takes = "nothing"
+
+
+Reply = Outgoing | Literal["told", "no_command"]
+"""What came of a spoken command: what its person alone is shown, nothing more (`told`), or it was none after all, so
+that its words are a request like any other."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpokenCommand:
+    """Words to the bot that are a command and no request.
+
+    `match` is asked for each mention: it gives what the command is about (may be empty), as `Given.rest`; None if the
+    words are none. It is pure and quick, and never takes a request for a command. `shown` are the words that the help
+    names. With `files` it is asked for messages with files too.
+    """
+
+    name: str
+    match: Callable[[str], str | None]
+    run: Callable[[Given], Awaitable[Reply]]
+    shown: tuple[str, ...] = ()
+    files: bool = False
+
+
+def alone(*words: str) -> Callable[[str], str | None]:
+    """Match a message that is one of these words and nothing else; case and a mark at its end do not count."""
+
+    def match(text: str) -> str | None:
+        return "" if len(text) <= 40 and text.lower().strip(" .!?") in words else None
+
+    return match

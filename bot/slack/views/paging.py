@@ -1,0 +1,80 @@
+"""Lists by the page: which rows are on one, and the buttons that turn it. In messages and in the home."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from bot.slack.views.outgoing import BUTTON_VALUE_LIMIT, Block, actions, button, context
+
+TURN = "turn_page"
+"""The action_id of the buttons, with `_back` or `_on` behind it: those of one row must differ."""
+ROWS = 10
+"""Rows on a page."""
+MOST_WORDS = 500
+"""Characters of a command that a button carries."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """Some rows of a list: those of page `number` of `pages`, both from 1. `total` counts the rows of the list."""
+
+    rows: tuple[T, ...]
+    number: int
+    pages: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Turned:
+    """What a button that turns a page asks for: the page of a command's list, or of a section of the home."""
+
+    word: str
+    rest: str
+    page: int
+
+
+def page_of(rows: Sequence[T], number: int) -> Page[T]:
+    """Take the rows of a page from the whole list; beyond its end the last page, before its beginning the first."""
+    return part_of(rows[ROWS * (turned := within(len(rows), number)) - ROWS : ROWS * turned], number, len(rows))
+
+
+def part_of(rows: Sequence[T], number: int, total: int) -> Page[T]:
+    """Make a page of rows that were read as such, of so many in all."""
+    return Page(tuple(rows), within(total, number), max(1, -(-total // ROWS)), total)
+
+
+def within(total: int, number: int) -> int:
+    """Return the page, from 1, that is shown for a number that anybody may have sent."""
+    return max(1, min(number, -(-total // ROWS)))
+
+
+def page_buttons(page: Page[T], word: str, rest: str = "") -> list[Block]:
+    """Make the foot of a list: where one is in it, and the buttons; nothing if one page holds all.
+
+    `word` and `rest` are the command whose list it is, or the name of a section of the home.
+    """
+    if page.pages == 1:
+        return []
+    ways = (("Newer", "back", page.number - 1), ("Older", "on", page.number + 1))
+    row = [button(label, f"{TURN}_{way}", _value(word, rest, to)) for label, way, to in ways if 1 <= to <= page.pages]
+    first = (page.number - 1) * ROWS + 1
+    return [actions(row), context(f"{first} to {first + len(page.rows) - 1} of {page.total}")]
+
+
+def _value(word: str, rest: str, page: int) -> str:
+    value = json.dumps({"word": word, "rest": rest[:MOST_WORDS], "page": page})
+    return value if len(value) <= BUTTON_VALUE_LIMIT else json.dumps({"word": word, "rest": "", "page": page})
+
+
+def turned(value: str) -> Turned | None:
+    """Read what a button carries; None if it is none of ours."""
+    try:
+        fields = json.loads(value)
+        return Turned(str(fields["word"]), str(fields["rest"]), int(fields["page"]))
+    except (ValueError, KeyError, TypeError):
+        return None
