@@ -40,7 +40,7 @@ from bot.operation.audit_log import AuditLog
 from bot.operation.periodic import CHECK_SECONDS, StoreCheck, every
 from bot.operation.sweeping import sweep
 from bot.settings import Settings, SettingsError
-from bot.slack.connection import Bolt, NotConnected, make_bolt, proven_client
+from bot.slack.connection import Bolt, BotAccount, NotConnected, make_bolt, proven_client
 from bot.slack.receive.gate import Gate
 from bot.slack.receive.listeners import register
 from bot.slack.send.budget import Budget
@@ -61,6 +61,8 @@ from specialists.toolkits.catalogue import all_toolkits
 from specialists.toolkits.toolkit import Toolkit, ToolSettings
 
 if TYPE_CHECKING:
+    from slack_sdk.web.async_client import AsyncWebClient
+
     from bot.operation.instrumentation import Instrumentation
     from bot.store.redis.redis_store import RedisStore
     from specialists.toolkits.search import SearchSettings
@@ -198,27 +200,7 @@ async def running(
     Raises SettingsError if the crew cannot be read, or Slack does not take the token.
     """
     crews = await _ready(model, crew or open_crews(settings))
-    file = open_channels(settings, crews.names)
-    try:
-        client, account = await proven_client(settings.bot_token, settings.slack_api_url)
-    except NotConnected as error:
-        raise SettingsError(str(error)) from None
-    channels = ChannelSettings(
-        store,
-        settings.in_channel,
-        file,
-        admins=settings.admins,
-        crews=crews.described,
-        of_crews=crew_values.of_crews(crews.by_name),
-        models=model.tiers,
-    )
-    try:
-        await _check_home(store, account.home.team)
-        named = await channels.groups(account.home.team)  # what the form set is known from now on, store or not
-        await sweep()
-    except BaseException:
-        await close_client(client)
-        raise
+    client, account, channels, named = await _connected(settings, store, model, crews)
     # From the model and Slack up to the instance, which claims jobs from the store and runs them.
     outbox = Outbox(client, store, Budget(unlimited=settings.slack_unlimited), bot_user_id=account.user, looks=looks)
     people = People(client, outbox.calls, account.home)
@@ -307,6 +289,37 @@ async def running(
             task.cancel()
         await asyncio.gather(*beside, return_exceptions=True)
         await _end(app, background, limits, crews, board)
+
+
+async def _connected(
+    settings: Settings, store: Store, model: ChosenModel, crews: Crews
+) -> tuple[AsyncWebClient, BotAccount, ChannelSettings, frozenset[str]]:
+    """Return the client of the bot's token, its account, and the settings of channels with the user groups they name.
+
+    Raises SettingsError where Slack does not take the token, or the store or `channels.yml` is not for us.
+    """
+    file = open_channels(settings, crews.names)
+    try:
+        client, account = await proven_client(settings.bot_token, settings.slack_api_url)
+    except NotConnected as error:
+        raise SettingsError(str(error)) from None
+    channels = ChannelSettings(
+        store,
+        settings.in_channel,
+        file,
+        admins=settings.admins,
+        crews=crews.described,
+        of_crews=crew_values.of_crews(crews.by_name),
+        models=model.tiers,
+    )
+    try:
+        await _check_home(store, account.home.team)
+        named = await channels.groups(account.home.team)  # what the form set is known from now on, store or not
+        await sweep()
+    except BaseException:
+        await close_client(client)
+        raise
+    return client, account, channels, named
 
 
 async def _ready(model: ChosenModel, crew: Crew | Crews) -> Crews:

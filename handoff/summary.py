@@ -209,7 +209,7 @@ def gain_words(ask: Ask) -> str:
     """Say how many specialists worked side by side and what that gained; empty where it gained nothing to speak of."""
     if (gain := speed_up(ask)) <= _WORTH_TELLING:
         return ""
-    workers = sum(work.started is not None and work.run is None for work in ask.work.values())
+    workers = sum(work.started is not None and work.run is None and not work.kept for work in ask.work.values())
     return f"{workers} specialists side by side: {gain:.1f}x faster than one by one"
 
 

@@ -10,6 +10,7 @@ from bot.jobs.home_parts import JobParts, MoneyParts, StateParts
 from bot.jobs.instance import Instance
 from bot.jobs.job_lists import JobLists
 from bot.jobs.open_asks import OpenAsks
+from bot.jobs.retry_desk import RetryDesk
 from bot.jobs.sign_in_desk import SignInDesk
 from bot.limits.call_limits import CallLimits
 from bot.models.choosing import ChosenModel
@@ -69,4 +70,5 @@ def open_desks(  # noqa: PLR0913 - the parts of a bot
         ),
         memories=memories,
         schedules=schedules,
+        second_tries=RetryDesk(store, instance, admins=channels.admins, groups=people.groups_of, note=note),
     )

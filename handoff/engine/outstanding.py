@@ -51,16 +51,9 @@ def _of_request(ask: Ask, now: float) -> tuple[list[Effect], float | None]:
         return _closing(ask, now)
     if (opens := opening(ask)) is not None:
         return [opens], None
-    effects: list[Effect] = []
-    if card_key(ask.id) not in ask.posted:
-        effects.append(Post(ask.id, card_key(ask.id)))
-    if not ask.gathered:
-        return [*effects, GatherMaterial(ask.id)], None
-    if ask.question is not None:
-        waiting, due = _questions(ask, now)
-        return [*effects, *waiting], due
-    if run.plan is None:
-        return [*effects, _planning(ask)], None
+    if not ask.gathered or ask.question is not None or run.plan is None:
+        return _before_work(ask, now)
+    effects: list[Effect] = [Post(ask.id, card_key(ask.id))] if card_key(ask.id) not in ask.posted else []
     unsettled = any(work.state not in SETTLED for work in ask.inside(""))
     if unsettled and run.deadline is not None and run.deadline <= now:
         return [*effects, ReachDeadline(ask.id)], None
@@ -75,6 +68,21 @@ def _of_request(ask: Ask, now: float) -> tuple[list[Effect], float | None]:
         return effects, _earlier(due, run.deadline)
     steps, due = answer.steps(ask, run, now)
     return effects + steps, due
+
+
+def _before_work(ask: Ask, now: float) -> tuple[list[Effect], float | None]:
+    """Return the effects until there is a plan that may begin, and the time to look again."""
+    effects: list[Effect] = []
+    if card_key(ask.id) not in ask.posted:
+        effects.append(Post(ask.id, card_key(ask.id)))
+    if not ask.gathered:
+        return [*effects, GatherMaterial(ask.id)], None
+    if ask.question is None:
+        return [*effects, _planning(ask)], None
+    waiting, due = _questions(ask, now)
+    if effects and ask.question.second_try:  # there from the start: it would stand above the card
+        return effects, due
+    return [*effects, *waiting], due
 
 
 def _planning(ask: Ask) -> MakePlan:

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from handoff import events as ev
 from handoff import rights
 from handoff.again import Again
+from handoff.again_words import wish_of
 from handoff.contracts import Estimate, Member, Request, Tier, Usage
 from handoff.engine.nested import is_open
 from handoff.materials.at_hand import needed_by
@@ -22,7 +23,7 @@ from handoff.materials.deleted import FAULT
 from handoff.state import SETTLED, Ask, Job, Run, Work, replace, written
 from handoff.state_values import PLEASE_CHECK, Checkpoint, Failure, Question, Written
 
-KEEP, DO_AGAIN, GO_ON, STOP = "Keep them", "Do them again", "Go on without", "Stop"
+KEEP, DO_AGAIN, GO_ON, STOP = "Keep what is done", "Do it again", "Go on without", "Stop"
 """The answers before a second try begins. Nothing but the words of the second one has anything done again."""
 LISTED = 12
 """Calls, and files, that a question names."""
@@ -37,6 +38,7 @@ def taken_up(job: Job, ask: Ask, again: Again, at: float) -> Ask:
     why = refused(job, before, again, rights.Actor(ask.request.user, again.groups, again.admin))
     if before is None or why:
         return replace(ask, refusal=why, run=Run(failure=Failure("the request", why)), gathered=True)
+    before, again = with_a_plan(before, again)
     if again.mode == "continue" and not before.cancelled_by:
         again = again.model_copy(update={"mode": "retry"})
     own = ask.request.user == before.request.user
@@ -69,6 +71,44 @@ def refused(job: Job, before: Ask | None, again: Again, actor: rights.Actor) -> 
     if again.step and again.step not in before.work:
         return f"There is no step {again.step!r} in what I did."
     return ""
+
+
+def meant(job: Job, actor: rights.Actor, request: str = "") -> Ask | None:
+    """Return the request that is named, or the last one of the person's own that ended; of several tries the last one.
+
+    None: there is none, or not one that they may have tried again.
+    """
+    asks = (one for one in job.asks if not one.refusal and not one.withdrawn and request in {"", one.id})
+    own = [one for one in asks if one.run.concluded and rights.may_stop(one, actor)]
+    return last_try(job, own[-1]) if own else None
+
+
+def with_a_plan(before: Ask, again: Again) -> tuple[Ask, Again]:
+    """Return what a try that was stopped before it began took up, and how: it has nothing of its own to take up."""
+    while before.run.plan is None and before.before is not None and before.again is not None:
+        earlier = before.again
+        same = {"mode": earlier.mode, "step": earlier.step, "gone": earlier.gone}
+        otherwise = again.step or again.mode == "whole"
+        again = again.model_copy(update={"of": before.before.id, **({} if otherwise else same)})
+        before = before.before
+    return before, again
+
+
+def said_plainly(job: Job, text: str, user: str) -> Again | None:
+    """Return what somebody wants tried again by a word without a mention, if there is something to try; else None."""
+    wish = wish_of(text)
+    before = meant(job, rights.Actor(user)) if wish is not None and not (wish.step or wish.when) else None
+    if wish is None or before is None:
+        return None
+    again = Again(of=before.id, mode=wish.mode)
+    return None if is_done(before, again) or under_way(job, before) is not None else again
+
+
+def is_done(before: Ask, again: Again) -> bool:
+    """Return True if nothing of a request failed, so that there is nothing to run again unless a step is named."""
+    if again.step or again.mode == "whole" or before.run.answer is None:
+        return False
+    return not lacking(before)
 
 
 def under_way(job: Job, before: Ask) -> Ask | None:
@@ -183,7 +223,9 @@ def lost_files(job: Job, ask: Ask, again: Again) -> tuple[str, ...]:
 
 def _question(job: Job, ask: Ask, before: Ask, again: Again, at: float) -> Question | None:
     """Return what is asked before a second try begins; None if it may begin at once."""
-    writes, files = repeated(before, again), lost_files(job, before, again)
+    attached = {one.name for one in ask.request.attachments}
+    writes = repeated(before, again)
+    files = tuple(one for one in lost_files(job, before, again) if one not in attached)
     if not writes and not files:
         return None
     lines = [*_writes_told(writes), *_files_told(files)]
@@ -206,15 +248,18 @@ def _writes_told(writes: tuple[Written, ...]) -> list[str]:
         return []
     lines = [f"• {'' if one.known else f'{PLEASE_CHECK}: '}{_short(one.what)}" for one in writes[:LISTED]]
     more = [f"• and {len(writes) - LISTED} more"] if len(writes) > LISTED else []
-    return ["This was done already by what I would run again:", *lines, *more]
+    return ["Before I begin: what I would run again has done this already:", *lines, *more]
 
 
 def _files_told(files: tuple[str, ...]) -> list[str]:
     if not files:
         return []
     named = ", ".join(_short(one) for one in files[:LISTED])
-    gone = "This file is" if len(files) == 1 else "These files are"
-    return [f"{gone} not here any more: {named}. What needs them goes on without, or attach them with a new “retry”."]
+    if len(files) == 1:
+        return [
+            f"{named} is not here any more. What needs it goes on without, or stop and attach it with a new “retry”."
+        ]
+    return [f"Not here any more: {named}. What needs them goes on without, or stop and attach them with a new “retry”."]
 
 
 def _short(words: str) -> str:
@@ -279,6 +324,8 @@ class _Taking:
         self._ask, self._before, self._kept, self._at = ask, before, kept, at
         self._members, self._estimates = members, estimates
         self._left = before.run.written or at
+        attached = {one.file_id for one in ask.request.attachments}
+        self._new = tuple(one.name for one in ask.materials if one.file_id in attached)
 
     def inside(self, within: str) -> dict[str, Work]:
         """Return the subtasks of a run, and those of the runs inside it that are taken over."""
@@ -307,10 +354,13 @@ class _Taking:
         return replace(work, kept=True) if work.state in SETTLED else gone_on(work, self._left, self._at)
 
     def _fresh(self, work: Work) -> Work:
-        """Begin a subtask afresh: with what people answered, and with what must not be written again."""
-        made = {one.digest for one in self._ask.done}
+        """Begin a subtask afresh: with what people answered and attached, and with what must not be written again."""
+        made, subtask = {one.digest for one in self._ask.done}, work.subtask
+        if self._new and subtask.needs is not None:
+            needs = tuple(dict.fromkeys((*subtask.needs, *self._new)))
+            subtask = subtask.model_copy(update={"needs": needs})
         return Work(
-            subtask=work.subtask,
+            subtask=subtask,
             specialist=work.subtask.specialist,
             within=work.within,
             tier=work.subtask.tier or self._tier_of(work),

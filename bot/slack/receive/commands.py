@@ -20,6 +20,7 @@ from bot.slack.receive.money_command import budget
 from bot.slack.receive.payloads import Command, Malformed, parse_command
 from bot.slack.receive.remembering import memory
 from bot.slack.receive.schedule_command import SCHEDULE_USAGES, schedule
+from bot.slack.receive.second_tries import retry
 from bot.slack.receive.settings_command import settings
 from bot.slack.receive.subcommand import Given, Subcommand
 from bot.slack.receive.trace_command import trace
@@ -55,6 +56,15 @@ SUBCOMMANDS = (
         "job",
     ),
     Subcommand("cancel", (("JOB", "stop what you asked for in a job"),), cancel, "job"),
+    Subcommand(
+        "retry",
+        (
+            ("JOB", "run again what failed in it"),
+            ("JOB STEP", "a step, by its number, id or title, and what follows it"),
+        ),
+        retry,
+        "job",
+    ),
     Subcommand(
         "forget",
         (("JOB", "erase a job, and what I posted for it"), ("me", "all you asked for"), ("@PERSON", "theirs (admins)")),

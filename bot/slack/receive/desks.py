@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from bot.slack.receive.memory_book import MemoryBook
     from bot.slack.receive.money_command import Money
     from bot.slack.receive.schedule_talk import ScheduleTalk
+    from bot.slack.receive.second_tries import SecondTries
     from bot.slack.receive.settings_form import SettingsForm
     from bot.slack.receive.sign_in_clicks import SignIns
     from bot.slack.views.home_part import HomeSection
@@ -33,3 +34,4 @@ class Desks:
     """The sections of everybody's home, in their order."""
     memories: MemoryBook | None = None
     schedules: ScheduleTalk | None = None
+    second_tries: SecondTries | None = None

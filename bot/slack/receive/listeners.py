@@ -41,6 +41,7 @@ from bot.slack.receive.payloads import (
     parse_stop,
 )
 from bot.slack.receive.schedule_clicks import ScheduleClicks
+from bot.slack.receive.second_tries import TryButtons
 from bot.slack.receive.sign_in_clicks import SignInClicks
 from bot.slack.receive.spoken_commands import spoken
 from bot.slack.receive.stopping import stop
@@ -103,6 +104,8 @@ def register(app: AsyncApp, service: Service, gate: Gate, desks: Desks) -> Backg
         MemoryClicks(desks.memories, background).register(app)
     if desks.schedules is not None:
         ScheduleClicks(desks.schedules, service, background).register(app)
+    if desks.second_tries is not None:
+        TryButtons(desks.second_tries, service, background).register(app)
     ForgetWindow(service, background).register(app)
     Thumbs(service, background).register(app)
     Actions(service, background).register(app)

@@ -8,6 +8,7 @@ from bot.slack.receive.help_command import help_me
 from bot.slack.receive.job_commands import status
 from bot.slack.receive.remembering import forget_this, forget_words, memory, remember_this, remember_words
 from bot.slack.receive.schedule_command import says, spoken_schedule
+from bot.slack.receive.second_tries import again, match
 from bot.slack.receive.stopping import stop_here
 from bot.slack.receive.subcommand import SpokenCommand, alone
 
@@ -18,6 +19,7 @@ SPOKEN = (
     SpokenCommand("forget", forget_words, forget_this, ("forget that ...",)),
     SpokenCommand("memory", alone("memory", "what do you remember"), memory, ("memory",)),
     SpokenCommand("schedule", says, spoken_schedule, files=True),
+    SpokenCommand("again", match, again, ("retry", "retry from STEP", "continue", "again"), files=True),
     SpokenCommand("help", alone("help"), help_me, ("help",)),
 )
 """All spoken commands, in the order in which they are asked. A part adds its own, in a module of its own, by a line."""

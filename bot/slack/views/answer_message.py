@@ -11,6 +11,7 @@ from bot.slack.views.contact_line import for_the_rest
 from bot.slack.views.kept_in_mind import kept_in_mind
 from bot.slack.views.outgoing import CONTEXT_LIMIT, Block, Outgoing, button, context, seconds, section
 from bot.slack.views.read_words import read_words
+from bot.slack.views.try_again import spent_before, try_again
 from handoff.addresses import known_addresses
 from handoff.answering.fixed_words import phrase
 from handoff.contracts import Usage
@@ -83,6 +84,7 @@ def answer_end(job: Job, ask: Ask, model_label: str) -> list[Block]:
         value = json.dumps({"job": job.id, "request": ask.id})
         label = "View query" if len(asked) == 1 else f"View {len(asked)} queries"
         blocks.append({"type": "actions", "elements": [button(label, SHOW_QUERIES, value)]})
+    blocks += try_again(job, ask) if lacks else []
     blocks.append(_feedback(job, ask))
     return blocks
 
@@ -157,7 +159,7 @@ def context_line(ask: Ask, model_label: str) -> str:
     sure, lacks = sureness(ask), gaps(ask, ask.run)
     if sure is not None and sure < SURE:
         parts.append(f"{sure} % sure of what is there" if lacks else f"{sure} % sure")
-    parts += usage_words(ask.usage)
+    parts += [*usage_words(ask.usage), spent_before(ask)]
     parts.append(seconds((ask.run.written or ask.request.at) - ask.request.at))
     parts.append(gain_words(ask))
     return " · ".join(part for part in parts if part)

@@ -11,6 +11,7 @@ from bot.slack.views.argument_blocks import people_line
 from bot.slack.views.estimate import work_words
 from bot.slack.views.outgoing import Block, Outgoing, actions, at_least, button, context, rich_text, seconds
 from bot.slack.views.read_words import faults_of_others, read_words, thread_faults
+from bot.slack.views.try_again import try_line
 from bot.slack.views.waiting import waits_for
 from handoff import summary
 from handoff.approval_values import Approval
@@ -71,7 +72,7 @@ def plan_card(job: Job, ask: Ask, now: float, *, stop: bool = True) -> Outgoing:
     blocks: list[Block] = []
     for shown in (MAX_ROWS, 30, 20, 12, 6):
         plan = {"type": "plan", "title": title, "tasks": _folded(rows, shown)}
-        blocks = [plan, *_changes(ask), *_below(job, ask, stop=stop)]
+        blocks = [plan, *try_line(ask), *_changes(ask), *_below(job, ask, stop=stop)]
         if len(json.dumps(blocks, ensure_ascii=False).encode()) <= MAX_BYTES:
             break
     return Outgoing(text=clean(title), blocks=tuple(blocks), priority="card")
@@ -79,9 +80,10 @@ def plan_card(job: Job, ask: Ask, now: float, *, stop: bool = True) -> Outgoing:
 
 def card_title(ask: Ask, now: float, *, quarantined: bool = False) -> str:
     """Say what the request is at, in one line of plain text. `quarantined`: its job is."""
-    goal = ask.run.plan.goal if ask.run.plan else "" if ask.withdrawn else ask.request.text
+    plan = ask.run.plan or (ask.before.run.plan if ask.before is not None else None)
+    goal = plan.goal if plan else "" if ask.withdrawn else ask.request.text
     took = seconds((ask.run.written or ask.ended or now) - ask.request.at)
-    phase = "Planning again…" if ask.run.rejections else "Planning…"
+    phase = "Planning again…" if ask.run.rejections else "Planning…" if ask.before is None else "Taking it up again…"
     if _is_over(ask):
         phase = f"{_ended(ask)} {took}"
     elif quarantined:
@@ -129,7 +131,8 @@ def _rows_before_a_plan(ask: Ask) -> list[Block]:
         status = "pending" if ask.cancelled_by else "error"
     details = "the first plan had faults" if ask.run.rejections else ""
     whom = None if over else summary.waited_for(ask)
-    rows.append(_task("plan", "Make a plan", status, details, whom))
+    title = "Make a plan" if ask.before is None else "Take it up again"
+    rows.append(_task("plan", title, status, details, whom))
     return rows
 
 
@@ -223,8 +226,7 @@ def _details(ask: Ask, work: Work, now: float) -> Iterable[str]:
         yield from _waits(ask, work)
         yield from _costs(work)
     elif work.state == "complete":
-        yield seconds(work.duration)
-        yield from _costs(work)
+        yield from ["kept"] if work.kept else [seconds(work.duration), *_costs(work)]
         if missing := missing_from(ask, work):
             yield f"in part: {missing[0]}" if has_content(work) else missing[0]
     elif work.state == "skipped":
