@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.slack.send.budget import Budget
-from bot.slack.send.web_calls import Background, NoReply, Refused, WebCalls
+from bot.slack.send.web_calls import Background, NoReply, Refused, calls_of
 from bot.slack.text.cleaning import mention
 from bot.slack.views.outgoing import Outgoing, section
 from bot.slack.views.waiting import in_row, whom_words
@@ -116,9 +115,10 @@ def note(text: str) -> Outgoing:
 async def received(client: AsyncWebClient, channel: str, ts: str) -> None:
     """React to a message that was recorded, so that all can see it was."""
     try:
-        await _calls().make(
+        await calls_of(client).make(
             "reactions.add",
             lambda: client.reactions_add(channel=channel, timestamp=ts, name=RECEIVED),
+            priority="reaction",
             again=True,
         )
     except Refused as error:
@@ -128,7 +128,7 @@ async def received(client: AsyncWebClient, channel: str, ts: str) -> None:
 
 async def tell(client: AsyncWebClient, place: Place, user: str, message: Outgoing) -> None:
     """Show a message to one person in the thread, or in direct messages where the bot is not in the channel."""
-    calls, thread_ts, blocks = _calls(), place.thread_ts or None, list(message.blocks)
+    calls, thread_ts, blocks = calls_of(client), place.thread_ts or None, list(message.blocks)
     try:
         await calls.make(
             "chat.postEphemeral",
@@ -144,7 +144,7 @@ async def tell(client: AsyncWebClient, place: Place, user: str, message: Outgoin
 
 async def tell_directly(client: AsyncWebClient, user: str, message: Outgoing) -> None:
     """Send a direct message to one person."""
-    calls, blocks = _calls(), list(message.blocks)
+    calls, blocks = calls_of(client), list(message.blocks)
     direct = await calls.make("conversations.open", lambda: client.conversations_open(users=user), again=True)
     await calls.make(
         "chat.postMessage",
@@ -157,7 +157,7 @@ async def tell_directly(client: AsyncWebClient, user: str, message: Outgoing) ->
 async def redraw(client: AsyncWebClient, channel: str, ts: str, message: Outgoing) -> None:
     """Draw a message of ours anew."""
     blocks = list(message.blocks)
-    await _calls().make(
+    await calls_of(client).make(
         "chat.update",
         lambda: client.chat_update(channel=channel, ts=ts, text=message.text, blocks=blocks),
         again=True,
@@ -167,16 +167,11 @@ async def redraw(client: AsyncWebClient, channel: str, ts: str, message: Outgoin
 async def open_window(client: AsyncWebClient, trigger: str, view: dict[str, Any]) -> bool:
     """Open a window. Returns False if Slack did not: tell the person, who waits for one."""
     try:
-        await _calls().make("views.open", lambda: client.views_open(trigger_id=trigger, view=view))
+        await calls_of(client).make("views.open", lambda: client.views_open(trigger_id=trigger, view=view))
     except (Refused, NoReply) as error:
         log.warning("a window was not opened: %s", error)
         return False
     return True
-
-
-def _calls() -> WebCalls:
-    """Make calls without a budget: people are answered at once, unless Slack itself puts the answer off."""
-    return WebCalls(Budget(unlimited=True))
 
 
 # ---------------------------------------------------------------- while the store is away

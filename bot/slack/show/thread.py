@@ -13,13 +13,14 @@ from bot.slack.receive.attachments import download
 from bot.slack.send.outbox import Outbox, Sent
 from bot.slack.send.web_calls import Allowed, Background, Gone, close_client
 from bot.slack.show.card_painter import CardPainter
+from bot.slack.show.card_posts import CardPosts
 from bot.slack.show.direct_message import send_direct
 from bot.slack.show.job_messenger import Messengers
 from bot.slack.show.open_questions import close_open_questions, closed_question
 from bot.slack.show.people import People
 from bot.slack.show.publisher import Publisher
 from bot.slack.show.receipts import give_receipt
-from bot.slack.show.session import STATUS, Sessions, rename, session_title, set_status
+from bot.slack.show.session import STATUS, Sessions, Shown, rename, session_title, set_status
 from bot.slack.text.cleaning import clean_markdown
 from bot.slack.views import answer_message as answer_view
 from bot.slack.views import ending
@@ -72,11 +73,15 @@ class Thread:
         self._model_label = model_label
         self._streams: dict[tuple[JobKey, str], AnswerStream] = {}
         self._painters: dict[JobKey, CardPainter] = {}
+        self._cards = CardPosts(outbox)
         self._sessions = Sessions(client, outbox.calls, self._draw_again)
         self._met: set[JobKey] = set()
         """Jobs in hand whose threads were brought up to date."""
         self._background = Background()
         self._edits: dict[JobKey, set[asyncio.Task[None]]] = {}
+        budget = outbox.calls.budget
+        budget.owes("chat.update", lambda: sum(one.owes_an_edit for one in self._painters.values()))
+        budget.owes("agents.sessions.setStatus", self._sessions.at_work)
 
     async def fetch(self, attachment: Attachment) -> tuple[Attachment, bytes] | str:
         """Fetch a file's bytes from Slack, or say in a sentence why it cannot be had and what to do."""
@@ -117,12 +122,7 @@ class Thread:
     async def _post(self, claim: Claim, job: Job, ask: Ask, key: str, allowed: Allowed) -> Sent:
         place = job.place
         if key == card_key(ask.id):
-            painter = self._painter(claim.key, allowed)
-            card = plan_card(job, ask, self._store.clock(), stop=painter.needs_stop(ask))
-            sent = await self._outbox.post(claim, place, key, card)
-            if not sent.adopted:  # else an earlier owner drew it, some time ago
-                painter.posted(card)
-            return sent
+            return await self._cards.post(claim, job, ask, self._painter(claim.key, allowed))
         if key == card_end_key(ask.id):
             return await self._paint_the_end(job, ask, allowed)
         if key == answer_key(ask.id):
@@ -175,8 +175,12 @@ class Thread:
             return await self._outbox.post(claim, job.place, key, self._ending(job, ask), streamed=True)
         parts = answer_view.answer(job, ask, self._model_label)
         if stream is not None:
-            sent = await stream.finish(ask.run.answer, parts, answer_view.answer_end(job, ask, self._model_label))
+            over = self._sessions.says_at_work(claim.key) and job.latest.id == ask.id
+            end = answer_view.answer_end(job, ask, self._model_label)
+            sent = await stream.finish(ask.run.answer, parts, end, status="active" if over else "")
             if sent is not None:
+                if over:
+                    self._sessions.told(claim.key, "active")
                 return sent
         sent = Sent("")
         for number, part in enumerate(parts):
@@ -205,7 +209,8 @@ class Thread:
         painter = self._painters.pop(_key(job), None)
         if painter is not None:
             await painter.stop()
-        shown = await self._outbox.update(job.place, ts, plan_card(job, ask, self._store.clock()), allowed=allowed)
+        card = plan_card(job, ask, self._store.clock())
+        shown = await self._outbox.update(job.place, ts, card, allowed=allowed, priority="settled")
         return Sent(ts if shown else "", "" if shown else "the card could not be edited")
 
     async def begin_answer(self, claim: Claim, job: Job, ask: Ask, *, allowed: Allowed) -> AnswerStream:
@@ -237,6 +242,7 @@ class Thread:
         answered = old is not None and (old.answered or any(work.answered for work in old.work.values()))
         if taken_over or (goes_on and answered):
             self._edit(key, close_open_questions(self._outbox, after, allowed=allowed), "close questions anew")
+        self._cards.job_changed(key, after, ask)
         if old is None or ask.refusal:
             return
         for name, asked in _questions(old).items():
@@ -265,9 +271,9 @@ class Thread:
         ask, allowed = notice.job.current if notice.job else None, self._outbox.holder(claim)
         if notice.job is not None and ask is not None and (ts := ask.posted.get(card_key(ask.id))):
             card = plan_card(notice.job, ask, self._store.clock())
-            await self._outbox.update(notice.place, ts, card, allowed=allowed)
-        whose = {"title": notice.title, "user": notice.user}
-        await set_status(self._client, self._outbox.calls, notice.place, "suspended", **whose, allowed=allowed)
+            await self._outbox.update(notice.place, ts, card, allowed=allowed, priority="settled")
+        shown = Shown("suspended", notice.title, notice.user)
+        await set_status(self._client, self._outbox.calls, notice.place, lambda: shown, allowed=allowed)
 
     def _painter(self, key: JobKey, allowed: Allowed) -> CardPainter:
         painter = self._painters.get(key)
