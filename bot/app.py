@@ -38,14 +38,13 @@ from bot.operation.audit_log import AuditLog
 from bot.operation.periodic import CHECK_SECONDS, StoreCheck, every
 from bot.operation.sweeping import sweep
 from bot.settings import Settings, SettingsError
-from bot.slack.connection import Bolt, BotAccount, NotConnected, make_bolt, proven_client
+from bot.slack.connection import Bolt, NotConnected, make_bolt, proven_client
 from bot.slack.receive.gate import Gate
 from bot.slack.receive.listeners import register
 from bot.slack.receive.settings_form import SettingsForm
-from bot.slack.send.budget import Budget
 from bot.slack.send.lookup import LOOKS
-from bot.slack.send.outbox import Outbox
-from bot.slack.send.web_calls import Background, close_client, share_calls
+from bot.slack.send.shared_outbox import shared_outbox
+from bot.slack.send.web_calls import Background, close_client
 from bot.slack.show.directory import Directory
 from bot.slack.show.job_messenger import Messengers
 from bot.slack.show.people import People
@@ -60,8 +59,6 @@ from specialists.toolkits.catalogue import all_toolkits
 from specialists.toolkits.toolkit import Toolkit, ToolSettings
 
 if TYPE_CHECKING:
-    from slack_sdk.web.async_client import AsyncWebClient
-
     from bot.operation.instrumentation import Instrumentation
     from bot.store.redis.redis_store import RedisStore
     from specialists.toolkits.search import SearchSettings
@@ -213,7 +210,8 @@ async def running(
         await close_client(client)
         raise
     # From the model and Slack up to the instance, which claims jobs from the store and runs them.
-    outbox = shared_outbox(client, store, account, name := new_name(), unlimited=settings.slack_unlimited, looks=looks)
+    name = new_name()
+    outbox = shared_outbox(client, store, account, who=name, unlimited=settings.slack_unlimited, looks=looks)
     people = People(client, outbox.calls, account.home)
     people.name_groups([*named, *crews.asked])
     messengers = Messengers(outbox, people, Directory(client, outbox.calls, people), settings.admins)
@@ -222,8 +220,7 @@ async def running(
     limits = CallLimits(
         store.counters, model, settings.rules, store.clock, metrics, names_at(model, *crews.by_name.values())
     )
-    note = AuditLog(store).note
-    who = channels.approvers_in if can_ask else nobody_to_ask
+    note, who = AuditLog(store).note, channels.approvers_in if can_ask else nobody_to_ask
     board = InstanceBoard(store.board, name, crews.by_name)
     runs = EffectRunner(store, thread, model, crews, limits, settings.terms, board, note=note, approvers_in=who)
     effects: Effects = runs
@@ -262,16 +259,6 @@ async def running(
             task.cancel()
         await asyncio.gather(*beside, return_exceptions=True)
         await _end(app, background, limits, crews, board)
-
-
-def shared_outbox(
-    client: AsyncWebClient, store: Store, account: BotAccount, name: str, *, unlimited: bool, looks: Sequence[float]
-) -> Outbox:
-    """Make the outbox of an instance; all that people are told goes by its calls, and so by the shared budget."""
-    budget = Budget(store.counters, who=name, place=account.home.team, unlimited=unlimited)
-    outbox = Outbox(client, store, budget, bot_user_id=account.user, looks=looks)
-    share_calls(client, outbox.calls)
-    return outbox
 
 
 async def _ready(model: ChosenModel, crew: Crew | Crews) -> Crews:

@@ -81,8 +81,8 @@ class Wish:
 
     `wanted` turns are for calls that wait, `more` for calls that may come: they are given only while the lane is half
     empty and nobody else waits. The lower the `rank`, the earlier: who waits with a lower one anywhere goes first; from
-    rank 2 on a sixteenth of the lane is left alone. What `yields` leaves room, too, for the calls that are `sure` to
-    come of any instance (but for a fifth of the lane), and keeps to an even pace.
+    rank 2 on one turn in `FEW_OF` is left alone. What `yields` leaves room, too, for the calls that are `sure` to come
+    of any instance, but for as few, and keeps to an even pace.
     """
 
     wanted: int
@@ -101,6 +101,7 @@ class Turns:
     askers: int
 
 
+FEW_OF = 25
 PACE = 4
 """What yields gets no more than a fourth of a lane in a fourth of its seconds."""
 

@@ -234,10 +234,14 @@ def tell(run: Run, jobs: int, asking: int, row: Row) -> None:
     row("  429", f"{limited.total()}", "0", met=not limited)
     for method, count in limited.most_common():
         row(f"    {method}", str(count))
-    stale = sorted(staleness(run))
+    found = list(staleness(run))
+    stale = sorted(seconds for seconds, stays in found if stays)
     late = sum(one > AT_REST for one in stale)
-    row(f"  a card is right after its last change ({len(stale)})", span(stale), "<= 10 s", met=not late)
+    row(f"  a card says that it ended or waits ({len(stale)})", span(stale), "<= 10 s", met=not late)
     row("    later than that, or never", f"{late}")
+    moving = sorted(seconds for seconds, stays in found if not stays and seconds < float("inf"))
+    row(f"  a card shows how far it is ({len(moving)})", span(moving))
+    row("    not before that changed again", f"{sum(not stays for _, stays in found) - len(moving)}")
     wrong = [ts for ts in run.began if run.workspace.session(CHANNEL, ts)["status"] == "processing"]
     row("  sessions left at work", str(len(wrong)), "0", met=not wrong)
     row(
@@ -282,10 +286,10 @@ def behind(run: Run, answers: dict[str, float], questions: dict[str, float]) -> 
 # ---------------------------------------------------------------- how stale the cards were
 
 
-def staleness(run: Run) -> Iterable[float]:
-    """For each state that a card stayed in for `AT_REST` seconds: how long until it showed; endless if it never did.
+def staleness(run: Run) -> Iterable[tuple[float, bool]]:
+    """For each state that a card stayed in for `AT_REST` seconds: how long until it showed, and if it stays.
 
-    A job without a card has none that could be wrong.
+    Endless if it never did. A job without a card has none that could be wrong.
     """
     for ts, log in run.logs.items():
         posted = next((event for event in log if isinstance(event, ev.Posted) and event.key.endswith(":card")), None)
@@ -297,11 +301,12 @@ def staleness(run: Run) -> Iterable[float]:
             until = states[at + 1][0] if at + 1 < len(states) else float("inf")
             if until - since < AT_REST or until < shown[0][0] or until - max(since, shown[0][0]) < AT_REST:
                 continue
+            stays = until == float("inf") or look.startswith("Waiting")
             before = [one for when, one in shown if when <= since]
             if before and before[-1] == look:
-                yield 0.0
+                yield 0.0, stays
             else:
-                yield next((when - since for when, one in shown if when > since and one == look), float("inf"))
+                yield next((when - since for when, one in shown if when > since and one == look), float("inf")), stays
 
 
 def drawn(run: Run, ts: str, card: str) -> list[tuple[float, str]]:

@@ -78,8 +78,8 @@ async def test_progress_leaves_room_for_the_edits_that_are_sure_to_come(store: R
     lane = Lane("a lane", 50, 62.0)
     at_once = [await store.counters.turns(lane, name, Wish(50, 5, yields=True, sure=20)) for name in ("a", "b")]
     assert sum(one.given for one in at_once) == 13, "a fourth of them in a fourth of the time"
-    assert (await store.counters.turns(lane, "c", Wish(50, RANK["settled"]))).given == 50 - 3 - 13
-    assert (await store.counters.turns(lane, "c", Wish(50, RANK["answer"]))).given == 3, "and those are for answers"
+    assert (await store.counters.turns(lane, "c", Wish(50, RANK["settled"]))).given == 50 - 2 - 13
+    assert (await store.counters.turns(lane, "c", Wish(50, RANK["answer"]))).given == 2, "and those are for answers"
     refused = await store.counters.turns(lane, "c", Wish(1, 0))
     assert (refused.given, refused.askers) == (0, 3)
     assert 55 < refused.wait <= 62

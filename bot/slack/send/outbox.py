@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
 from slack_sdk.web.async_client import AsyncWebClient
@@ -48,6 +48,7 @@ ELSEWHERE = "it would have gone outside of its job's thread, which nobody allowe
 
 Drawn = Outgoing | Callable[[], Outgoing]
 """A message, or what draws it once its turn has come: it shows what is true then."""
+Simpler = Callable[[], Awaitable[Outgoing]]
 OVERTAKEN = "what it was to show was over before its turn came"
 
 
@@ -97,11 +98,12 @@ class Outbox:
         *,
         streamed: bool = False,
         needless: asyncio.Event | None = None,
+        simpler: Simpler | None = None,
     ) -> Sent:
         """Put a message into the thread, once. Raises Gone if the job is no longer ours.
 
         `streamed`: an earlier owner may have begun it as a stream. What is left of that is taken away. `needless`: it
-        is left out if that comes while it waits for its turn.
+        is left out if that comes while it waits for its turn. `simpler` gives what is sent if Slack does not take it.
         """
         if place.job_id != claim.key.job:
             return Sent("", ELSEWHERE)
@@ -116,7 +118,7 @@ class Outbox:
                     return Sent(found, adopted=True)
                 if streamed:
                     await self.sweep(place, intent.draft_ts, allowed=self.holder(claim))
-            ts = await self.send(claim, place, key, message, since=since, needless=needless)
+            ts = await self.send(claim, place, key, message, since=since, needless=needless, simpler=simpler)
         except Needless:
             return Sent("", OVERTAKEN)
         except (Refused, OutcomeUnknown) as error:
@@ -164,6 +166,7 @@ class Outbox:
         *,
         since: float,
         needless: asyncio.Event | None = None,
+        simpler: Simpler | None = None,
     ) -> str:
         """Post, and after each doubt look before posting again. Gives the id. Raises Refused, OutcomeUnknown and Gone.
 
@@ -182,7 +185,7 @@ class Outbox:
                 if error.code not in TOO_MUCH or not message.blocks:
                     raise
                 log.warning("job %s: %s; it goes out in a simpler form", place.job_id, error)
-                message = _simpler(message)
+                message, simpler = await simpler() if simpler is not None else _simpler(message), None
         raise Refused("no_answer", f"the message was not seen in the thread after {len(PAUSES)} tries")
 
     async def _post_once(

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 
-from bot.store.counters import PACE, Lane, Turns, Wish
+from bot.store.counters import FEW_OF, PACE, Lane, Turns, Wish
 
 
 class OwnShare:
@@ -39,10 +39,11 @@ class OwnShare:
         self._given[lane.name] = deque((until - at * step for at in range(1, lane.limit + 1)), maxlen=lane.limit)
 
     def _left(self, given: deque[float], lane: Lane, wish: Wish) -> float:
-        most = lane.limit - lane.limit // 16 if wish.rank > 1 else lane.limit
+        few = lane.limit // FEW_OF
+        most = lane.limit - few if wish.rank > 1 else lane.limit
         if not wish.yields:
             return self._until(given, most, lane.seconds)
-        most = max(math.ceil(lane.limit / 5), most - wish.sure)
+        most = max(1, few, most - wish.sure)
         pace = self._until(given, math.ceil(lane.limit / PACE), lane.seconds / PACE)
         return max(self._until(given, most, lane.seconds), pace)
 

@@ -17,6 +17,7 @@ from bot.slack.send.web_calls import Allowed, Gone, Needless
 from bot.slack.views.card import plan_card
 from bot.slack.views.outgoing import Outgoing
 from bot.store.interface import StoreError
+from handoff.effects import question_key
 from handoff.state import Ask, Job, RequestState
 
 log = logging.getLogger(__name__)
@@ -32,6 +33,14 @@ people see something move each minute."""
 
 MOVING: frozenset[RequestState] = frozenset({"submitted", "working", "synthesizing"})
 """The states of a request in which its card changes again soon."""
+
+
+def stays(ask: Ask) -> bool:
+    """Return True if a card will show this for a while: its request has ended, or what it waits for has been asked."""
+    if ask.state != "input_required":
+        return ask.state not in MOVING
+    asked = (question_key(ask.id, name, one.number) for name, one in ask.open_questions.items())
+    return all(key in ask.posted for key in asked)
 
 
 class CardPainter:
@@ -68,7 +77,7 @@ class CardPainter:
         """Have the card show this state. Returns at once; the latest state wins."""
         self._wanted = (job, ask, ts)
         self._wake.set()
-        if self._waits_as == "card" and ask.state not in MOVING:
+        if self._waits_as is not None and stays(ask) != (self._waits_as == "settled"):
             self._overtaken.set()
         if self._task is None and not self._closing.is_set():
             self._task = asyncio.create_task(self._paint_on())
@@ -128,7 +137,7 @@ class CardPainter:
             return card
 
         self._overtaken = asyncio.Event()
-        self._waits_as = "card" if ask.state in MOVING else "settled"
+        self._waits_as = "settled" if stays(ask) else "card"
         try:
             if await self._outbox.update(
                 *(job.place, ts, newest), allowed=self._allowed, priority=self._waits_as, needless=self._overtaken

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from slack_sdk.web.async_client import AsyncWebClient
@@ -16,6 +17,7 @@ from bot.slack.show.card_painter import CardPainter
 from bot.slack.show.card_posts import CardPosts
 from bot.slack.show.direct_message import send_direct
 from bot.slack.show.job_messenger import Messengers
+from bot.slack.show.native_parts import IN_ANSWER, NativeParts, PostFile
 from bot.slack.show.open_questions import close_open_questions, closed_question
 from bot.slack.show.people import People
 from bot.slack.show.publisher import Publisher
@@ -74,6 +76,7 @@ class Thread:
         self._streams: dict[tuple[JobKey, str], AnswerStream] = {}
         self._painters: dict[JobKey, CardPainter] = {}
         self._cards = CardPosts(outbox)
+        self._native = NativeParts()
         self._sessions = Sessions(client, outbox.calls, self._draw_again)
         self._met: set[JobKey] = set()
         """Jobs in hand whose threads were brought up to date."""
@@ -135,6 +138,8 @@ class Thread:
         results = [work.result for work in ask.work.values() if work.result is not None]
         for artifact in (file for result in results for file in result.artifacts):
             if key == file_key(ask.id, artifact.id):
+                if self._native.stands_in_answer(ask, artifact):
+                    return Sent("", IN_ANSWER)
                 return await self._post_file(claim, job, ask, key, artifact)
         return Sent("", "there is nothing to show any more")
 
@@ -169,24 +174,40 @@ class Thread:
     async def _post_the_end(self, claim: Claim, job: Job, ask: Ask) -> Sent:
         key = answer_key(ask.id)
         stream = self._streams.pop((claim.key, ask.id), None)
+
+        async def post_file(key: str, artifact: Artifact) -> Sent:
+            return await self._post_file(claim, job, ask, key, artifact)
+
         if ask.run.answer is None:
             if stream is not None:
                 await stream.abandon()
+            if not ask.cancelled_by:
+                await self._native.as_pictures(ask, post_file)
             return await self._outbox.post(claim, job.place, key, self._ending(job, ask), streamed=True)
-        parts = answer_view.answer(job, ask, self._model_label)
-        if stream is not None:
+        return await self._post_the_answer(claim, job, ask, stream, post_file)
+
+    async def _post_the_answer(
+        self, claim: Claim, job: Job, ask: Ask, stream: AnswerStream | None, post_file: PostFile
+    ) -> Sent:
+        charts, key = await self._native.charts(ask, post_file), answer_key(ask.id)
+        plainly = answer_view.answer(job, ask, self._model_label)
+        if stream is not None and ask.run.answer is not None:
             over = self._sessions.says_at_work(claim.key) and job.latest.id == ask.id
-            end = answer_view.answer_end(job, ask, self._model_label)
-            sent = await stream.finish(ask.run.answer, parts, end, status="active" if over else "")
+            end = [*charts, *answer_view.answer_end(job, ask, self._model_label)]
+            sent = await stream.finish(ask.run.answer, plainly, end, status="active" if over else "")
             if sent is not None:
                 if over:
                     self._sessions.told(claim.key, "active")
                 return sent
         sent = Sent("")
-        for number, part in enumerate(parts):
-            last = number == len(parts) - 1
+        for number, part in enumerate(plainly):
+            last = number == len(plainly) - 1
             part_key = key if last else f"{key}:{number}"
-            sent = await self._outbox.post(claim, job.place, part_key, part, streamed=last)
+            shown = self._native.in_answer(part, charts if last else [])
+            simpler = partial(self._native.refused, part, ask, post_file)
+            sent = await self._outbox.post(
+                *(claim, job.place, part_key, shown), streamed=last, simpler=simpler if shown != part else None
+            )
             if sent.fault:
                 break
         return sent

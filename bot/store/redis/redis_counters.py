@@ -13,6 +13,7 @@ from bot.store.counters import (
     ASKER_COUNTS,
     CLOSED,
     DAY,
+    FEW_OF,
     FORGOTTEN,
     LIFE,
     MOST_BREAKERS,
@@ -111,7 +112,9 @@ class RedisCounters:
         asked = (wish.wanted, wish.more, wish.rank, int(wish.yields))
         pace = (math.ceil(lane.limit / PACE), repr(lane.seconds / PACE))
         bounds = (lane.limit, repr(float(lane.seconds)))
-        reply = await self._count("turns", lane.name, who, *bounds, *asked, *pace, wish.sure, repr(ASKER_COUNTS))
+        reply = await self._count(
+            "turns", lane.name, who, *bounds, *asked, *pace, wish.sure, FEW_OF, repr(ASKER_COUNTS)
+        )
         given, wait, askers = reply
         return Turns(int(given), float(wait), int(askers))
 

@@ -1,13 +1,14 @@
 -- Give out turns of a lane: calls of one kind, of which so many may begin within so many seconds.
 -- ARGV: offset, base, lane, who asks, limit, window (s), turns wanted, spare ones, rank, 1 if it yields, its pace, the
---       pace's window (s), calls that are sure to come of who asks, seconds an asker is remembered.
+--       pace's window (s), calls that are sure to come of who asks, of how many one is left to people (and to progress),
+--       seconds an asker is remembered.
 -- Answers {turns given, seconds until the next, askers}.
 -- A lane is the list of its last turns, the newest first; beside it stands who asks, and until when nobody may go.
 local lane, who = following(), following()
 local limit, window = tonumber(following()), tonumber(following())
 local wanted, more, rank = tonumber(following()), tonumber(following()), tonumber(following())
 local yields, pace, per = following() == '1', tonumber(following()), tonumber(following())
-local sure, remembered = tonumber(following()), tonumber(following())
+local sure, few_of, remembered = tonumber(following()), tonumber(following()), tonumber(following())
 local turns, askers, held = key_of('turns', lane), key_of('askers', lane), key_of('held', lane)
 local time = now()
 
@@ -33,10 +34,10 @@ local function left(most, seconds)
   return at and math.max(0, at + seconds - time) or 0
 end
 
-local few = math.floor(limit / 16)
+local few = math.floor(limit / few_of)
 local most = rank > 1 and limit - few or limit
 if yields then
-  most = math.max(math.ceil(limit / 5), most - kept)
+  most = math.max(1, few, most - kept)
 end
 local given, wait = 0, math.max(0, redis.call('PTTL', held)) / 1000
 if wait == 0 and behind then
