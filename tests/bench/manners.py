@@ -49,8 +49,8 @@ CHANNEL = "#general"
 AT_REST = 10.0
 """Seconds without a change after which a card has to be right, and within which it has to be."""
 PATIENCE = 120.0
-GRACE = 0.3
-"""Seconds between the turn of a call and its arrival: what went out before an answer was ready may come after it."""
+GRACE = 1.0
+"""Seconds from an event until the call that follows from it asks for its turn, on a machine with other work."""
 UNSURE = "(say in which currency)"
 ASKS = "In which currency?"
 
@@ -228,8 +228,8 @@ def tell(run: Run, jobs: int, asking: int, row: Row) -> None:
         row("    after it was there to ask", span(waits(run, questions, ev.Escalated)))
     row(f"  to the answer ({len(answers)} of {jobs})", span(run.since(answers)), f"{jobs}", met=len(answers) == jobs)
     row("    after it was written", span(waits(run, answers, ev.AnswerWritten)))
-    overtaken = sum(1 for _ in behind(run, answers, questions))
-    row("  answers, questions behind progress", f"{overtaken}", "0", met=not overtaken)
+    overtaken = list(behind(run, answers, questions))
+    row("  answers, questions behind progress", f"{len(overtaken)}", "0", met=not overtaken)
     limited = Counter(call.method for call in run.calls if call.error == "ratelimited")
     row("  429", f"{limited.total()}", "0", met=not limited)
     for method, count in limited.most_common():
@@ -280,7 +280,7 @@ def behind(run: Run, answers: dict[str, float], questions: dict[str, float]) -> 
         for ts, at in posts.items():
             ready = ready_at(run.logs[ts], kind)
             if ready is not None and any(ready.at + GRACE < card < at for card in cards):
-                yield ts
+                yield f"{ts} ready {ready.at:.2f}, there {at:.2f}"
 
 
 # ---------------------------------------------------------------- how stale the cards were

@@ -30,7 +30,7 @@ from tests.system.brains import (
     subtask,
     tool_call,
 )
-from tests.system.scene import SAMPLE, Scene, Talk, buttons, card_title, eventually, scene_on
+from tests.system.scene import SAMPLE, Scene, Talk, block_of, buttons, card_title, eventually, scene_on
 
 ONE = plan(subtask("only", "writer"))
 WHICH = escalation("ambiguous_input", "Which one?", ["Tea", "Scones"])

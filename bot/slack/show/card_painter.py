@@ -64,11 +64,6 @@ class CardPainter:
         """Ends the waiting of an edit for its turn."""
         self._waits_as: Priority | None = None
 
-    @property
-    def owes_an_edit(self) -> bool:
-        """Return True if there is a card that will be edited once more at least."""
-        return self._sent is not None or self._wanted is not None
-
     def posted(self, card: Outgoing) -> None:
         """Note that the card was just posted like this."""
         self._sent = card

@@ -18,6 +18,7 @@ from bot.slack.text.cleaning import plain
 from bot.store.interface import JobKey, StoreError
 from handoff.contracts import Place
 from handoff.state import Ask, Job, RequestState
+from handoff.subject import subject_of
 
 log = logging.getLogger(__name__)
 
@@ -80,13 +81,19 @@ async def set_status(
 
 
 def session_title(job: Job) -> str:
-    """Return the title of a job's session: what its first request says now. Deleted words are said no more."""
-    first = job.asks[0]
-    return plain("A withdrawn request" if first.withdrawn else first.wording or first.request.text, 200)
+    """Return the title of a session: what the request that its job is about says now; deleted words no more."""
+    named = subject_of(job)
+    return plain("A withdrawn request" if named is None else named.wording or named.request.text, 200)
+
+
+def retitled(before: Job, after: Job) -> bool:
+    """Return True if a session has another title than before. Asked at each commit, of which few touch a request."""
+    said = [[(ask.id, ask.wording, ask.withdrawn) for ask in job.asks] for job in (before, after)]
+    return said[0] != said[1] and session_title(before) != session_title(after)
 
 
 async def rename(client: AsyncWebClient, calls: WebCalls, job: Job, *, allowed: Allowed) -> None:
-    """Give a session the title that its first request has now: the first status alone sets one."""
+    """Give a session the title that it has now: the first status alone sets one."""
     place, title = job.place, session_title(job)
     try:
         await calls.make(

@@ -22,7 +22,7 @@ from bot.slack.show.open_questions import close_open_questions, closed_question
 from bot.slack.show.people import People
 from bot.slack.show.publisher import Publisher
 from bot.slack.show.receipts import give_receipt
-from bot.slack.show.session import STATUS, Sessions, Shown, rename, session_title, set_status
+from bot.slack.show.session import STATUS, Sessions, Shown, rename, retitled, set_status
 from bot.slack.text.cleaning import clean_markdown
 from bot.slack.views import answer_message as answer_view
 from bot.slack.views import ending
@@ -83,7 +83,7 @@ class Thread:
         self._background = Background()
         self._edits: dict[JobKey, set[asyncio.Task[None]]] = {}
         budget = outbox.calls.budget
-        budget.owes("chat.update", lambda: sum(one.owes_an_edit for one in self._painters.values()))
+        budget.owes("chat.update", lambda: len(self._painters))  # the last look of each card
         budget.owes("agents.sessions.setStatus", self._sessions.at_work)
 
     async def fetch(self, attachment: Attachment) -> tuple[Attachment, bytes] | str:
@@ -258,7 +258,7 @@ class Thread:
         released = before.quarantine is not None and after.quarantine is None
         if old is None or goes_on or taken_over or released or STATUS[old.state] != STATUS[ask.state]:
             self._show_status(after, ask, allowed)
-        if before.asks and session_title(before) != session_title(after):
+        if before.asks and retitled(before, after):
             self._edit(key, rename(self._client, self._outbox.calls, after, allowed=allowed), "rename the session")
         answered = old is not None and (old.answered or any(work.answered for work in old.work.values()))
         if taken_over or (goes_on and answered):
