@@ -40,12 +40,11 @@ from bot.operation.audit_log import AuditLog
 from bot.operation.periodic import CHECK_SECONDS, StoreCheck, every
 from bot.operation.sweeping import sweep
 from bot.settings import Settings, SettingsError
-from bot.slack.connection import Bolt, BotAccount, NotConnected, make_bolt, proven_client
+from bot.slack.connection import Bolt, BotAccount, Client, NotConnected, make_bolt, proven_client
 from bot.slack.receive.gate import Gate
 from bot.slack.receive.listeners import register
-from bot.slack.send.budget import Budget
 from bot.slack.send.lookup import LOOKS
-from bot.slack.send.outbox import Outbox
+from bot.slack.send.shared_outbox import shared_outbox
 from bot.slack.send.web_calls import Background, close_client
 from bot.slack.show.directory import Directory
 from bot.slack.show.job_messenger import Messengers
@@ -61,8 +60,6 @@ from specialists.toolkits.catalogue import all_toolkits
 from specialists.toolkits.toolkit import Toolkit, ToolSettings
 
 if TYPE_CHECKING:
-    from slack_sdk.web.async_client import AsyncWebClient
-
     from bot.operation.instrumentation import Instrumentation
     from bot.store.redis.redis_store import RedisStore
     from specialists.toolkits.search import SearchSettings
@@ -202,7 +199,8 @@ async def running(
     crews = await _ready(model, crew or open_crews(settings))
     client, account, channels, named = await _connected(settings, store, model, crews)
     # From the model and Slack up to the instance, which claims jobs from the store and runs them.
-    outbox = Outbox(client, store, Budget(unlimited=settings.slack_unlimited), bot_user_id=account.user, looks=looks)
+    name = new_name()
+    outbox = shared_outbox(client, store, account, who=name, unlimited=settings.slack_unlimited, looks=looks)
     people = People(client, outbox.calls, account.home)
     people.name_groups([*named, *crews.asked])
     messengers = Messengers(outbox, people, Directory(client, outbox.calls, people), settings.admins)
@@ -218,7 +216,7 @@ async def running(
         channels.rules_in,
     )
     note = AuditLog(store).note
-    board = InstanceBoard(store.board, name := new_name(), crews.by_name)
+    board = InstanceBoard(store.board, name, crews.by_name)
     standing = StandingWork(store, messengers, channels, limits, settings.terms, note=note)
     runs = EffectRunner(
         store,
@@ -293,7 +291,7 @@ async def running(
 
 async def _connected(
     settings: Settings, store: Store, model: ChosenModel, crews: Crews
-) -> tuple[AsyncWebClient, BotAccount, ChannelSettings, frozenset[str]]:
+) -> tuple[Client, BotAccount, ChannelSettings, frozenset[str]]:
     """Return the client of the bot's token, its account, and the settings of channels with the user groups they name.
 
     Raises SettingsError where Slack does not take the token, or the store or `channels.yml` is not for us.

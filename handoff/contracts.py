@@ -35,11 +35,31 @@ class Contract(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class ChartSeries(Contract):
+    """A line, one colour of bars, or the slices of a pie: a value for each category."""
+
+    name: str
+    values: tuple[float, ...]
+
+
+class ChartShape(Contract):
+    """The numbers of a chart, for places that draw it themselves. `notes` stand below it."""
+
+    kind: Literal["bar", "line", "pie"]
+    title: str
+    categories: tuple[str, ...]
+    series: tuple[ChartSeries, ...]
+    x_label: str = ""
+    y_label: str = ""
+    notes: tuple[str, ...] = ()
+
+
 class Artifact(Contract):
     """A file by reference. `id` is the sha256 (hex) of its bytes, which the store keeps.
 
     `size` is in bytes. `publish_as` says how people get the file: as a file in the thread, as a Slack canvas (the
-    bytes are Markdown), or not at all, as with files that people attached themselves.
+    bytes are Markdown), or not at all, as with files that people attached themselves. `chart` is what a picture shows,
+    if it is a chart that has no more than the numbers say.
     """
 
     id: str
@@ -48,6 +68,7 @@ class Artifact(Contract):
     size: int = 0
     about: str = ""
     publish_as: Literal["nothing", "file", "canvas"] = "nothing"
+    chart: ChartShape | None = None
 
 
 class Attachment(Contract):

@@ -39,6 +39,10 @@ ADVICE: Mapping[str, str] = {
 _SECRET = re.compile(r"[0-9a-f]{32}")
 
 
+Client = AsyncWebClient
+"""The client of Slack's Web API, for who passes it on."""
+
+
 class NotConnected(Exception):
     """Slack does not let us in, or cannot be reached. The text says what to do."""
 

@@ -19,6 +19,8 @@ WINDOW = 60
 DAY = 86_400
 """Seconds of the days (UTC) that daily budgets are kept by."""
 MOST_BREAKERS = 1_000
+ASKER_COUNTS = 90.0
+"""Seconds for which an instance that asked a lane for turns counts as one that does."""
 FORGOTTEN = 900.0
 """Seconds for which the operations that were let through are remembered."""
 LIFE = 32 * 86_400.0
@@ -62,6 +64,46 @@ class Settlement:
     second: int
     counters: tuple[Counter, ...]
     amounts: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """Calls of one kind of which `limit` may begin within any `seconds`, whichever instances make them."""
+
+    name: str
+    limit: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What an instance asks a lane for.
+
+    `wanted` turns are for calls that wait, `more` for calls that may come: they are given only while the lane is half
+    empty and nobody else waits. The lower the `rank`, the earlier: who waits with a lower one anywhere goes first; from
+    rank 2 on one turn in `FEW_OF` is left alone. What `yields` leaves room, too, for the calls that are `sure` to come
+    of any instance, but for as few, and keeps to an even pace.
+    """
+
+    wanted: int
+    rank: int
+    more: int = 0
+    yields: bool = False
+    sure: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """What a lane gave: `given` turns, the seconds (`wait`) until it is worth asking again, and how many ask at all."""
+
+    given: int
+    wait: float
+    askers: int
+
+
+FEW_OF = 25
+PACE = 4
+"""What yields gets no more than a fourth of a lane in a fourth of its seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +184,12 @@ class Counters(Protocol):
 
     async def first(self, mark: str, *, seconds: float) -> bool:
         """Answer True to the first who asks within that time."""
+
+    async def turns(self, lane: Lane, who: str, wish: Wish) -> Turns:
+        """Give turns of a lane to an instance (`who`). A turn that was given counts, used or not."""
+
+    async def hold_turns(self, lane: Lane, *, seconds: float) -> None:
+        """Give nobody a turn for so long, then one, and the others evenly."""
 
     async def breaker_failed(
         self, name: str, operation: str, rule: BreakerRule, *, probe: str = "", rest: float = 0.0

@@ -5,6 +5,7 @@ import secrets
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from bot.workspace.data_blocks import MOST_CHARTS, data_table, data_visualization
 from bot.workspace.elements import (
     BUTTON,
     IMAGE,
@@ -119,9 +120,8 @@ MESSAGE_ONLY: dict[str, Check] = {
     ),
     "file": typed({"external_id": string(), "source": string(choices=("remote",))}, BLOCK),
     "call": typed({"call_id": string()}, {**BLOCK, "api_decoration_available": boolean, "call": anything}),
-    # No public shape yet: passed on as they are.
-    "data_table": anything,
-    "data_visualization": anything,
+    "data_table": data_table,
+    "data_visualization": data_visualization,
 }
 ALERT = typed(
     {"text": text(3000)}, {**BLOCK, "level": string(choices=("default", "info", "warning", "error", "success"))}
@@ -239,6 +239,8 @@ def _whole(blocks: list[dict[str, Any]], complaints: Complaints) -> None:
         complain(
             complaints, f"all markdown blocks together must be less than {MOST_MARKDOWN + 1} characters", "/blocks"
         )
+    if sum(block["type"] == "data_visualization" for block in found) > MOST_CHARTS:
+        complain(complaints, f"no more than {MOST_CHARTS} data_visualization blocks allowed", "/blocks")
     _contents(blocks, complaints, "/blocks")
 
 

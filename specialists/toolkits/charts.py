@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from specialists.toolkits.charting.chart_data import ChartData, Kind, NoChart, Series, chart_data
+from specialists.toolkits.charting.chart_shapes import chart_shape
 from specialists.toolkits.charting.wording import titled
 from specialists.toolkits.child_process import BUSY, Given, Limits, run_child
 from specialists.toolkits.tables import ENDINGS, QueryFailed, QueryRows, run_query
@@ -65,8 +66,16 @@ async def draw_chart(arguments: DrawChart, workbench: Workbench) -> ToolOutcome:
         picture, unseen = await _drawn(arguments, data)
     except (QueryFailed, NoChart) as failure:
         return ToolOutcome(str(failure), failed=True)
+    shape = chart_shape(
+        data, arguments.title, arguments.x_label or titled(arguments.x), arguments.y_label, arguments.unit
+    )
     artifact = await workbench.keep(
-        _file_name(arguments.title), picture, media_type="image/png", publish_as="file", about=arguments.title
+        _file_name(arguments.title),
+        picture,
+        media_type="image/png",
+        publish_as="file",
+        about=arguments.title,
+        chart=shape,
     )
     gaps = rows.gaps + _cut_short(rows)
     if unseen:

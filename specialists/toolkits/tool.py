@@ -19,7 +19,7 @@ from typing import Any, Literal, Protocol, get_args
 
 from pydantic import BaseModel
 
-from handoff.contracts import Artifact
+from handoff.contracts import Artifact, ChartShape
 from handoff.provenance import Provenance
 from specialists.toolkits.messenger import Messenger, Readers
 from specialists.toolkits.signing_in import KeptSignIns, SignIn
@@ -65,8 +65,17 @@ class Workbench(Protocol):
     async def path(self, artifact: Artifact) -> Path:
         """Give a local read-only copy of the file, valid until the attempt ends."""
 
-    async def keep(self, name: str, data: bytes, *, media_type: str, about: str, publish_as: str) -> Artifact:
-        """Store a new file and give back its reference."""
+    async def keep(
+        self,
+        name: str,
+        data: bytes,
+        *,
+        media_type: str,
+        about: str,
+        publish_as: str,
+        chart: ChartShape | None = None,
+    ) -> Artifact:
+        """Store a new file and give back its reference; `chart` is what it shows, if a chart of these numbers."""
 
     async def may_follow(self, url: str, target: str) -> bool:
         """Say if a call that asked for `url` may go on to where that redirects; see `turns.egress`."""
@@ -340,14 +349,23 @@ class FolderWorkbench:
                 await asyncio.to_thread(self._write, local, data)
         return local
 
-    async def keep(self, name: str, data: bytes, *, media_type: str, about: str, publish_as: str) -> Artifact:
+    async def keep(
+        self,
+        name: str,
+        data: bytes,
+        *,
+        media_type: str,
+        about: str,
+        publish_as: str,
+        chart: ChartShape | None = None,
+    ) -> Artifact:
         """Store a new file and give back its reference. A name already taken gets a number.
 
         Raises:
             pydantic.ValidationError: `publish_as` is not one of the ways that `Artifact` knows.
         """
-        fields = {"name": self._free_name(name), "media_type": media_type, "size": len(data)}
-        fields |= {"about": about, "publish_as": publish_as}
+        fields: dict[str, Any] = {"name": self._free_name(name), "media_type": media_type, "size": len(data)}
+        fields |= {"about": about, "publish_as": publish_as, "chart": chart}
         artifact = Artifact.model_validate({"id": await self._store(data), **fields})
         self._made.append(artifact)
         return artifact

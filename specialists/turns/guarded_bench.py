@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from handoff.contracts import Artifact
+from handoff.contracts import Artifact, ChartShape
 from handoff.provenance import Provenance
 from specialists.toolkits.messenger import Messenger
 from specialists.toolkits.signing_in import KeptSignIns
@@ -53,9 +53,19 @@ class GuardedBench:
         """Give what the workbench gives."""
         return await self.bench.path(artifact)
 
-    async def keep(self, name: str, data: bytes, *, media_type: str, about: str, publish_as: str) -> Artifact:
+    async def keep(
+        self,
+        name: str,
+        data: bytes,
+        *,
+        media_type: str,
+        about: str,
+        publish_as: str,
+        chart: ChartShape | None = None,
+    ) -> Artifact:
         """Store it where the workbench does."""
-        return await self.bench.keep(name, data, media_type=media_type, about=about, publish_as=publish_as)
+        kept = {"media_type": media_type, "about": about, "publish_as": publish_as}
+        return await self.bench.keep(name, data, **kept, chart=chart)
 
     async def may_follow(self, url: str, target: str) -> bool:
         """Ask the guard, and record where a call goes on to."""

@@ -2,7 +2,7 @@
 
 Machines are shared and noisy: compare by the ratio within this run, not by
 seconds between runs. `--only PARTS` does some of them: calls,walls,cpu,mentions,growth,faults,made,read,tables,
-knowledge,review,start.
+knowledge,review,manners,start.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from tests.bench.faults import faults
 from tests.bench.growth import growth
 from tests.bench.large_tables import SEED, large_tables
 from tests.bench.made import made_beside_fixed
+from tests.bench.manners import manners
 from tests.bench.much_knowledge import much_knowledge
 from tests.bench.much_to_read import much_to_read
 from tests.bench.scenario import CALLS, LAYERS
@@ -47,6 +48,7 @@ OF_A_JOB = {
     "tables": large_tables,
     "knowledge": much_knowledge,
     "review": code_review,
+    "manners": manners,
 }
 PARTS = ("calls", "walls", "cpu", "mentions", *OF_A_JOB, "start")
 

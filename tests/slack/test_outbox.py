@@ -15,7 +15,7 @@ from bot.slack.send.outbox import ELSEWHERE, SENDS, Outbox, Sent
 from bot.slack.send.web_calls import CALL_SECONDS, Gone, close_client, make_client
 from bot.slack.show.open_questions import close_open_questions
 from bot.slack.show.publisher import Publisher
-from bot.slack.show.session import set_status
+from bot.slack.show.session import Shown, set_status
 from bot.slack.show.stream import AnswerStream
 from bot.slack.views.outgoing import Outgoing
 from bot.store.interface import Claim, JobKey
@@ -577,7 +577,8 @@ def shown(scene: Scene, lease: Lease) -> dict[str, Callable[[], Coroutine[Any, A
 
     async def status() -> None:
         calls, who = outbox.calls, scene.workspace.person("ana").id
-        await set_status(outbox.client, calls, place, "processing", title="t", user=who, allowed=lease.may_show)
+        shown = Shown("processing", "t", who)
+        await set_status(outbox.client, calls, place, lambda: shown, allowed=lease.may_show)
 
     return {
         "agents.sessions.setStatus": status,

@@ -66,7 +66,8 @@ async def test_jobs_spread_by_free_slots(scene: Scene) -> None:
         gate.open()
         for talk in talks:
             await talk.over()
-    assert all(len(talk.cards()) == len(talk.words()) == 1 for talk in talks)
+    assert all(len(talk.words()) == 1 for talk in talks)
+    assert all(len(talk.cards()) <= 1 for talk in talks), "a card whose turn came too late is left out"
 
 
 async def test_what_reaches_one_instance_acts_at_once_on_a_job_of_another(

@@ -449,7 +449,7 @@ async def test_home_prompts_and_commands(page: Page, app: AsyncApp, run: Run) ->
 async def test_a_block_nobody_knows_is_shown_raw_and_the_page_redraws_after_a_lost_connection(
     workspace: Workspace, page: Page, client: AsyncWebClient
 ) -> None:
-    block = {"type": "data_visualization", "title": "Sales"}
+    block = {"type": "hologram", "title": "Sales"}
     message = {"ts": "1700000000.000100", "user": workspace.bot_user_id, "text": "x", "blocks": [block]}
     root = await workspace.person("ana").say("#general", "before")
     await expect(page.get_by_test_id("message")).to_have_count(1)
@@ -460,7 +460,7 @@ async def test_a_block_nobody_knows_is_shown_raw_and_the_page_redraws_after_a_lo
         }""",
         message,
     )
-    assert "Unknown block: data_visualization" in drawn
+    assert "Unknown block: hologram" in drawn
     assert json.dumps(block, indent=2) in drawn
     await workspace._live.close()  # every page loses its connection, as when a laptop wakes up
     await client.chat_postMessage(channel=workspace.channel_id("#general"), thread_ts=root, text="while away")

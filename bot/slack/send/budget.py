@@ -1,7 +1,8 @@
-"""Slack's rate limits, kept by ourselves: one budget per workspace and method.
+"""Slack's rate limits, kept by ourselves: one budget for each workspace and method, which all instances share.
 
-In this process for now; what it promises does not depend on that, so that a
-budget shared by all instances can take its place.
+A call waits for its turn here, and whose turn it is the store says (`Counters.turns`), so that what people wait for
+goes before progress wherever it is sent from. Turns come several at a time where several wait, and one or two more
+while there are plenty: most calls then ask nobody. While the store is away each instance keeps to its share.
 """
 
 from __future__ import annotations
@@ -9,101 +10,100 @@ from __future__ import annotations
 import asyncio
 import heapq
 import itertools
+import logging
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
 
-Priority = Literal["answer", "question", "file", "stream", "card", "status"]
-"""The order in which calls are let through when Slack's limits are near."""
+from bot.slack.send.own_share import OwnShare
+from bot.slack.send.published_limits import JITTER, LIMITS, PROGRESS, RANK, Limit, Priority
+from bot.store.counters import Counters, Lane, Turns, Wish
+from bot.store.interface import StoreError
 
+log = logging.getLogger(__name__)
 
-@dataclass(frozen=True, slots=True)
-class Rate:
-    """A limit of Slack's: calls a minute, counted for each channel or for the whole workspace.
-
-    `burst` may come at once; with what flows in meanwhile, no minute sees more than is allowed.
-    """
-
-    per_minute: int
-    burst: int
-    by_channel: bool = False
-
-    @property
-    def per_second(self) -> float:
-        """Return how many spent calls come back in a second."""
-        return (self.per_minute - self.burst) / 60 if not self.by_channel else self.per_minute / 60
+MOST_AT_ONCE = 5
+"""Turns that are asked for at a time: others must have theirs, too."""
+SPARE = 2
+SPARE_SECONDS = JITTER
+"""Seconds for which a spare turn is good."""
+ASKING = 0.5
+"""Seconds that the store has to say whose turn it is. Then, and for `AWAY` seconds, it is taken to be away."""
+AWAY = 2.0
+_SOONEST, _LATEST = 0.002, 5.0
+"""Seconds between two times of asking."""
 
 
-_TIER_2, _TIER_3, _TIER_4 = Rate(20, 8), Rate(50, 20), Rate(100, 40)
-RATES: dict[str, Rate] = {
-    "chat.postMessage": Rate(60, 3, by_channel=True),
-    "chat.startStream": _TIER_2,
-    "chat.stopStream": _TIER_2,
-    "chat.appendStream": _TIER_4,
-    "chat.update": _TIER_3,
-    "chat.delete": _TIER_3,
-    "chat.postEphemeral": _TIER_4,
-    "reactions.add": _TIER_3,
-    "conversations.info": _TIER_3,
-    "conversations.replies": _TIER_3,
-    "conversations.open": _TIER_3,
-    "agents.sessions.rename": _TIER_3,
-    "agents.sessions.setStatus": _TIER_3,
-    "assistant.threads.setSuggestedPrompts": _TIER_3,
-    "users.info": _TIER_4,
-    "views.open": _TIER_4,
-    "views.publish": _TIER_4,
-    "files.getUploadURLExternal": _TIER_4,
-    "files.completeUploadExternal": _TIER_4,
-    "files.info": _TIER_4,
-    "files.delete": _TIER_3,
-    "canvases.delete": _TIER_3,
-    "canvases.create": _TIER_2,
-    "canvases.access.set": _TIER_3,
-    "slackLists.create": _TIER_2,
-    "slackLists.access.set": _TIER_3,
-    "slackLists.items.create": _TIER_3,
-    "slackLists.items.list": _TIER_3,
-}
-_RANK: dict[Priority, int] = {"answer": 0, "question": 0, "file": 1, "stream": 2, "card": 3, "status": 3}
-_PATIENT = 2
-"""The rank from which on a call leaves part of the burst to what people wait for."""
-_KEPT_BACK = 0.25
+@dataclass(slots=True)
+class _Queue:
+    """The calls of one lane that wait here, and the turns that nobody has used yet: until when, and from which rank."""
 
-
-@dataclass
-class _Bucket:
-    rate: Rate
-    left: float
-    at: float
-    held: bool = False
-    """Since a "too many": what is kept back then would have to flow in first, and the rest would wait for that."""
+    lane: Lane
+    method: str
     waiting: list[tuple[int, int, asyncio.Future[None]]] = field(default_factory=list)
-    timer: asyncio.TimerHandle | None = None
+    spare: deque[tuple[float, int]] = field(default_factory=deque)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    pump: asyncio.Task[None] | None = None
 
-    def refill(self, now: float) -> None:
-        if now > self.at:
-            self.left = min(float(self.rate.burst), self.left + (now - self.at) * self.rate.per_second)
-            self.at = now
-            self.held = self.held and self.left < 1.0 + self._kept_back()
+    def head(self) -> int | None:
+        """Return the rank of who is next; None if nobody waits."""
+        while self.waiting and self.waiting[0][2].done():  # who waited was cancelled
+            heapq.heappop(self.waiting)
+        return self.waiting[0][0] if self.waiting else None
 
-    def needed(self, rank: int) -> float:
-        """Return what must be left for a call of that rank to go."""
-        return 1.0 + (self._kept_back() if rank >= _PATIENT and not self.held else 0)
+    def next_goes(self) -> bool:
+        """Let who is next go. Returns False if nobody waits."""
+        if self.head() is None:
+            return False
+        heapq.heappop(self.waiting)[2].set_result(None)
+        return True
 
-    def _kept_back(self) -> int:
-        return int(self.rate.burst * _KEPT_BACK)
+    def take_spare(self, rank: int, now: float) -> bool:
+        """Use up a spare turn that such a call may have, if there is one."""
+        while self.spare and self.spare[0][0] < now:
+            self.spare.popleft()
+        if not self.spare or self.spare[0][1] < rank:
+            return False
+        self.spare.popleft()
+        return True
 
 
 class Budget:
-    """The calls that may go, and when. `unlimited` (for benchmarks) lets everything go at once."""
+    """The calls that may go, and when. `unlimited` (for benchmarks) lets everything go at once.
 
-    def __init__(self, *, unlimited: bool = False, clock: Callable[[], float] = time.monotonic) -> None:
+    Args:
+        counters: The store's; without them this process is alone.
+        who: This instance.
+        place: The workspace.
+        unlimited: Everything goes at once.
+        clock: Seconds, for the turns of this instance alone.
+    """
+
+    def __init__(
+        self,
+        counters: Counters | None = None,
+        *,
+        who: str = "",
+        place: str = "",
+        unlimited: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._counters = counters
+        self._who = who
+        self._place = place
         self._unlimited = unlimited
         self._clock = clock
-        self._buckets: dict[tuple[str, str], _Bucket] = {}
+        self._queues: dict[tuple[str, str], _Queue] = {}
         self._count = itertools.count()
+        self._own = OwnShare(clock)
+        self._askers = 1
+        self._away_until = float("-inf")
+        self._owed: dict[str, list[Callable[[], int]]] = {}
+
+    def owes(self, method: str, count: Callable[[], int]) -> None:
+        """Have room left for calls that are sure to come of here, such as the last edit of each card: so many now."""
+        self._owed.setdefault(method, []).append(count)
 
     async def take(self, method: str, channel: str = "", priority: Priority = "answer") -> None:
         """Wait for a turn and use it up: higher priorities first, then in order.
@@ -113,64 +113,117 @@ class Budget:
             channel: The channel's id; only methods limited by channel look at it.
             priority: What the call is for.
         """
-        bucket = self._bucket(method, channel)
-        if bucket is None:
-            return
-        bucket.refill(self._clock())
-        rank = _RANK[priority]
-        ahead = bool(bucket.waiting) and bucket.waiting[0][0] <= rank
-        if not ahead and bucket.left >= bucket.needed(rank):
-            bucket.left -= 1
+        queue = self._queue(method, channel)
+        if queue is None or (queue.head() is None and queue.take_spare(RANK[priority], self._clock())):
             return
         turn = asyncio.get_running_loop().create_future()
-        heapq.heappush(bucket.waiting, (rank, next(self._count), turn))
-        self._pump(bucket)
-        await turn
+        heapq.heappush(queue.waiting, (RANK[priority], next(self._count), turn))
+        queue.changed.set()
+        if queue.pump is None or queue.pump.done():
+            queue.pump = asyncio.create_task(self._pump(queue))
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():  # its turn had come
+                queue.spare.append((self._clock() + SPARE_SECONDS, RANK[priority]))
+            turn.cancel()
+            queue.changed.set()
+            raise
 
-    def room(self, method: str, channel: str = "", priority: Priority = "card") -> bool:
-        """Return True if a call of that priority would go at once."""
-        bucket = self._bucket(method, channel)
-        if bucket is None:
+    async def take_now(self, method: str, channel: str = "", priority: Priority = "stream") -> bool:
+        """Use up a turn if there is one at once."""
+        queue = self._queue(method, channel)
+        if queue is None:
             return True
-        bucket.refill(self._clock())
-        return not bucket.waiting and bucket.left >= bucket.needed(_RANK[priority])
+        rank, head = RANK[priority], queue.head()
+        if head is not None and head <= rank:
+            return False
+        return queue.take_spare(rank, self._clock()) or (await self._ask(queue, rank, 1)).given > 0
 
-    def short(self, method: str, channel: str = "") -> bool:
-        """Return True if there is no room for what can be left out, such as a stream."""
-        return not self.room(method, channel, "stream")
+    async def reserve_now(self, method: str, channel: str = "", priority: Priority = "answer") -> bool:
+        """Keep a turn for a call that follows within moments, if there is one at once."""
+        if not await self.take_now(method, channel, priority):
+            return False
+        if (queue := self._queue(method, channel)) is not None:
+            queue.spare.append((self._clock() + SPARE_SECONDS, RANK[priority]))
+        return True
 
-    def hold(self, method: str, channel: str, seconds: float) -> None:
-        """Slack said "too many": nobody goes for so many seconds; then one call of any priority, and others in time."""
-        bucket = self._bucket(method, channel)
-        if bucket is not None:
-            bucket.refill(self._clock())
-            bucket.left, bucket.held = min(bucket.left, 1.0 - seconds * bucket.rate.per_second), True
+    def crowded(self, method: str, channel: str = "", priority: Priority = "answer") -> bool:
+        """Return True if a call of that priority, or a higher one, waits here."""
+        queue = self._queue(method, channel)
+        head = queue.head() if queue is not None else None
+        return head is not None and head <= RANK[priority]
 
-    def _bucket(self, method: str, channel: str) -> _Bucket | None:
-        rate = RATES.get(method)
-        if rate is None or self._unlimited:
+    async def hold(self, method: str, channel: str, seconds: float) -> None:
+        """Slack said "too many": nobody goes for so many seconds, on no instance; then one call, and others in time."""
+        queue = self._queue(method, channel)
+        if queue is None:
+            return
+        queue.spare.clear()
+        self._own.hold(queue.lane, seconds)
+        if self._counters is not None:
+            try:
+                async with asyncio.timeout(ASKING):
+                    await self._counters.hold_turns(queue.lane, seconds=seconds)
+            except (StoreError, TimeoutError) as error:
+                log.info("only this instance knows that Slack wants fewer calls of %s: %s", method, error)
+
+    def _queue(self, method: str, channel: str) -> _Queue | None:
+        limit = LIMITS.get(method)
+        if limit is None or self._unlimited:
             return None
-        key = (method, channel if rate.by_channel else "")
-        if key not in self._buckets:
-            self._buckets[key] = _Bucket(rate, float(rate.burst), self._clock())
-        return self._buckets[key]
+        key = (method, channel if limit.by_channel else "")
+        if key not in self._queues:
+            self._forget_idle()
+            self._queues[key] = _Queue(self._lane(limit, *key), method)
+        return self._queues[key]
 
-    def _pump(self, bucket: _Bucket) -> None:
-        if bucket.timer is not None:
-            bucket.timer.cancel()
-            bucket.timer = None
-        now = self._clock()
-        bucket.refill(now)
-        while bucket.waiting:
-            rank, _, turn = bucket.waiting[0]
-            if turn.done():  # who waited has been cancelled
-                heapq.heappop(bucket.waiting)
-                continue
-            short = bucket.needed(rank) - bucket.left
-            if short > 0:
-                delay = max(0.0, bucket.at - now) + short / bucket.rate.per_second
-                bucket.timer = asyncio.get_running_loop().call_later(delay + 0.001, self._pump, bucket)
+    def _lane(self, limit: Limit, method: str, channel: str) -> Lane:
+        return Lane(":".join(part for part in (self._place, method, channel) if part), limit.calls, limit.seconds)
+
+    def _forget_idle(self) -> None:
+        """Forget the lanes of channels in which nothing waits, once there are many."""
+        if len(self._queues) > 1000:
+            idle = [key for key, one in self._queues.items() if one.head() is None and not one.spare]
+            for key in idle:
+                del self._queues[key]
+
+    async def _pump(self, queue: _Queue) -> None:
+        """Ask for turns until nobody waits here any more. Whoever comes with a higher priority makes it ask again."""
+        while (rank := queue.head()) is not None:
+            queue.changed.clear()
+            same = sum(one[0] == rank and not one[2].done() for one in queue.waiting)
+            wanted = min(same, MOST_AT_ONCE)
+            turns = await self._ask(queue, rank, wanted, SPARE if len(queue.waiting) == 1 else 0)
+            used = sum(queue.next_goes() for _ in range(turns.given))
+            until = self._clock() + SPARE_SECONDS
+            queue.spare.extend((until, rank) for _ in range(turns.given - used))
+            if turns.given < wanted:
+                await self._rest(queue, rank, min(max(turns.wait, _SOONEST), _LATEST))
+
+    async def _rest(self, queue: _Queue, rank: int, seconds: float) -> None:
+        """Wait before asking again; who comes with a higher priority, or goes, ends it."""
+        until = asyncio.get_running_loop().time() + seconds
+        while queue.head() == rank:
+            queue.changed.clear()
+            try:
+                async with asyncio.timeout_at(until):
+                    await queue.changed.wait()
+            except TimeoutError:
                 return
-            heapq.heappop(bucket.waiting)
-            bucket.left -= 1
-            turn.set_result(None)
+
+    async def _ask(self, queue: _Queue, rank: int, wanted: int, more: int = 0) -> Turns:
+        sure = sum(count() for count in self._owed.get(queue.method, ()))
+        for_all = not LIMITS[queue.method].by_channel
+        wish = Wish(wanted, rank, more if for_all else 0, rank >= PROGRESS and for_all, sure)
+        if self._counters is not None and self._clock() >= self._away_until:
+            try:
+                async with asyncio.timeout(ASKING):
+                    turns = await self._counters.turns(queue.lane, self._who, wish)
+            except (StoreError, TimeoutError) as error:
+                log.info("the store does not say whose turn it is: %s", str(error) or "it takes too long")
+                self._away_until = self._clock() + AWAY
+            else:
+                self._askers = turns.askers
+                return turns
+        return self._own.turns(queue.lane, wish, self._askers)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
 from slack_sdk.web.async_client import AsyncWebClient
@@ -18,7 +18,8 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.send.budget import Budget
 from bot.slack.send.lookup import LOOKS, NOT_YET, Lookup, OutcomeUnknown, metadata
-from bot.slack.send.web_calls import CALL_SECONDS, Allowed, Gone, NoReply, Refused, WebCalls
+from bot.slack.send.published_limits import Priority
+from bot.slack.send.web_calls import CALL_SECONDS, Allowed, Gone, Needless, NoReply, Refused, WebCalls
 from bot.slack.views.outgoing import Outgoing
 from bot.store.interface import Claim, Intent, Store
 from handoff.contracts import Place
@@ -43,6 +44,12 @@ NO_STREAM = frozenset({"message_not_found", "message_not_in_streaming_state", "m
 
 ELSEWHERE = "it would have gone outside of its job's thread, which nobody allowed"
 """Said of what a job would post in another place: see `handoff.audience` for what may go there."""
+
+
+Drawn = Outgoing | Callable[[], Outgoing]
+"""A message, or what draws it once its turn has come: it shows what is true then."""
+Simpler = Callable[[], Awaitable[Outgoing]]
+OVERTAKEN = "what it was to show was over before its turn came"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +89,21 @@ class Outbox:
         self.store = store
         self.lookup = Lookup(client, self.calls, bot_user_id=bot_user_id, looks=looks)
 
-    async def post(self, claim: Claim, place: Place, key: str, message: Outgoing, *, streamed: bool = False) -> Sent:
+    async def post(
+        self,
+        claim: Claim,
+        place: Place,
+        key: str,
+        message: Drawn,
+        *,
+        streamed: bool = False,
+        needless: asyncio.Event | None = None,
+        simpler: Simpler | None = None,
+    ) -> Sent:
         """Put a message into the thread, once. Raises Gone if the job is no longer ours.
 
-        `streamed`: an earlier owner may have begun it as a stream. What is left of that is taken away.
+        `streamed`: an earlier owner may have begun it as a stream. What is left of that is taken away. `needless`: it
+        is left out if that comes while it waits for its turn. `simpler` gives what is sent if Slack does not take it.
         """
         if place.job_id != claim.key.job:
             return Sent("", ELSEWHERE)
@@ -100,7 +118,9 @@ class Outbox:
                     return Sent(found, adopted=True)
                 if streamed:
                     await self.sweep(place, intent.draft_ts, allowed=self.holder(claim))
-            ts = await self.send(claim, place, key, message, since=since)
+            ts = await self.send(claim, place, key, message, since=since, needless=needless, simpler=simpler)
+        except Needless:
+            return Sent("", OVERTAKEN)
         except (Refused, OutcomeUnknown) as error:
             return Sent("", str(error))
         return await self.done(claim, key, ts)
@@ -137,57 +157,89 @@ class Outbox:
         if abs(time.time() - since) > FRESH:
             await self.begin(claim, key)
 
-    async def send(self, claim: Claim, place: Place, key: str, message: Outgoing, *, since: float) -> str:
+    async def send(
+        self,
+        claim: Claim,
+        place: Place,
+        key: str,
+        message: Drawn,
+        *,
+        since: float,
+        needless: asyncio.Event | None = None,
+        simpler: Simpler | None = None,
+    ) -> str:
         """Post, and after each doubt look before posting again. Gives the id. Raises Refused, OutcomeUnknown and Gone.
 
-        `since`: when the store last said that the job is ours, in seconds since the epoch.
+        `since`: when the store last said that the job is ours, in seconds since the epoch. Raises Needless as well.
         """
         for pause in PAUSES:
             await asyncio.sleep(pause)
             try:
-                return await self._post_once(claim, place, key, message, since)
+                return await self._post_once(claim, place, key, message, since, needless)
             except NoReply as lost:
                 log.warning("job %s: %s; looking for %s", place.job_id, lost, key)
                 if found := await self.find(place, key):
                     return found
             except Refused as error:
+                message = message if isinstance(message, Outgoing) else message()
                 if error.code not in TOO_MUCH or not message.blocks:
                     raise
                 log.warning("job %s: %s; it goes out in a simpler form", place.job_id, error)
-                message = _simpler(message)
+                message, simpler = await simpler() if simpler is not None else _simpler(message), None
         raise Refused("no_answer", f"the message was not seen in the thread after {len(PAUSES)} tries")
 
-    async def _post_once(self, claim: Claim, place: Place, key: str, message: Outgoing, since: float) -> str:
+    async def _post_once(
+        self, claim: Claim, place: Place, key: str, message: Drawn, since: float, needless: asyncio.Event | None = None
+    ) -> str:
         async def post() -> AsyncSlackResponse:
             await self.still_ours(claim, key, since)
+            drawn = message if isinstance(message, Outgoing) else message()
             return await self.client.chat_postMessage(
                 channel=place.channel,
                 thread_ts=place.thread_ts,
-                text=message.text,
-                blocks=list(message.blocks) or None,
+                text=drawn.text,
+                blocks=list(drawn.blocks) or None,
                 metadata=metadata(place, key),
                 unfurl_links=False,
                 unfurl_media=False,
             )
 
-        data = await self.calls.make("chat.postMessage", post, channel=place.channel, priority=message.priority)
+        priority = message.priority if isinstance(message, Outgoing) else "card"
+        data = await self.calls.make(
+            "chat.postMessage", post, channel=place.channel, priority=priority, needless=needless
+        )
         return str(data["ts"])
 
-    async def update(self, place: Place, ts: str, message: Outgoing, *, allowed: Allowed | None) -> bool:
+    async def update(
+        self,
+        place: Place,
+        ts: str,
+        message: Drawn,
+        *,
+        allowed: Allowed | None,
+        priority: Priority | None = None,
+        needless: asyncio.Event | None = None,
+    ) -> bool:
         """Edit a message in place; drawing the same twice does no harm. False if Slack refuses for good.
 
-        Raises Gone where it is not `allowed` any more.
+        `priority` is the message's own unless given. Raises Gone where it is not `allowed` any more, and Needless.
         """
+
+        async def edit() -> AsyncSlackResponse:
+            drawn = message if isinstance(message, Outgoing) else message()
+            return await self.client.chat_update(
+                channel=place.channel, ts=ts, text=drawn.text, blocks=list(drawn.blocks)
+            )
+
         try:
             await self.calls.make(
                 "chat.update",
-                lambda: self.client.chat_update(
-                    channel=place.channel, ts=ts, text=message.text, blocks=list(message.blocks)
-                ),
+                edit,
                 channel=place.channel,
-                priority=message.priority,
+                priority=priority or (message.priority if isinstance(message, Outgoing) else "card"),
                 again=True,
                 allowed=allowed,
+                needless=needless,
             )
         except (Refused, NoReply) as error:
             log.warning("job %s: the card was not edited: %s", place.job_id, error)

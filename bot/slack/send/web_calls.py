@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import aiohttp
 from aiohttp import ClientError
@@ -16,7 +17,8 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.slack.send.budget import Budget, Priority
+from bot.slack.send.budget import Budget
+from bot.slack.send.published_limits import Priority
 from bot.store.interface import StoreError
 
 CALL_SECONDS = 10.0
@@ -82,6 +84,10 @@ class Gone(Exception):
     """The job is in another instance's hands: nothing more may be sent for it."""
 
 
+class Needless(Exception):
+    """What a call was to show has changed, or is over, while it waited for its turn: it was left out."""
+
+
 class WebCalls:
     """Makes calls on the shared budget.
 
@@ -102,6 +108,7 @@ class WebCalls:
         priority: Priority = "answer",
         again: bool = False,
         allowed: Allowed | None = None,
+        needless: asyncio.Event | None = None,
     ) -> dict[str, Any]:
         """Call, and give the answer. 429s are waited out: they do nothing, so they leave nothing unknown.
 
@@ -114,21 +121,25 @@ class WebCalls:
             priority: who goes first when the budget is short.
             again: whether the call may be repeated without harm.
             allowed: asked before every try, once its turn has come: much can happen while it waits.
+            needless: ends the waiting for a turn. A call whose turn has come is made all the same.
 
         Raises:
             Refused: Slack said no for good.
             NoReply: no answer came, and it may not be repeated, or was repeated too often.
             Gone: It is not allowed any more; this try was left out.
+            Needless: It was said to be needless while it waited; this try was left out.
         """
         failures = 0
         while failures < TRIES:
-            await self.budget.take(method, channel, priority)
+            await self._turn(method, channel, priority, needless)
             if allowed is not None and not await allowed():
                 raise Gone(f"{method}: the job is in other hands")
             try:
                 response = await send()
             except SlackApiError as error:
-                limited, wait = self._wait_after(error, method, channel, again=again)
+                limited, wait = self._wait_after(error, method, again=again)
+                if limited:
+                    await self.budget.hold(method, channel, wait)
                 failures += not limited or priority == "stream"
             except (OSError, TimeoutError, aiohttp.ClientError, ValueError) as error:
                 self.seen(method, "failed")
@@ -143,7 +154,24 @@ class WebCalls:
             await asyncio.sleep(wait)
         raise NoReply(f"{method}: no answer after {TRIES} tries")
 
-    def _wait_after(self, error: SlackApiError, method: str, channel: str, *, again: bool) -> tuple[bool, float]:
+    async def _turn(self, method: str, channel: str, priority: Priority, needless: asyncio.Event | None) -> None:
+        """Wait for the turn of a call. Raises Needless."""
+        if needless is None:
+            await self.budget.take(method, channel, priority)
+            return
+        if await self.budget.take_now(method, channel, priority):
+            return
+        taking = asyncio.create_task(self.budget.take(method, channel, priority))
+        over = asyncio.create_task(needless.wait())
+        try:
+            await asyncio.wait({taking, over}, return_when=asyncio.FIRST_COMPLETED)
+            if not taking.done():
+                raise Needless(method)
+        finally:
+            taking.cancel()
+            over.cancel()
+
+    def _wait_after(self, error: SlackApiError, method: str, *, again: bool) -> tuple[bool, float]:
         """Tell if it was a 429, and the seconds until the next try. Raises Refused or NoReply if there is none."""
         response = error.response
         if not isinstance(response, AsyncSlackResponse):  # something on the way answered, and not with JSON
@@ -155,7 +183,6 @@ class WebCalls:
         code = str(data.get("error", ""))
         if response.status_code == 429 or code == "ratelimited":
             wait = min(float(response.headers.get("Retry-After", 1)), LONGEST_RETRY_AFTER)
-            self.budget.hold(method, channel, wait)
             self.seen(method, "limited")
             return True, wait
         if response.status_code >= 500 or code in {"internal_error", "fatal_error", "service_unavailable"}:
@@ -166,6 +193,21 @@ class WebCalls:
         self.seen(method, "refused")
         detail = "; ".join((data.get("response_metadata") or {}).get("messages", [])[:3])
         raise Refused(code or f"HTTP {response.status_code}", detail) from error
+
+
+_SHARED: WeakKeyDictionary[aiohttp.ClientSession, WebCalls] = WeakKeyDictionary()
+
+
+def share_calls(client: AsyncWebClient, calls: WebCalls) -> None:
+    """Have all that use this client's session, such as the clients that Bolt makes for each event, call by `calls`."""
+    if client.session is not None:
+        _SHARED[client.session] = calls
+
+
+def calls_of(client: AsyncWebClient) -> WebCalls:
+    """Return the calls that are shared by those who use this client's session; else some without a budget."""
+    shared = _SHARED.get(client.session) if client.session is not None else None
+    return shared if shared is not None else WebCalls(Budget(unlimited=True))
 
 
 def _unseen(method: str, outcome: str) -> None:

@@ -1,4 +1,8 @@
-"""Keeps one plan card true: changes gather into one edit, and an edit is sent only if the card looks different."""
+"""Keeps one plan card true: changes gather into one edit, and an edit is sent only if the card looks different.
+
+An edit that waits for its turn shows what is true when its turn comes. While a job is under way its edits go last; how
+it ended, and that it waits for somebody, goes before, and takes the place of an edit that still waits.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +12,13 @@ import logging
 from collections.abc import Callable
 
 from bot.slack.send.outbox import Outbox
-from bot.slack.send.web_calls import Allowed, Gone
+from bot.slack.send.published_limits import Priority
+from bot.slack.send.web_calls import Allowed, Gone, Needless
 from bot.slack.views.card import plan_card
 from bot.slack.views.outgoing import Outgoing
 from bot.store.interface import StoreError
-from handoff.state import Ask, Job
+from handoff.effects import question_key
+from handoff.state import Ask, Job, RequestState
 
 log = logging.getLogger(__name__)
 
@@ -23,6 +29,18 @@ GATHER = 0.2
 QUIET = 20.0
 """Seconds after which a card is looked at again even if nothing happened: the times in it go on by steps of 30 s, and
 people see something move each minute."""
+
+
+MOVING: frozenset[RequestState] = frozenset({"submitted", "working", "synthesizing"})
+"""The states of a request in which its card changes again soon."""
+
+
+def stays(ask: Ask) -> bool:
+    """Return True if a card will show this for a while: its request has ended, or what it waits for has been asked."""
+    if ask.state != "input_required":
+        return ask.state not in MOVING
+    asked = (question_key(ask.id, name, one.number) for name, one in ask.open_questions.items())
+    return all(key in ask.posted for key in asked)
 
 
 class CardPainter:
@@ -42,6 +60,9 @@ class CardPainter:
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
+        self._overtaken = asyncio.Event()
+        """Ends the waiting of an edit for its turn."""
+        self._waits_as: Priority | None = None
 
     def posted(self, card: Outgoing) -> None:
         """Note that the card was just posted like this."""
@@ -51,6 +72,8 @@ class CardPainter:
         """Have the card show this state. Returns at once; the latest state wins."""
         self._wanted = (job, ask, ts)
         self._wake.set()
+        if self._waits_as is not None and stays(ask) != (self._waits_as == "settled"):
+            self._overtaken.set()
         if self._task is None and not self._closing.is_set():
             self._task = asyncio.create_task(self._paint_on())
 
@@ -59,16 +82,17 @@ class CardPainter:
         self._wake.set()
 
     async def stop(self, *, up_to_date: bool = False) -> None:
-        """Draw no more. An edit that is on its way arrives first, so that a later one is not overtaken.
+        """Draw no more. An edit that is on its way arrives first; one that waits for its turn is left out.
 
         `up_to_date`: draw what was wanted last, if it is not drawn yet: nobody else will for a while.
         """
         self._closing.set()
         self._wake.set()
+        self._overtaken.set()
         if self._task is not None:
             await asyncio.gather(self._task, return_exceptions=True)
         if up_to_date:
-            with contextlib.suppress(Gone, StoreError):
+            with contextlib.suppress(Gone, StoreError, Needless):
                 await self._draw()
 
     async def _paint_on(self) -> None:
@@ -88,20 +112,41 @@ class CardPainter:
             self._wake.clear()
             if self._closing.is_set():
                 return
-            if await self._draw():
+            try:
+                drawn = await self._draw()
+            except Needless:
+                self._wake.set()
+                continue
+            if drawn:
                 await self._pause(PAUSE - GATHER)
 
     async def _draw(self) -> bool:
-        """Send the wanted card if it looks different from the last one. Returns False if it does not."""
-        if self._wanted is None:
+        """Send the wanted card if it looks different from the last one, else return False. Raises Needless."""
+        if self._wanted is None or (card := self._newest()) == self._sent:
             return False
         job, ask, ts = self._wanted
-        card = plan_card(job, ask, self._outbox.store.clock(), stop=self.needs_stop(ask))
-        if card == self._sent:
-            return False
-        if await self._outbox.update(job.place, ts, card, allowed=self._allowed):
-            self._sent = card
+
+        def newest() -> Outgoing:
+            nonlocal card
+            card = self._newest()
+            return card
+
+        self._overtaken = asyncio.Event()
+        self._waits_as = "settled" if stays(ask) else "card"
+        try:
+            if await self._outbox.update(
+                *(job.place, ts, newest), allowed=self._allowed, priority=self._waits_as, needless=self._overtaken
+            ):
+                self._sent = card
+        finally:
+            self._waits_as = None
         return True
+
+    def _newest(self) -> Outgoing:
+        if self._wanted is None:
+            raise RuntimeError("no state of the job was shown yet")
+        job, ask, _ = self._wanted
+        return plan_card(job, ask, self._outbox.store.clock(), stop=self.needs_stop(ask))
 
     async def _pause(self, seconds: float) -> None:
         """Wait a little, so that changes gather; a stop ends it at once."""

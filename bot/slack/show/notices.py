@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.slack.send.budget import Budget
-from bot.slack.send.web_calls import Background, NoReply, Refused, WebCalls
+from bot.slack.send.web_calls import Background, NoReply, Refused, calls_of
 from bot.slack.text.cleaning import mention
 from bot.slack.views.home import note_window
 from bot.slack.views.outgoing import Outgoing, section
@@ -120,9 +119,10 @@ def note(text: str) -> Outgoing:
 async def received(client: AsyncWebClient, channel: str, ts: str) -> None:
     """React to a message that was recorded, so that all can see it was."""
     try:
-        await _calls().make(
+        await calls_of(client).make(
             "reactions.add",
             lambda: client.reactions_add(channel=channel, timestamp=ts, name=RECEIVED),
+            priority="reaction",
             again=True,
         )
     except Refused as error:
@@ -132,7 +132,7 @@ async def received(client: AsyncWebClient, channel: str, ts: str) -> None:
 
 async def tell(client: AsyncWebClient, place: Place, user: str, message: Outgoing) -> None:
     """Show a message to one person in the thread, or in direct messages where the bot is not in the channel."""
-    calls, thread_ts, blocks = _calls(), place.thread_ts or None, list(message.blocks)
+    calls, thread_ts, blocks = calls_of(client), place.thread_ts or None, list(message.blocks)
     try:
         await calls.make(
             "chat.postEphemeral",
@@ -155,7 +155,7 @@ async def answer_click(client: AsyncWebClient, click: Click, text: str) -> None:
 async def say(client: AsyncWebClient, place: Place, message: Outgoing) -> None:
     """Show a message to all in a thread."""
     blocks = list(message.blocks)
-    await _calls().make(
+    await calls_of(client).make(
         "chat.postMessage",
         lambda: client.chat_postMessage(
             channel=place.channel,
@@ -170,7 +170,7 @@ async def say(client: AsyncWebClient, place: Place, message: Outgoing) -> None:
 
 async def tell_directly(client: AsyncWebClient, user: str, message: Outgoing) -> None:
     """Send a direct message to one person."""
-    calls, blocks = _calls(), list(message.blocks)
+    calls, blocks = calls_of(client), list(message.blocks)
     direct = await calls.make("conversations.open", lambda: client.conversations_open(users=user), again=True)
     await calls.make(
         "chat.postMessage",
@@ -183,7 +183,7 @@ async def tell_directly(client: AsyncWebClient, user: str, message: Outgoing) ->
 async def redraw(client: AsyncWebClient, channel: str, ts: str, message: Outgoing) -> None:
     """Draw a message of ours anew."""
     blocks = list(message.blocks)
-    await _calls().make(
+    await calls_of(client).make(
         "chat.update",
         lambda: client.chat_update(channel=channel, ts=ts, text=message.text, blocks=blocks),
         again=True,
@@ -192,31 +192,26 @@ async def redraw(client: AsyncWebClient, channel: str, ts: str, message: Outgoin
 
 async def open_window(client: AsyncWebClient, trigger: str, view: dict[str, Any]) -> bool:
     """Open a window. Returns False if Slack did not: tell the person, who waits for one."""
-    return await _opened("views.open", lambda: client.views_open(trigger_id=trigger, view=view))
+    return await _opened(client, "views.open", lambda: client.views_open(trigger_id=trigger, view=view))
 
 
 async def open_on_top(client: AsyncWebClient, trigger: str, view: dict[str, Any]) -> bool:
     """Open a window on top of the one in which somebody clicked. Returns False if Slack did not."""
-    return await _opened("views.push", lambda: client.views_push(trigger_id=trigger, view=view))
+    return await _opened(client, "views.push", lambda: client.views_push(trigger_id=trigger, view=view))
 
 
 async def redraw_window(client: AsyncWebClient, window: str, view: dict[str, Any]) -> bool:
     """Show an open window (by its id) anew. Returns False if Slack did not: it may be closed by now."""
-    return await _opened("views.update", lambda: client.views_update(view_id=window, view=view))
+    return await _opened(client, "views.update", lambda: client.views_update(view_id=window, view=view))
 
 
-async def _opened(method: str, send: Callable[[], Awaitable[AsyncSlackResponse]]) -> bool:
+async def _opened(client: AsyncWebClient, method: str, send: Callable[[], Awaitable[AsyncSlackResponse]]) -> bool:
     try:
-        await _calls().make(method, send)
+        await calls_of(client).make(method, send)
     except (Refused, NoReply) as error:
         log.warning("a window was not shown: %s", error)
         return False
     return True
-
-
-def _calls() -> WebCalls:
-    """Make calls without a budget: people are answered at once, unless Slack itself puts the answer off."""
-    return WebCalls(Budget(unlimited=True))
 
 
 # ---------------------------------------------------------------- while the store is away

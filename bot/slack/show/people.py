@@ -18,7 +18,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.access.access_values import groups_in, kind_of
 from bot.access.person_facts import Facts, Home, facts_of
-from bot.slack.send.budget import Priority
+from bot.slack.send.published_limits import Priority
 from bot.slack.send.web_calls import NoReply, Refused, WebCalls
 from handoff.contracts import Audience, Known, Place, Setting
 

@@ -47,6 +47,7 @@ async def _react(outbox: Outbox, place: Place, ts: str, name: str) -> None:
         await outbox.calls.make(
             "reactions.add",
             lambda: outbox.client.reactions_add(channel=place.channel, timestamp=ts, name=name),
+            priority="reaction",
             again=True,
         )
     except (Refused, NoReply) as error:

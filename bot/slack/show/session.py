@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.slack.send.web_calls import Allowed, Gone, NoReply, Refused, WebCalls
+from bot.slack.send.published_limits import Priority
+from bot.slack.send.web_calls import Allowed, Gone, Needless, NoReply, Refused, WebCalls
 from bot.slack.text.cleaning import plain
 from bot.store.interface import JobKey, StoreError
 from handoff.contracts import Place
 from handoff.state import Ask, Job, RequestState
+from handoff.subject import subject_of
 
 log = logging.getLogger(__name__)
 
@@ -30,33 +36,43 @@ STATUS: dict[RequestState, SessionStatus] = {
 """A finished request leaves the session active: the thread can be asked again."""
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a session shows: its status, the words that name it when it is new, and who began it."""
+
+    status: SessionStatus
+    title: str
+    user: str
+
+
 async def set_status(
     client: AsyncWebClient,
     calls: WebCalls,
     place: Place,
-    status: SessionStatus,
+    newest: Callable[[], Shown],
     *,
-    title: str,
-    user: str,
     allowed: Allowed,
+    priority: Priority = "settled",
+    needless: asyncio.Event | None = None,
 ) -> bool:
-    """Show the status, unless it is not `allowed` any more. Returns False if Slack does not show it.
+    """Show the status that is the `newest` when its turn comes. Returns False if Slack does not show it.
 
-    A workspace without agent sessions goes without: that is no fault of the job.
+    A workspace without agent sessions goes without: that is no fault of the job. Raises Needless.
     """
+
+    async def send() -> AsyncSlackResponse:
+        shown = newest()
+        return await client.agents_sessions_setStatus(
+            channel_id=place.channel,
+            thread_ts=place.thread_ts,
+            status=shown.status,
+            title=plain(shown.title, 200),
+            initiator_user_id=shown.user,
+        )
+
     try:
         await calls.make(
-            "agents.sessions.setStatus",
-            lambda: client.agents_sessions_setStatus(
-                channel_id=place.channel,
-                thread_ts=place.thread_ts,
-                status=status,
-                title=plain(title, 200),
-                initiator_user_id=user,
-            ),
-            priority="status",
-            again=True,
-            allowed=allowed,
+            "agents.sessions.setStatus", send, priority=priority, again=True, allowed=allowed, needless=needless
         )
     except (Refused, NoReply, Gone, StoreError) as error:
         log.info("job %s: the session status was not set: %s", place.job_id, error)
@@ -65,13 +81,19 @@ async def set_status(
 
 
 def session_title(job: Job) -> str:
-    """Return the title of a job's session: what its first request says now. Deleted words are said no more."""
-    first = job.asks[0]
-    return plain("A withdrawn request" if first.withdrawn else first.wording or first.request.text, 200)
+    """Return the title of a session: what the request that its job is about says now; deleted words no more."""
+    named = subject_of(job)
+    return plain("A withdrawn request" if named is None else named.wording or named.request.text, 200)
+
+
+def retitled(before: Job, after: Job) -> bool:
+    """Return True if a session has another title than before. Asked at each commit, of which few touch a request."""
+    said = [[(ask.id, ask.wording, ask.withdrawn) for ask in job.asks] for job in (before, after)]
+    return said[0] != said[1] and session_title(before) != session_title(after)
 
 
 async def rename(client: AsyncWebClient, calls: WebCalls, job: Job, *, allowed: Allowed) -> None:
-    """Give a session the title that its first request has now: the first status alone sets one."""
+    """Give a session the title that it has now: the first status alone sets one."""
     place, title = job.place, session_title(job)
     try:
         await calls.make(
@@ -86,41 +108,92 @@ async def rename(client: AsyncWebClient, calls: WebCalls, job: Job, *, allowed: 
 
 
 class Sessions:
-    """The sessions of the jobs in hand. The calls of one job go out in order, and only the latest status counts."""
+    """The sessions of the jobs in hand. The calls of one job go out in order, and only the latest status counts.
+
+    A status that stays goes before one that says "at work", and takes its place where that still waits. Where nothing
+    says "at work", the end of it has no haste.
+    """
 
     def __init__(self, client: AsyncWebClient, calls: WebCalls, changed: Callable[[JobKey], None]) -> None:
         self._client = client
         self._calls = calls
         self._changed = changed
         self._wanted: dict[JobKey, tuple[Job, Ask, Allowed]] = {}
+        self._shown: dict[JobKey, SessionStatus] = {}
+        """What sessions show, as far as this instance set it."""
+        self._overtaken: dict[JobKey, asyncio.Event] = {}
         self._not_shown: set[JobKey] = set()
 
     def show(self, key: JobKey, job: Job, ask: Ask, allowed: Allowed) -> Coroutine[Any, Any, None] | None:
         """Have Slack show the status of a request. Returns the work to be done, or None if it is under way."""
         busy = key in self._wanted
+        if not busy and self._shown.get(key) == STATUS[ask.state]:
+            return None
         self._wanted[key] = (job, ask, allowed)
+        if busy and STATUS[ask.state] != "processing" and key in self._overtaken:
+            self._overtaken[key].set()
         return None if busy else self._bring_up(key)
 
     def shows_stop(self, key: JobKey, ask: Ask) -> bool:
         """Return True if Slack shows its own Stop button: while a session is at work, in a workspace that has them."""
         return STATUS[ask.state] == "processing" and key not in self._not_shown
 
+    def told(self, key: JobKey, status: SessionStatus) -> None:
+        """Note that another call set the status of a session: one that waits to do the same is left out."""
+        self._shown[key] = status
+        if key in self._overtaken and STATUS[self._wanted[key][1].state] == status:
+            self._overtaken[key].set()
+
+    def says_at_work(self, key: JobKey) -> bool:
+        """Return True if the session is known to say "at work"."""
+        return self._shown.get(key) == "processing"
+
+    def at_work(self) -> int:
+        """Count the sessions that say "at work": each will say something else in the end."""
+        return sum(status == "processing" for status in self._shown.values())
+
     def forget(self, key: JobKey) -> None:
         """Forget a job that is no longer in hand."""
         self._not_shown.discard(key)
+        self._shown.pop(key, None)
 
     async def _bring_up(self, key: JobKey) -> None:
         done: tuple[Job, Ask, Allowed] | None = None
         try:
             while self._wanted[key] is not done:
                 done = self._wanted[key]
-                job, ask, allowed = done
-                whose = {"title": ask.run.plan.goal if ask.run.plan else ask.request.text, "user": ask.request.user}
-                status = STATUS[ask.state]
-                shown = await set_status(self._client, self._calls, job.place, status, **whose, allowed=allowed)
-                self._note(key, shown=shown)
+                with contextlib.suppress(Needless):
+                    await self._tell(key, *done)
+                    done = self._wanted[key] if self._current(key) == self._shown.get(key) else done
         finally:
             del self._wanted[key]
+
+    async def _tell(self, key: JobKey, job: Job, ask: Ask, allowed: Allowed) -> None:
+        settles = STATUS[ask.state] != "processing" and self._shown.get(key) == "processing"
+        told: list[Shown] = []
+
+        def newest() -> Shown:
+            _, ask, _ = self._wanted[key]
+            title = ask.run.plan.goal if ask.run.plan else ask.request.text
+            told.append(Shown(STATUS[ask.state], title, ask.request.user))
+            return told[-1]
+
+        self._overtaken[key] = asyncio.Event()
+        try:
+            shown = await set_status(
+                *(self._client, self._calls, job.place, newest),
+                allowed=allowed,
+                priority="settled" if settles else "status",
+                needless=self._overtaken[key],
+            )
+        finally:
+            del self._overtaken[key]
+        if shown and told:
+            self._shown[key] = told[-1].status
+        self._note(key, shown=shown)
+
+    def _current(self, key: JobKey) -> SessionStatus:
+        return STATUS[self._wanted[key][1].state]
 
     def _note(self, key: JobKey, *, shown: bool) -> None:
         if shown != (key not in self._not_shown):

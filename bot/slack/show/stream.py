@@ -17,7 +17,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.send.lookup import OutcomeUnknown, metadata
 from bot.slack.send.outbox import Outbox, Sent
-from bot.slack.send.web_calls import Allowed, Gone, NoReply, Refused
+from bot.slack.send.web_calls import Allowed, Gone, Needless, NoReply, Refused
 from bot.slack.text.cleaning import StreamCleaner
 from bot.slack.views.outgoing import Outgoing
 from bot.store.interface import Claim, StoreError
@@ -61,6 +61,8 @@ class AnswerStream:
         self._ts = ""
         self._broken = False
         self._closing = asyncio.Event()
+        self._at_once = asyncio.Event()  # what is streamed waits for no turn: it is an extra
+        self._at_once.set()
         self._pump: asyncio.Task[None] | None = None
 
     async def write(self, text: str) -> None:
@@ -76,7 +78,7 @@ class AnswerStream:
             while not await self._closes_within(PATIENCE):
                 if self._buffer:
                     await self._flush()
-        except (Refused, NoReply, Gone, StoreError) as error:
+        except (Refused, NoReply, Gone, StoreError, Needless) as error:
             log.info("job %s: the answer is not streamed: %s", self._place.job_id, error)
             self._broken = True
         except Exception:
@@ -96,8 +98,6 @@ class AnswerStream:
             raise Refused("msg_too_long", "the answer goes out in parts")
         if self._ts:
             await self._append(piece)
-        elif not self._outbox.calls.budget.room("chat.startStream", priority="stream"):
-            raise Refused("ratelimited", "no stream is left this minute")
         else:
             await self._start(piece)
 
@@ -118,7 +118,7 @@ class AnswerStream:
             )
 
         try:
-            data = await self._outbox.calls.make("chat.startStream", start, priority="stream")
+            data = await self._outbox.calls.make("chat.startStream", start, priority="stream", needless=self._at_once)
         except NoReply:
             # It may have begun, under an id that nobody knows: a message that would stay half-written.
             await self._outbox.sweep(self._place, waits=self._outbox.lookup.looks, allowed=self._allowed)
@@ -127,23 +127,33 @@ class AnswerStream:
         await self._outbox.draft(self._claim, self._key, self._ts)
 
     async def _append(self, piece: str) -> None:
-        await self._outbox.calls.make(
-            "chat.appendStream",
-            lambda: self._outbox.client.chat_appendStream(
-                channel=self._place.channel, ts=self._ts, markdown_text=piece
-            ),
-            priority="stream",
-            allowed=self._allowed,
-        )
+        """Send a piece. Where there is no turn for it, it goes with a later one."""
+        try:
+            await self._outbox.calls.make(
+                "chat.appendStream",
+                lambda: self._outbox.client.chat_appendStream(
+                    channel=self._place.channel, ts=self._ts, markdown_text=piece
+                ),
+                priority="stream",
+                allowed=self._allowed,
+                needless=self._at_once,
+            )
+        except Needless:
+            self._buffer = piece + self._buffer
+            self._length -= len(piece)
 
-    async def finish(self, answer: str, parts: Sequence[Outgoing], closing: Sequence[dict[str, Any]]) -> Sent | None:
+    async def finish(
+        self, answer: str, parts: Sequence[Outgoing], closing: Sequence[dict[str, Any]], *, status: str = ""
+    ) -> Sent | None:
         """Close the stream under the text with `closing` blocks. None: it must be posted whole instead.
+
+        `status` is what the thread's session says from then on, unless it is to stay as it is.
 
         `answer` is the whole text: where it is not what was streamed and more (the model's reply was cut off, or
         begun anew), the half-written message goes. Raises Gone if the job is no longer ours.
         """
         await self._settle()
-        if not self._ts:
+        if not self._ts and (self._broken or len(parts) > 1 or not await self._is_the_shorter_way()):
             return None
         said = self._said.strip()
         goes_on = answer.strip().startswith(said)
@@ -154,7 +164,12 @@ class AnswerStream:
             await self.abandon()
             return None
         try:
-            await self._stop(rest, closing)
+            if not self._ts:
+                await self._start(rest)
+                rest = ""
+            await self._stop(rest, closing, status)
+        except Needless:
+            return None
         except Refused as error:
             log.info("job %s: the stream could not be closed: %s", self._place.job_id, error)
             await self.abandon()
@@ -165,7 +180,12 @@ class AnswerStream:
                 return None
         return await self._outbox.done(self._claim, self._key, self._ts)
 
-    async def _stop(self, rest: str, closing: Sequence[dict[str, Any]]) -> None:
+    async def _is_the_shorter_way(self) -> bool:
+        """Return True if the answer comes sooner as a stream: others wait to be posted in its channel."""
+        budget, channel = self._outbox.calls.budget, self._place.channel
+        return budget.crowded("chat.postMessage", channel) and await budget.reserve_now("chat.stopStream")
+
+    async def _stop(self, rest: str, closing: Sequence[dict[str, Any]], status: str) -> None:
         await self._outbox.calls.make(
             "chat.stopStream",
             lambda: self._outbox.client.chat_stopStream(
@@ -174,6 +194,7 @@ class AnswerStream:
                 markdown_text=rest or None,
                 blocks=list(closing),
                 metadata=metadata(self._place, self._key),
+                session_status=status or None,
             ),
             allowed=self._allowed,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from slack_sdk.web.async_client import AsyncWebClient
@@ -13,13 +14,15 @@ from bot.slack.receive.attachments import download
 from bot.slack.send.outbox import Outbox, Sent
 from bot.slack.send.web_calls import Allowed, Background, Gone, close_client
 from bot.slack.show.card_painter import CardPainter
+from bot.slack.show.card_posts import CardPosts
 from bot.slack.show.direct_message import send_direct
 from bot.slack.show.job_messenger import Messengers
+from bot.slack.show.native_parts import IN_ANSWER, NativeParts, PostFile
 from bot.slack.show.open_questions import close_open_questions, closed_question
 from bot.slack.show.people import People
 from bot.slack.show.publisher import Publisher
 from bot.slack.show.receipts import give_receipt
-from bot.slack.show.session import STATUS, Sessions, rename, session_title, set_status
+from bot.slack.show.session import STATUS, Sessions, Shown, rename, retitled, set_status
 from bot.slack.text.cleaning import clean_markdown
 from bot.slack.views import answer_message as answer_view
 from bot.slack.views import ending
@@ -73,11 +76,16 @@ class Thread:
         self._model_label = model_label
         self._streams: dict[tuple[JobKey, str], AnswerStream] = {}
         self._painters: dict[JobKey, CardPainter] = {}
+        self._cards = CardPosts(outbox)
+        self._native = NativeParts()
         self._sessions = Sessions(client, outbox.calls, self._draw_again)
         self._met: set[JobKey] = set()
         """Jobs in hand whose threads were brought up to date."""
         self._background = Background()
         self._edits: dict[JobKey, set[asyncio.Task[None]]] = {}
+        budget = outbox.calls.budget
+        budget.owes("chat.update", lambda: len(self._painters))  # the last look of each card
+        budget.owes("agents.sessions.setStatus", self._sessions.at_work)
 
     async def fetch(self, attachment: Attachment) -> tuple[Attachment, bytes] | str:
         """Fetch a file's bytes from Slack, or say in a sentence why it cannot be had and what to do."""
@@ -130,12 +138,7 @@ class Thread:
     async def _post(self, claim: Claim, job: Job, ask: Ask, key: str, allowed: Allowed) -> Sent:
         place = job.place
         if key == card_key(ask.id):
-            painter = self._painter(claim.key, allowed)
-            card = plan_card(job, ask, self._store.clock(), stop=painter.needs_stop(ask))
-            sent = await self._outbox.post(claim, place, key, card)
-            if not sent.adopted:  # else an earlier owner drew it, some time ago
-                painter.posted(card)
-            return sent
+            return await self._cards.post(claim, job, ask, self._painter(claim.key, allowed))
         if key == card_end_key(ask.id):
             return await self._paint_the_end(job, ask, allowed)
         if key == answer_key(ask.id):
@@ -148,6 +151,8 @@ class Thread:
         results = [work.result for work in ask.work.values() if work.result is not None]
         for artifact in (file for result in results for file in result.artifacts):
             if key == file_key(ask.id, artifact.id):
+                if self._native.stands_in_answer(ask, artifact):
+                    return Sent("", IN_ANSWER)
                 return await self._post_file(claim, job, ask, key, artifact)
         return Sent("", "there is nothing to show any more")
 
@@ -191,20 +196,40 @@ class Thread:
     async def _post_the_end(self, claim: Claim, job: Job, ask: Ask) -> Sent:
         key = answer_key(ask.id)
         stream = self._streams.pop((claim.key, ask.id), None)
+
+        async def post_file(key: str, artifact: Artifact) -> Sent:
+            return await self._post_file(claim, job, ask, key, artifact)
+
         if ask.run.answer is None:
             if stream is not None:
                 await stream.abandon()
+            if not ask.cancelled_by:
+                await self._native.as_pictures(ask, post_file)
             return await self._outbox.post(claim, job.place, key, self._ending(job, ask), streamed=True)
-        parts = answer_view.answer(job, ask, self._model_label)
-        if stream is not None:
-            sent = await stream.finish(ask.run.answer, parts, answer_view.answer_end(job, ask, self._model_label))
+        return await self._post_the_answer(claim, job, ask, stream, post_file)
+
+    async def _post_the_answer(
+        self, claim: Claim, job: Job, ask: Ask, stream: AnswerStream | None, post_file: PostFile
+    ) -> Sent:
+        charts, key = await self._native.charts(ask, post_file), answer_key(ask.id)
+        plainly = answer_view.answer(job, ask, self._model_label)
+        if stream is not None and ask.run.answer is not None:
+            over = self._sessions.says_at_work(claim.key) and job.latest.id == ask.id
+            end = [*charts, *answer_view.answer_end(job, ask, self._model_label)]
+            sent = await stream.finish(ask.run.answer, plainly, end, status="active" if over else "")
             if sent is not None:
+                if over:
+                    self._sessions.told(claim.key, "active")
                 return sent
         sent = Sent("")
-        for number, part in enumerate(parts):
-            last = number == len(parts) - 1
+        for number, part in enumerate(plainly):
+            last = number == len(plainly) - 1
             part_key = key if last else f"{key}:{number}"
-            sent = await self._outbox.post(claim, job.place, part_key, part, streamed=last)
+            shown = self._native.in_answer(part, charts if last else [])
+            simpler = partial(self._native.refused, part, ask, post_file)
+            sent = await self._outbox.post(
+                *(claim, job.place, part_key, shown), streamed=last, simpler=simpler if shown != part else None
+            )
             if sent.fault:
                 break
         return sent
@@ -227,7 +252,8 @@ class Thread:
         painter = self._painters.pop(_key(job), None)
         if painter is not None:
             await painter.stop()
-        shown = await self._outbox.update(job.place, ts, plan_card(job, ask, self._store.clock()), allowed=allowed)
+        card = plan_card(job, ask, self._store.clock())
+        shown = await self._outbox.update(job.place, ts, card, allowed=allowed, priority="settled")
         return Sent(ts if shown else "", "" if shown else "the card could not be edited")
 
     async def begin_answer(self, claim: Claim, job: Job, ask: Ask, *, allowed: Allowed) -> AnswerStream:
@@ -254,11 +280,12 @@ class Thread:
         released = before.quarantine is not None and after.quarantine is None
         if old is None or goes_on or taken_over or released or STATUS[old.state] != STATUS[ask.state]:
             self._show_status(after, ask, allowed)
-        if before.asks and session_title(before) != session_title(after):
+        if before.asks and retitled(before, after):
             self._edit(key, rename(self._client, self._outbox.calls, after, allowed=allowed), "rename the session")
         answered = old is not None and (old.answered or any(work.answered for work in old.work.values()))
         if taken_over or (goes_on and answered):
             self._edit(key, close_open_questions(self._outbox, after, allowed=allowed), "close questions anew")
+        self._cards.job_changed(key, after, ask)
         if old is None or ask.refusal:
             return
         for name, asked in _questions(old).items():
@@ -287,9 +314,9 @@ class Thread:
         ask, allowed = notice.job.current if notice.job else None, self._outbox.holder(claim)
         if notice.job is not None and ask is not None and (ts := ask.posted.get(card_key(ask.id))):
             card = plan_card(notice.job, ask, self._store.clock())
-            await self._outbox.update(notice.place, ts, card, allowed=allowed)
-        whose = {"title": notice.title, "user": notice.user}
-        await set_status(self._client, self._outbox.calls, notice.place, "suspended", **whose, allowed=allowed)
+            await self._outbox.update(notice.place, ts, card, allowed=allowed, priority="settled")
+        shown = Shown("suspended", notice.title, notice.user)
+        await set_status(self._client, self._outbox.calls, notice.place, lambda: shown, allowed=allowed)
 
     def _painter(self, key: JobKey, allowed: Allowed) -> CardPainter:
         painter = self._painters.get(key)

@@ -10,16 +10,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bot.store.counters import (
+    ASKER_COUNTS,
     CLOSED,
     DAY,
+    FEW_OF,
     FORGOTTEN,
     LIFE,
     MOST_BREAKERS,
+    PACE,
     Admission,
     Breaker,
     BreakerRule,
     Counter,
+    Lane,
     Settlement,
+    Turns,
+    Wish,
 )
 from bot.store.redis.script_calls import Calls, nonce
 from bot.store.redis_server import Arg
@@ -100,6 +106,21 @@ class RedisCounters:
     async def first(self, mark: str, *, seconds: float) -> bool:
         """See `Counters.first`."""
         return bool(await self._calls.run("first", [f"{self._base}mark:{mark}"], nonce(), round(seconds * 1000)))
+
+    async def turns(self, lane: Lane, who: str, wish: Wish) -> Turns:
+        """See `Counters.turns`."""
+        asked = (wish.wanted, wish.more, wish.rank, int(wish.yields))
+        pace = (math.ceil(lane.limit / PACE), repr(lane.seconds / PACE))
+        bounds = (lane.limit, repr(float(lane.seconds)))
+        reply = await self._count(
+            "turns", lane.name, who, *bounds, *asked, *pace, wish.sure, FEW_OF, repr(ASKER_COUNTS)
+        )
+        given, wait, askers = reply
+        return Turns(int(given), float(wait), int(askers))
+
+    async def hold_turns(self, lane: Lane, *, seconds: float) -> None:
+        """See `Counters.hold_turns`."""
+        await self._count("hold_turns", lane.name, lane.limit, repr(float(lane.seconds)), repr(float(seconds)))
 
     async def breaker_failed(
         self, name: str, operation: str, rule: BreakerRule, *, probe: str = "", rest: float = 0.0

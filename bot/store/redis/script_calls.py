@@ -54,8 +54,8 @@ OF_A_JOB = frozenset(
 """The scripts about one job: they get its keys first, which `job.lua` gives names to."""
 OF_THE_AUDIT = frozenset({"commit", "forget", "audit_note"})
 """The scripts that add to the audit, as `audit.lua` says."""
-OF_COUNTERS = frozenset({"admit", "raise", "settle", "spent"})
-"""The scripts about rates, slots and budgets: `counters.lua` says how each is counted."""
+OF_COUNTERS = frozenset({"admit", "raise", "settle", "spent", "turns", "hold_turns"})
+"""The scripts about rates, slots, budgets and lanes: `counters.lua` says how each of the first is counted."""
 DURABLE = frozenset(
     {
         "ingest",

@@ -1,5 +1,6 @@
 // Block Kit: from a list of blocks to nodes. A block nobody knows is shown raw, never dropped.
 import { card, carousel, container, alert } from "./cards.js";
+import { chart } from "./charts.js";
 import { el, link } from "./dom.js";
 import { enlarge } from "./dialogs.js";
 import { element, ownImage } from "./elements.js";
@@ -106,6 +107,7 @@ const DRAWERS = {
   rich_text: (block) => el("div", { class: "rich" }, richText(block)),
   table: (block) => table(block),
   data_table: (block) => dataTable(block),
+  data_visualization: (block) => chart(block),
   plan: (block) => plan(block.title, block.tasks ?? []),
   task_card: (block) => taskCard(block),
   context_actions: actions,

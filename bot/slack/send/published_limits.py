@@ -1,0 +1,70 @@
+"""The limits that Slack publishes: how many calls of a method a workspace, or a channel, may see in a minute."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Priority = Literal["answer", "question", "file", "stream", "settled", "reaction", "card", "status"]
+"""What a call is for. `settled` is an edit or a status that stays: its job has ended, or waits for somebody. `card` and
+`status` tell of progress: newer ones take their place while they wait."""
+RANK: dict[Priority, int] = {
+    "answer": 0,
+    "question": 0,
+    "file": 1,
+    "stream": 2,
+    "settled": 3,
+    "reaction": 4,
+    "card": 5,
+    "status": 5,
+}
+"""The order in which calls go where a limit is near."""
+PROGRESS = 5
+"""The rank that leaves room for the calls that are sure to come."""
+JITTER = 2.0
+"""Seconds by which a call may reach Slack later than its turn came: windows are longer by that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """So many calls within any `seconds`, of the workspace or of each of its channels."""
+
+    calls: int
+    seconds: float = 60.0 + JITTER
+    by_channel: bool = False
+
+
+_TIER_2, _TIER_3, _TIER_4 = Limit(20), Limit(50), Limit(100)
+LIMITS: dict[str, Limit] = {
+    "chat.postMessage": Limit(3, 3.0, by_channel=True),  # one a second, and short bursts
+    "chat.startStream": _TIER_2,
+    "chat.stopStream": _TIER_2,
+    "chat.appendStream": _TIER_4,
+    "chat.update": _TIER_3,
+    "chat.delete": _TIER_3,
+    "chat.postEphemeral": _TIER_4,
+    "reactions.add": _TIER_3,
+    "conversations.info": _TIER_3,
+    "conversations.history": _TIER_3,
+    "conversations.replies": _TIER_3,
+    "conversations.open": _TIER_3,
+    "agents.sessions.rename": _TIER_3,
+    "agents.sessions.setStatus": _TIER_3,
+    "assistant.threads.setSuggestedPrompts": _TIER_3,
+    "users.info": _TIER_4,
+    "views.open": _TIER_4,
+    "views.publish": _TIER_4,
+    "files.getUploadURLExternal": _TIER_4,
+    "files.completeUploadExternal": _TIER_4,
+    "files.info": _TIER_4,
+    "files.delete": _TIER_3,
+    "canvases.delete": _TIER_3,
+    "canvases.create": _TIER_2,
+    "canvases.access.set": _TIER_3,
+    "slackLists.create": _TIER_2,
+    "slackLists.access.set": _TIER_3,
+    "slackLists.items.create": _TIER_3,
+    "slackLists.items.list": _TIER_3,
+    "views.push": _TIER_4,
+    "views.update": _TIER_4,
+}

@@ -1,0 +1,23 @@
+"""The outbox of an instance: all that it tells people goes out by its calls, and so within what all instances may."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.slack.connection import BotAccount
+from bot.slack.send.budget import Budget
+from bot.slack.send.outbox import Outbox
+from bot.slack.send.web_calls import share_calls
+from bot.store.interface import Store
+
+
+def shared_outbox(
+    client: AsyncWebClient, store: Store, account: BotAccount, *, who: str, unlimited: bool, looks: Sequence[float]
+) -> Outbox:
+    """Make the outbox of the instance `who`. `unlimited`, `looks`: see `Budget` and `Outbox`."""
+    budget = Budget(store.counters, who=who, place=account.home.team, unlimited=unlimited)
+    outbox = Outbox(client, store, budget, bot_user_id=account.user, looks=looks)
+    share_calls(client, outbox.calls)
+    return outbox

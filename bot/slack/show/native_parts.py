@@ -1,0 +1,67 @@
+"""Charts and tables that stand in their answer as blocks that Slack draws.
+
+Where a workspace does not take them, charts come as pictures, as all did, and tables stay Markdown.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+
+from bot.slack.send.outbox import Sent
+from bot.slack.views.native_charts import native_charts
+from bot.slack.views.native_tables import with_native_table
+from bot.slack.views.outgoing import Block, Outgoing
+from handoff.contracts import Artifact
+from handoff.effects import file_key
+from handoff.state import Ask
+
+log = logging.getLogger(__name__)
+
+PostFile = Callable[[str, Artifact], Awaitable[Sent]]
+"""Puts a file into the thread, by its key."""
+IN_ANSWER = "it stands in the answer"
+
+
+class NativeParts:
+    """The charts and tables of requests, and if this workspace takes them as blocks: that is found out once."""
+
+    def __init__(self) -> None:
+        self._taken = True
+
+    def stands_in_answer(self, ask: Ask, artifact: Artifact) -> bool:
+        """Return True if the answer will show that chart, so that its picture need not be posted."""
+        return self._taken and artifact.id in native_charts(ask)
+
+    async def charts(self, ask: Ask, post: PostFile) -> list[Block]:
+        """Return the blocks of the charts that were left to the answer; none where they had to be posted after all."""
+        if not self._taken:
+            await self.as_pictures(ask, post)
+            return []
+        found = native_charts(ask)
+        return [block for _, artifact in self._left(ask) for block in found[artifact.id]]
+
+    def in_answer(self, part: Outgoing, charts: Sequence[Block]) -> Outgoing:
+        """Return a part of an answer with its table, and these charts below its text, as blocks."""
+        if not self._taken:
+            return part
+        text, *end = part.blocks
+        return replace(part, blocks=(*with_native_table(text), *charts, *end))
+
+    async def refused(self, part: Outgoing, ask: Ask, post: PostFile) -> Outgoing:
+        """Return the part as it is without such blocks, which Slack did not take; the charts are posted as pictures."""
+        log.warning("this workspace does not take charts and tables as blocks: they come as pictures and as text")
+        self._taken = False
+        await self.as_pictures(ask, post)
+        return part
+
+    async def as_pictures(self, ask: Ask, post: PostFile) -> None:
+        """Post the charts that were left to an answer."""
+        for key, artifact in self._left(ask):
+            await post(key, artifact)
+
+    def _left(self, ask: Ask) -> Sequence[tuple[str, Artifact]]:
+        made = [file for work in ask.inside("") if work.result is not None for file in work.result.artifacts]
+        keyed = [(file_key(ask.id, one.id), one) for one in made if one.id in native_charts(ask)]
+        return [(key, one) for key, one in keyed if not ask.posted.get(key)]

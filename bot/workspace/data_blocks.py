@@ -1,0 +1,103 @@
+"""The blocks `data_table` and `data_visualization`, as Slack and its client libraries describe their limits."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from bot.workspace.elements import RICH_TEXT
+from bot.workspace.schema import Check, Complaints, by_type, complain, fields, items, number, string, typed
+
+MOST_ROWS = 101
+"""With the heading."""
+MOST_COLUMNS = 20
+MOST_CHARTS = 2
+"""Charts a message."""
+MOST_SEGMENTS = MOST_SERIES = 12
+MOST_CATEGORIES = 20
+MOST_TITLE = 50
+MOST_LABEL = 20
+
+LABEL = string(MOST_LABEL, least=1)
+TEXT = string(least=1)
+HEADING = by_type(
+    lambda: {"raw_text": typed({"text": string(least=1)}), "raw_number": typed({"value": number, "text": TEXT})}
+)
+CELL = by_type(
+    lambda: {
+        "raw_text": typed({"text": string(least=1)}),
+        "raw_number": typed({"value": number, "text": TEXT}),
+        "rich_text": RICH_TEXT,
+    }
+)
+
+
+def _count(most: int, *, least: int = 0) -> Check:
+    def check(value: Any, pointer: str, complaints: Complaints) -> None:
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+            complain(complaints, f"must be a number from {least} to {most}", pointer)
+
+    return check
+
+
+def _positive(value: Any, pointer: str, complaints: Complaints) -> None:
+    _figure(value, pointer, complaints)
+    if isinstance(value, int | float) and value <= 0:
+        complain(complaints, "must be more than 0", pointer)
+
+
+def _figure(value: Any, pointer: str, complaints: Complaints) -> None:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        complain(complaints, "must be a number", pointer)
+
+
+_TABLE = typed(
+    {"caption": string(least=1), "rows": items(items(CELL, MOST_COLUMNS), MOST_ROWS, least=2)},
+    {"block_id": string(255), "page_size": _count(100, least=1), "row_header_column_index": _count(MOST_COLUMNS - 1)},
+)
+
+
+def data_table(value: Any, pointer: str, complaints: Complaints) -> None:
+    """Check a `data_table`: its rows are of one length, and none of its headings is rich text."""
+    before = len(complaints)
+    _TABLE(value, pointer, complaints)
+    if len(complaints) > before:
+        return
+    heading, *rows = value["rows"]
+    items(HEADING, MOST_COLUMNS)(heading, f"{pointer}/rows/0", complaints)
+    for index, row in enumerate(rows, 1):
+        if len(row) != len(heading):
+            complain(complaints, "all rows must have the same number of cells", f"{pointer}/rows/{index}")
+
+
+POINT = fields({"label": LABEL, "value": _figure})
+SERIES = fields({"name": LABEL, "data": items(POINT, MOST_CATEGORIES)})
+AXES = fields(
+    {"categories": items(LABEL, MOST_CATEGORIES)},
+    {"x_label": string(MOST_TITLE), "y_label": string(MOST_TITLE)},
+)
+_PLOT = typed({"series": items(SERIES, MOST_SERIES), "axis_config": AXES})
+CHART: Mapping[str, Check] = {
+    "pie": typed({"segments": items(fields({"label": LABEL, "value": _positive}), MOST_SEGMENTS)}),
+    "bar": _PLOT,
+    "line": _PLOT,
+    "area": _PLOT,
+}
+_VISUALIZATION = typed(
+    {"title": string(MOST_TITLE, least=1), "chart": by_type(lambda: CHART)}, {"block_id": string(255)}
+)
+
+
+def data_visualization(value: Any, pointer: str, complaints: Complaints) -> None:
+    """Check a `data_visualization`: each series has its own name, and exactly one point for each category."""
+    before = len(complaints)
+    _VISUALIZATION(value, pointer, complaints)
+    if len(complaints) > before or "series" not in value["chart"]:
+        return
+    chart = value["chart"]
+    categories, names = chart["axis_config"]["categories"], [one["name"] for one in chart["series"]]
+    if len(set(names)) < len(names):
+        complain(complaints, "series must have unique names", f"{pointer}/chart/series")
+    if len(set(categories)) < len(categories):
+        complain(complaints, "categories must be unique", f"{pointer}/chart/axis_config/categories")
+    for index, one in enumerate(chart["series"]):
+        if sorted(point["label"] for point in one["data"]) != sorted(categories):
+            complain(complaints, "exactly one point for each category", f"{pointer}/chart/series/{index}/data")
