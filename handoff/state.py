@@ -458,7 +458,10 @@ class Job:
     @property
     def current(self) -> Ask | None:
         """The first request that has not ended: the requests of a thread are worked on in order."""
-        return next((ask for ask in self.asks if not ask.over), None)
+        for ask in self.asks:  # asked again and again of threads with hundreds of requests, so without calls
+            if ask.run.state not in ENDED:
+                return ask
+        return None
 
     @property
     def latest(self) -> Ask:
@@ -469,6 +472,14 @@ class Job:
         """Return the request of that id, or None."""
         place = self.place_of(request_id)
         return None if place is None else self.asks[place]
+
+    def changed_since(self, before: Job | None) -> tuple[Ask, ...]:
+        """Return the requests that are new, or not as they were, in the job as it was before some events.
+
+        A thread may have hundreds of requests, and an event changes one or two.
+        """
+        same = {id(ask) for ask in before.asks} if before is not None else set()
+        return tuple([ask for ask in self.asks if id(ask) not in same])
 
     def with_ask(self, ask: Ask) -> Job:
         """Return the job with `ask` in place of the earlier version of that request."""

@@ -45,7 +45,9 @@ async def finished_jobs(data: Path, row: Row, count: int = FINISHED) -> None:
         await fill(store, pair, count)
         took, each = time.perf_counter() - began, (await memory_of(store) - used) / count
         await store.close()
-        row(f"{count:,} finished jobs: the store's memory for one", f"{each / 1024:.1f} kB", "", f"made in {took:.0f} s")
+        row(
+            f"{count:,} finished jobs: the store's memory for one", f"{each / 1024:.1f} kB", "", f"made in {took:.0f} s"
+        )
         after = await a_job(pair)
         level(row, "  CPU of a new job, instances", before[0], after[0])
         level(row, "  CPU of a new job, store", before[1], after[1])

@@ -35,7 +35,13 @@ async def held_jobs(data: Path, row: Row, most: int = 1000) -> None:
             bar = "" if count <= 10 else f"<= {LEVEL} x"
             memory_level = None if earlier is None or count <= 100 else each / earlier[0] <= LEVEL
             ratio = "" if earlier is None or count <= 100 else f"{each / earlier[0]:.2f} x"
-            row(f"{count:,} more jobs wait for models: memory of each", f"{each:.0f} kB", bar if ratio else "", ratio, met=memory_level)
+            row(
+                f"{count:,} more jobs wait for models: memory of each",
+                f"{each:.0f} kB",
+                bar if ratio else "",
+                ratio,
+                met=memory_level,
+            )
             row(f"  CPU of each of {jobs:,} in a second", f"{cpu * 1e6:.0f} us")
             earlier = (each, cpu)
         await tell_looks(row, pair, f"with {jobs:,} jobs under way")

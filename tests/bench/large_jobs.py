@@ -70,9 +70,7 @@ async def large_plan(pair: TwoInstances, row: Row) -> None:
     used: dict[int, Used] = {}
     for parts in (SMALL, LARGE):
         await pair.jobs(f"Work out {parts} parts and put them together.", 1)
-        several = [
-            await pair.jobs(f"Work out {parts} parts and put them together.", 1) for _ in range(TIMES[parts])
-        ]
+        several = [await pair.jobs(f"Work out {parts} parts and put them together.", 1) for _ in range(TIMES[parts])]
         used[parts] = Used(*(statistics.median(getattr(one, name) for one in several) for name in Used.__slots__))
     for name, of in (("instances", "bots"), ("store", "store")):
         before, after = (getattr(used[parts], of) / (parts + 3) * 1000 for parts in (SMALL, LARGE))

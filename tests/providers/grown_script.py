@@ -44,7 +44,9 @@ def _plan(brief: str, asked: str) -> dict[str, Any]:
     if crews:
         tasks = [(name, f"Work out {count // len(crews)} parts of the {name}, each for itself.") for name in crews]
     else:
-        tasks = [(names[0], f"Work out the figure of part {n + 1}, and state it in one sentence.") for n in range(count)]
+        tasks = [
+            (names[0], f"Work out the figure of part {n + 1}, and state it in one sentence.") for n in range(count)
+        ]
     subtasks = [
         {
             "id": f"p{number + 1}",
