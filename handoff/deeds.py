@@ -38,10 +38,8 @@ Found = tuple[Deed, dict[str, Any]]
 
 def _of_asks(before: Job | None, after: Job) -> Iterator[Found]:
     """Tell what happened to requests: asked, answered, stopped, ended."""
-    for ask in after.asks:
+    for ask in after.changed_since(before):
         old = before.ask(ask.id) if before is not None else None
-        if old is ask:
-            continue
         of = {"request": ask.id}
         if old is None:
             refused = {"outcome": "refused", "why": NO_REQUEST} if ask.refusal else {}

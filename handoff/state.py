@@ -471,7 +471,10 @@ class Job:
     @property
     def current(self) -> Ask | None:
         """The first request that has not ended: the requests of a thread are worked on in order."""
-        return next((ask for ask in self.asks if not ask.over), None)
+        for ask in self.asks:  # asked again and again of threads with hundreds of requests, so without calls
+            if ask.run.state not in ENDED:
+                return ask
+        return None
 
     @property
     def latest(self) -> Ask:
@@ -492,6 +495,14 @@ class Job:
         before = [one for one in self.asks if one.id != ask.id and one.request.at < first]
         bettered = {other.id for one in before if one.run.answer is not None for other in one.tries}
         return tuple(one for one in before if one.id not in bettered)
+
+    def changed_since(self, before: Job | None) -> tuple[Ask, ...]:
+        """Return the requests that are new, or not as they were, in the job as it was before some events.
+
+        A thread may have hundreds of requests, and an event changes one or two.
+        """
+        same = {id(ask) for ask in before.asks} if before is not None else set()
+        return tuple([ask for ask in self.asks if id(ask) not in same])
 
     def with_ask(self, ask: Ask) -> Job:
         """Return the job with `ask` in place of the earlier version of that request."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bot.jobs.lease import Fenced
+from bot.jobs.opened_jobs import OpenedJobs, gone_on
 from bot.jobs.quarantine import FOLDED, UnreadableLog, read_log
 from bot.logs import log_deed
 from bot.store.interface import Claim, Commit, Entry, Store
@@ -37,10 +38,15 @@ class _Report:
 
 
 class EventWriter:
-    """The one writer of a claimed job's log. `wake` is called when there is something to commit."""
+    """The one writer of a claimed job's log. `wake` is called when there is something to commit.
 
-    def __init__(self, claim: Claim, store: Store, wake: Callable[[], None]) -> None:
+    `opened` are long jobs that this instance had in hand lately.
+    """
+
+    def __init__(self, claim: Claim, store: Store, wake: Callable[[], None], opened: OpenedJobs | None = None) -> None:
         self.job: Job | None = None
+        self._opened = opened
+        self._last_line = ""
         self._claim = claim
         self._store = store
         self._wake = wake
@@ -81,9 +87,26 @@ class EventWriter:
             NewerEvent: A newer release wrote some of it.
             StoreError: The store is away.
         """
-        entries = await self._store.jobs.log(self._claim.key)
-        self.job = read_log(entries)
-        self._last_at = ev.load(entries[-1].payload).at if entries else 0.0
+        entries = await self._go_on()
+        if self.job is None:
+            entries = await self._store.jobs.log(self._claim.key)
+            self.job = read_log(entries)
+        self._last_line = entries[-1].payload if entries else ""
+        self._last_at = ev.load(self._last_line).at if entries else 0.0
+
+    async def _go_on(self) -> list[Entry]:
+        """Take up a job that was in hand lately: only what came since is read. Returns that, with the line before."""
+        opened = self._opened.find(self._claim.key) if self._opened is not None else None
+        if opened is None:
+            return []
+        entries = await self._store.jobs.log(self._claim.key, after=opened.job.seq - 1)
+        try:
+            self.job = gone_on(opened, entries)
+        except NewerEvent:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever it is, reading the whole log says it in words
+            log.info("job %s: its log is read from the start (%s)", self._claim.key.job, type(error).__name__)
+        return entries
 
     async def take_over(self) -> None:
         """Log first that the last owner was lost, if it was: from here on it is fenced.
@@ -157,11 +180,12 @@ class EventWriter:
         head = projection(after) | shown_rows(after)
         if folded:
             head[FOLDED] = str(self._claim.lost)
+        lines = [ev.dump(event) for event in events]
         outcome = await self._store.jobs.commit(
             self._claim,
             self._operation(),
             before.seq if before else 0,
-            [ev.dump(event) for event in events],
+            lines,
             taken=taken,
             fields=dict(head.items() - self._head.items()),
             schema=ev.SCHEMA,
@@ -173,7 +197,7 @@ class EventWriter:
             raise Fenced
         for deed in deeds:
             log_deed(deed)
-        self.job = after
+        self.job, self._last_line = after, lines[-1] if lines else self._last_line
         self._head |= head
 
     def _operation(self) -> str:
@@ -189,6 +213,8 @@ class EventWriter:
 
     def close(self) -> None:
         """Stop committing, and cancel whoever waits for a commit."""
+        if not self._closed and self._opened is not None and self.job is not None:
+            self._opened.keep(self._claim.key, self.job, self._last_line)
         self._closed = True
         self._cancel_soon()
         _cancel(self._reports)

@@ -11,6 +11,7 @@ from collections import Counter, OrderedDict, deque
 
 from bot.jobs.job_runner import LEAVE, Effects, Elsewhere, JobRunner, nowhere_else
 from bot.jobs.lease import boottime
+from bot.jobs.opened_jobs import OpenedJobs
 from bot.jobs.shutdown import SHUTDOWN_SECONDS
 from bot.jobs.tasks import Bounds
 from bot.store.interface import Claim, JobKey, Store, StoreError
@@ -70,6 +71,7 @@ class Instance:
         self._lease = lease
         self._bounds = bounds or Bounds()
         self._runners: dict[JobKey, JobRunner] = {}
+        self._opened = OpenedJobs()
         self._tasks: set[asyncio.Task[None]] = set()
         self._unreleased: deque[Claim] = deque(maxlen=slots)
         self._away_since: float | None = None
@@ -161,6 +163,7 @@ class Instance:
             since=since,
             bounds=self._bounds,
             elsewhere=self._elsewhere,
+            opened=self._opened,
         )
         self._runners[claim.key] = runner
         self._hints.pop(claim.key, None)  # the runner reads the inbox first of all
@@ -228,6 +231,7 @@ class Instance:
             self._wake.set()
 
     async def _nap(self) -> None:
+        self._opened.drop_old()
         nap = STORE_NAP if self.away or self.full else LONGEST_NAP
         if not self.away and not self.full and len(self._runners) < self._slots:
             try:

@@ -22,6 +22,7 @@ from bot.jobs.lease import (
     log_ending,
     log_failure,
 )
+from bot.jobs.opened_jobs import OpenedJobs
 from bot.jobs.quarantine import UnreadableLog, quarantine, unreadable_reason
 from bot.jobs.tasks import Bounds, EffectTasks
 from bot.logs import about
@@ -83,6 +84,7 @@ class JobRunner:
         since: When the claim was sent, on the clock of `bot.jobs.lease.boottime`; now unless given.
         bounds: When work counts as stuck.
         elsewhere: Says if a request has to be left to another instance.
+        opened: Long jobs that the instance had in hand lately.
     """
 
     def __init__(
@@ -95,6 +97,7 @@ class JobRunner:
         since: float | None = None,
         bounds: Bounds | None = None,
         elsewhere: Elsewhere = nowhere_else,
+        opened: OpenedJobs | None = None,
     ) -> None:
         self.claim = claim
         self.left = False
@@ -109,7 +112,7 @@ class JobRunner:
         self._bounds = bounds or Bounds()
         self._elsewhere = elsewhere
         self._wake = asyncio.Event()
-        self._writer = EventWriter(claim, store, self._wake.set)
+        self._writer = EventWriter(claim, store, self._wake.set, opened)
         self._running = EffectTasks(self._run_effect, self._wake.set, self._bounds)
         self._announced: Job | None = None
         self._inbox_changed = True

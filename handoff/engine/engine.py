@@ -107,8 +107,8 @@ def _heard(job: Job, event: SAID | GONE) -> Job:
             return deleted(job, event.file)
         case ev.CopiesDropped():
             return replace(job, copies=job.copies[event.count :])
-    for ask in [ask for ask in after.asks if ask is not job.ask(ask.id) and not ask.over]:
-        after = after.with_ask(_with_state(ask, event.at))
+    for ask in after.changed_since(job):
+        after = after if ask.over else after.with_ask(_with_state(ask, event.at))
     return after
 
 

@@ -70,7 +70,7 @@ def _answer(number: int) -> str:
 
 
 def _made_for(ask: Ask) -> list[Artifact]:
-    results = (work.result for work in ask.inside("") if work.result is not None)
+    results = [work.result for work in ask.work.values() if work.result is not None and not work.within]
     return [file for result in results for file in result.artifacts if file.publish_as != "nothing"]
 
 

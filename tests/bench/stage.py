@@ -23,9 +23,11 @@ ANSWER_SECONDS = 30.0
 
 
 @contextlib.asynccontextmanager
-async def provider(data: Path, latency_ms: float, slow: str = "", factor: float = 1.0) -> AsyncIterator[str]:
+async def provider(
+    data: Path, latency_ms: float, slow: str = "", factor: float = 1.0, script: str = "six"
+) -> AsyncIterator[str]:
     """The scripted server in its own process; gives the address for OpenAI's SDK."""
-    arguments = ["--latency-ms", str(latency_ms)]
+    arguments = ["--latency-ms", str(latency_ms), "--script", script]
     if slow:
         arguments += ["--slow", slow, "--slow-factor", str(factor)]
     async with child(data, "tests.providers.server", *arguments) as server:

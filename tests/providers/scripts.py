@@ -12,6 +12,7 @@ from handoff.contracts import ToolCall
 from specialists.toolkits.tool import ToolSpec
 from specialists.turns.model import Model, ModelCall, ModelError
 from tests.providers.faults import Fault
+from tests.providers.grown_script import grown
 from tests.providers.rendering import Reply
 from tests.providers.server import Brain, Latency
 from tests.providers.wire import WireRequest
@@ -151,6 +152,7 @@ def brain_from_model(model: Model) -> Callable[[WireRequest], Awaitable[Reply | 
 
 SCRIPTS: dict[str, Brain] = {
     "six": six,
+    "grown": grown,
     "rehearsal": brain_from_model(RehearsalModel()),
 }
 """What `python -m tests.providers.server --script NAME` can serve."""
