@@ -17,6 +17,7 @@ from typing import Any
 
 from bot.jobs.job_reading import read_job
 from bot.limits.rules import forgotten_counters
+from bot.limits.spending import kept_months
 from bot.logs import log_deed
 from bot.slack.send.elsewhere import KEY
 from bot.slack.send.outbox import Outbox
@@ -205,7 +206,10 @@ class Forgetting:
         line = entry.model_dump_json(exclude_defaults=True)
         if await self._store.jobs.forget(key, users=users, files=one.sources, audit=[line]):
             log_deed(entry)
-        await self._store.counters.forget(forgotten_counters(team, one.job, work["person"]))
+        counters = forgotten_counters(team, one.job, work["person"])
+        if work["person"]:
+            counters += kept_months(team, work["person"], self._store.clock())
+        await self._store.counters.forget(counters)
 
     async def _take_back(self, team: str, one: ToForget, work: dict[str, Any]) -> TakenBack:
         key = JobKey(team, one.job)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 from bot.limits.rules import MICROS, Payer, Rules, budgets
 from bot.store.counters import Counter, Counters, Settlement
@@ -62,6 +63,13 @@ def month_counters(team: str, user: str, at: float) -> list[Counter]:
     """List the counters of a person in the month of that time."""
     month = time.strftime("%Y-%m", time.gmtime(at))
     return [Counter(f"month:{team}/{user}:{month}:{unit}", "life", 0, 0) for unit in _UNITS]
+
+
+def kept_months(team: str, user: str, at: float) -> list[Counter]:
+    """List the counters of a person that may still be kept at that time: of that month and the one before."""
+    first = datetime.fromtimestamp(at, UTC).replace(day=1)
+    before = (first - timedelta(days=1)).timestamp()
+    return [*month_counters(team, user, at), *month_counters(team, user, before)]
 
 
 def _settlement(one: Ended) -> Settlement:
