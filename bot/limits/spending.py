@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -76,4 +77,5 @@ def _settlement(one: Ended) -> Settlement:
     usage = one.usage
     taken = (round((usage.cost or 0.0) * MICROS), usage.tokens_in + usage.tokens_out, 1)
     counters = [*month_counters(one.team, one.user, one.at), *month_counters(one.team, EVERYBODY, one.at)]
-    return Settlement(f"month:{one.mark}", 0, tuple(counters), (*taken, *taken))
+    mark = hashlib.sha256(one.mark.encode()).hexdigest()[:24]  # it outlives a job that is forgotten
+    return Settlement(f"month:{mark}", 0, tuple(counters), (*taken, *taken))
