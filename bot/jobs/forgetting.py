@@ -18,6 +18,7 @@ from typing import Any
 from bot.jobs.job_reading import read_job
 from bot.jobs.memory_desk import MemoryDesk
 from bot.limits.rules import forgotten_counters
+from bot.limits.spending import kept_months
 from bot.logs import log_deed
 from bot.slack.send.elsewhere import KEY
 from bot.slack.send.outbox import Outbox
@@ -25,6 +26,7 @@ from bot.slack.send.taking_back import TakenBack, take_back
 from bot.slack.send.web_calls import CALL_SECONDS, NoReply
 from bot.slack.show.direct_message import tell_person
 from bot.slack.views.erasure import Erased, Forgettable, ToForget, receipt
+from bot.store.homes import EVERYBODY
 from bot.store.interface import Head, JobKey, Store, StoreError
 from handoff.audit_entry import AuditEntry, Note, dropped
 from handoff.contracts import Place
@@ -219,7 +221,11 @@ class Forgetting:
         line = entry.model_dump_json(exclude_defaults=True)
         if await self._store.jobs.forget(key, users=users, files=one.sources, audit=[line]):
             log_deed(entry)
-        await self._store.counters.forget(forgotten_counters(team, one.job, work["person"]))
+        await self._store.homes.waits(key, now=(), before=[*users, EVERYBODY])
+        counters = forgotten_counters(team, one.job, work["person"])
+        if work["person"]:
+            counters += kept_months(team, work["person"], self._store.clock())
+        await self._store.counters.forget(counters)
 
     async def _take_back(self, team: str, one: ToForget, work: dict[str, Any]) -> TakenBack:
         key = JobKey(team, one.job)

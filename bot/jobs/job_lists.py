@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 
 from bot.slack.receive.lists import Filter
 from bot.slack.show.people import GroupsOf, no_groups
 from bot.slack.views.job_rows import JobLine, thread_link
 from bot.slack.views.paging import ROWS, Page, page_of, part_of, within
 from bot.store.homes import EVERYBODY
-from bot.store.interface import Head, Store
+from bot.store.interface import Head, JobKey, Store
 from handoff.approval_values import ADMINS
 from handoff.shown_rows import rows_of
 from handoff.state import ENDED
@@ -44,33 +44,47 @@ class JobLists:
 
     async def of(self, team: str, user: str, page: int, kind: Filter = "") -> Page[JobLine]:
         """See `Lists.of`."""
+        jobs = self._store.jobs
         if kind:
-            heads = await self._store.jobs.asked_by(team, user, limit=LOOKED_AT)
-            return page_of([self.line(head) for head in heads if _KINDS[kind](head)], page)
-        total = await self._store.jobs.number_asked_by(team, user)
+            glances = await jobs.glance(await jobs.keys_asked_by(team, user, limit=LOOKED_AT))
+            return await self._page([one.key for one in glances if _KINDS[kind](one.state)], page)
+        total = await jobs.number_asked_by(team, user)
         number = within(total, page)
-        heads = await self._store.jobs.asked_by(team, user, limit=ROWS, skip=(number - 1) * ROWS)
+        heads = await jobs.asked_by(team, user, limit=ROWS, skip=(number - 1) * ROWS)
         return part_of([self.line(head) for head in heads], number, total)
 
     async def of_all(self, team: str, page: int = 1) -> Page[JobLine]:
         """See `Lists.of_all`."""
-        return page_of([self.line(head) for head in await self.under_way(team)], page)
+        return await self._page(await self._keys_under_way(team), page)
 
-    async def under_way(self, team: str, *, limit: int = LOOKED_AT) -> list[Head]:
+    async def under_way(self, team: str) -> list[Head]:
         """Read the heads of the jobs of all people that are not over, those changed last first. Raises StoreError."""
-        busy = await self._store.jobs.under_way(limit=limit)
-        waiting = await self._store.homes.waiting(team, [EVERYBODY], limit=limit)
-        found = {head.key: head for head in (*busy, *waiting) if head.key.team == team and _is_open(head)}
-        return sorted(found.values(), key=lambda head: head.updated, reverse=True)[:limit]
+        return await self._store.jobs.heads(await self._keys_under_way(team))
+
+    async def _keys_under_way(self, team: str) -> list[JobKey]:
+        jobs = self._store.jobs
+        busy = await jobs.keys_under_way(limit=LOOKED_AT)
+        waiting = await self._store.homes.waiting(team, [EVERYBODY], limit=LOOKED_AT)
+        keys = [key for key in dict.fromkeys((*busy, *waiting)) if key.team == team]
+        found = [one for one in await jobs.glance(keys) if one.state not in ENDED]
+        return [one.key for one in sorted(found, key=lambda one: one.updated, reverse=True)][:LOOKED_AT]
+
+    async def _page(self, keys: Sequence[JobKey], page: int) -> Page[JobLine]:
+        """Read the heads of one page alone."""
+        found = page_of(keys, page)
+        lines = [self.line(head) for head in await self._store.jobs.heads(found.rows)]
+        return Page(tuple(lines), found.number, found.pages, found.total)
 
     async def waiting_for(self, team: str, user: str) -> list[Head]:
         """Read the heads of jobs that may wait for a person: who waits longest first. Raises StoreError."""
         who = [user, *await self._groups_of(user), *([ADMINS] if user in self._admins else [])]
-        return [head for head in await self._store.homes.waiting(team, who) if open_questions(head.fields)]
+        heads = await self._store.jobs.heads(await self._store.homes.waiting(team, who))
+        return [head for head in heads if open_questions(head.fields)]
 
     async def set_aside(self, team: str) -> list[Head]:
         """Read the heads of the jobs that are set aside. Raises StoreError."""
-        return [head for head in await self._store.homes.waiting(team, [EVERYBODY]) if head.quarantined]
+        heads = await self._store.jobs.heads(await self._store.homes.waiting(team, [EVERYBODY]))
+        return [head for head in heads if head.quarantined]
 
     def line(self, head: Head) -> JobLine:
         """Make a line of a head."""
@@ -93,21 +107,12 @@ class JobLists:
         )
 
 
-def _state_in(states: Iterable[str]) -> Callable[[Head], bool]:
-    wanted = frozenset(states)
-    return lambda head: head.fields.get("state", "submitted") in wanted
-
-
-def _is_open(head: Head) -> bool:
-    return head.fields.get("state", "submitted") not in ENDED
-
-
-_KINDS: dict[Filter, Callable[[Head], bool]] = {
+_KINDS: dict[Filter, Callable[[str], bool]] = {
     "": lambda _: True,
-    "open": _is_open,
-    "waiting": _state_in(["input_required"]),
-    "over": lambda head: not _is_open(head),
-    "done": _state_in(["completed"]),
-    "failed": _state_in(["failed"]),
-    "stopped": _state_in(["cancelled"]),
+    "open": lambda state: state not in ENDED,
+    "waiting": "input_required".__eq__,
+    "over": ENDED.__contains__,
+    "done": "completed".__eq__,
+    "failed": "failed".__eq__,
+    "stopped": "cancelled".__eq__,
 }

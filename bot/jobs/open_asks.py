@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.jobs.job_lists import JobLists
 from bot.jobs.job_reading import read_job
@@ -80,7 +80,9 @@ class OpenAsks:
                 )
             else:
                 rows += [one.row for one in await self._of(head) if self._may(one, user, groups)]
-        return HomePart(TITLE, page_of(rows, page), NONE)
+        found = page_of(rows, page)
+        apart = tuple(row if place == 0 else ({"type": "divider"}, *row) for place, row in enumerate(found.rows))
+        return HomePart(TITLE, replace(found, rows=apart), NONE)
 
     def _may(self, asked: _Asked, user: str, groups: tuple[str, ...]) -> bool:
         one, admin = asked.question, user in self._admins
@@ -109,7 +111,7 @@ class OpenAsks:
                 message = approval(job, ask, name, one, expires(one))
             else:
                 message = question(job, ask, name)
-            yield _Asked(one, ask.request.user, (*message.blocks, self._where(head, ask)))
+            yield _Asked(one, ask.request.user, (*map(_elsewhere, message.blocks), self._where(head, ask)))
 
     def _where(self, head: Head, ask: Ask) -> Block:
         link = thread_link(self._url, head.fields.get("channel", ""), head.fields.get("thread_ts", ""))
@@ -120,3 +122,11 @@ class OpenAsks:
         line = self._lists.line(head)
         title = clean(plain(line.title, 120))
         return (context(f":question: {f'<{line.link}|{title}>' if line.link and title else title or line.job}"),)
+
+
+def _elsewhere(block: Block) -> Block:
+    """Have our own small print, which speaks of "this thread", be true where it is shown outside of it."""
+    if block["type"] != "context":
+        return block
+    elements = [{**one, "text": one["text"].replace("this thread", "its thread")} for one in block["elements"]]
+    return {**block, "elements": elements}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 from bot.limits.rules import MICROS, Payer, Rules, budgets
 from bot.store.counters import Counter, Counters, Settlement
@@ -64,8 +66,16 @@ def month_counters(team: str, user: str, at: float) -> list[Counter]:
     return [Counter(f"month:{team}/{user}:{month}:{unit}", "life", 0, 0) for unit in _UNITS]
 
 
+def kept_months(team: str, user: str, at: float) -> list[Counter]:
+    """List the counters of a person that may still be kept at that time: of that month and the one before."""
+    first = datetime.fromtimestamp(at, UTC).replace(day=1)
+    before = (first - timedelta(days=1)).timestamp()
+    return [*month_counters(team, user, at), *month_counters(team, user, before)]
+
+
 def _settlement(one: Ended) -> Settlement:
     usage = one.usage
     taken = (round((usage.cost or 0.0) * MICROS), usage.tokens_in + usage.tokens_out, 1)
     counters = [*month_counters(one.team, one.user, one.at), *month_counters(one.team, EVERYBODY, one.at)]
-    return Settlement(f"month:{one.mark}", 0, tuple(counters), (*taken, *taken))
+    mark = hashlib.sha256(one.mark.encode()).hexdigest()[:24]  # it outlives a job that is forgotten
+    return Settlement(f"month:{mark}", 0, tuple(counters), (*taken, *taken))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from bot.store.interface import Head, JobKey
+from bot.store.interface import JobKey
 
 EVERYBODY = "*"
 """In place of a person: all jobs that wait for people, whoever they are."""
@@ -34,8 +34,8 @@ class Homes(Protocol):
     async def waits(self, key: JobKey, *, now: Sequence[str], before: Sequence[str] = ()) -> None:
         """Note for whom a job waits now, and for whom it did: ids of people and user groups, or `EVERYBODY`."""
 
-    async def waiting(self, team: str, who: Sequence[str], *, limit: int = 100) -> list[Head]:
-        """Read the heads of the jobs that wait for any of these, who waits longest first.
+    async def waiting(self, team: str, who: Sequence[str], *, limit: int = 100) -> list[JobKey]:
+        """List the jobs that wait for any of these, who waits longest first.
 
-        Some may wait no more: their heads say so.
+        Some may wait no more, or be gone: their heads say so.
         """

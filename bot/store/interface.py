@@ -109,6 +109,14 @@ class Head:
     fields: dict[str, str] = field(default_factory=dict)
 
 
+class Glance(NamedTuple):
+    """What a list is sorted out by: the job, the state of its latest request, and when it last changed (seconds)."""
+
+    key: JobKey
+    state: str
+    updated: float
+
+
 @dataclass(frozen=True, slots=True)
 class Intent:
     """The outbox's entry for one message key.
@@ -242,11 +250,20 @@ class Jobs(Protocol):
         Of the newest `skip + limit` those that were forgotten meanwhile are left out.
         """
 
+    async def keys_asked_by(self, team: str, user: str, *, limit: int, skip: int = 0) -> list[JobKey]:
+        """Do the same without reading any head."""
+
     async def number_asked_by(self, team: str, user: str) -> int:
         """Count the jobs that a person asked for: as many as `asked_by` knows."""
 
-    async def under_way(self, *, limit: int = 100) -> list[Head]:
-        """Read the heads of jobs of all teams that somebody works on, or that are due at some time, soonest first."""
+    async def keys_under_way(self, *, limit: int) -> list[JobKey]:
+        """List jobs of all teams that somebody works on, or that are due at some time, soonest first."""
+
+    async def glance(self, keys: Sequence[JobKey]) -> list[Glance]:
+        """Read the state of many jobs at little cost, in that order, without those that are not there."""
+
+    async def heads(self, keys: Sequence[JobKey]) -> list[Head]:
+        """Read the heads of jobs, in that order, without those that are not there."""
 
     async def forget(
         self, key: JobKey, *, users: Sequence[str], files: Sequence[str] = (), audit: Sequence[str] = ()

@@ -8,7 +8,7 @@ import pytest
 from bot.settings import NAMES
 from tests.command_line.command import ROOT, environment, leadhand, leadhand_inside, words
 
-COMMANDS = ("try", "run", "check", "audit", "trace", "eval")
+COMMANDS = ("try", "run", "check", "jobs", "audit", "trace", "eval")
 
 
 def test_help_lists_every_command(tmp_path: Path) -> None:
@@ -24,6 +24,7 @@ def test_help_lists_every_command(tmp_path: Path) -> None:
         ("try", ["--ask", "--file", "--json", "--out", "--timeout", "--port", "--no-browser", "--verbose"]),
         ("run", [*NAMES, "--verbose"]),
         ("check", [*NAMES, "--verbose"]),
+        ("jobs", ["JOB", "--user", "--watch", "--every", "--json", "--verbose"]),
         ("audit", ["--since", "--until", "--user", "--job", "--deed", "--json", "--verbose"]),
         (
             "eval",

@@ -36,7 +36,10 @@ WRITES = {
     "audit": frozenset({"note"}),
 }
 READS = {
-    "jobs": frozenset({"log", "inbox", "head", "asked_by", "next_due", "forgotten"}),
+    "jobs": frozenset(
+        {"log", "inbox", "head", "heads", "glance", "asked_by", "keys_asked_by", "number_asked_by", "keys_under_way"}
+        | {"next_due", "forgotten"}
+    ),
     "outbox": frozenset({"messages", "left_behind"}),
     "blobs": frozenset({"get", "count", "jobs_that_read"}),
     "schedules": frozenset({"of", "due", "next_due"}),

@@ -14,6 +14,7 @@ from bot.store.interface import (
     Claim,
     Commit,
     Entry,
+    Head,
     JobKey,
     PayloadTooLarge,
 )
@@ -529,3 +530,62 @@ async def test_schedules_are_listed_by_kind_and_changed_only_as_they_were_seen(k
     assert await schedules.swap("T1", "work:U1:S1", "a4", "")
     assert not await schedules.swap("T1", "work:U1:S1", "a4", "a5"), "it was removed"
     assert await schedules.of("T1", "work:") == [("work:U2:S2", "b2", None)]
+
+
+async def test_jobs_that_wait_are_known_by_whom_they_wait_for(kit: Kit) -> None:
+    first, second = JobKey("T1", "J1"), JobKey("T1", "J2")
+    for key in (first, second):
+        await kit.store.jobs.ingest(key, "{}", dedupe=[], user="U1")
+    await kit.store.homes.waits(first, now=["U1", "S1", "*"])
+    kit.advance(1)
+    await kit.store.homes.waits(second, now=["U1", "*"])
+    await kit.store.homes.waits(JobKey("T1", "J9"), now=["U1"])  # of which no job was ever kept
+
+    async def waiting(team: str, who: list[str]) -> list[Head]:
+        other = kit.others[0] if kit.others else kit.store
+        return await other.jobs.heads(await other.homes.waiting(team, who))
+
+    assert [head.key.job for head in await waiting("T1", ["U1", "S1"])] == ["J1", "J2"], "who waits longest first"
+    assert await waiting("T2", ["U1"]) == []
+    await kit.store.homes.waits(first, now=["U2"], before=["U1", "S1", "*"])
+    assert [head.key.job for head in await waiting("T1", ["U1"])] == ["J2"]
+    assert [head.key.job for head in await waiting("T1", ["U2"])] == ["J1"]
+    assert [head.key.job for head in await waiting("T1", ["*"])] == ["J2"]
+
+
+async def test_open_homes_are_known_to_all(kit: Kit) -> None:
+    homes = kit.store.homes
+    await homes.put("T1", "U1", "a")
+    await homes.put("T1", "U2", "b")
+    await homes.put("T1", "U1", "c")
+    assert await homes.rows("T1") == {"U1": "c", "U2": "b"}
+    await homes.drop("T1", ["U1"])
+    await homes.drop("T1", [])
+    assert await homes.rows("T1") == {"U2": "b"}
+    assert await homes.rows("T2") == {}
+
+
+async def test_a_persons_jobs_are_read_by_the_page_and_all_under_way_are_found(kit: Kit) -> None:
+    for number in range(7):
+        await kit.store.jobs.ingest(JobKey("T1", f"J{number}"), "{}", dedupe=[], user="U1")
+        kit.advance(1)
+    jobs = kit.store.jobs
+    assert [head.key.job for head in await jobs.asked_by("T1", "U1", limit=3, skip=2)] == ["J4", "J3", "J2"]
+    assert await jobs.number_asked_by("T1", "U1") == 7
+    assert await jobs.number_asked_by("T1", "U2") == 0
+    claim = await jobs.claim("me", lease=60, schema=1)
+    assert claim is not None
+    every = await jobs.keys_under_way(limit=50)
+    assert sorted(key.job for key in every) == [f"J{number}" for number in range(7)]
+    assert len(await jobs.keys_under_way(limit=2)) == 2
+    glances = await jobs.glance([*every, JobKey("T1", "J99")])
+    assert [(one.key, one.state) for one in glances] == [(key, "submitted") for key in every]
+    await jobs.commit(claim, "1", 0, ["{}"], taken=[1], schema=1, ends=True)
+    await jobs.release(claim, due=None)
+    assert claim.key not in await jobs.keys_under_way(limit=50)
+
+
+async def test_whose_jobs_they_are_can_be_asked_by_nobody(kit: Kit) -> None:
+    assert await kit.store.home("") == ""
+    assert await kit.store.home("T1") == "T1", "who only asked took it for nobody"
+    assert await kit.store.home("") == "T1"

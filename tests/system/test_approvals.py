@@ -417,3 +417,18 @@ async def test_a_window_of_an_approval_that_slack_does_not_open_is_told(office: 
         await ana.click(talk.channel, asked["ts"], "approval:approve")
         assert (await talk.over()).latest.state == "completed"
     assert office.side.notes == ["tea"]
+
+
+async def test_an_approval_is_decided_in_the_home(office: Office) -> None:
+    async with office.two_bots():
+        ana = office.scene.person()
+        await ana.open_home()
+        await office.scene.workspace.until(ana.home)
+        talk = await office.ask()
+        await card(talk)
+        view = await office.scene.workspace.until(lambda: (v := ana.home()) and "wants to make" in shown(v) and v)
+        await ana.click_in_view(view["id"], "approval:approve")
+        await talk.over()
+        await closed(talk, "approved this")
+        await office.scene.workspace.until(lambda: "Nothing waits for you" in shown(ana.home() or {}))
+    assert office.side.notes == ["tea"]

@@ -224,7 +224,8 @@ async def test_a_job_can_be_stopped_while_it_waits_for_an_answer(scene: Scene) -
 async def test_status_lists_jobs_and_shows_one(scene: Scene) -> None:
     async with at_work(scene) as talk:
         listed = shown(await command(scene, "status"))
-        assert f":gear: `{talk.key.job}` Get it done · working" in listed
+        assert f":gear: `{talk.key.job}` <" in listed
+        assert f"/p{talk.ts.replace('.', '')}|Get it done> · working" in listed
         detail = shown(await command(scene, f"status {talk.key.job}"))
         assert f"Job {talk.key.job}" in detail
         assert "Do part first · writer · done" in detail

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from bot.store.homes import MOST_OPEN, MOST_WAITING
-from bot.store.interface import Head, JobKey
-from bot.store.redis import layout
-from bot.store.redis.layout import HEAD, job_key, member
+from bot.store.interface import JobKey
+from bot.store.redis.layout import job_key, member
 from bot.store.redis.script_calls import Calls, ms
 from bot.store.redis_server import Arg
 from bot.store.retention import Retention
@@ -51,13 +50,10 @@ class RedisHomes:
         if calls:
             await self._calls.server.commands(calls)
 
-    async def waiting(self, team: str, who: Sequence[str], *, limit: int = 100) -> list[Head]:
+    async def waiting(self, team: str, who: Sequence[str], *, limit: int = 100) -> list[JobKey]:
         """See `Homes.waiting`."""
         names, server = self._calls.keys, self._calls.server
         indexes = [names.waits(team, one) for one in dict.fromkeys(who)]
         found = await server.commands([("ZRANGE", index, 0, limit - 1, "WITHSCORES") for index in indexes])
         scored = sorted((float(row[at + 1]), row[at]) for row in found for at in range(0, len(row), 2))
-        keys = [job_key(name) for name in dict.fromkeys(name for _, name in scored)][:limit]
-        states = await server.commands([("HGETALL", names.of_job(key)[HEAD]) for key in keys]) if keys else []
-        heads = (layout.head(key, state) for key, state in zip(keys, states, strict=True))
-        return [head for head in heads if head is not None]
+        return [job_key(name) for name in dict.fromkeys(name for _, name in scored)][:limit]

@@ -8,7 +8,7 @@ import time
 from collections.abc import Collection, Sequence
 from typing import Any, Literal
 
-from bot.store.interface import Claim, Commit, Entry, Head, JobKey, LogBroken, StoreError
+from bot.store.interface import Claim, Commit, Entry, Glance, Head, JobKey, LogBroken, StoreError
 from bot.store.redis import layout
 from bot.store.redis.layout import BLOBS, GONE, HEAD, INBOX, LOG, PLACES, job_key, member
 from bot.store.redis.script_calls import Calls, flat, ms, nonce, unless_full
@@ -295,10 +295,14 @@ class RedisJobs:
 
     async def asked_by(self, team: str, user: str, *, limit: int = 20, skip: int = 0) -> list[Head]:
         """See `Jobs.asked_by`."""
+        return await self.heads(await self.keys_asked_by(team, user, limit=limit, skip=skip))
+
+    async def keys_asked_by(self, team: str, user: str, *, limit: int, skip: int = 0) -> list[JobKey]:
+        """See `Jobs.keys_asked_by`."""
         names = self._calls.keys
         indexes = [names.asked_by(part, team, user) for part in names.parts()]
         newest = await self._scored([("ZRANGE", index, 0, skip + limit - 1, "REV", "WITHSCORES") for index in indexes])
-        return await self._heads([name for _, name in sorted(newest, reverse=True)[skip : skip + limit]])
+        return [job_key(name) for _, name in sorted(newest, reverse=True)[skip : skip + limit]]
 
     async def number_asked_by(self, team: str, user: str) -> int:
         """See `Jobs.number_asked_by`."""
@@ -308,23 +312,33 @@ class RedisJobs:
         )
         return sum(map(int, counts))
 
-    async def under_way(self, *, limit: int = 100) -> list[Head]:
-        """See `Jobs.under_way`."""
+    async def keys_under_way(self, *, limit: int) -> list[JobKey]:
+        """See `Jobs.keys_under_way`."""
         sets = [f"{part}:{place}" for part in self._calls.keys.parts() for place in PLACES]
         soonest = await self._scored([("ZRANGE", one, 0, limit - 1, "WITHSCORES") for one in sets])
-        return await self._heads(list(dict.fromkeys(name for _, name in sorted(soonest)))[:limit])
+        return [job_key(name) for name in list(dict.fromkeys(name for _, name in sorted(soonest)))[:limit]]
 
-    async def _scored(self, commands: Sequence[tuple[Arg, ...]]) -> list[tuple[float, bytes]]:
-        found = await self._calls.server.commands(list(commands))
-        return [(float(row[at + 1]), row[at]) for row in found for at in range(0, len(row), 2)]
+    async def glance(self, keys: Sequence[JobKey]) -> list[Glance]:
+        """See `Jobs.glance`."""
+        names = self._calls.keys
+        wanted = [("HMGET", names.of_job(key)[HEAD], "state", "_updated") for key in keys]
+        found = await self._calls.server.commands(wanted) if wanted else []
+        return [
+            Glance(key, (state or b"submitted").decode(), float(updated))
+            for key, (state, updated) in zip(keys, found, strict=True)
+            if updated is not None
+        ]
 
-    async def _heads(self, members: Sequence[bytes]) -> list[Head]:
-        """Read the heads of jobs, without those that are not there any more."""
-        keys = [job_key(name) for name in members]
+    async def heads(self, keys: Sequence[JobKey]) -> list[Head]:
+        """See `Jobs.heads`."""
         names, server = self._calls.keys, self._calls.server
         states = await server.commands([("HGETALL", names.of_job(key)[HEAD]) for key in keys]) if keys else []
         heads = (layout.head(key, state) for key, state in zip(keys, states, strict=True))
         return [head for head in heads if head is not None]
+
+    async def _scored(self, commands: Sequence[tuple[Arg, ...]]) -> list[tuple[float, bytes]]:
+        found = await self._calls.server.commands(list(commands))
+        return [(float(row[at + 1]), row[at]) for row in found for at in range(0, len(row), 2)]
 
 
 def _claim(reply: list[bytes], token: str) -> Claim:

@@ -1,0 +1,130 @@
+"""Which words are commands, and which job they are about. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bot.slack.receive.commands import SUBCOMMANDS
+from bot.slack.receive.home_clicks import job_clicked_on
+from bot.slack.receive.job_named import job_named
+from bot.slack.receive.spoken_commands import SPOKEN, spoken
+from bot.slack.views.home import help_text
+from bot.slack.views.paging import page_buttons, page_of, turned
+from handoff.contracts import Place
+
+PLACE = Place(team="T1", channel="C0123", thread_ts="1700000000.000100")
+LINK = "https://x.slack.com/archives/C0123/p1700000000000100"
+INSIDE = "https://x.slack.com/archives/C0123/p1700000009000100?thread_ts=1700000000.000100"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        PLACE.job_id,
+        f"`{PLACE.job_id.lower()}`",
+        LINK,
+        f"<{LINK}>",
+        f"<{LINK}|that thread>".replace(" ", "-"),
+        f"{INSIDE}&cid=C0123",
+        f"<{INSIDE}&amp;cid=C0123>",
+        "C0123/1700000000.000100",
+    ],
+)
+def test_a_job_is_named_by_its_id_and_by_links_to_its_thread(words: str) -> None:
+    assert job_named("T1", words) == (PLACE.job_id, "")
+    assert job_named("T1", f"{words}  from prices ") == (PLACE.job_id, "from prices")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "",
+        "J123",
+        "JOKEOFTHEDAY",
+        "https://x.slack.com/archives/C0123",
+        "https://x.slack.com/archives/C0123/p12x",
+        "https://x.slack.com/files/C0123/p1700000000000100",
+        "https://[::1/archives/C0123/p1700000000000100",
+        "C0123/yesterday",
+        "from prices",
+    ],
+)
+def test_what_names_no_job_is_left_as_words(words: str) -> None:
+    assert job_named("T1", words) == ("", words)
+
+
+def test_a_link_into_another_workspace_names_no_job_of_ours() -> None:
+    assert job_named("T2", LINK)[0] != PLACE.job_id
+
+
+@pytest.mark.parametrize("text", ["status", "Status!", " help ", "stop.", "cancel"])
+def test_a_command_is_said_alone(text: str) -> None:
+    assert [one.name for one, _ in spoken(text)]
+    assert not list(spoken(text, files=True)), "with a file it is a request"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "status of our suppliers?",
+        "help me write a letter",
+        "stop the leak in the report",
+        "what is the status",
+        "cancel my subscription to the newsletter, in friendly words",
+        "status " * 10_000,
+        "",
+    ],
+)
+def test_a_request_is_never_taken_for_one_of_our_commands(text: str) -> None:
+    ours = {"status", "cancel", "help"}
+    assert not [one.name for one, _ in spoken(text) if one.name in ours]
+
+
+def test_names_of_commands_are_told_apart() -> None:
+    names = [one.name for one in SUBCOMMANDS]
+    assert len(set(names)) == len(names)
+    assert all(one.name == one.name.lower() and " " not in one.name for one in SUBCOMMANDS)
+    assert len({one.name for one in SPOKEN}) == len(SPOKEN)
+
+
+def test_pages_hold_whatever_number_is_asked_for() -> None:
+    rows = list(range(25))
+    assert page_of(rows, 3).rows == tuple(range(20, 25))
+    for asked, got in ((-5, 1), (0, 1), (99, 3), (10**12, 3)):
+        assert page_of(rows, asked).number == got
+    assert page_buttons(page_of(rows[:10], 1), "jobs") == []
+    row, foot = page_buttons(page_of(rows, 2), "jobs", "done")
+    assert [(one["text"]["text"], turned(one["value"])) for one in row["elements"]] == [
+        ("Newer", turned('{"word": "jobs", "rest": "done", "page": 1}')),
+        ("Older", turned('{"word": "jobs", "rest": "done", "page": 3}')),
+    ]
+    assert foot["elements"][0]["text"] == "11 to 20 of 25"
+    assert all(len(one["value"]) < 2000 for one in page_buttons(page_of(rows, 2), "jobs", "ä" * 9000)[0]["elements"])
+
+
+@pytest.mark.parametrize("value", ["", "[]", "{}", '{"word": "jobs"}', '{"word": 1, "rest": 2, "page": "x"}'])
+def test_a_strange_button_turns_no_page(value: str) -> None:
+    assert turned(value) is None
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"type": "block_actions", "view": {"type": "modal"}, "actions": [{"value": '{"job": "J1"}'}]},
+        {"type": "block_actions", "view": {"type": "home"}, "actions": []},
+        {"type": "block_actions", "view": {"type": "home"}, "actions": [{"value": "[1]"}]},
+        {"type": "block_actions", "view": {"type": "home"}, "actions": [{"value": '{"job": 5}'}]},
+        {"type": "view_submission", "view": {"type": "home"}, "actions": [{"value": '{"job": "J1"}'}]},
+    ],
+)
+def test_only_a_button_in_a_home_is_about_a_job_elsewhere(body: dict[str, Any]) -> None:
+    assert job_clicked_on(body) == ""
+
+
+def test_help_gives_requests_and_says_which_need_a_file() -> None:
+    text = help_text([], [], examples=["What stands out? (sales.csv)", "Greet <@U0000000A>"])
+    assert "“What stands out?” with a file such as `sales.csv`" in text
+    assert "<@U0000000A>" not in text
