@@ -250,6 +250,7 @@ class Attempts:
         if work is not None and work.state not in SETTLED and not over:
             return
         del self._subtasks[place]
+        self._told.add(place)
         if work is None:
             self._book.close(draft, self._book.at, "stopped", outcome="given up")
             return
@@ -260,20 +261,18 @@ class Attempts:
         told = {"outcome": outcome, "reason": work.reason, "words": words, "text": text, "brief": work.brief_text}
         self._book.close(draft, work.ended if work.ended is not None else self._book.at, state, **told)
 
-    def skipped(self, ask: Ask) -> None:
-        """Tell of subtasks that ended without having begun, once each."""
+    def untouched(self, ask: Ask) -> None:
+        """Tell, once each, of subtasks that ended without an attempt: skipped, or taken over as they stood."""
         for name, work in ask.work.items():
             place = (ask.id, name)
-            if work.state != "skipped" or work.started is not None or place in self._told:
-                continue
-            self._told.add(place)
-            if place in self._subtasks:
+            if work.state not in SETTLED or place in self._told or place in self._subtasks:
                 continue
             draft = self.subtask(ask, work)
-            del self._subtasks[ask.id, name]
-            words = "not needed" if work.dropped else f"skipped: {work.reason}"
-            told = {"outcome": "skipped", "reason": work.reason, "words": words}
-            self._book.close(draft, self._book.at, "stopped", **told)
+            self._settle_subtask(ask, place, draft, over=False)
+            if work.state == "complete":
+                draft.set(words=f"taken over as it stood: {draft['words']}")
+            else:
+                draft.set(words="not needed" if work.dropped else f"{work.state}: {work.reason}")
 
 
 def _of(event: ev.OfAttempt, running: Draft) -> dict[str, Any]:

@@ -103,13 +103,11 @@ class _Canvas:
     def lanes(self, request: dict[str, Any]) -> None:
         """Draw the axis and the lanes."""
         self._axis(request)
-        top = self.y
-        height = sum(64 + sum(_height(row) for row in lane["rows"]) for lane in request["lanes"])
         width = self._right - self._left
-        for begin, end, _ in request["breaks"]:
-            self._break(self._left + (begin + end) / 2 * width, top, top + height)
+        marks = [self._left + place * width for place, _ in request["ticks"]]
+        breaks = [self._left + (begin + end) / 2 * width for begin, end, _ in request["breaks"]]
         for lane in request["lanes"]:
-            self._lane(lane, [self._left + place * width for place, _ in request["ticks"]])
+            self._lane(lane, marks, breaks)
 
     def _axis(self, request: dict[str, Any]) -> None:
         width = self._right - self._left
@@ -126,13 +124,13 @@ class _Canvas:
 
     def _break(self, x: float, top: float, bottom: float) -> None:
         """Draw a stretch that is shown shorter than it was: two slanted lines again and again."""
-        y = top
-        while y < bottom:
+        y = top + 4
+        while y + 14 < bottom:
             for shift in (-5, 5):
                 self._draw.line((x + shift - 4, y + 14, x + shift + 4, y), fill=WAIT, width=3)
-            y += 34
+            y += 24
 
-    def _lane(self, lane: dict[str, Any], marks: list[float]) -> None:
+    def _lane(self, lane: dict[str, Any], marks: list[float], breaks: list[float]) -> None:
         self._draw.line((self._left, self.y, self._right, self.y), fill=LINE, width=2)
         self.y += 12
         width = self._text((self._left, self.y), lane["name"], 30, bold=True)
@@ -143,8 +141,11 @@ class _Canvas:
             facts = facts.rpartition(" · ")[0]
         self._text((self._right, self.y + 4), facts, 26, MUTED, anchor="ra")
         self.y += 44
+        bottom = self.y + sum(map(_height, lane["rows"])) - 4
         for x in marks:
-            self._draw.line((x, self.y - 2, x, self.y + sum(map(_height, lane["rows"])) - 4), fill=LINE, width=2)
+            self._draw.line((x, self.y - 2, x, bottom), fill=LINE, width=2)
+        for x in breaks:
+            self._break(x, self.y - 4, bottom)
         for row in lane["rows"]:
             for bar in row:
                 self._bar((self._left + bar["from"], self._left + bar["to"]), self.y, **_styled(bar))

@@ -22,7 +22,6 @@ MOST_LANES = 14
 MOST_ROWS = 3
 """Rows of bars in a lane; what overlaps beyond that shares the last one."""
 TICKS = 4
-_PARTS = range(1, TICKS + 1)
 INSIDE = "\N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}"
 """Before the name of a lane that is inside a crew's."""
 _NARROW, _NEAR = 6, 3
@@ -70,12 +69,19 @@ def picture_of(trace: Trace) -> dict[str, Any]:
         "facts": _facts(trace, figures, end),
         "gain": figures.gain,
         "compared": _compared(figures),
-        "ticks": [[0, "0"], *([part / TICKS, took(scale.time(part / TICKS) - figures.start)] for part in _PARTS)],
-        "breaks": [[one, other, took(seconds)] for one, other, seconds in scale.breaks],
+        "ticks": [[0, "0"], *([place, took(scale.time(place) - figures.start)] for place in _ticks(scale))],
+        "breaks": [[one, other, f"// {took(seconds)}"] for one, other, seconds in scale.breaks],
         "lanes": lanes,
         "legend": _legend(lanes),
         "notes": _notes(trace),
     }
+
+
+def _ticks(scale: TimeScale) -> list[float]:
+    """Return where the axis has its marks: the parts of its length, but for those inside a break."""
+    broken = [(begin, end) for begin, end, _ in scale.breaks]
+    places = [part / TICKS for part in range(1, TICKS + 1)]
+    return [place for place in places if not any(begin < place < end for begin, end in broken)]
 
 
 def _facts(trace: Trace, figures: RequestFigures, end: float) -> str:

@@ -68,7 +68,7 @@ class SpanReader:
         for changed, _ in _changed(one.before, job):
             self._waits.questions(changed)
             self._attempts.settle(changed)
-            self._attempts.skipped(changed)
+            self._attempts.untouched(changed)
             self._waits.begin_pauses(changed)
         self._roles.settle(job, event.at)
         self._end_requests(one.before, job)

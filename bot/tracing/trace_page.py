@@ -17,6 +17,8 @@ from typing import Any
 
 from bot.tracing.cut_texts import cut, cut_all, fitting_cap
 from bot.tracing.export import export
+from bot.tracing.picture_layout import STATES
+from bot.tracing.time_scale import scale_of
 from bot.tracing.whole_trace import Trace
 
 MOST_CHARACTERS = 3_000_000
@@ -46,7 +48,12 @@ def _shown(trace: Trace) -> dict[str, Any]:
     """Return what the page shows of a trace: the export without the log's own events."""
     whole = export(trace, events=False)
     cap = fitting_cap([whole["spans"], whole["requests"]], MOST_CHARACTERS)
-    return {**cut_all(whole, cap), "until": trace.until}
+    shown: dict[str, Any] = {**cut_all(whole, cap), "until": trace.until}
+    for told, figures in zip(shown["requests"], trace.requests, strict=True):
+        told["state_words"] = STATES.get(figures.state, figures.state)
+        scale = scale_of(trace.of(figures.id), figures.start, figures.end or trace.until)
+        told["scale"] = {"times": scale.times, "places": scale.places, "breaks": scale.breaks}
+    return shown
 
 
 def _data(value: Any) -> str:

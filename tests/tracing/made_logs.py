@@ -247,3 +247,10 @@ def _ticks(at: float) -> Iterator[float]:
     while True:
         yield at
         at += 0.01
+
+
+def a_long_wait(seconds: float = 183_600.0) -> list[ev.Event]:
+    """Return the day's log with an approval that took two days and three hours."""
+    events = a_day()
+    until = T0 + 62.0
+    return [one.model_copy(update={"at": one.at + seconds}) if one.at > until else one for one in events]

@@ -83,7 +83,7 @@ function drawHead() {
     head.append(
       make("h1", {}, shown.text.trim() || "A request"),
       make("p", { class: "facts" }, joined([
-        shown.state.replace("_", " "), duration(until - shown.start), tokens(shown.usage), cost(shown.usage),
+        shown.state_words, duration(until - shown.start), tokens(shown.usage), cost(shown.usage),
         `asked by ${shown.user}`, `${when} UTC`, `job ${trace.job}`,
       ])),
       ...comparison(),

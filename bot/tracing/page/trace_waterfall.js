@@ -6,6 +6,17 @@ const MOST_BARS = 400;
 const MOST_LANES = 60;
 const ROW = 28;
 
+// Where a time stands, 0 to 1: stretches in which nobody worked are drawn shorter than they were.
+function between(froms, tos, value) {
+  if (value <= froms[0]) return tos[0];
+  const right = froms.findIndex((one) => one > value);
+  if (right < 0) return tos[tos.length - 1];
+  const share = (value - froms[right - 1]) / (froms[right] - froms[right - 1]);
+  return tos[right - 1] + share * (tos[right] - tos[right - 1]);
+}
+
+const placeOf = (time) => between(shown.scale.times, shown.scale.places, time);
+
 function barsOf(spans) {
   const rows = [];
   for (const span of spans) {
@@ -24,13 +35,23 @@ function drawWaterfall() {
   const mine = trace.spans.filter((span) => span.request === shown.id && (DRAWN.has(span.kind) || span.name === "the answer"));
   const away = trace.spans.filter((span) => span.kind === "away");
   const zero = shown.start;
-  const until = Math.max(shown.end || trace.until, ...mine.map(endOf), zero + 0.001);
+  const until = shown.scale.times[shown.scale.times.length - 1];
   const isCrew = (span) => span.kind === "attempt" && (below.get(span.id) || []).some((one) => one.kind === "subtask" || one.kind === "plan");
   const ticks = make("div", { class: "ticks" }, ...[0, 1, 2, 3, 4].map((part) => {
-    const made = make("span", {}, part ? duration(((until - zero) * part) / 4) : "0");
+    const inside = shown.scale.breaks.some(([from, to]) => from < part / 4 && part / 4 < to);
+    const made = make("span", {}, inside ? "" : part ? duration(between(shown.scale.places, shown.scale.times, part / 4) - zero) : "0");
     made.style.left = `${part * 25}%`;
     return made;
   }));
+  const breaks = shown.scale.breaks;
+  if (breaks.length) {
+    ticks.classList.add("broken");
+    ticks.append(...breaks.map(([from, to, seconds]) => {
+      const made = make("i", { title: "drawn shorter than it was" }, `// ${duration(seconds)}`);
+      made.style.left = `${50 * (from + to)}%`;
+      return made;
+    }));
+  }
   box.append(make("div", { class: "axis" }, make("span", {}), ticks));
   const lanes = shown.lanes.slice(0, MOST_LANES);
   for (const lane of lanes) box.append(laneOf(lane, mine, away, zero, until, isCrew));
@@ -51,8 +72,8 @@ function laneOf(lane, mine, away, zero, until, isCrew) {
   const track = make("div", { class: "track" });
   track.style.height = `${rows * ROW}px`;
   for (const span of [...spans, ...gone, ...within]) {
-    const left = Math.max(0, (span.start - zero) / (until - zero));
-    const right = Math.min(1, (endOf(span) - zero) / (until - zero));
+    const left = placeOf(span.start);
+    const right = placeOf(endOf(span));
     const what = `${KINDS[span.kind]} ${span.name}, ${span.state}, ${clock(span.start - zero)} for ${duration(endOf(span) - span.start)}${span.critical ? ", on the critical path" : ""}`;
     const bar = make("button", {
       type: "button", tabindex: "-1", title: what, "aria-label": what, onclick: () => open(span.id),
@@ -64,10 +85,16 @@ function laneOf(lane, mine, away, zero, until, isCrew) {
     bar.style.top = `${(span.row || 0) * ROW + 3}px`;
     track.append(bar);
   }
+  for (const [from, to] of shown.scale.breaks) {
+    const made = make("i", { class: "break" });
+    made.style.left = `${50 * (from + to)}%`;
+    track.append(made);
+  }
   const left = all.length - within.length - spans.length;
   const depth = lane.lane.split("/").length - 1;
   const facts = joined([
     duration(lane.seconds_busy), cost(lane.usage) || tokens(lane.usage),
+    lane.seconds_waited >= 1 ? `waited ${duration(lane.seconds_waited)}` : "",
     lane.attempts > 1 ? counted(lane.attempts, "attempt") : "", left > 0 ? `${left} more below` : "",
   ]);
   return make("div", { class: "lane" },
