@@ -55,6 +55,7 @@ CARRIERS = (
     "quoted message",
     "MCP description",
     "MCP result",
+    "memory",
 )
 """Where an order stands."""
 
@@ -83,6 +84,7 @@ WANTS = (
     "question to a stranger",
     "approval of somebody else",
     "more budget",
+    "memory",
 )
 NAMED_BEN = "KNAME"
 """The mark of the orders that stand in a display name: one for all, as names are remembered."""

@@ -17,7 +17,7 @@ def kept_in_mind(ask: Ask) -> str:
     if not told:
         return ""
     more = [f"{len(sections) - SHOWN} more"] if len(sections) > SHOWN else []
-    return f"Kept in mind: {'; '.join((*told, *more))}"[:CONTEXT_LIMIT]
+    return f"Kept in mind, as asked: {'; '.join((*told, *more))}"[:CONTEXT_LIMIT]
 
 
 def _said(title: str) -> str:

@@ -53,21 +53,22 @@ def remembered_message(one: Shown, reader: str) -> Outgoing:
     """Say what is remembered, for whom it is used, and how to undo it."""
     text = clean(one.memory.text)
     if one.place == reader:
-        head = f":bookmark: *I remember about you:* {text}"
+        head = f":memo: *I remember about you:* {text}"
         used = "I use it from your next request in our direct messages on: there alone, and for you alone."
         who = "`/leadhand memory` shows, edits and forgets what I remember."
     else:
-        head = f":bookmark: *I remember for this channel:* {text}"
+        head = f":memo: *I remember for this channel:* {text}"
         used = "I use it from the next request in this channel on, whoever makes it, and nowhere else."
         who = f"{mention(one.memory.user)} or an admin can edit or forget it: `/leadhand memory`."
     blocks = (section(head), context(used, who), actions([_forget_button(one)]))
-    return Outgoing(text=plain(f"I remember: {one.memory.text}", 300), blocks=blocks)
+    return Outgoing(text=clean(f"I remember: {one.memory.text}", limit=300), blocks=blocks)
 
 
 def known_already(one: Shown) -> Outgoing:
     """Say that the same is remembered."""
     text = f"I remember that already: {clean(one.memory.text)}"
-    return Outgoing(text=plain(text, 300), blocks=(section(text), context(said_by(one.memory))))
+    short = clean(f"I remember that already: {one.memory.text}", limit=300)
+    return Outgoing(text=short, blocks=(section(text), context(said_by(one.memory))))
 
 
 def forgotten_message(memory: Memory, by: str) -> Outgoing:
@@ -99,14 +100,13 @@ def memory_list(page: Page[Shown], *, mine: bool) -> Outgoing:
 
 def memory_window(spot: Spot, page: Page[Shown], counts: tuple[int, int], told: str = "") -> Block:
     """Make the window. `counts` are the things of the channel and of the person; `told` is a line of ours on top."""
-    blocks: list[Block] = [] if spot.channel.startswith("D") else [_sides(spot, counts)]
+    blocks: list[Block] = [_sides(spot, counts)]
     blocks += [context(told)] if told else []
     blocks += [context(USED_OWN if spot.mine else USED_HERE)]
     for one in page.rows:
         blocks += _row(one)
     blocks += [] if page.rows else [section(EMPTY_OWN if spot.mine else EMPTY_CHANNEL)]
     blocks += _turning(spot, page)
-    blocks.append(actions([button("Add", ADD, spot.side)]))
     return {
         "type": "modal",
         "callback_id": WINDOW,
@@ -167,11 +167,12 @@ def spot_of(metadata: str) -> tuple[Spot, dict[str, str]] | None:
 
 def said_by(memory: Memory) -> str:
     """Say who said it when, with a link to the message where there is one."""
-    day = _day(memory.at)
-    said = f"{mention(memory.user)} {f'<{memory.link}|{day}>' if memory.link else day}"
+    said = [mention(memory.user), _day(memory.at)]
     if memory.edited_by:
-        said += f" · changed by {mention(memory.edited_by)} {_day(memory.edited)}"
-    return said
+        said.append(f"changed by {mention(memory.edited_by)}, {_day(memory.edited)}")
+    if memory.link:
+        said.append(f"<{memory.link.replace('&', '&amp;')}|message>")
+    return " · ".join(said)
 
 
 def pointed_at(value: str) -> tuple[str, str] | None:
@@ -193,11 +194,14 @@ def _forget_button(one: Shown) -> Block:
 
 
 def _sides(spot: Spot, counts: tuple[int, int]) -> Block:
-    """Make the two buttons that choose whose memory is shown; the one that is shown is marked."""
+    """Make the two buttons that choose whose memory is shown, the one that is shown marked, and the one that adds."""
     here, mine = counts
+    add = button("Add", ADD, spot.side)
+    if spot.channel.startswith("D"):
+        return actions([add])
     row = [button(f"This channel ({here})", f"{SHOW_PAGE}_here", "here 1", style="" if spot.mine else "primary")]
     row.append(button(f"About you ({mine})", f"{SHOW_PAGE}_mine", "mine 1", style="primary" if spot.mine else ""))
-    return actions(row)
+    return actions([*row, add])
 
 
 def _row(one: Shown) -> list[Block]:

@@ -8,7 +8,7 @@ SEND_WHY, WHY_TEXT = "feedback_why", "feedback_why_text"
 """The action_ids of the button, and of the line itself."""
 LONGEST_WHY = 300
 _BLOCK = "why"
-ASK = "Thank you, that is recorded. *What was wrong?* One line helps whoever looks into it; you may leave it out."
+ASK = "Thank you, that is recorded. One line on why helps whoever looks into it; you may leave it out."
 KEPT = "Thank you, the reason is kept with the answer."
 NOTHING = "Write what was wrong into the line first; or leave it, the thumb is recorded either way."
 
@@ -31,7 +31,7 @@ def ask_why(request: str) -> Outgoing:
         "element": field,
     }
     send = actions([button("Send", SEND_WHY, request)])
-    return Outgoing(text=ASK.replace("*", ""), blocks=(section(ASK), line, send))
+    return Outgoing(text=ASK, blocks=(section(ASK), line, send))
 
 
 def why_in(values: object) -> tuple[str, str]:
