@@ -116,7 +116,7 @@ async def _files_of(said: Incoming, client: AsyncWebClient) -> tuple[Attachment,
         async with asyncio.timeout(LOOK_SECONDS):
             place = said.place
             data = await client.conversations_replies(
-                channel=place.channel, ts=place.thread_ts, limit=1, latest=said.ts, oldest=said.ts, inclusive=True
+                channel=place.channel, ts=place.thread_ts, limit=5, latest=said.ts, oldest=said.ts, inclusive=True
             )
     except (SlackApiError, ClientError, TimeoutError):
         return ()
