@@ -48,6 +48,7 @@ LONG_TESTS = frozenset({
     "test_a_store_in_a_black_hole_holds_nobody_up",
     "test_a_whole_job_is_counted_and_nothing_of_it_is_logged",
     "test_an_owner_that_is_killed_inside_repeats_only_what_was_in_flight",
+    "test_a_week_of_ten_thousand_schedules_on_two_instances",
     "test_another_instance_takes_it_over_with_nothing_but_the_log",
     "test_hard_data_is_drawn_all_the_same",
     "test_its_name_leaves_nothing_in_the_shared_counters",

@@ -127,11 +127,20 @@ def _of_cron(cron: str, rest: str, *, now: datetime) -> Reading | Unscheduled:
 
 
 def _is_sentence(rest: str, found: Found) -> bool:
-    """Return True if a schedule at the beginning is more likely the subject of a sentence: "every day matters"."""
-    if found.timed or re.match(r"\s*[,:;\-\u2013]", rest) or not rest.strip():
+    """Return True if a schedule at the beginning is more likely part of what is told: "every day matters".
+
+    After a colon it is an order. One day ("on Friday") is told of far more often than it is meant as a time to come.
+    """
+    if re.match(r"\s*:", rest) or not rest.strip():
         return False
-    first = re.match(r"\s*([\w']+)", rest)
-    return first is None or first[1].lower() in _NO_ORDERS or bool(re.fullmatch(r"\w{3,}[^s\W]s", first[1].lower()))
+    once = found.often == "once"
+    first = re.match(r"[\s,;\-\u2013]*([\w']+)", rest)
+    word = first[1] if first is not None else ""
+    if not word or word.lower() in _NO_ORDERS:
+        return True
+    if found.timed:
+        return once and word[0].isupper()
+    return once or word[0].isupper() or bool(re.fullmatch(r"\w{3,}[^s\W]s", word))
 
 
 _NO_ORDERS = frozenset(

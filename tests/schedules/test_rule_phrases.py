@@ -47,6 +47,7 @@ READ = [
     ("tomorrow at 9 summarise", "once, on Tuesday 24 November 2026 at 9:00", "summarise"),
     ("on Friday at 9 remind us", "once, on Friday 27 November 2026 at 9:00", "remind us"),
     ("in 2 hours summarise", "once, on Monday 23 November 2026 at 14:00", "summarise"),
+    ("on Friday: remind us", "once, on Friday 27 November 2026 at 9:00", "remind us"),
     ("on 3 March at 9 do x", "once, on Wednesday 3 March 2027 at 9:00", "do x"),
 ]
 REQUESTS = [
@@ -65,6 +66,13 @@ REQUESTS = [
     "explain what the cron text 0 9 * * 1 means",
     "each week has seven days, right?",
     "total revenue by month, every region apart",
+    "every Monday at 9 we meet; write an agenda",
+    "On Friday, Ben said that the launch is late. Draft a reply",
+    "on Monday revenue dropped, explain why",
+    "On Friday at 9 Ben called about the offer: summarise it",
+    "tomorrow we meet Nordwind, prepare me",
+    "in 2027 we want to grow: write a plan",
+    "Every Friday, Cleo sends the numbers. Which are wrong?",
 ]
 WRONG = [
     ("every 10 seconds ping", "at most one every 15 minutes"),

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from bot.schedules.schedule import Rule, Schedule
+from bot.schedules.schedule import LastRun, Rule, Schedule
 from bot.schedules.schedule_desk import ScheduleDesk
 from bot.slack.views.schedule_message import DISCARD, EDIT, NOW, PAUSE, REMOVE, SAVE
+from bot.store.interface import JobKey
 from handoff import events as ev
-from handoff.contracts import Audience
+from handoff.contracts import Audience, Place, Request
 from tests.system.scene import Json, Scene, Talk, buttons, eventually, shown
 
 DAY = 86_400.0
 WEEK = 7 * DAY
+NUMBERS = ("numbers.csv", b"region,revenue\nNorth,10\nSouth,7\n")
 
 
 async def alone(scene: Scene, text: str, *, who: str = "ana", channel: str = "#general", has: str = "") -> Json:
@@ -61,9 +63,14 @@ async def run_of(scene: Scene, words: str, channel: str = "#general", number: in
     return scene.thread(channel, (await scene.workspace.until(tops, timeout=30))[number - 1]["ts"])
 
 
+def messages(scene: Scene, channel: str) -> list[Json]:
+    """What stands at the top of a channel, given by its id."""
+    return list(scene.workspace.messages(channel))
+
+
 def tops(scene: Scene) -> list[Json]:
     """What stands at the top of #general."""
-    return list(scene.workspace.messages(scene.workspace.channel_id("#general")))
+    return messages(scene, scene.workspace.channel_id("#general"))
 
 
 def direct(scene: Scene, who: str = "ana") -> list[str]:
@@ -195,29 +202,76 @@ async def test_only_if_something_changed_keeps_quiet_and_says_so_in_the_trace(sc
     ]
 
 
+async def test_what_a_private_channel_says_stays_there_and_files_come_along(scene: Scene) -> None:
+    async with scene.bot():
+        crossing = await scene.command("schedule every Monday at 9 summarise #leads")
+        assert "is private, and not all who read" in shown(crossing)
+        assert "I find no #leads that you can read" in shown(
+            await scene.command("schedule every Monday at 9 summarise #leads", who="cleo")
+        )
+        ana = scene.person()
+        before = len(ana.ephemerals("#general"))
+        await ana.say("#general", "@leadhand every day at 9 total revenue by region", files=[NUMBERS])
+        said = (await scene.workspace.until(lambda: ana.ephemerals("#general")[before:]))[0]
+        assert "*Works with:* numbers.csv" in shown(said)
+        await press(scene, said, SAVE, has="Saved as")
+        direct_one = await scene.command("schedule every day at 9:30 say what 6 times 7 is", channel="@leadhand")
+        await press(scene, direct_one, SAVE, has="Saved as")
+        for one in await schedules(scene):
+            await scene.command(f"schedule run {one.id}")
+        talk = await run_of(scene, "total revenue by region")
+        await talk.over()
+        assert "North" in talk.said()
+        own = await scene.workspace.until(lambda: [one for one in messages(scene, ana.dm) if "6 times 7" in shown(one)])
+        await Talk(scene, ana.dm, own[0]["ts"]).over()
+
+
 async def test_it_stops_with_a_word_to_its_owner_who_may_no_longer(scene: Scene) -> None:
     async with scene.bot():
         general = await saved(scene, "every day at 9 list our rooms", channel="#sales")
         left = await saved(scene, "every day at 9 list our desks", who="ben")
     assert general.next_at is not None
+    failed = await failing(scene, "C", general.next_at)
     scene.workspace.archive("#sales")
     scene.workspace.deactivate("ben")
     async with scene.bot(later=general.next_at - scene.store.clock() + 1):
-        await scene.workspace.until(lambda: direct(scene))
+        await scene.workspace.until(lambda: direct(scene)[1:])
 
         async def paused() -> bool:
             return {one.state for one in await schedules(scene)} == {"paused"}
 
         await eventually(paused)
-    (word,) = direct(scene)
+    third, word = sorted(direct(scene))
+    assert "“it fails”" in third
+    assert "its last three runs failed" in third
     assert "list our rooms" in word
     assert "is archived" in word
     assert f"`/leadhand schedule resume {general.id}`" in word
     whys = {one.id: one.why for one in await schedules(scene)}
     assert whys[left.id] == "its owner has left the workspace"
+    assert whys[failed.id] == "its last three runs failed"
 
 
-def _key(scene: Scene, job: str) -> Any:
-    from bot.store.interface import JobKey  # noqa: PLC0415 - here alone
+async def failing(scene: Scene, mark: str, due: float) -> Schedule:
+    """A schedule whose last run failed, as two before it did."""
+    desk, team, channel = ScheduleDesk(scene.store), scene.workspace.team_id, scene.workspace.channel_id("#general")
+    place = Place(team=team, channel=channel, thread_ts=f"{mark}1.0")
+    request = Request(id="1.0", user=scene.person().id, text="x", at=1.0)
+    event = ev.RequestAdded(at=1.0, place=place, request=request, refusal="it cannot be")
+    key = JobKey(team, place.job_id)
+    fields = {"state": "failed"}
+    assert await scene.store.jobs.ingest(key, ev.dump(event), dedupe=("x",), fields=fields)
+    claim = await scene.store.jobs.claim("t", lease=1.0, schema=ev.SCHEMA, prefer=key)
+    assert claim is not None
+    assert claim.key == key
+    await scene.store.jobs.quarantine(claim, ev.dump(ev.SetAside(at=1.0, step="x", reason="x")), schema=ev.SCHEMA)
+    of: dict[str, Any] = {"team": team, "channel": channel, "owner": scene.person().id, "asks": "it fails"}
+    one = await desk.make(Schedule(**of, rule=Rule(start=due), state="on"))
+    assert isinstance(one, Schedule)
+    last = LastRun(due=1.0, at=2.0, trace="J1", job=place.job_id)
+    await desk.ran(one, last, failures=2)
+    return one
 
+
+def _key(scene: Scene, job: str) -> JobKey:
     return JobKey(scene.workspace.team_id, job)

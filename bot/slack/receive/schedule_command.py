@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+
+from aiohttp import ClientError
+from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.schedules.rule_phrases import Reading, read, says_schedule
 from bot.schedules.schedule import Schedule, Unscheduled
+from bot.slack.receive.payloads import Incoming, parse_files
 from bot.slack.receive.schedule_talk import ScheduleTalk, wanted_from
 from bot.slack.receive.subcommand import Given, Reply
 from bot.slack.show.notices import note, open_window, tell
@@ -14,7 +20,7 @@ from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.paging import page_of
 from bot.slack.views.schedule_form import form, metadata_of
 from bot.slack.views.schedule_message import in_doubt, kept, listing, proposal
-from handoff.contracts import Place
+from handoff.contracts import Attachment, Place
 
 SCHEDULE_USAGES = (
     ("", "your schedules"),
@@ -30,6 +36,8 @@ NO_SCHEDULE = (
 )
 LONGEST = 2_500
 """Characters of a message that may be a schedule: what is longer is work to be done now."""
+LOOK_SECONDS = 1.0
+"""Seconds that a look for files may take: Slack waits for three in all."""
 _NOW = 1_800_000_000.0
 """Any time: only if words can be read matters where this is used."""
 _DEED = re.compile(
@@ -88,6 +96,8 @@ async def _made(given: Given, talk: ScheduleTalk) -> Outgoing | None:
         return note(clean(found.words))
     of = {"team": given.team, "channel": given.channel, "user": given.user}
     wanted = wanted_from(given.said, text=given.rest, zone=zone, **of)
+    if given.said is not None and given.said.may_lack_files:
+        wanted = wanted.model_copy(update={"files": await _files_of(given.said, given.client)})
     if isinstance(found, Reading):
         drafted = await talk.draft(wanted, found, given.mark)
         return note(clean(drafted.words)) if isinstance(drafted, Unscheduled) else proposal(drafted, talk.desk.clock())
@@ -98,6 +108,20 @@ async def _made(given: Given, talk: ScheduleTalk) -> Outgoing | None:
         return note(clean(doubtful.words))
     given.background.start(_work_out(given, talk, doubtful), "work out when a schedule runs")
     return in_doubt(doubtful)
+
+
+async def _files_of(said: Incoming, client: AsyncWebClient) -> tuple[Attachment, ...]:
+    """Look up the files of a message whose event may lack them; none if Slack does not tell."""
+    try:
+        async with asyncio.timeout(LOOK_SECONDS):
+            place = said.place
+            data = await client.conversations_replies(
+                channel=place.channel, ts=place.thread_ts, limit=5, latest=said.ts, oldest=said.ts, inclusive=True
+            )
+    except (SlackApiError, ClientError, TimeoutError):
+        return ()
+    own = [one for one in data.get("messages") or () if one.get("ts") == said.ts]
+    return parse_files(own[0].get("files")) if own else ()
 
 
 async def _work_out(given: Given, talk: ScheduleTalk, one: Schedule) -> None:

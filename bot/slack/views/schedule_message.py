@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from bot.schedules.rule_times import next_times
 from bot.schedules.rule_words import sentence, time_words, when_words, zone_words
 from bot.schedules.schedule import Missed, Schedule
@@ -132,8 +130,3 @@ def _deeds(one: Schedule) -> Block:
     }
     remove = {**button("Remove", REMOVE, one.id), "confirm": sure}
     return actions([button("Run now", RUN, one.id), rest, button("Edit", EDIT, one.id), remove])
-
-
-def home_lines(found: Sequence[Schedule], user: str) -> list[str]:
-    """Give a line for each schedule, for the home."""
-    return [line(one, user) for one in found]
