@@ -216,7 +216,7 @@ def said_to(job: Job, ask: Ask, work: Work) -> str:
     Complaints about its own earlier results are left out, and what they quote with them: being told that a figure is
     wrong makes it no righter.
     """
-    before = [one for one in job.asks if one.request.at <= ask.request.at]
+    before = (*job.earlier(ask), ask)
     texts = [text for one in before for text in (one.request.text, (one is not ask and one.run.answer) or "")]
     inner: Work | None = work
     while inner is not None:

@@ -45,6 +45,8 @@ def _of_asks(before: Job | None, after: Job) -> Iterator[Found]:
         of = {"request": ask.id}
         if old is None:
             refused = {"outcome": "refused", "why": NO_REQUEST} if ask.refusal else {}
+            if ask.again is not None:
+                refused["target"] = f"{ask.again.mode} {ask.again.of} {ask.again.step}".strip()[:LONGEST_TARGET]
             yield "asked", {**of, "user": ask.request.user, **refused}
         for subtask, user in (_answers(ask) - _answers(old)).elements():
             yield "answered", {**of, "user": user, "target": subtask}
@@ -106,12 +108,16 @@ def _for(job: Job, event: ev.OfRequest) -> dict[str, Any]:
 
 
 def _answers(ask: Ask | None) -> Counter[tuple[str, str]]:
-    """Count the answers that were taken, by subtask (that of the planner's questions is called so) and who answered."""
+    """Count the answers that were taken, by subtask (that of the planner's questions is called so) and who answered.
+
+    Those that a second try took over were given before.
+    """
     if ask is None:
         return Counter()
-    own = (("planner", one.user) for one in ask.answered)
-    said = ((name, one) for name, work in ask.work.items() for one in work.answered)
-    return Counter([*own, *((name, one.user) for name, one in said if one.question.approval is None)])
+    own = (("planner", one) for one in ask.answered)
+    said = [*own, *((name, one) for name, work in ask.work.items() for one in work.answered)]
+    given = (each for each in said if ask.before is None or each[1].at >= ask.request.at)
+    return Counter([(name, one.user) for name, one in given if one.question.approval is None])
 
 
 def _count(job: Job | None) -> int:

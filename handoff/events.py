@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
+from handoff.again import Again
 from handoff.approval_values import Approval, ApprovalChoice
 from handoff.contracts import (
     Artifact,
@@ -96,6 +97,8 @@ class RequestAdded(Fact):
     refusal: str = ""
     usual: str = ""
     """The crew of the channel in a bot with several: it gets a thread's first request that names none itself."""
+    again: Again | None = None
+    """The request that it takes up, if it is a second try: its own text is then only what its author said."""
 
 
 class MessageHeard(Fact):
@@ -233,6 +236,11 @@ class PlanProposed(OfRequest):
     """True if it is the crew's fixed plan. Where there is neither rule nor pipeline, the planner made it."""
     reasons: tuple[str, ...] = ()
     """Decisions about the plan, each with its reason: which of equal specialists, which specialist made for the job."""
+    kept: tuple[str, ...] | None = None
+    """In a second try by the plan of the request that it takes up: its subtasks, at any depth, that are taken over as
+    they stood. None: the plan is a new one."""
+    anew: str = ""
+    """Why a second try has a new plan, in words for people; empty: it has not, or there was none before."""
     corrected: int = 0
     pack: Packed = Packed()
     usage: Usage = Usage()

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from handoff.again import Again
 from handoff.approval_values import Approval, RulingOutcome
 from handoff.contracts import (
     Artifact,
@@ -217,6 +218,8 @@ class Work:
     """The id of the subtask that this one replaces."""
     private: bool = False
     """True if a tool gave something private in an attempt that is over, see `handoff.provenance`."""
+    kept: bool = False
+    """True if a second try took it over with its result: nobody works on it again."""
 
     @property
     def brief_text(self) -> str:
@@ -294,6 +297,8 @@ class Ask:
     the thread before. `correction_texts` are the words by which the requester changed the request while it was under
     way: its text has them, and `wording` is the text of the message alone, if it was corrected. `edited` is
     the stamp of the last edit. `withdrawn`: its message was deleted.
+    A second try takes up `before`, as `again` says; its words are those of that request. `done` are the calls of the
+    tries before it that are not made again.
     """
 
     request: Request
@@ -318,6 +323,9 @@ class Ask:
     posted: Mapping[str, str] = field(default_factory=lambda: NOTHING)
     usage: Usage = Usage()
     ended: float | None = None
+    again: Again | None = None
+    before: Ask | None = None
+    done: tuple[Written, ...] = ()
 
     @property
     def id(self) -> str:
@@ -342,7 +350,12 @@ class Ask:
     @property
     def answers(self) -> tuple[Note, ...]:
         """The requester's answers to the planner."""
-        return tuple(one.note for one in self.answered)
+        return tuple(one.note for one in self.answered if not one.question.second_try)
+
+    @property
+    def tries(self) -> tuple[Ask, ...]:
+        """The tries before it at what it takes up, the last one first; none if it is no second try."""
+        return () if self.before is None else (self.before, *self.before.tries)
 
     @property
     def open_questions(self) -> Mapping[str, Question]:
@@ -469,6 +482,16 @@ class Job:
         """Return the request of that id, or None."""
         place = self.place_of(request_id)
         return None if place is None else self.asks[place]
+
+    def earlier(self, ask: Ask) -> tuple[Ask, ...]:
+        """Return the requests before one, oldest first; before a second try, those before the first try.
+
+        Of several tries the last one that was answered counts.
+        """
+        first = (ask, *ask.tries)[-1].request.at
+        before = [one for one in self.asks if one.id != ask.id and one.request.at < first]
+        bettered = {other.id for one in before if one.run.answer is not None for other in one.tries}
+        return tuple(one for one in before if one.id not in bettered)
 
     def with_ask(self, ask: Ask) -> Job:
         """Return the job with `ask` in place of the earlier version of that request."""

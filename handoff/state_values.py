@@ -139,6 +139,8 @@ class Question:
 
     What follows if nobody answers is in `asking`. `assumption` is what is taken for the answer then; empty: nothing can
     be.
+
+    `second_try`: it is asked before a second try begins, and `done` are the calls about which people decide.
     """
 
     number: int
@@ -152,6 +154,8 @@ class Question:
     assumption: str = ""
     asking: Asking = field(default_factory=Asking)
     reminders: tuple[Reminder, ...] = ()
+    second_try: bool = False
+    done: tuple[Written, ...] = ()
 
     @property
     def only(self) -> bool:

@@ -13,6 +13,7 @@ from handoff.contracts import Place, Request
 from handoff.engine import answer
 from handoff.engine.asking import assumptions
 from handoff.engine.nested import SLASH, is_open
+from handoff.engine.plan import PLANNED_ANEW
 from handoff.engine.replan import current_trigger
 from handoff.state import SETTLED, Ask, Job, Work
 from handoff.state_values import may_answer
@@ -143,7 +144,7 @@ def step(ask: Ask) -> str:
     if not ask.gathered and ask.request.look_back != "files":
         return "reading the attached files" if ask.request.attachments else "looking at what it names"
     if ask.question is not None:
-        return "asking what is meant"
+        return "asking what is kept" if ask.question.second_try else "asking what is meant"
     if ask.run.plan is None:
         return "planning"
     works = at_hand(ask)
@@ -186,7 +187,7 @@ def speed_up(ask: Ask) -> float:
     works = [
         work
         for work in ask.work.values()
-        if work.started is not None and work.ended is not None and work.subtask.id not in around
+        if work.started is not None and work.ended is not None and work.subtask.id not in around and not work.kept
     ]
     if len(works) < 2:
         return 1.0
@@ -251,7 +252,8 @@ def notes(ask: Ask) -> list[str]:
     What was assumed as nobody answered a question comes first.
     """
     results = [work.result for work in ask.work.values() if work.result is not None]
-    return list(dict.fromkeys([*assumptions(ask), *(note for result in results for note in result.notes)]))
+    anew = [one.why for one in ask.decisions if one.what == PLANNED_ANEW]
+    return list(dict.fromkeys([*anew, *assumptions(ask), *(note for result in results for note in result.notes)]))
 
 
 def at_hand(ask: Ask) -> tuple[Work, ...]:

@@ -237,7 +237,8 @@ class _Log:
         self._given = [note.text for note in handoff.given]
         self.history = work.checkpoints if resumed else ()
         self.corrected = corrected  # corrections of the request that the handoff has
-        self.written = {one.digest: _note_of(one) for one in writes_before(runner.find(effect.request)[1], work)}
+        ask = runner.find(effect.request)[1]
+        self.written = {one.digest: _note_of(one) for one in (*ask.done, *writes_before(ask, work))}
         returns = [point for point in self.history if isinstance(point, ev.ToolReturned)]
         self._evidence = [point.reply.text for point in returns if not point.reply.failed]
         self._sources = [source for point in returns for source in point.sources]

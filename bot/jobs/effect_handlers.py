@@ -225,7 +225,7 @@ async def ask_role(effect: ef.OfRole, inputs: Inputs) -> ev.Event:
 
 def _earlier(inputs: Inputs) -> tuple[str, ...]:
     """Return the requests and answers before this one in the thread."""
-    before = [one for one in inputs.job.asks if one.request.at < inputs.ask.request.at]
+    before = inputs.job.earlier(inputs.ask)
     return tuple(text for one in before for text in (one.request.text, one.run.answer or ""))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from bot.models.choosing import ChosenModel
+from bot.supervisor.taken_plan import Taken, taken_up
 from bot.supervisor.track_record import TrackRecord
 from handoff.context import circumstances
 from handoff.contracts import Asking, Context, Escalation, Estimate, Made, Member, Plan, Terms
@@ -98,7 +99,8 @@ class Planning:
         `model` is on the job's account.
         """
         await self._record.look()
-        fixed = None if effect.faults else self._without_asking(brief)
+        taken = Taken() if effect.within or effect.faults else taken_up(ask, self)
+        fixed = None if effect.faults else taken.fields or self._without_asking(brief)
         if fixed is not None:
             of: dict[str, Any] = {"at": now(), "request": ask.id, "within": effect.within}
             event = PlanProposed.model_validate({**of, **fixed})
@@ -129,6 +131,7 @@ class Planning:
             reasons = (*event.reasons, *why, *reasons)
             event = event.model_copy(update={"plan": plan, "members": made, "reasons": reasons})
         members = (*self._members, *event.members)
+        event = event.model_copy(update={"anew": taken.anew})
         await self._model.warm()  # an estimate made before prices are known would name no cost
         event = event.model_copy(
             update={"members": members, "terms": self._terms, "estimates": self.estimates(event.plan)}
@@ -144,6 +147,10 @@ class Planning:
             return None
         plan, reasons = spread(planned(pipeline, brief), self._crew.equals, load)
         return {"plan": plan, "pipeline": True, "reasons": (pipeline.reason, *reasons)}
+
+    def has(self, name: str) -> bool:
+        """Return True if the crew has a member of that name."""
+        return any(member.name == name for member in self._members)
 
     async def revise(
         self, effect: RevisePlan, job: Job, ask: Ask, *, now: float, model: Model | None = None

@@ -27,7 +27,7 @@ from handoff import rights
 from handoff.change_names import names_a_change
 from handoff.contracts import Request
 from handoff.effects import answer_key, card_end_key
-from handoff.engine import approvals, hearing, replan
+from handoff.engine import approvals, hearing, replan, second_try
 from handoff.engine.nested import is_open
 from handoff.engine.subtask import ready
 from handoff.engine.transitions import TRANSITIONS, cancelled, withdrawn
@@ -100,7 +100,8 @@ def _heard(job: Job, event: SAID | GONE) -> Job:
             after = hearing.edited(job, event)
         case ev.RequestWithdrawn():
             after, gone = hearing.withdrawn(job, event)
-            after = after if gone is None else after.with_ask(withdrawn(gone, event))
+            for ask in gone:
+                after = after.with_ask(withdrawn(ask, event))
             after = deleted(after, event.message)
         case ev.FileDeleted():
             return deleted(job, event.file)
@@ -121,6 +122,8 @@ def _request_added(job: Job | None, event: ev.RequestAdded) -> Job:
     ask = Ask(request=request, run=Run(failure=failure), refusal=event.refusal)
     if not has_to_gather(event.request):
         ask = replace(ask, gathered=True)
+    if event.again is not None:
+        ask = second_try.taken_up(job, ask, event.again, event.at)
     people = job.people | {event.request.user}
     return hearing.queued(replace(job, asks=(*job.asks, ask), people=people, seq=job.seq + 1), ask.id, job.current)
 

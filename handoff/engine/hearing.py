@@ -202,7 +202,7 @@ def edited(job: Job, event: ev.RequestEdited) -> Job:
         changed = dataclasses.replace(waits, message=message)
         return replace(job, heard=tuple(changed if one is waits else one for one in job.heard))
     ask = job.ask(event.message)
-    if ask is None or ask.refusal or ask.withdrawn or event.stamp < ask.edited:
+    if ask is None or ask.refusal or ask.withdrawn or ask.before is not None or event.stamp < ask.edited:
         return job
     other_crew = event.crew not in {"", ask.request.crew} and ask.run.plan is None
     if _same(ask, event.text) and not other_crew:
@@ -224,12 +224,15 @@ def edited(job: Job, event: ev.RequestEdited) -> Job:
     return replace(job.with_ask(after), heard=(*job.heard, receipt))
 
 
-def withdrawn(job: Job, event: ev.RequestWithdrawn) -> tuple[Job, Ask | None]:
-    """Forget a deleted message that nobody has acted on. Returns the request too if it has to be stopped."""
+def withdrawn(job: Job, event: ev.RequestWithdrawn) -> tuple[Job, tuple[Ask, ...]]:
+    """Forget a deleted message that nobody has acted on. Returns the requests too that have to be stopped.
+
+    They are the message's own, and the second tries at it: its words are theirs.
+    """
     kept = tuple(one for one in job.heard if one.message.id != event.message)
     job = replace(job, heard=kept) if len(kept) < len(job.heard) else job
-    ask = job.ask(event.message)
-    return job, None if ask is None or ask.over or ask.withdrawn or ask.refusal else ask
+    found = (one for one in job.asks if event.message in {one.id, *(each.id for each in one.tries)})
+    return job, tuple(one for one in found if not (one.over or one.withdrawn or one.refusal))
 
 
 # ---------------------------------------------------------------- inside

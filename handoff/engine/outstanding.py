@@ -160,13 +160,21 @@ def _questions(ask: Ask, now: float) -> tuple[list[Effect], float | None]:
 
 
 def _files(ask: Ask) -> list[Effect]:
+    shown = {artifact for one in ask.tries for artifact in _shown(one)}
     return [
         Post(ask.id, key)
         for work in ask.inside("")  # a subtask's result has the files made inside it, too
         if work.result is not None
         for artifact in work.result.artifacts
         if artifact.publish_as != "nothing" and (key := file_key(ask.id, artifact.id)) not in ask.posted
+        if not (work.kept and artifact.id in shown)
     ]
+
+
+def _shown(ask: Ask) -> set[str]:
+    """Return the ids of the files that a request has put into the thread."""
+    made = (one for work in ask.inside("") if work.result is not None for one in work.result.artifacts)
+    return {one.id for one in made if ask.posted.get(file_key(ask.id, one.id))}
 
 
 def _closing(ask: Ask, now: float) -> tuple[list[Effect], float | None]:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from handoff import events as ev
 from handoff.contracts import Estimate, Member, Plan, PlanChange, Subtask
-from handoff.engine import asking, ladder, replan
+from handoff.engine import asking, ladder, replan, second_try
 from handoff.engine.nested import room_left
 from handoff.engine.subtask import settle
 from handoff.state import Ask, Run, Work, replace
@@ -17,6 +17,8 @@ from handoff.state_values import Answered, Failure, ReplanTrigger
 
 MAX_REJECTED_PLANS = 2
 """Rejected plans after which the run fails: the planner may correct its plan once."""
+PLANNED_ANEW = "planned anew"
+"""The decision that a second try has a new plan."""
 _WORDS = {
     "added": "new",
     "dropped": "no longer needed",
@@ -30,7 +32,7 @@ _WORDS = {
 
 def asked(ask: Ask, event: ev.PlannerAsked) -> Ask:
     """Wait for a person's answer. The planner may ask once for each request."""
-    if ask.run.concluded or ask.run.plan is not None or ask.question is not None or ask.answered:
+    if ask.run.concluded or ask.run.plan is not None or ask.question is not None or ask.answers:
         return ask
     ask = ask.with_pack(event.at, "", event.pack)
     ask = ask.with_decision(event.at, "", "ask before planning", "; ".join((event.question, *event.reasons)))
@@ -59,14 +61,20 @@ def proposed(ask: Ask, run: Run, event: ev.PlanProposed) -> Ask:
         ask = ask.with_decision(event.at, run.within, "plan rejected", fault)
         return _with_rejection(ask, run, (fault,), event.at)
     members = {member.name: member for member in event.members}
-    work = work_of(event.plan, members, {estimate.subtask: estimate for estimate in event.estimates}, run.within)
+    taken = second_try.works(ask, event) if not run.within else None
+    estimates = {estimate.subtask: estimate for estimate in event.estimates}
+    work = work_of(event.plan, members, estimates, run.within) if taken is None else taken
     ask = ask.with_pack(event.at, run.within, event.pack)
     for reason in event.reasons:
         ask = ask.with_decision(event.at, run.within, "planned", reason)
+    if event.anew:
+        ask = ask.with_decision(event.at, run.within, PLANNED_ANEW, event.anew)
     run = replace(run, plan=event.plan, fixed=event.pipeline, members=MappingProxyType(members))
     if not run.within:  # a crew's run got its terms and its start time when its attempt began
         run = replace(run, since=event.at, paused=0.0, terms=event.terms)
-    return replace(ask, work=MappingProxyType({**ask.work, **work})).with_run(run)
+        ask, run = second_try.begun(ask, run, event)
+    ask = replace(ask, work=MappingProxyType({**ask.work, **work})).with_run(run)
+    return ask if taken is None else settle(ask, event.at)
 
 
 def _misfit(ask: Ask, plan: Plan) -> str:

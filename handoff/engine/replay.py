@@ -51,6 +51,7 @@ CLOSING = frozenset(one.__name__ for one in _ALL if not issubclass(one, ev.OfAtt
 _TYPE = '"type":"'
 _TAIL = re.compile(rf'{_TYPE}([A-Za-z]+)","v":[0-9]+\}}')
 _TAIL_LENGTH = 60
+_GOES_ON = '"mode":"continue"'
 _ATTEMPT = re.compile(r'\{"at":[0-9.e+-]+,("request":"[^"\\]*","subtask":"[^"\\]*","attempt":[0-9]+),')
 
 
@@ -78,6 +79,8 @@ def _lines_that_matter(lines: Sequence[str]) -> list[str]:
         if kind is None:
             read = _TAIL.fullmatch(tail)
             kind = named[tail] = read[1] if read else ""
+        if kind == "RequestAdded" and _GOES_ON in line:  # its attempts go on from the checkpoints of another request
+            return list(lines)
         found = match(line) if kind not in HARMLESS else None
         attempt = found[1] if found else ""
         if kind not in CHECKPOINTS and kind not in ENDS:

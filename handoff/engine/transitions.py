@@ -12,7 +12,7 @@ from typing import Any
 
 from handoff import events as ev
 from handoff.effects import answer_key
-from handoff.engine import answer, approvals, asking, deadline, judging, ladder, plan, writes
+from handoff.engine import answer, approvals, asking, deadline, judging, ladder, plan, second_try, writes
 from handoff.engine.nested import is_open, opened
 from handoff.engine.subtask import charged_so_far
 from handoff.state import SETTLED, Ask, Run, Work, replace
@@ -39,8 +39,11 @@ def withdrawn(ask: Ask, event: ev.RequestWithdrawn) -> Ask:
 
 
 def _material_gathered(ask: Ask, event: ev.MaterialGathered) -> Ask:
-    ask = replace(ask, gathered=True, speakers=event.speakers)
-    return replace(ask, materials=event.materials, file_faults=event.faults)
+    found = event.materials
+    if ask.before is not None:  # what comes with a second try takes the place of what has its name
+        names = {one.name for one in found}
+        found = (*found, *(one for one in ask.before.materials if one.name not in names))
+    return replace(ask, gathered=True, speakers=event.speakers, materials=found, file_faults=event.faults)
 
 
 # ---------------------------------------------------------------- attempts
@@ -136,7 +139,7 @@ def _escalated(ask: Ask, event: ev.Escalated) -> Ask:
 def question_answered(ask: Ask, event: ev.QuestionAnswered) -> Ask:
     """Take a person's answer to the open question of a subtask, or of the planner."""
     if not event.subtask:
-        return plan.told(ask, event)
+        return _told(ask, event)
     work = ask.work.get(event.subtask)
     question = work.question if work else None
     if ask.run.failure is not None or work is None or work.state != "input_required" or question is None:
@@ -148,6 +151,16 @@ def question_answered(ask: Ask, event: ev.QuestionAnswered) -> Ask:
         return asking.settled(ask, work, answered)
     work = replace(work, question=None, answered=(*work.answered, answered))
     return writes.cleared(ask, work, question.doubt, event, waited=event.at - question.asked)
+
+
+def _told(ask: Ask, event: ev.QuestionAnswered) -> Ask:
+    """Take the answer to the planner's question, or to the one before a second try."""
+    after, question = plan.told(ask, event), ask.question
+    if after is ask or question is None or not question.second_try:
+        return after
+    if second_try.stops(event.text):
+        return cancelled(after, ev.CancelRequested(at=event.at, user=event.user))
+    return second_try.decided(after, question, event.text)
 
 
 # ---------------------------------------------------------------- the end of a request

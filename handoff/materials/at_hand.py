@@ -37,7 +37,7 @@ def material_of(job: Job, ask: Ask) -> tuple[Material, ...]:
     These are its own text if that is long, what was gathered for it, the answers before it (`answer` is the last one,
     `answer 2` the one before), what was gathered for the requests before it, and the files that were made for them.
     """
-    before = [one for one in job.asks if one.id != ask.id and one.request.at < ask.request.at][::-1]
+    before = job.earlier(ask)[::-1]
     found = [*_request(ask), *_of_kind(ask, "thread"), *_of_kind(ask, "file")]
     found += _answers(before)
     found += [one for earlier in before for one in (*_of_kind(earlier, "thread"), *_of_kind(earlier, "file"))]

@@ -58,8 +58,8 @@ def of_request(job: Job, ask: Ask, texts: Mapping[str, str] = MappingProxyType({
     materials = material_of(job, ask)
     mine = {one.file.id if one.file is not None else one.text for one in ask.materials}
     own = (one for one in materials if one.kind == "request" or (one.file.id if one.file else one.text) in mine)
-    earlier = tuple(one for one in job.asks if one.id != ask.id and one.request.at < ask.request.at)
-    files = tuple(file for one in job.asks if one.request.at <= ask.request.at for file in one.artifacts)
+    earlier = job.earlier(ask)
+    files = tuple(dict.fromkeys(file for one in (*earlier, ask) for file in one.artifacts))
     return PlanBrief(
         ask.request.text,
         files,
@@ -70,7 +70,7 @@ def of_request(job: Job, ask: Ask, texts: Mapping[str, str] = MappingProxyType({
         frozenset(one.name for one in own),
         {one.name: _shown(one, texts[one.text]) for one in beginnings_of(job, ask) if one.text in texts},
         may_answer=True,
-        may_ask=not ask.answered,
+        may_ask=not ask.answers,
     )
 
 

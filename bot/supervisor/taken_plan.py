@@ -1,0 +1,58 @@
+"""The plan of a second try: that of the request that it takes up, as long as the crew still has who is to do it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from handoff.again import Again
+from handoff.engine import second_try
+from handoff.state import SETTLED, Ask, Work
+
+if TYPE_CHECKING:
+    from bot.supervisor.planning import Planning
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The fields of a `PlanProposed` by an earlier plan; none: the request is planned, and `anew` says why."""
+
+    fields: Mapping[str, Any] | None = None
+    anew: str = ""
+
+
+def taken_up(ask: Ask, planning: Planning) -> Taken:
+    """Return the plan that a second try goes by. One that was never made, or whose specialists are gone, is no plan."""
+    before, again = ask.before, ask.again
+    if before is None or again is None or before.run.plan is None:
+        return Taken()
+    kept = second_try.kept(before, again)
+    whose = {name: _specialist(work, again) for name, work in before.work.items() if _is_open(work, name, kept)}
+    lost = sorted({who for name, who in whose.items() if not _is_there(before, before.work[name], who, planning)})
+    if lost:
+        return Taken(anew=f"Not in the crew any more: {', '.join(lost)}. So I planned this anew.")
+    made = tuple(member for member in before.run.members.values() if member.made)
+    said = f"second try: {len(kept)} of {len(before.work)} parts are taken over"
+    fields = {"plan": before.run.plan, "pipeline": before.run.fixed, "members": made, "kept": kept}
+    return Taken({**fields, "reasons": (said,)})
+
+
+def _is_open(work: Work, name: str, kept: tuple[str, ...]) -> bool:
+    """Return True if somebody works on a subtask once more."""
+    return not work.dropped and (name not in kept or work.state not in SETTLED)
+
+
+def _specialist(work: Work, again: Again) -> str:
+    """Return who works on a subtask: where it begins afresh, whom the plan names."""
+    return work.specialist if again.mode == "continue" else work.subtask.specialist
+
+
+def _is_there(before: Ask, work: Work, who: str, planning: Planning) -> bool:
+    """Return True if who is to work on a subtask is in its crew, or was made for the plan."""
+    member = before.run_around(work).members.get(who)
+    if member is not None and member.made:
+        return True
+    outer = before.work.get(work.within)
+    crew = planning.within(outer.specialist) if outer is not None else planning
+    return crew is not None and crew.has(who)

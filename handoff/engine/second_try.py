@@ -1,0 +1,381 @@
+"""Second tries: what a request takes over of an earlier one, what it runs again, and what people decide first.
+
+A second try is a request of its own, so that its card, its budget, a Stop, its trace and its one visible end are those
+of any request; only its plan is given. It begins as `taken_up`. What was written already, and what is run again, is put
+to its requester before work begins (`decided`). Then the plan is proposed anew, and `works` are its subtasks: kept with
+their results, gone on with, or fresh. What is kept is fixed in the log (`PlanProposed.kept`), so that no later release
+counts it otherwise.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+from handoff import events as ev
+from handoff import rights
+from handoff.again import Again
+from handoff.contracts import Estimate, Member, Request, Tier, Usage
+from handoff.engine.nested import is_open
+from handoff.materials.at_hand import needed_by
+from handoff.materials.deleted import FAULT
+from handoff.state import SETTLED, Ask, Job, Run, Work, replace, written
+from handoff.state_values import PLEASE_CHECK, Checkpoint, Failure, Question, Written
+
+KEEP, DO_AGAIN, GO_ON, STOP = "Keep them", "Do them again", "Go on without", "Stop"
+"""The answers before a second try begins. Nothing but the words of the second one has anything done again."""
+LISTED = 12
+"""Calls, and files, that a question names."""
+LONG = 200
+
+# ---------------------------------------------------------------- how it begins
+
+
+def taken_up(job: Job, ask: Ask, again: Again, at: float) -> Ask:
+    """Return a new request as the second try that it is, or as one that is refused."""
+    before = job.ask(again.of)
+    why = refused(job, before, again, rights.Actor(ask.request.user, again.groups, again.admin))
+    if before is None or why:
+        return replace(ask, refusal=why, run=Run(failure=Failure("the request", why)), gathered=True)
+    if again.mode == "continue" and not before.cancelled_by:
+        again = again.model_copy(update={"mode": "retry"})
+    own = ask.request.user == before.request.user
+    ask = replace(
+        ask,
+        request=_as_it_was(ask.request, before.request, own=own),
+        again=again,
+        before=before,
+        done=tuple({one.digest: one for one in (*before.done, *_all_written(before))}.values()),
+        gathered=not ask.request.attachments,
+        materials=before.materials,
+        file_faults=before.file_faults,
+        speakers=before.speakers,
+        setting=before.setting if own else None,
+        answered=tuple(one for one in before.answered if not one.question.second_try),
+    )
+    return replace(ask, question=_question(job, ask, before, again, at))
+
+
+def refused(job: Job, before: Ask | None, again: Again, actor: rights.Actor) -> str:
+    """Say in words for people why a request cannot be taken up; empty if it can."""
+    if before is None or before.refusal or before.withdrawn:
+        return "There is nothing here that I could try again."
+    if not rights.may_stop(before, actor):
+        return "Only who asked for that, or an admin, can have it tried again."
+    if not before.run.concluded:
+        return "That is still under way: I can try it again once it has ended."
+    if under_way(job, before) is not None:
+        return "That is being tried again already."
+    if again.step and again.step not in before.work:
+        return f"There is no step {again.step!r} in what I did."
+    return ""
+
+
+def under_way(job: Job, before: Ask) -> Ask | None:
+    """Return the second try at a request, or at a try of it, that has not ended; None if there is none."""
+    first = (before, *before.tries)[-1].id
+    return next((one for one in job.asks if not one.over and first in {each.id for each in one.tries}), None)
+
+
+def last_try(job: Job, ask: Ask) -> Ask:
+    """Return the last try at a request that has ended, or the request itself."""
+    tries = [one for one in job.asks if one.run.concluded and not one.refusal and ask.id in {t.id for t in one.tries}]
+    return tries[-1] if tries else ask
+
+
+def _as_it_was(request: Request, before: Request, *, own: bool) -> Request:
+    """Return the request with the words of the one that it takes up; those of somebody else are quoted."""
+    quoted = before.quoted if own else before.text
+    return request.model_copy(update={"text": before.text, "quoted": quoted, "crew": before.crew})
+
+
+def _all_written(ask: Ask) -> list[Written]:
+    return [one for work in ask.work.values() for one in _own_writes(work)]
+
+
+def _own_writes(work: Work) -> tuple[Written, ...]:
+    return (*work.writes, *written(work.checkpoints))
+
+
+def _writes_of(ask: Ask, work: Work) -> tuple[Written, ...]:
+    """Return what a subtask wrote, or may have written, and what those inside it did."""
+    inside = ask.all_inside(work.subtask.id) if work.run is not None else ()
+    return tuple(dict.fromkeys(one for each in (work, *inside) for one in _own_writes(each)))
+
+
+# ---------------------------------------------------------------- what is run again, and what is kept
+
+
+def lacks(work: Work) -> bool:
+    """Return True if a subtask brought nothing, or not all that it was to bring."""
+    if work.state != "complete" or work.result is None:
+        return True
+    return bool(work.result.gaps or work.not_approved or work.unknown)
+
+
+def lacking(ask: Ask) -> tuple[str, ...]:
+    """Return the subtasks, at any depth, that a plain second try runs again; not those that only build on them."""
+    return tuple(name for name, work in _there(ask).items() if lacks(work) and not _lacks_inside(ask, work))
+
+
+def _there(ask: Ask) -> dict[str, Work]:
+    """Return the subtasks by id, each before those inside it, without what a revision found needless."""
+    return {work.subtask.id: work for work in ask.all_inside("") if not work.dropped}
+
+
+def _lacks_inside(ask: Ask, work: Work) -> bool:
+    """Return True if it lacks only what some part inside it lacks: the others inside it are kept then."""
+    if work.run is None or work.run.plan is None or work.result is None:
+        return False
+    return any(lacks(one) for one in ask.inside(work.subtask.id) if not one.dropped)
+
+
+def run_again(ask: Ask, again: Again) -> frozenset[str]:
+    """Return the ids of the subtasks, at any depth, that begin afresh: the first ones, and all that builds on them."""
+    there = _there(ask)
+    if again.mode == "whole":
+        return frozenset(there)
+    if again.mode == "continue":
+        return frozenset()
+    found = {again.step} & there.keys() if again.step else set(lacking(ask))
+    while more := _drawn_in(there, found):
+        found |= more
+    return frozenset(found)
+
+
+def _drawn_in(there: Mapping[str, Work], found: set[str]) -> set[str]:
+    """Return what builds on those found or on a crew that they are in, and what they build on that has no result."""
+    changed = {*found, *(name for one in found for name in _around(there, one))}
+    later = {name for name, work in there.items() if changed & set(work.subtask.after)}
+    inside = {name for name in there if found & _around(there, name)}
+    needed = {name for one in found for name in there[one].subtask.after if name in there}
+    missing = {name for name in needed if there[name].result is None}
+    return (later | inside | missing) - found
+
+
+def _around(there: Mapping[str, Work], name: str) -> set[str]:
+    outer = there[name].within
+    return {outer, *_around(there, outer)} if outer in there else set()
+
+
+def kept(ask: Ask, again: Again) -> tuple[str, ...]:
+    """Return the ids of the subtasks that are taken over: with their results, or, if a crew is among them, in part."""
+    afresh, there = run_again(ask, again), _there(ask)
+    return tuple(name for name in there if name not in afresh)
+
+
+# ---------------------------------------------------------------- what people decide before it begins
+
+
+def repeated(ask: Ask, again: Again) -> tuple[Written, ...]:
+    """Return the calls that were made, or may have been, by what is run again."""
+    afresh = run_again(ask, again)
+    return tuple(dict.fromkeys(one for name in afresh for one in _own_writes(ask.work[name])))
+
+
+def lost_files(job: Job, ask: Ask, again: Again) -> tuple[str, ...]:
+    """Return the names of the files that are gone, and that what is run again, or not planned yet, would need."""
+    afresh = [ask.work[name] for name in run_again(ask, again)]
+    needed = {one.name for work in afresh for one in needed_by(job, ask, work).all}
+    own = [one for one in ask.materials if one.fault == FAULT and (one.name in needed or not ask.work)]
+    return tuple(dict.fromkeys((*again.gone, *(one.name for one in own))))
+
+
+def _question(job: Job, ask: Ask, before: Ask, again: Again, at: float) -> Question | None:
+    """Return what is asked before a second try begins; None if it may begin at once."""
+    writes, files = repeated(before, again), lost_files(job, before, again)
+    if not writes and not files:
+        return None
+    lines = [*_writes_told(writes), *_files_told(files)]
+    options = (KEEP, DO_AGAIN, STOP) if writes else (GO_ON, STOP)
+    return Question(
+        len(ask.answered) + 1,
+        "\n".join(lines),
+        options,
+        at,
+        whom=(ask.request.user,),
+        assumption=options[0],
+        asking=before.run.terms.asking,
+        second_try=True,
+        done=writes,
+    )
+
+
+def _writes_told(writes: tuple[Written, ...]) -> list[str]:
+    if not writes:
+        return []
+    lines = [f"• {'' if one.known else f'{PLEASE_CHECK}: '}{_short(one.what)}" for one in writes[:LISTED]]
+    more = [f"• and {len(writes) - LISTED} more"] if len(writes) > LISTED else []
+    return ["This was done already by what I would run again:", *lines, *more]
+
+
+def _files_told(files: tuple[str, ...]) -> list[str]:
+    if not files:
+        return []
+    named = ", ".join(_short(one) for one in files[:LISTED])
+    gone = "This file is" if len(files) == 1 else "These files are"
+    return [f"{gone} not here any more: {named}. What needs them goes on without, or attach them with a new “retry”."]
+
+
+def _short(words: str) -> str:
+    line = " ".join(words.split())
+    return line if len(line) <= LONG else line[: LONG - 1] + "…"
+
+
+def stops(text: str) -> bool:
+    """Return True if the answer before a second try is that it is not to begin."""
+    return _said(text) == _said(STOP)
+
+
+def decided(ask: Ask, question: Question, text: str) -> Ask:
+    """Take an answer: only who says that calls are to be made again has them forgotten as made."""
+    if _said(text) != _said(DO_AGAIN):
+        return ask
+    again = {one.digest for one in question.done}
+    return replace(ask, done=tuple(one for one in ask.done if one.digest not in again))
+
+
+def _said(text: str) -> str:
+    return text.strip(" \t\n.!“”\"'").casefold()
+
+
+# ---------------------------------------------------------------- the plan, once more
+
+
+def works(ask: Ask, event: ev.PlanProposed) -> dict[str, Work] | None:
+    """Return the subtasks of a second try by its earlier plan; None if the plan is a new one."""
+    before = ask.before
+    if before is None or event.kept is None:
+        return None
+    members = {member.name: member for member in event.members}
+    estimates = {one.subtask: one for one in event.estimates}
+    taking = _Taking(ask, before, frozenset(event.kept), members, estimates, event.at)
+    return taking.inside("")
+
+
+def begun(ask: Ask, run: Run, event: ev.PlanProposed) -> tuple[Ask, Run]:
+    """Return the request and its run as they go on after a stop; as they are if they do not."""
+    before = ask.before
+    if before is None or ask.again is None or ask.again.mode != "continue" or event.kept is None:
+        return ask, run
+    members = {**before.run.members, **{member.name: member for member in event.members}}
+    run = replace(before.run, state="submitted", failure=None, answer=None, written=None, waits_since=None)
+    run = replace(run, plan=event.plan, members=members, terms=event.terms, since=event.at, paused=0.0)
+    return replace(ask, replans=before.replans, revisions=before.revisions), run
+
+
+class _Taking:
+    """Takes over the subtasks of an earlier try."""
+
+    def __init__(
+        self,
+        ask: Ask,
+        before: Ask,
+        kept: frozenset[str],
+        members: Mapping[str, Member],
+        estimates: Mapping[str, Estimate],
+        at: float,
+    ) -> None:
+        self._ask, self._before, self._kept, self._at = ask, before, kept, at
+        self._members, self._estimates = members, estimates
+        self._left = before.run.written or at
+
+    def inside(self, within: str) -> dict[str, Work]:
+        """Return the subtasks of a run, and those of the runs inside it that are taken over."""
+        found: dict[str, Work] = {}
+        for work in self._before.inside(within):
+            name = work.subtask.id
+            if work.dropped:
+                continue
+            if name not in self._kept:
+                found[name] = self._fresh(work)
+            elif self._is_whole(work):
+                found |= {each.subtask.id: self._as_it_stood(each) for each in self._with_inside(work)}
+            else:
+                found[name] = self._reopened(work)
+                found |= self.inside(name)
+        return found
+
+    def _with_inside(self, work: Work) -> tuple[Work, ...]:
+        return (work, *(self._before.all_inside(work.subtask.id) if work.run is not None else ()))
+
+    def _is_whole(self, work: Work) -> bool:
+        return all(each.subtask.id in self._kept or each.dropped for each in self._with_inside(work))
+
+    def _as_it_stood(self, work: Work) -> Work:
+        """Keep a subtask that has ended; let one that was stopped go on."""
+        return replace(work, kept=True) if work.state in SETTLED else gone_on(work, self._left, self._at)
+
+    def _fresh(self, work: Work) -> Work:
+        """Begin a subtask afresh: with what people answered, and with what must not be written again."""
+        made = {one.digest for one in self._ask.done}
+        return Work(
+            subtask=work.subtask,
+            specialist=work.subtask.specialist,
+            within=work.within,
+            tier=work.subtask.tier or self._tier_of(work),
+            estimate=self._estimates.get(work.subtask.id, work.estimate),
+            answers=work.answers,
+            writes=tuple(one for one in _writes_of(self._before, work) if one.digest in made),
+        )
+
+    def _tier_of(self, work: Work) -> Tier | None:
+        """Return the tier of the specialist as the plan has it, by the crew as it is now."""
+        known = self._before.run_around(work).members
+        member = (known if work.within else {**known, **self._members}).get(work.subtask.specialist)
+        return member.tier if member is not None else work.tier
+
+    def _reopened(self, work: Work) -> Work:
+        """Let a crew go on with its plan, some parts of which begin afresh."""
+        before = work.run
+        if before is None:
+            return self._fresh(work)
+        run = Run(
+            within=before.within,
+            state="working",
+            plan=before.plan,
+            fixed=before.fixed,
+            members=before.members,
+            terms=before.terms,
+            since=self._at,
+        )
+        return Work(
+            subtask=work.subtask,
+            specialist=work.specialist,
+            within=work.within,
+            run=run,
+            tier=work.tier,
+            state="in_progress",
+            attempt=max(1, work.attempt),
+            started=self._at,
+            attempt_started=self._at,
+            writes=work.writes,
+            answers=work.answers,
+            estimate=work.estimate,
+            brief=work.brief,
+            private=work.private,
+        )
+
+
+def gone_on(work: Work, left: float, at: float) -> Work:
+    """Let a subtask that was under way at `left` go on at `at`, from its last model turn.
+
+    What it had spent is charged to the earlier try. Nobody has seen its open question here: it is asked anew.
+    """
+    points = tuple(_paid(point) for point in work.checkpoints)
+    now = replace(work, checkpoints=points, resumed=at, usage=Usage())
+    if (question := work.question) is not None:
+        waited = max(0.0, at - question.asked)
+        again = dataclasses.replace(question, asked=at, votes=(), reminders=())
+        now = replace(now, question=again, attempt_started=work.attempt_started + waited)
+    if (run := work.run) is not None and is_open(work):
+        away = max(0.0, at - (left if run.waits_since is None else run.waits_since))
+        run = replace(run, paused=run.paused + away, waits_since=None, state="working")
+        now = replace(now, run=run, state="in_progress")
+    return now
+
+
+def _paid(point: Checkpoint) -> Checkpoint:
+    if not isinstance(point, ev.TurnTaken):
+        return point
+    return point.model_copy(update={"turn": point.turn.model_copy(update={"usage": Usage()})})
