@@ -5,6 +5,7 @@ from __future__ import annotations
 from bot.access.channel_settings import ChannelSettings
 from bot.jobs.approval_desk import ApprovalDesk
 from bot.jobs.instance import Instance
+from bot.jobs.retry_desk import RetryDesk
 from bot.jobs.sign_in_desk import SignInDesk
 from bot.slack.receive.desks import Desks
 from bot.slack.receive.settings_form import SettingsForm
@@ -23,4 +24,5 @@ def open_desks(
         settings=SettingsForm(channels, people, clock=store.clock, note=note),
         approvals=approvals,
         sign_ins=SignInDesk(store, approvals),
+        second_tries=RetryDesk(store, instance, admins=channels.admins, groups=people.groups_of, note=note),
     )

@@ -35,6 +35,7 @@ OUTLINE = 400
 """Characters of a material's outline."""
 OUTLINE_OF_CHANGE = 2_400
 MATERIAL = "# Source material"
+PLAN_BEFORE = "# Plan of the last request"
 MOST_NAMES = 100
 """Names of material that the schema lists: providers allow no schema of any length."""
 
@@ -81,6 +82,7 @@ async def ask_planner(
     needs = f"\n\n{prompt('planner_needs')}" if brief.materials else ""  # last: all before it is kept by providers
     words = crew_words(terms, "planner")
     crew = f"{roster(members)}{words}\n\n{examples(members, terms.crew_words.get('examples', ''))}"
+    needs += f"\n\n{prompt('planner_again')}" if brief.plan_before is not None else ""
     call = replace(call, system=f"{prompt('planner')}{made}\n\n{crew}{needs}")
     try:
         turn = await model.reply(call)
@@ -149,6 +151,7 @@ def describe(brief: PlanBrief, context: int) -> Pack:
     pieces = [Piece("the request", ("\n".join(parts),))]
     pieces += [_earlier(other, age) for age, other in enumerate(brief.earlier)]
     pieces += [_note(note) for note in brief.notes]
+    pieces += [_plan_before(brief.plan_before)] if brief.plan_before is not None else []
     return pack([*pieces, *_source_material(brief)], context)
 
 
@@ -198,6 +201,16 @@ def _note(note: Note) -> Piece:
     forms = (text, text[:EARLIER], text[:SHORT])
     texts = dict.fromkeys(f"\n# Known: {note.source}\n{form}" for form in forms)
     return Piece(note.source, tuple(texts))
+
+
+def _plan_before(plan: Plan) -> Piece:
+    """List the steps of the plan of the last request, which this one is in other words."""
+    lines = []
+    for one in plan.subtasks:
+        after = f", after {', '.join(one.after)}" if one.after else ""
+        lines.append(f"- {one.id} ({one.specialist}{after}): {' '.join(one.intent.split())}")
+    text = demote_headings("\n".join(lines))
+    return Piece("the plan of the last request", (f"\n{PLAN_BEFORE}\n{text}", ""))
 
 
 def _earlier(ask: Ask, weight: int) -> Piece:

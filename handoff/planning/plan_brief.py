@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from handoff.again_words import names_the_last
 from handoff.context import BY
-from handoff.contracts import Artifact, Handoff, Material, Note
+from handoff.contracts import Artifact, Handoff, Material, Note, Plan
 from handoff.materials.at_hand import material_of, needed_by
 from handoff.state import Ask, Job, Work
 
@@ -25,7 +26,8 @@ class PlanBrief:
     `earlier` are the earlier requests of the thread, and `notes` came with a subtask, or are the requester's answers. A
     crew sees no more of the thread than its subtask's handoff tells. `materials` is all that subtasks may need, and
     `own` are the names of those that came with what is to be planned. `beginnings` of their texts, of a thread its end,
-    go by their names. The planner of a request may answer it (`may_answer`), and ask the requester once (`may_ask`).
+    go by their names. The planner of a request may answer it (`may_answer`), and ask the requester once (`may_ask`). If
+    the request is the last one in other words, it is shown the plan of that (`plan_before`).
     """
 
     text: str
@@ -38,6 +40,7 @@ class PlanBrief:
     beginnings: Mapping[str, str] = field(default_factory=dict)
     may_answer: bool = False
     may_ask: bool = False
+    plan_before: Plan | None = None
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -71,7 +74,15 @@ def of_request(job: Job, ask: Ask, texts: Mapping[str, str] = MappingProxyType({
         {one.name: _shown(one, texts[one.text]) for one in beginnings_of(job, ask) if one.text in texts},
         may_answer=True,
         may_ask=not ask.answers,
+        plan_before=_plan_before(ask, earlier),
     )
+
+
+def _plan_before(ask: Ask, earlier: Sequence[Ask]) -> Plan | None:
+    """Return the plan of the request before one that says the same in other words; None for any other."""
+    if not earlier or not names_the_last(ask.request.text):
+        return None
+    return earlier[-1].run.plan
 
 
 def beginnings_of(job: Job, ask: Ask) -> tuple[Material, ...]:

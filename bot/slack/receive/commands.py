@@ -16,6 +16,7 @@ from bot.slack.receive.help_command import help_me
 from bot.slack.receive.job_commands import cancel, release, status
 from bot.slack.receive.job_named import job_named
 from bot.slack.receive.payloads import Command, Malformed, parse_command
+from bot.slack.receive.second_tries import retry
 from bot.slack.receive.settings_command import settings
 from bot.slack.receive.subcommand import Given, Subcommand
 from bot.slack.receive.trace_command import trace
@@ -45,6 +46,15 @@ SUBCOMMANDS = (
         "job",
     ),
     Subcommand("cancel", (("JOB", "stop what you asked for in a job"),), cancel, "job"),
+    Subcommand(
+        "retry",
+        (
+            ("JOB", "run again what failed in it"),
+            ("JOB STEP", "a step, by its number, id or title, and what follows it"),
+        ),
+        retry,
+        "job",
+    ),
     Subcommand(
         "forget",
         (("JOB", "erase a job, and what I posted for it"), ("me", "all you asked for"), ("@PERSON", "theirs (admins)")),

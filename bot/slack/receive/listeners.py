@@ -36,6 +36,7 @@ from bot.slack.receive.payloads import (
     parse_message,
     parse_stop,
 )
+from bot.slack.receive.second_tries import TryButtons
 from bot.slack.receive.sign_in_clicks import SignInClicks
 from bot.slack.receive.spoken_commands import shown_words, spoken
 from bot.slack.receive.stopping import stop
@@ -88,6 +89,8 @@ def register(app: AsyncApp, service: Service, gate: Gate, desks: Desks) -> Backg
         ApprovalClicks(desks.approvals, background).register(app)
     if desks.sign_ins is not None:
         SignInClicks(desks.sign_ins, background).register(app)
+    if desks.second_tries is not None:
+        TryButtons(desks.second_tries, service, background).register(app)
     ForgetWindow(service, background).register(app)
     Actions(service, background).register(app)
     app.event(_ANYTHING)(_nothing)  # in Socket Mode an event without a listener is never acknowledged

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 
 from bot.slack.receive.help_command import help_me
 from bot.slack.receive.job_commands import status
+from bot.slack.receive.second_tries import again, match
 from bot.slack.receive.stopping import stop_here
 from bot.slack.receive.subcommand import SpokenCommand, alone
 
 SPOKEN = (
     SpokenCommand("status", alone("status"), status, ("status",)),
     SpokenCommand("cancel", alone("stop", "cancel"), stop_here, ("stop", "cancel")),
+    SpokenCommand("again", match, again, ("retry", "retry from STEP", "continue", "again"), files=True),
     SpokenCommand("help", alone("help"), help_me, ("help",)),
 )
 """All spoken commands, in the order in which they are asked. A part adds its own, in a module of its own, by a line."""

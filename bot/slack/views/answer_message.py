@@ -10,6 +10,7 @@ from bot.slack.text.safe_text import find
 from bot.slack.views.contact_line import for_the_rest
 from bot.slack.views.outgoing import CONTEXT_LIMIT, Block, Outgoing, button, context, seconds, section
 from bot.slack.views.read_words import read_words
+from bot.slack.views.second_try import spent_before, try_again
 from handoff.addresses import known_addresses
 from handoff.answering.fixed_words import phrase
 from handoff.contracts import Usage
@@ -81,6 +82,7 @@ def answer_end(job: Job, ask: Ask, model_label: str) -> list[Block]:
         value = json.dumps({"job": job.id, "request": ask.id})
         label = "View query" if len(asked) == 1 else f"View {len(asked)} queries"
         blocks.append({"type": "actions", "elements": [button(label, SHOW_QUERIES, value)]})
+    blocks += try_again(job, ask) if lacks else []
     blocks.append(_feedback(job, ask))
     return blocks
 
@@ -155,10 +157,10 @@ def context_line(ask: Ask, model_label: str) -> str:
     sure, lacks = sureness(ask), gaps(ask, ask.run)
     if sure is not None and sure < SURE:
         parts.append(f"{sure} % sure of what is there" if lacks else f"{sure} % sure")
-    parts += usage_words(ask.usage)
+    parts += [*usage_words(ask.usage), spent_before(ask)]
     parts.append(seconds((ask.run.written or ask.request.at) - ask.request.at))
     if (gain := speed_up(ask)) > _WORTH_TELLING:
-        workers = sum(work.started is not None and work.run is None for work in ask.work.values())
+        workers = sum(work.started is not None and work.run is None and not work.kept for work in ask.work.values())
         parts.append(f"{workers} specialists side by side: {gain:.1f}x faster than one by one")
     return " · ".join(part for part in parts if part)
 

@@ -11,6 +11,7 @@ from bot.slack.views.argument_blocks import people_line
 from bot.slack.views.estimate import work_words
 from bot.slack.views.outgoing import Block, Outgoing, actions, at_least, button, context, rich_text, seconds
 from bot.slack.views.read_words import faults_of_others, read_words, thread_faults
+from bot.slack.views.second_try import try_line
 from bot.slack.views.waiting import waits_for
 from handoff import summary
 from handoff.approval_values import Approval
@@ -71,7 +72,7 @@ def plan_card(job: Job, ask: Ask, now: float, *, stop: bool = True) -> Outgoing:
     blocks: list[Block] = []
     for shown in (MAX_ROWS, 30, 20, 12, 6):
         plan = {"type": "plan", "title": title, "tasks": _folded(rows, shown)}
-        blocks = [plan, *_changes(ask), *_below(job, ask, stop=stop)]
+        blocks = [plan, *try_line(ask), *_changes(ask), *_below(job, ask, stop=stop)]
         if len(json.dumps(blocks, ensure_ascii=False).encode()) <= MAX_BYTES:
             break
     return Outgoing(text=clean(title), blocks=tuple(blocks), priority="card")
@@ -221,8 +222,7 @@ def _details(ask: Ask, work: Work, now: float) -> Iterable[str]:
         yield from _waits(ask, work)
         yield from _costs(work)
     elif work.state == "complete":
-        yield seconds(work.duration)
-        yield from _costs(work)
+        yield from ["kept"] if work.kept else [seconds(work.duration), *_costs(work)]
         if missing := missing_from(ask, work):
             yield f"in part: {missing[0]}" if has_content(work) else missing[0]
     elif work.state == "skipped":

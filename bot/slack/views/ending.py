@@ -9,6 +9,7 @@ from bot.slack.views.answer_message import usage_words
 from bot.slack.views.card import has_content, missing_from
 from bot.slack.views.contact_line import after_failure
 from bot.slack.views.outgoing import Block, Outgoing, context, seconds, section
+from bot.slack.views.second_try import spent_before, try_again
 from handoff.engine.answer import out_of_reach
 from handoff.state import SETTLED, Ask, Job, Work
 from handoff.state_values import PLEASE_CHECK
@@ -33,6 +34,7 @@ def failed(job: Job, ask: Ask) -> Outgoing:
         lines.append(f"*Who can help:* {who}")
     progress = _progress(ask) if len(at_hand(ask)) > 1 else []
     blocks = [section("\n".join(lines)), *_out_of_reach(ask), *progress, *_unknown(ask), _took(job, ask)]
+    blocks += try_again(job, ask)
     return Outgoing(text=f"I could not answer this. {step}: {reason}", blocks=tuple(blocks))
 
 
@@ -54,7 +56,8 @@ def cancelled(job: Job, ask: Ask, *, alone: bool = False) -> Outgoing:
     elif all(work.state in SETTLED for work in at_hand(ask)):
         blocks.append(section("All parts had ended; the answer was being written."))
     text = "Withdrawn: the request was deleted." if ask.withdrawn else f"Stopped by {who}."
-    return Outgoing(text=text, blocks=(*blocks, _took(job, ask)))
+    buttons = [] if alone else try_again(job, ask)
+    return Outgoing(text=text, blocks=(*blocks, _took(job, ask), *buttons))
 
 
 def refused(reason: str) -> Outgoing:
@@ -133,4 +136,5 @@ def _titles(ask: Ask, works: Sequence[Work]) -> str:
 
 def _took(job: Job, ask: Ask) -> Block:
     took = seconds((ask.ended or ask.run.written or ask.request.at) - ask.request.at)
-    return context(" · ".join([*usage_words(ask.usage), took, f"job {job.id}"]))
+    spent = [*usage_words(ask.usage), *filter(None, (spent_before(ask),))]
+    return context(" · ".join([*spent, took, f"job {job.id}"]))

@@ -1,0 +1,74 @@
+"""Finds the step that people mean: by its id, its number on the card, or its title. Pure."""
+
+from __future__ import annotations
+
+import re
+from difflib import SequenceMatcher
+
+from handoff.engine.nested import SLASH
+from handoff.spoken import words_of
+from handoff.state import Ask, Work
+from handoff.summary import rows, title_of
+
+_NUMBER = re.compile(r"^(?:step|part|number|no\.?|#)?\s*#?\s*(\d{1,3})$", re.IGNORECASE)
+_NOUN = re.compile(r"^(?:step|part)\s+", re.IGNORECASE)
+MOST = 5
+"""Steps that are listed where none, or more than one, is meant."""
+
+
+def step_meant(ask: Ask, said: str) -> str | tuple[str, ...]:
+    """Return the id of the step that some words mean; else the ids of those that come nearest, the likeliest first."""
+    words = said.strip().strip("`'\"“”").strip()
+    there = [work for work in ask.all_inside("") if not work.dropped]
+    if not there:
+        return ()
+    shown = rows(ask)
+    if (number := _NUMBER.match(words)) and not any(_is_id(work, words) for work in there):
+        place = int(number[1])
+        return shown[place - 1].subtask.id if 1 <= place <= len(shown) else _nearest(there, words)
+    for text in dict.fromkeys((words, _NOUN.sub("", words))):
+        for fits in (_is_id, _is_titled, _begins, _holds):
+            found = [work for work in there if fits(work, text)]
+            if len(found) == 1:
+                return found[0].subtask.id
+            if found:
+                return tuple(work.subtask.id for work in found[:MOST])
+    return _nearest(there, words)
+
+
+def step_line(ask: Ask, step: str) -> str:
+    """Name a step for people: its number on the card if it has one, its title and its id."""
+    work = ask.work[step]
+    ids = [one.subtask.id for one in rows(ask)]
+    number = f"{ids.index(step) + 1}. " if step in ids else ""
+    return f"{number}{title_of(ask, work)} ({step})"
+
+
+def _is_id(work: Work, said: str) -> bool:
+    name = work.subtask.id.casefold()
+    return said.casefold() in {name, name.rpartition(SLASH)[2]}
+
+
+def _is_titled(work: Work, said: str) -> bool:
+    return bool(words_of(said)) and words_of(work.subtask.title) == words_of(said)
+
+
+def _begins(work: Work, said: str) -> bool:
+    title, wanted = words_of(work.subtask.title), words_of(said)
+    return bool(wanted) and title[: len(wanted)] == wanted
+
+
+def _holds(work: Work, said: str) -> bool:
+    wanted = set(words_of(said))
+    return bool(wanted) and wanted <= {*words_of(work.subtask.title), *words_of(work.subtask.id)}
+
+
+def _nearest(there: list[Work], said: str) -> tuple[str, ...]:
+    """Return the steps whose ids or titles are most alike."""
+    wanted = " ".join(words_of(said))
+
+    def likeness(work: Work) -> float:
+        names = (work.subtask.id, work.subtask.title, *words_of(work.subtask.title))
+        return max(SequenceMatcher(None, wanted, name.casefold()).ratio() for name in names)
+
+    return tuple(work.subtask.id for work in sorted(there, key=likeness, reverse=True)[:MOST])

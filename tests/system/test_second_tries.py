@@ -1,0 +1,221 @@
+"""People have something tried again, through the real app: what is kept, what is run again, and what is asked first."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from bot.slack.views.second_try import GO_ON, TRY_AGAIN
+from handoff import events as ev
+from handoff.state import Ask
+from specialists.registry import Crew
+from tests.providers.faults import Fault
+from tests.providers.rendering import Reply
+from tests.providers.scripts import purpose_of, task_of
+from tests.providers.wire import WireRequest
+from tests.specialists.far_side import FarSide, far_side
+from tests.system.brains import Gate, connect, in_turn, plan, played, provider, purposes, result, subtask, tool_call
+from tests.system.scene import SAMPLE, Scene, Talk, buttons, card_title, rows, shown
+from tests.system.test_in_part import FIVE, by_task
+from tests.system.test_write_tools import crew_with
+
+AGAIN = "Try what is missing again"
+
+
+def states(ask: Ask) -> dict[str, str]:
+    return {name: work.state for name, work in ask.work.items()}
+
+
+def tasks(asked: list[WireRequest]) -> list[str]:
+    """The parts that specialists were asked to do, in order of their names."""
+    found = [task_of(one) for one in asked if purpose_of(one).startswith("specialist")]
+    return sorted(text.partition("part ")[2].partition(".")[0] for text in found)
+
+
+async def alone(talk: Talk, who: str, words: str) -> None:
+    """Somebody alone is told something."""
+    person = talk.scene.person(who)
+    await talk.seen(lambda: [one for one in person.ephemerals(talk.channel) if words in shown(one)])
+
+
+async def test_two_people_press_the_button_at_once_on_two_instances(scene: Scene) -> None:
+    """T1 failed, T3 was skipped for want of it, and T5 was done without T3: these three are run again, once."""
+    flaky = in_turn(Fault("bad_request"), result("Alpha is done.", 95))
+    said = by_task(
+        t1=flaky,
+        t2=lambda _: result("Beta is done.", 95),
+        t3=lambda _: result("Gamma is done.", 95),
+        t4=lambda _: result("Delta is done.", 88),
+        t5=lambda _: result("Both could be weighed.", 90),
+    )
+    admin = {"admins": frozenset({scene.person("cleo").id})}
+    async with provider(planner=lambda _: FIVE, specialist=said) as server:
+        model = connect("chat", server)
+        async with scene.bot(model, **admin), scene.bot(model, **admin):
+            talk = await scene.ask("Do five things")
+            await talk.over()
+            end = talk.words()[-1]
+            assert AGAIN in buttons(end)
+            before = len(server.requests)
+            await asyncio.gather(
+                scene.person("ana").click(talk.channel, end["ts"], TRY_AGAIN),
+                scene.person("cleo").click(talk.channel, end["ts"], TRY_AGAIN),
+            )
+            job = await talk.over(2)
+            told = [*scene.person("ana").ephemerals(talk.channel), *scene.person("cleo").ephemerals(talk.channel)]
+            await scene.barrier("ben")
+    first, again = job.asks
+    assert states(first)["t1"] == "error"
+    assert set(states(again).values()) == {"complete"}
+    assert tasks(server.requests[before:]) == ["t1", "t3", "t5"]
+    assert "planner" not in [purpose_of(one) for one in server.requests[before:]]
+    assert [name for name, work in again.work.items() if work.kept] == ["t2", "t4"]
+    assert "has that tried again already" in "".join(map(shown, told))
+    answer = shown(talk.words()[-1])
+    assert "Answered in part" not in answer
+    assert "Beta is done." in answer or "Both could be weighed." in answer
+    assert AGAIN not in buttons(talk.words()[-1])
+    card = talk.cards()[1]
+    assert {name: details for name, (_, details) in rows(card).items()}["t2"].endswith("kept")
+    assert "Second try: runs again “Do part t1”, “Do part t3” and “Do part t5”, keeps 2 of 5 parts" in shown(card)
+    assert (len(talk.cards()), len(talk.words())) == (2, 2), "one card and one end for each"
+
+
+class Board:
+    """A board on which a note is pinned, and a reviewer who fails the first time."""
+
+    def __init__(self, scene: Scene, side: FarSide, folder: Path) -> None:
+        self.scene, self.side, self.folder = scene, side, folder
+
+    @asynccontextmanager
+    async def bot(self) -> AsyncIterator[Talk]:
+        """A thread in which the note is pinned."""
+        parts = plan(subtask("pin", "clerk"), subtask("tell", "clerk2", ["pin"]))
+        words = {"planner": lambda _: parts, "clerk": pins, "clerk2": lambda _: result("Told.")}
+        async with provider(**words) as server:
+            model = connect("chat", server)
+            async with self.scene.bot(model, crew=crew_with(self.folder, self.side.tool())):
+                talk = await self.scene.ask("Pin it and tell them")
+                await talk.over()
+                yield talk
+
+
+def pins(request: WireRequest) -> Reply:
+    replies = [reply.text for message in request.messages for reply in message.replies]
+    return result("Said: " + replies[-1]) if replies else tool_call("post_note", text="tea")
+
+
+@pytest.fixture
+async def board(scene: Scene, tmp_path: Path) -> AsyncIterator[Board]:
+    async with far_side() as side:
+        yield Board(scene, side, tmp_path)
+
+
+@pytest.mark.parametrize(("said", "notes"), [("Keep them", 1), ("Do them again", 2)])
+async def test_what_was_written_is_listed_first_and_not_written_again_without_a_yes(
+    board: Board, said: str, notes: int
+) -> None:
+    async with board.bot() as talk:
+        await talk.say("@leadhand retry from pin")
+        question = await talk.seen(lambda: [one for one in talk.words() if said in buttons(one)])
+        assert "• post_note(text='tea')" in shown(question[0])
+        assert board.side.calls == 1, "nothing begins before people have decided"
+        asked = await talk.until(lambda job: job.latest.open_questions)
+        assert asked[""].whom == (board.scene.person().id,)
+        await board.scene.person("ben").click(talk.channel, question[0]["ts"], buttons(question[0])[said]["action_id"])
+        await alone(talk, "ben", "nobody else can answer it")
+        await board.scene.person().click(talk.channel, question[0]["ts"], buttons(question[0])[said]["action_id"])
+        job = await talk.over(2)
+    assert board.side.notes == ["tea"] * notes
+    assert set(states(job.latest).values()) == {"complete"}
+    if notes == 1:
+        assert "carried out earlier in this task" in str(job.latest.work["pin"].result)
+
+
+async def test_stop_before_it_begins(board: Board) -> None:
+    async with board.bot() as talk:
+        await talk.say("@leadhand again")
+        (question,) = await talk.seen(lambda: [one for one in talk.words() if "Stop" in buttons(one)])
+        await board.scene.person().click(talk.channel, question["ts"], buttons(question)["Stop"]["action_id"])
+        job = await talk.over(2)
+    assert job.latest.state == "cancelled"
+    assert board.side.calls == 1
+
+
+def reads_first(gate: Callable[[WireRequest], object]) -> Callable[[WireRequest], object]:
+    """A specialist that calculates, and then waits at the gate."""
+
+    def words(request: WireRequest) -> object:
+        if any(message.replies for message in request.messages):
+            return gate(request)
+        return tool_call("calculate", code="6 * 7")
+
+    return words
+
+
+async def test_continue_after_a_stop_goes_on_from_the_last_turn_on_another_instance(scene: Scene) -> None:
+    gate = Gate(result("It is 42."))
+    parts = plan(subtask("sum", "analyst"), subtask("text", "writer"), subtask("check", "reviewer", ["sum"]))
+    words = {"planner": lambda _: parts, "analyst": reads_first(gate), "writer": lambda _: result("Written.")}
+    async with provider(**words, reviewer=lambda _: result("Checked.")) as server:
+        async with scene.bot(connect("chat", server)):
+            talk = await scene.ask("Calculate and write")
+            await gate.reached.wait()
+            await talk.until(lambda job: job.latest.work["text"].state == "complete")
+            await talk.say("@leadhand stop")
+            await talk.over()
+            await talk.seen(lambda: "Continue" in buttons(talk.words()[-1]))
+        end, before = talk.words()[-1], len(server.requests)
+        gate.open()
+        async with scene.bot(connect("chat", server)):
+            await scene.person().click(talk.channel, end["ts"], GO_ON)
+            job = await talk.over(2)
+    asked = server.requests[before:]
+    analysts = [one for one in asked if purpose_of(one) == "specialist:analyst"]
+    assert len(analysts) == 1, "its first turn is not taken again"
+    assert any("42" in reply.text for message in analysts[0].messages for reply in message.replies)
+    assert purposes(server).count("planner") == purposes(server).count("specialist:writer") == 1
+    assert states(job.latest) == {"sum": "complete", "text": "complete", "check": "complete"}
+    assert job.latest.state == "completed"
+    first, again = (ask.usage.calls for ask in job.asks)
+    assert first + again == len(server.requests) - 1, "none is charged twice; the one that was cut off brought nothing"
+    assert "Second try: goes on with “Do part sum” and “Do part check”, keeps 1 of 3 parts" in shown(talk.cards()[1])
+
+
+async def test_the_same_with_other_words_has_the_plan_and_the_files_at_hand(scene: Scene) -> None:
+    parts = plan(subtask("sum", "analyst", intent="Sum the revenue of the north in sales.csv."))
+    async with played(scene, planner=lambda _: parts, analyst=lambda _: result("It is 7.")) as server:
+        talk = await scene.ask("Sum the revenue of the north", files=[SAMPLE])
+        await talk.over()
+        await talk.say("@leadhand the same for the south")
+        await talk.over(2)
+    first, again = [one for one in server.requests if purpose_of(one) == "planner"]
+    assert "# Plan of the last request" not in first.messages[0].text
+    assert "- sum (analyst): Sum the revenue of the north in sales.csv." in again.messages[0].text
+    assert "keep the steps of that plan" in again.system
+    assert "sales.csv" in again.messages[0].text.partition("# Files")[2]
+
+
+async def test_what_cannot_be_tried_again_is_said_in_one_line(scene: Scene) -> None:
+    parts = plan(subtask("prices", "writer"), subtask("terms", "writer"))
+    async with played(scene, planner=lambda _: parts, writer=lambda _: result("Done.")):
+        talk = await scene.ask("Do both")
+        await talk.over()
+        await talk.say("@leadhand retry")
+        await alone(talk, "ana", "Nothing of it failed")
+        await talk.say("@leadhand retry from the pricing")
+        await alone(talk, "ana", "• 1. Do part prices (prices)")
+        await talk.say("@leadhand retry", who="ben")
+        await alone(talk, "ben", "who asked for it, or an admin can have it tried again")
+        other = await scene.ask("retry", who="ben")
+        await alone(other, "ben", "nothing in this thread that I could try again")
+        told = await scene.command(f"retry {talk.key.job} 2")
+        assert "I run “Do part terms” again" in shown(told)
+        job = await talk.over(2)
+    assert [name for name, work in job.latest.work.items() if work.kept] == ["prices"]
+    assert len(await talk.of(ev.RequestAdded)) == 2
+    assert card_title(talk.cards()[1]).startswith("Done in ")
