@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from bot.slack.views.second_try import GO_ON, TRY_AGAIN
+from bot.slack.views.try_again import GO_ON, TRY_AGAIN
 from handoff import events as ev
 from handoff.state import Ask
-from specialists.registry import Crew
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.scripts import purpose_of, task_of

@@ -18,7 +18,7 @@ from bot.slack.show import notices
 from bot.slack.show.notices import Unrecorded, note, received, soon, tell
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.over_budget import Wanted, used_up
-from bot.slack.views.second_try import GO_ON, TRY_AGAIN, begun_words, later_words, untried_words
+from bot.slack.views.try_again import GO_ON, TRY_AGAIN, begun_words, later_words, untried_words
 from handoff.again import AgainMode
 from handoff.again_words import Wish, wish_of
 from handoff.contracts import Attachment, Place

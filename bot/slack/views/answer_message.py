@@ -10,7 +10,7 @@ from bot.slack.text.safe_text import find
 from bot.slack.views.contact_line import for_the_rest
 from bot.slack.views.outgoing import CONTEXT_LIMIT, Block, Outgoing, button, context, seconds, section
 from bot.slack.views.read_words import read_words
-from bot.slack.views.second_try import spent_before, try_again
+from bot.slack.views.try_again import spent_before, try_again
 from handoff.addresses import known_addresses
 from handoff.answering.fixed_words import phrase
 from handoff.contracts import Usage

@@ -11,7 +11,7 @@ from bot.slack.views.argument_blocks import people_line
 from bot.slack.views.estimate import work_words
 from bot.slack.views.outgoing import Block, Outgoing, actions, at_least, button, context, rich_text, seconds
 from bot.slack.views.read_words import faults_of_others, read_words, thread_faults
-from bot.slack.views.second_try import try_line
+from bot.slack.views.try_again import try_line
 from bot.slack.views.waiting import waits_for
 from handoff import summary
 from handoff.approval_values import Approval

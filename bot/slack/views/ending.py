@@ -9,7 +9,7 @@ from bot.slack.views.answer_message import usage_words
 from bot.slack.views.card import has_content, missing_from
 from bot.slack.views.contact_line import after_failure
 from bot.slack.views.outgoing import Block, Outgoing, context, seconds, section
-from bot.slack.views.second_try import spent_before, try_again
+from bot.slack.views.try_again import spent_before, try_again
 from handoff.engine.answer import out_of_reach
 from handoff.state import SETTLED, Ask, Job, Work
 from handoff.state_values import PLEASE_CHECK
