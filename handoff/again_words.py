@@ -63,7 +63,7 @@ _LATER = re.compile(
 )
 _LAST = re.compile(
     r"^(?:(?:and |now |please )*)(?:the same|same|again|once more|(?:do|run) (?:that|it|this|the same) again|repeat "
-    r"(?:that|it|this))\b[ ,]+(?:but |now |only |just )?(?:for|with|in|of|on|about|from|as|to|using|without|per)\b",
+    r"(?:that|it|this))\b[ ,]+(?:but |now |only |just )*(?:for|with|in|of|on|about|from|as|to|using|without|per)\b",
     re.IGNORECASE,
 )
 

@@ -22,7 +22,7 @@ from handoff.materials.deleted import FAULT
 from handoff.state import SETTLED, Ask, Job, Run, Work, replace, written
 from handoff.state_values import PLEASE_CHECK, Checkpoint, Failure, Question, Written
 
-KEEP, DO_AGAIN, GO_ON, STOP = "Keep them", "Do them again", "Go on without", "Stop"
+KEEP, DO_AGAIN, GO_ON, STOP = "Keep what is done", "Do it again", "Go on without", "Stop"
 """The answers before a second try begins. Nothing but the words of the second one has anything done again."""
 LISTED = 12
 """Calls, and files, that a question names."""
@@ -206,15 +206,18 @@ def _writes_told(writes: tuple[Written, ...]) -> list[str]:
         return []
     lines = [f"• {'' if one.known else f'{PLEASE_CHECK}: '}{_short(one.what)}" for one in writes[:LISTED]]
     more = [f"• and {len(writes) - LISTED} more"] if len(writes) > LISTED else []
-    return ["This was done already by what I would run again:", *lines, *more]
+    return ["Before I begin: what I would run again has done this already:", *lines, *more]
 
 
 def _files_told(files: tuple[str, ...]) -> list[str]:
     if not files:
         return []
     named = ", ".join(_short(one) for one in files[:LISTED])
-    gone = "This file is" if len(files) == 1 else "These files are"
-    return [f"{gone} not here any more: {named}. What needs them goes on without, or attach them with a new “retry”."]
+    if len(files) == 1:
+        return [
+            f"{named} is not here any more. What needs it goes on without, or stop and attach it with a new “retry”."
+        ]
+    return [f"Not here any more: {named}. What needs them goes on without, or stop and attach them with a new “retry”."]
 
 
 def _short(words: str) -> str:

@@ -114,7 +114,7 @@ async def board(scene: Scene, tmp_path: Path) -> AsyncIterator[Board]:
         yield Board(scene, side, tmp_path)
 
 
-@pytest.mark.parametrize(("said", "notes"), [("Keep them", 1), ("Do them again", 2)])
+@pytest.mark.parametrize(("said", "notes"), [("Keep what is done", 1), ("Do it again", 2)])
 async def test_what_was_written_is_listed_first_and_not_written_again_without_a_yes(
     board: Board, said: str, notes: int
 ) -> None:

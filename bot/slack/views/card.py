@@ -80,9 +80,10 @@ def plan_card(job: Job, ask: Ask, now: float, *, stop: bool = True) -> Outgoing:
 
 def card_title(ask: Ask, now: float, *, quarantined: bool = False) -> str:
     """Say what the request is at, in one line of plain text. `quarantined`: its job is."""
-    goal = ask.run.plan.goal if ask.run.plan else "" if ask.withdrawn else ask.request.text
+    plan = ask.run.plan or (ask.before.run.plan if ask.before is not None else None)
+    goal = plan.goal if plan else "" if ask.withdrawn else ask.request.text
     took = seconds((ask.run.written or ask.ended or now) - ask.request.at)
-    phase = "Planning again…" if ask.run.rejections else "Planning…"
+    phase = "Planning again…" if ask.run.rejections else "Planning…" if ask.before is None else "Taking it up again…"
     if _is_over(ask):
         phase = f"{_ended(ask)} {took}"
     elif quarantined:
@@ -130,7 +131,8 @@ def _rows_before_a_plan(ask: Ask) -> list[Block]:
         status = "pending" if ask.cancelled_by else "error"
     details = "the first plan had faults" if ask.run.rejections else ""
     whom = None if over else summary.waited_for(ask)
-    rows.append(_task("plan", "Make a plan", status, details, whom))
+    title = "Make a plan" if ask.before is None else "Take it up again"
+    rows.append(_task("plan", title, status, details, whom))
     return rows
 
 

@@ -15,9 +15,11 @@ from bot.slack.views.outgoing import (
     moment,
     section,
 )
+from bot.slack.views.try_again import ordinal
 from bot.slack.views.waiting import ANYBODY, whom_words
 from handoff.addresses import known_addresses
 from handoff.engine.asking import expires
+from handoff.engine.second_try import DO_AGAIN
 from handoff.engine.writes import OPTIONS
 from handoff.state import Ask, Job
 from handoff.state_values import PLEASE_CHECK, Answered, Question, UnknownWrite
@@ -71,13 +73,19 @@ def question(job: Job, ask: Ask, subtask: str) -> Outgoing:
                 ]
             )
         )
-    blocks.append(
-        context(f"Waits for {who}: choose one, or reply in this thread in your own words.")
-        if options
-        else context(f"Waits for {who}: reply in this thread.")
-    )
+    blocks.append(context(_how_to_answer(asked, who)))
     text = f"{head} {clean(asked.message, limit=1000)}"
     return Outgoing(text=text, blocks=tuple(blocks), priority="question")
+
+
+def _how_to_answer(asked: Question, who: str) -> str:
+    if asked.second_try:
+        kept = f" Unless you choose “{DO_AGAIN}”, none of it is done again." if asked.done else ""
+        return f"Waits for {who}: choose one.{kept}"
+    own_words = (
+        "choose one, or reply in this thread in your own words" if any(asked.options) else "reply in this thread"
+    )
+    return f"Waits for {who}: {own_words}."
 
 
 def called(whom: Sequence[str]) -> str:
@@ -114,8 +122,8 @@ def _then(asked: Question) -> str:
 
 
 def asker(ask: Ask, subtask: str) -> str:
-    """Name who asks: the title of a subtask; an empty id: the planner, before there is a plan."""
-    return title_of(ask, ask.work[subtask]) if subtask else PLANNING
+    """Name who asks: the title of a subtask; an empty id: the planner, or who begins a second try, before that."""
+    return title_of(ask, ask.work[subtask]) if subtask else PLANNING if ask.before is None else ordinal(ask)
 
 
 def _doubt(job: Job, ask: Ask, subtask: str, doubt: UnknownWrite) -> Outgoing:

@@ -1,0 +1,483 @@
+"""Second tries in the core: what is kept, what begins afresh, what people decide first, and that each try ends once."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from handoff import events as ev
+from handoff.again import Again
+from handoff.again_words import Wish, names_the_last, wish_of
+from handoff.contracts import Artifact, Attachment, Material, Request, Result, ToolReply, Turn, Usage
+from handoff.deeds import deeds_of
+from handoff.effects import Effect, MakePlan, Post, RunSubtask, file_key
+from handoff.engine import second_try
+from handoff.engine.engine import apply, fold
+from handoff.engine.outstanding import outstanding
+from handoff.engine.replay import open_log
+from handoff.materials.at_hand import material_of
+from handoff.materials.deleted import FAULT
+from handoff.state import ENDED, SETTLED, Ask, Job
+from handoff.step_names import step_line, step_meant
+from tests.handoff.kit import MEMBERS, PLACE, R, asked, effects, job, planned, running, subtask
+from tests.handoff.test_levels import broken, done, of_kind, outer, part, up, within
+from tests.handoff.test_levels_properties import Levels
+
+FIVE = (subtask("t1"), subtask("t2"), subtask("t3", "t1"), subtask("t4", "t2"), subtask("t5", "t3", "t4"))
+AGAIN = "2.0"
+
+
+def all_failed(name: str, request: str = R) -> list[ev.Event]:
+    """A part that fails for good: the writer has nobody who steps in."""
+    of: dict[str, Any] = {"request": request, "subtask": name, "attempt": 1}
+    start = ev.AttemptStarted(at=3.0, **of, specialist="analyst", tier="balanced")
+    return [start, ev.AttemptFailed(at=4.0, **of, kind="model", message="it broke", failed_calls=3)]
+
+
+def finished(name: str, request: str = R, attempt: int = 1, **more: Any) -> list[ev.Event]:
+    of: dict[str, Any] = {"request": request, "subtask": name, "attempt": attempt}
+    result = Result(summary=f"sum {name}", content=f"all of {name}", **more)
+    start = ev.AttemptStarted(at=3.0, **of, specialist="analyst", tier="balanced")
+    return [start, ev.ResultReturned(at=5.0, **of, result=result)]
+
+
+def ended(request: str = R, text: str | None = "the answer") -> list[ev.Event]:
+    """People see the end."""
+    written = [ev.AnswerWritten(at=6.0, request=request, text=text)] if text is not None else []
+    keys = (f"{request}:card", f"{request}:answer", f"{request}:card_end")
+    return [*written, *(ev.Posted(at=7.0, request=request, key=key, ts="9.9") for key in keys)]
+
+
+def wants(
+    mode: Any = "retry", *, step: str = "", user: str = "U1", request: str = AGAIN, **more: Any
+) -> ev.RequestAdded:
+    files = more.pop("files", ())
+    body = Request(id=request, user=user, text="retry", at=10.0, attachments=files)
+    again = Again.model_validate({"of": more.pop("of", R), "mode": mode, "step": step, **more})
+    return ev.RequestAdded(at=10.0, place=PLACE, request=body, again=again)
+
+
+def proposed(state: Job, at: float = 11.0) -> Job:
+    """What whoever makes plans does of a second try: the plan of the request before it."""
+    ask = state.asks[-1]
+    assert ask.before is not None
+    assert ask.again is not None
+    assert ask.before.run.plan is not None
+    kept = second_try.kept(ask.before, ask.again)
+    of = {"at": at, "request": ask.id, "plan": ask.before.run.plan, "members": MEMBERS, "kept": kept}
+    return apply(state, ev.PlanProposed.model_validate(of))
+
+
+def in_part() -> Job:
+    """T1 failed, T3 was skipped, and T5 was done without T3."""
+    log = [*all_failed("t1"), *finished("t2"), *finished("t4"), *finished("t5")]
+    return job(asked(), planned(*FIVE), *log, *ended())
+
+
+def test_what_failed_is_run_again_with_all_that_builds_on_it() -> None:
+    state = proposed(apply(in_part(), wants()))
+    first, again = state.asks
+    assert {name: work.state for name, work in first.work.items()}["t3"] == "skipped"
+    assert again.request.text == "why did churn rise", "its words are those of the request that it takes up"
+    assert {name for name, work in again.work.items() if work.kept} == {"t2", "t4"}
+    assert again.work["t2"].result == first.work["t2"].result
+    assert running(state) == [("t1", 1, "analyst")]
+    assert again.usage == Usage(), "only what it takes itself is its own"
+
+
+def test_from_a_step_what_it_needs_and_lacks_is_run_as_well() -> None:
+    first = in_part().asks[0]
+    assert second_try.run_again(first, Again(of=R, step="t4")) == {"t4", "t5", "t3", "t1"}
+    assert second_try.run_again(first, Again(of=R, step="t3")) == {"t1", "t3", "t5"}
+    assert second_try.run_again(first, Again(of=R, mode="whole")) == {"t1", "t2", "t3", "t4", "t5"}
+
+
+def test_of_one_part_alone_the_answer_is_written_anew() -> None:
+    """All that failed was the answer: what the parts brought is enough for it."""
+    broke = ev.RequestFailed(at=6.0, request=R, step="writing the answer", reason="away", advice="again")
+    two = job(asked(), planned(FIVE[0], FIVE[1]), *finished("t1"), *finished("t2"), broke, *ended(text=None))
+    state = proposed(apply(two, wants()))
+    assert [type(one).__name__ for one in effects(state) if not isinstance(one, Post)] == ["WriteAnswer"]
+    lone = job(asked(), planned(FIVE[0]), *all_failed("t1"), *ended(text=None))
+    state = proposed(apply(lone, wants()))
+    assert running(state) == [("t1", 1, "analyst")]
+
+
+def stopped(*points: ev.Event) -> Job:
+    start = ev.AttemptStarted(at=3.0, request=R, subtask="t1", attempt=1, specialist="analyst", tier="balanced")
+    stop = ev.CancelRequested(at=8.0, user="U1")
+    return job(asked(), planned(FIVE[0], FIVE[1]), *finished("t2"), start, *points, stop, *ended(text=None))
+
+
+TURN = ev.TurnTaken(
+    at=4.0, request=R, subtask="t1", attempt=1, turn=Turn(text="", stop="tool_use", usage=Usage(calls=1, tokens_in=50))
+)
+
+
+def test_what_was_stopped_goes_on_from_its_last_turn_and_is_paid_once() -> None:
+    state = proposed(apply(stopped(TURN), wants("continue")), at=500.0)
+    first, again = state.asks
+    assert first.usage.calls == 1
+    work = again.work["t1"]
+    assert (work.state, work.attempt, len(work.checkpoints), work.usage.calls) == ("in_progress", 1, 1, 0)
+    assert sum(one.turn.usage.calls for one in work.checkpoints if isinstance(one, ev.TurnTaken)) == 0
+    assert again.work["t2"].kept
+    effect = next(one for one in effects(state, 501.0) if isinstance(one, RunSubtask))
+    assert (effect.attempt, effect.subtask) == (1, "t1"), "not late, though nobody worked on it for long"
+    retried = proposed(apply(stopped(TURN), wants("retry")), at=500.0).asks[-1].work["t1"]
+    assert (retried.state, retried.attempt, retried.checkpoints) == ("pending", 0, ())
+
+
+def test_an_open_question_is_asked_anew_where_it_goes_on() -> None:
+    escalation = {"reason": "ambiguous_input", "message": "which one?", "options": ("a", "b")}
+    which = ev.Escalated.model_validate(
+        {"at": 5.0, "request": R, "subtask": "t1", "attempt": 1, "escalation": escalation}
+    )
+    state = proposed(apply(stopped(which), wants("continue")), at=500.0)
+    question = state.asks[-1].open_questions["t1"]
+    assert (question.asked, question.number, question.reminders) == (500.0, 1, ())
+    assert f"{AGAIN}:question:t1:1" in [one.key for one in effects(state, 501.0) if isinstance(one, Post)]
+
+
+# ---------------------------------------------------------------- what was written
+
+
+def wrote(name: str, what: str, *, known: bool = True) -> list[ev.Event]:
+    of: dict[str, Any] = {"request": R, "subtask": name, "attempt": 1}
+    start = ev.AttemptStarted(at=3.0, **of, specialist="analyst", tier="balanced")
+    intent = ev.ToolStarted(at=3.5, **of, call="c", tool="post", what=what, digest=f"d-{what}")
+    reply = ev.ToolReturned(at=3.7, **of, reply=ToolReply(call_id="c", text="done"))
+    return [start, intent, *([reply] if known else [])]
+
+
+def with_writes() -> Job:
+    """T1 posted something and failed then; T2 posted something and is done."""
+    broke = ev.AttemptFailed(
+        at=4.0, request=R, subtask="t1", attempt=1, kind="model", message="it broke", failed_calls=3
+    )
+    result = ev.ResultReturned(at=5.0, request=R, subtask="t2", attempt=1, result=Result(summary="s", content="c"))
+    log = [*wrote("t1", "post A"), broke, *wrote("t2", "post B"), result]
+    return job(asked(), planned(FIVE[0], FIVE[1]), *log, *ended(text=None), ev.AnswerWritten(at=6, request=R, text="x"))
+
+
+def answers(state: Job, text: str, user: str = "U1") -> Job:
+    number = state.asks[-1].open_questions[""].number
+    of = {"at": 10.5, "request": AGAIN, "subtask": "", "user": user, "text": text, "number": number}
+    return apply(state, ev.QuestionAnswered.model_validate(of))
+
+
+def test_what_was_written_is_put_to_the_requester_first() -> None:
+    state = apply(with_writes(), wants())
+    question = state.asks[-1].open_questions[""]
+    assert "post A" in question.message
+    assert "post B" not in question.message, "it is kept, and nothing of it is run again"
+    assert question.whom == ("U1",)
+    assert not [one for one in effects(state) if isinstance(one, MakePlan)], "nothing begins before"
+    assert answers(state, second_try.DO_AGAIN, user="U2").asks == state.asks, "nobody else decides"
+
+
+@pytest.mark.parametrize(
+    ("text", "guarded"),
+    [
+        (second_try.KEEP, {"d-post A", "d-post B"}),
+        ("yes", {"d-post A", "d-post B"}),
+        ("don't do it again", {"d-post A", "d-post B"}),
+        (second_try.DO_AGAIN, {"d-post B"}),
+        ("do it again!", {"d-post B"}),
+    ],
+)
+def test_only_one_answer_has_it_done_again(text: str, guarded: set[str]) -> None:
+    state = proposed(answers(apply(with_writes(), wants()), text))
+    again = state.asks[-1]
+    assert {one.digest for one in again.done} == guarded
+    assert {one.digest for one in again.work["t1"].writes} == guarded - {"d-post B"}
+    assert again.answers == (), "it is no answer for those who work on it"
+    assert running(state) == [("t1", 1, "analyst")]
+
+
+def test_stop_ends_it_before_it_begins() -> None:
+    state = answers(apply(with_writes(), wants()), second_try.STOP)
+    assert state.asks[-1].cancelled_by == "U1"
+    assert next(one.key for one in effects(state) if isinstance(one, Post)) == f"{AGAIN}:answer"
+
+
+def test_a_call_of_which_nobody_knows_is_said_to_be_unknown() -> None:
+    state = job(asked(), planned(FIVE[0], FIVE[1]), *wrote("t1", "post A", known=False), *finished("t2"))
+    state = apply(state, ev.CancelRequested(at=8.0, user="U1"))
+    for event in ended(text=None):
+        state = apply(state, event)
+    question = apply(state, wants()).asks[-1].open_questions[""]
+    assert "• unknown, please check: post A" in question.message
+    goes_on = proposed(apply(state, wants("continue")))
+    assert goes_on.asks[-1].work["t1"].intents, "it is looked up, or asked about, where it goes on"
+
+
+def test_a_retry_of_a_retry_remembers_all_that_was_written() -> None:
+    state = proposed(answers(apply(with_writes(), wants()), second_try.KEEP))
+    for event in (*all_failed("t1", AGAIN), *ended(AGAIN)):
+        state = apply(state, event)
+    third = apply(state, wants(of=AGAIN, request="3.0")).asks[-1]
+    assert "post A" in third.open_questions[""].message
+    assert [one.id for one in third.tries] == [AGAIN, R]
+    assert {one.digest for one in third.done} == {"d-post A", "d-post B"}
+
+
+# ---------------------------------------------------------------- who may, and when
+
+
+@pytest.mark.parametrize(
+    ("event", "why"),
+    [
+        (wants(user="U2"), "Only who asked for that, or an admin"),
+        (wants(of="7.0"), "There is nothing here"),
+        (wants(step="ghost"), "There is no step 'ghost'"),
+    ],
+)
+def test_what_may_not_be_is_refused_visibly(event: ev.RequestAdded, why: str) -> None:
+    ask = apply(in_part(), event).asks[-1]
+    assert ask.refusal.startswith(why)
+    assert ask.run.failure is not None, "and so ends, with one message"
+
+
+def test_an_admin_may_and_the_words_of_the_other_are_quoted() -> None:
+    ask = apply(in_part(), wants(user="U9", admin=True)).asks[-1]
+    assert not ask.refusal
+    assert ask.request.quoted == ask.request.text == "why did churn rise"
+
+
+def test_only_one_try_at_a_time_and_none_of_what_goes_on() -> None:
+    two = apply(apply(in_part(), wants()), wants(request="3.0"))
+    assert two.asks[-1].refusal == "That is being tried again already."
+    going = job(asked(), planned(*FIVE))
+    assert apply(going, wants()).asks[-1].refusal.startswith("That is still under way")
+
+
+def test_it_waits_its_turn() -> None:
+    state = apply(apply(in_part(), asked("5.0", at=9.0)), wants())
+    assert state.current is not None
+    assert state.current.id == "5.0"
+    assert [one.outcome for one in state.heard] == ["queued"]
+
+
+def test_a_message_that_is_deleted_takes_its_second_try_with_it() -> None:
+    state = apply(proposed(apply(in_part(), wants())), ev.RequestWithdrawn(at=12.0, message=R))
+    assert state.asks[-1].withdrawn
+    assert not state.asks[0].withdrawn, "which has ended"
+
+
+def test_what_people_answered_before_is_no_new_deed() -> None:
+    question = ev.PlannerAsked(at=1.5, request=R, question="Which?", options=("a", "b"))
+    said = ev.QuestionAnswered(at=1.7, request=R, subtask="", user="U1", text="a")
+    log = [
+        asked(),
+        question,
+        said,
+        planned(*FIVE),
+        *all_failed("t1"),
+        *finished("t2"),
+        *finished("t4"),
+        *finished("t5"),
+    ]
+    state = job(*log, *ended())
+    after = apply(state, wants())
+    assert [one.text for one in after.asks[-1].answers] == ["Answered by a person: a"], "nobody is asked twice"
+    assert [entry.deed for entry in deeds_of(state, wants(), after)] == ["asked"]
+
+
+# ---------------------------------------------------------------- files
+
+
+def test_files_of_the_first_try_are_at_hand_and_posted_once() -> None:
+    chart = Artifact(id="a" * 64, name="chart.png", publish_as="file")
+    there = Material(name="sales.csv", text="d" * 64, size=5, file=Artifact(id="e" * 64, name="sales.csv"))
+    gathered = ev.MaterialGathered(at=1.5, request=R, materials=(there,))
+    log = [gathered, planned(FIVE[0], FIVE[1]), *all_failed("t1"), *finished("t2", artifacts=(chart,))]
+    shown = ev.Posted(at=6.5, request=R, key=file_key(R, chart.id), ts="5.5")
+    state = proposed(apply(job(asked(), *log, shown, *ended()), wants()))
+    assert [one.name for one in material_of(state, state.asks[-1])] == ["sales.csv"]
+    assert not [one for one in effects(state) if isinstance(one, Post) and ":file:" in one.key]
+
+
+def test_what_is_gone_is_said_before_it_begins() -> None:
+    there = Material(
+        name="sales.csv", text="d" * 64, size=5, file=Artifact(id="e" * 64, name="sales.csv"), file_id="F1"
+    )
+    log = [asked(), ev.MaterialGathered(at=1.5, request=R, materials=(there,)), planned(*FIVE), *all_failed("t1")]
+    state = job(*log, *finished("t2"), *finished("t4"), *finished("t5"), *ended(), ev.FileDeleted(at=8.0, file="F1"))
+    question = apply(state, wants()).asks[-1].open_questions[""]
+    assert question.message.startswith("sales.csv is not here any more.")
+    assert question.options == (second_try.GO_ON, second_try.STOP)
+    assert (
+        apply(state, wants(gone=("other.pdf",))).asks[-1].open_questions[""].message.startswith("Not here any more: ")
+    )
+    new = apply(state, wants(files=(Attachment(file_id="F2", name="sales.csv"),)))
+    fresh = there.model_copy(update={"file_id": "F2", "fault": ""})
+    ask = apply(new, ev.MaterialGathered(at=11.0, request=AGAIN, materials=(fresh,))).asks[-1]
+    assert [(one.name, one.fault) for one in ask.materials] == [("sales.csv", "")]
+    assert FAULT in {one.fault for one in state.asks[0].materials}
+
+
+# ---------------------------------------------------------------- crews
+
+
+def test_from_a_step_of_a_crew_the_crew_goes_on_with_its_other_parts() -> None:
+    inner = (
+        part("read", to="legal/reader"),
+        part("check", "read", to="legal/checker"),
+        part("list", to="legal/reader"),
+    )
+    state = job(asked(), outer(part("law", to="legal"), part("sum", "law"), part("note")))
+    state = apply(
+        state, ev.AttemptStarted(at=3, request=R, subtask="law", attempt=1, specialist="legal", tier="balanced")
+    )
+    state = within(state, *inner)
+    for name in ("law/read", "law/list", "note"):
+        state = done(state, name)
+    state = broken(state, "law/check")
+    state = apply(state, ev.AnswerWritten(at=8, request=R, within="law", text="In part."))
+    state = done(up(state), "sum", at=9.5)
+    for event in ended():
+        state = apply(state, event)
+    first = state.asks[0]
+    assert first.work["law"].result is not None
+    assert second_try.run_again(first, Again(of=R)) == {"law/check", "sum"}
+    state = proposed(apply(state, wants()))
+    again = state.asks[-1]
+    assert (again.work["law"].state, again.work["law/check"].state) == ("in_progress", "pending")
+    assert {name for name, work in again.work.items() if work.kept} == {"law/read", "law/list", "note"}
+    assert running(state) == [("law/check", 1, "legal/checker")]
+    assert not of_kind(state, MakePlan)
+    assert second_try.run_again(first, Again(of=R, step="law")) == {"law", "law/read", "law/check", "law/list", "sum"}
+
+
+# ---------------------------------------------------------------- words
+
+
+@pytest.mark.parametrize(
+    ("text", "wish"),
+    [
+        ("retry", Wish()),
+        ("Please try again!", Wish()),
+        ("retry from the prices", Wish(step="prices")),
+        ("retry 2", Wish(step="2")),
+        ("continue", Wish("continue")),
+        ("go on from step 3", Wish(step="step 3")),
+        ("again", Wish("whole")),
+        ("again with the same files on Friday", Wish("whole", when="on Friday")),
+        ("run it again tomorrow at 9", Wish("whole", when="tomorrow at 9")),
+        ("again for Lisbon", None),
+        ("retry with the other file", None),
+        ("continue the analysis for Q3", None),
+        ("again on tea", None),
+        ("", None),
+    ],
+)
+def test_words_that_want_it_again(text: str, wish: Wish | None) -> None:
+    assert wish_of(text) == wish
+
+
+@pytest.mark.parametrize(
+    ("text", "same"), [("the same for Q2", True), ("Again, but only for Lisbon", True), ("the same old story", False)]
+)
+def test_words_for_the_same_again(text: str, same: bool) -> None:  # noqa: FBT001
+    assert names_the_last(text) == same
+
+
+@pytest.mark.parametrize(
+    ("words", "step"),
+    [("t2", "t2"), ("2", "t2"), ("#3", "t3"), ("step 4", "t4"), ("part t5", "t5"), ("“Part T1”", "t1"), ("t", ())],
+)
+def test_a_step_by_its_id_its_number_or_its_title(words: str, step: str | tuple[str, ...]) -> None:
+    first = in_part().asks[0]
+    found = step_meant(first, words)
+    assert found == step if step else isinstance(found, tuple)
+    assert step_line(first, "t2") == "2. Part t2 (t2)"
+
+
+# ---------------------------------------------------------------- whatever happens
+
+
+class Tries(Levels):
+    """The world of crews in crews, where what has ended is tried again."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self.ran: set[tuple[str, str]] = set()
+
+    def done(self, ask: Ask, job: Job, effect: Effect) -> list[ev.Event]:
+        if isinstance(effect, RunSubtask):
+            assert ask.question is None, "nothing begins before people have decided"
+            self.ran.add((ask.id, effect.subtask))
+        before = ask.before
+        taken = (
+            isinstance(effect, MakePlan) and not effect.within and before is not None and before.run.plan is not None
+        )
+        if taken and before is not None and ask.again is not None and before.run.plan is not None:
+            kept = second_try.kept(before, ask.again)
+            of = {"at": self.now, "request": ask.id, "terms": before.run.terms, "kept": kept}
+            members = tuple(before.run.members.values())
+            return [ev.PlanProposed.model_validate({**of, "plan": before.run.plan, "members": members})]
+        return super().done(ask, job, effect)
+
+
+def play(world: Tries, job: Job, log: list[ev.Event], stop: int) -> Job:
+    """Play the current request to its end; `stop`: after so many steps somebody stops it."""
+    for step in range(600):
+        ask = job.current
+        if ask is None:
+            return job
+        effects, due = outstanding(job, world.now)
+        effects = [one for one in effects if type(one).__name__ not in {"Acknowledge", "SortMessage"}]
+        if step == stop:
+            new: list[ev.Event] = [ev.CancelRequested(at=world.now, user="U")]
+        elif effects:
+            new = world.perform(job, world.rng.choice(effects))
+        elif due is not None and due > world.now:
+            world.now = due
+            continue
+        else:
+            name = world.rng.choice(list(ask.open_questions))
+            words = world.rng.choice(ask.open_questions[name].options or ("that",))
+            new = [ev.QuestionAnswered(at=world.now, request=ask.id, subtask=name, user="U", text=words)]
+        world.now += world.pace
+        log += new
+        for event in new:
+            job = apply(job, event)
+    raise AssertionError("it does not come to an end")
+
+
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=40, deadline=None)
+def test_each_try_ends_once_and_keeps_what_it_keeps(seed: int) -> None:
+    rng = random.Random(seed)
+    world = Tries(seed)
+    first = Request(id="1.0", user="U", text="t", at=world.now)
+    log: list[ev.Event] = [ev.RequestAdded(at=world.now, place=PLACE, request=first)]
+    job = play(world, apply(None, log[0]), log, rng.choice((-1, rng.randint(2, 30))))
+    for number in (2, 3):
+        before = job.asks[-1]
+        steps = [name for name, work in before.work.items() if not work.dropped]
+        step = rng.choice(steps) if steps and rng.random() < 0.3 else ""
+        mode = "retry" if step else rng.choice(("retry", "continue", "continue", "whole"))
+        again = Again(of=before.id, mode=mode, step=step)
+        request = Request(id=f"{number}.0", user="U", text="retry", at=world.now)
+        log.append(ev.RequestAdded(at=world.now, place=PLACE, request=request, again=again))
+        job = play(world, apply(job, log[-1]), log, rng.choice((-1, -1, rng.randint(2, 30))))
+        _holds(world, job.asks[-1], before)
+    posted = [event.key for event in log if isinstance(event, ev.Posted) and event.key.endswith(":answer")]
+    assert sorted(posted) == ["1.0:answer", "2.0:answer", "3.0:answer"]
+    lines = [ev.dump(event) for event in log]
+    assert fold(ev.load(line) for line in lines) == job == open_log(lines)
+
+
+def _holds(world: Tries, ask: Ask, before: Ask) -> None:
+    assert ask.state in ENDED
+    for name, work in ask.work.items():
+        if work.kept and not work.changed:
+            assert (ask.id, name) not in world.ran, "nobody works on what is kept"
+            assert work.result == before.work[name].result
+            assert before.work[name].state in SETTLED
