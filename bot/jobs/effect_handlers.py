@@ -20,7 +20,7 @@ from handoff import effects as ef
 from handoff import events as ev
 from handoff.audit_entry import Note, dropped
 from handoff.context import circumstances
-from handoff.engine import approvals, hearing
+from handoff.engine import approvals, hearing, second_try
 from handoff.engine.answer import is_draft
 from handoff.engine.nested import crew_at, handed_up, plan_around
 from handoff.materials.deleted import blanked
@@ -251,7 +251,10 @@ async def acknowledge(effect: ef.Acknowledge, inputs: Inputs) -> ev.Event:
     runner, job = inputs.runner, inputs.job
     one = hearing.waiting(job, effect.receipt)
     if one is not None and one.outcome == "request":
-        added = ev.RequestAdded(at=one.message.at, place=job.place, request=one.message)
+        message, again = one.message, second_try.said_plainly(job, one.message.text, one.message.user)
+        if again is not None:  # the thread before it was read for the request that it takes up
+            message = message.model_copy(update={"look_back": ""})
+        added = ev.RequestAdded(at=message.at, place=job.place, request=message, again=again)
         ids = (f"follow-up:{job.place.channel}:{one.message.id}",)
         key = runner.claim.key
         await inputs.services.store.jobs.ingest(key, ev.dump(added), dedupe=ids, user=one.message.user)

@@ -159,34 +159,25 @@ def _wanted(job: Job, wish: Wish, actor: rights.Actor) -> tuple[Ask, Again] | Un
     before = _meant(job, wish, actor)
     if isinstance(before, Untried):
         return before
-    step = step_meant(before, wish.step) if wish.step else ""
+    again = Again(of=before.id, mode=wish.mode, groups=actor.groups, admin=actor.admin)
+    before, again = second_try.with_a_plan(before, again)
+    step = step_meant(before, wish.step) if wish.step else again.step
     if isinstance(step, tuple):
         return Untried("no_step", steps=tuple(step_line(before, one) for one in step))
-    again = Again(of=before.id, mode=wish.mode, step=step, groups=actor.groups, admin=actor.admin)
-    return Untried("done") if _has_nothing_to_do(before, again) else (before, again)
+    again = again.model_copy(update={"step": step})
+    return Untried("done") if second_try.is_done(before, again) else (before, again)
 
 
 def _meant(job: Job, wish: Wish, actor: rights.Actor) -> Ask | Untried:
-    """Return the request that is named, or the last that ended: of the person's own, if there is one.
-
-    Of a request that was tried again, the last try is meant.
-    """
-    asks = [one for one in job.asks if not one.refusal and not one.withdrawn]
-    if wish.request:
-        asks = [one for one in asks if one.id == wish.request]
+    """Return the request that is meant; or why there is none."""
+    before = second_try.meant(job, actor, wish.request)
+    if before is not None:
+        return before
+    asks = [one for one in job.asks if not one.refusal and not one.withdrawn and wish.request in {"", one.id}]
     ended = [one for one in asks if one.run.concluded]
-    own = [one for one in ended if rights.may_stop(one, actor)]
-    if not ended:
-        return Untried("going_on" if asks else "nothing")
-    if not own:
+    if ended:
         return Untried("not_yours", users=(ended[-1].request.user,))
-    return second_try.last_try(job, own[-1])
-
-
-def _has_nothing_to_do(before: Ask, again: Again) -> bool:
-    if again.step or again.mode == "whole" or before.run.answer is None:
-        return False
-    return not second_try.lacking(before)
+    return Untried("going_on" if asks else "nothing")
 
 
 def _answers(job: Job, actor: rights.Actor, asked: Asked) -> bool:

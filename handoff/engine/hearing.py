@@ -15,7 +15,7 @@ from handoff import events as ev
 from handoff import spoken
 from handoff.contracts import Usage
 from handoff.effects import Acknowledge, Effect, SortMessage
-from handoff.engine import correcting
+from handoff.engine import correcting, second_try
 from handoff.engine.transitions import question_answered
 from handoff.events import Aim
 from handoff.state import Ask, Job, replace
@@ -102,6 +102,8 @@ def _follow_up(job: Job, one: Heard) -> Aim | None:
         return "nothing"  # somebody else was asked last, and replies
     if not mine and before.speakers:
         return "nothing"  # people talk among themselves
+    if mine and not one.message.attachments and second_try.said_plainly(job, text, user) is not None:
+        return "request"
     alone = all(speaker == user for speaker in before.speakers) and not before.others
     if mine and alone and since <= SOON and spoken.is_plain_question(text):
         return "request"

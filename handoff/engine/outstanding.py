@@ -55,6 +55,8 @@ def _of_request(ask: Ask, now: float) -> tuple[list[Effect], float | None]:
         return [*effects, GatherMaterial(ask.id)], None
     if ask.question is not None:
         waiting, due = _questions(ask, now)
+        if effects and ask.question.second_try:  # there from the start: it would stand above the card
+            return effects, due
         return [*effects, *waiting], due
     if run.plan is None:
         return [*effects, _planning(ask)], None

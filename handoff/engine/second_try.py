@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from handoff import events as ev
 from handoff import rights
 from handoff.again import Again
+from handoff.again_words import wish_of
 from handoff.contracts import Estimate, Member, Request, Tier, Usage
 from handoff.engine.nested import is_open
 from handoff.materials.at_hand import needed_by
@@ -37,6 +38,7 @@ def taken_up(job: Job, ask: Ask, again: Again, at: float) -> Ask:
     why = refused(job, before, again, rights.Actor(ask.request.user, again.groups, again.admin))
     if before is None or why:
         return replace(ask, refusal=why, run=Run(failure=Failure("the request", why)), gathered=True)
+    before, again = with_a_plan(before, again)
     if again.mode == "continue" and not before.cancelled_by:
         again = again.model_copy(update={"mode": "retry"})
     own = ask.request.user == before.request.user
@@ -69,6 +71,44 @@ def refused(job: Job, before: Ask | None, again: Again, actor: rights.Actor) -> 
     if again.step and again.step not in before.work:
         return f"There is no step {again.step!r} in what I did."
     return ""
+
+
+def meant(job: Job, actor: rights.Actor, request: str = "") -> Ask | None:
+    """Return the request that is named, or the last one of the person's own that ended; of several tries the last one.
+
+    None: there is none, or not one that they may have tried again.
+    """
+    asks = (one for one in job.asks if not one.refusal and not one.withdrawn and request in {"", one.id})
+    own = [one for one in asks if one.run.concluded and rights.may_stop(one, actor)]
+    return last_try(job, own[-1]) if own else None
+
+
+def with_a_plan(before: Ask, again: Again) -> tuple[Ask, Again]:
+    """Return what a try that was stopped before it began took up, and how: it has nothing of its own to take up."""
+    while before.run.plan is None and before.before is not None and before.again is not None:
+        earlier = before.again
+        same = {"mode": earlier.mode, "step": earlier.step, "gone": earlier.gone}
+        otherwise = again.step or again.mode == "whole"
+        again = again.model_copy(update={"of": before.before.id, **({} if otherwise else same)})
+        before = before.before
+    return before, again
+
+
+def said_plainly(job: Job, text: str, user: str) -> Again | None:
+    """Return what somebody wants tried again by a word without a mention, if there is something to try; else None."""
+    wish = wish_of(text)
+    before = meant(job, rights.Actor(user)) if wish is not None and not (wish.step or wish.when) else None
+    if wish is None or before is None:
+        return None
+    again = Again(of=before.id, mode=wish.mode)
+    return None if is_done(before, again) or under_way(job, before) is not None else again
+
+
+def is_done(before: Ask, again: Again) -> bool:
+    """Return True if nothing of a request failed, so that there is nothing to run again unless a step is named."""
+    if again.step or again.mode == "whole" or before.run.answer is None:
+        return False
+    return not lacking(before)
 
 
 def under_way(job: Job, before: Ask) -> Ask | None:

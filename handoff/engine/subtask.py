@@ -15,7 +15,7 @@ from handoff.state import SETTLED, Ask, Run, Work, replace
 from handoff.state_values import Candidate, Failure, ReplanTrigger
 
 _CHECK_FIRST = "Look first at what is unknown, then mention me again and say what is still to be done."
-_AFTER_ALL = "If it is to be done after all, mention me again with the same request, and approve it."
+_AFTER_ALL = "If it is to be done after all, have it tried again, and approve it then."
 
 
 def ready(ask: Ask, run: Run) -> list[Work]:
@@ -165,7 +165,7 @@ def _is_stranded(ask: Ask, work: Work) -> bool:
 
 def _no_result(ask: Ask, own: tuple[Work, ...]) -> Failure:
     first = next((work for work in own if work.state == "error"), own[0])
-    advice = "Mend that if you can, then mention me again with the same request."
+    advice = "Mend that if you can, then have it tried again: what was done stays."
     if ask.unknown:
         advice = _CHECK_FIRST
     elif any(one.ruling is not None and not one.ruling.approved for one in first.answered):

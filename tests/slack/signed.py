@@ -21,6 +21,7 @@ from slack_bolt.async_app import AsyncApp
 from bot.slack.receive.desks import Desks
 from bot.slack.receive.http import web_app
 from bot.slack.receive.listeners import register
+from bot.slack.receive.second_tries import SecondTries
 from bot.slack.receive.service import Answer, Service, Stop
 from bot.slack.send.web_calls import Background, close_client, make_client
 from bot.slack.views.card import STOP
@@ -238,11 +239,14 @@ class Door:
 
 @asynccontextmanager
 async def signed_door(
-    *, admins: tuple[str, ...] = (), service_of: Callable[[Door], Service] | None = None
+    *,
+    admins: tuple[str, ...] = (),
+    service_of: Callable[[Door], Service] | None = None,
+    tries_of: Callable[[Door], SecondTries] | None = None,
 ) -> AsyncIterator[Door]:
     """A workspace, and the real app behind a door of its own. `admins` are people's names.
 
-    `service_of` makes the service in place of one that only notes what reaches it.
+    `service_of` makes the service in place of one that only notes what reaches it, `tries_of` the desk of second tries.
     """
     town = await Workspace.start(MANIFEST, rate_limits=False)
     client = make_client(town.bot_token, town.api_url)
@@ -250,9 +254,8 @@ async def signed_door(
     service = SeenService()
     gate = MemoryGate(client, town.team_id, admins=frozenset(town.person(name).id for name in admins))
     door = Door(town, gate, service, Background(), "", aiohttp.ClientSession())
-    background = door.background = register(
-        app, service_of(door) if service_of else service, gate, Desks(settings=gate.form)
-    )
+    desks = Desks(settings=gate.form, second_tries=tries_of(door) if tries_of else None)
+    background = door.background = register(app, service_of(door) if service_of else service, gate, desks)
     runner = web.AppRunner(web_app(app, signing_secret=SECRET), access_log=None)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()

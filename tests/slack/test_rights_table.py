@@ -17,12 +17,14 @@ import pytest
 
 from bot.jobs.instance import Instance
 from bot.jobs.job_service import JobService
+from bot.jobs.retry_desk import RetryDesk
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import Rules
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.slack.views.answer_message import FEEDBACK
 from bot.slack.views.card import STOP
 from bot.slack.views.question import ANSWER
+from bot.slack.views.try_again import TRY_AGAIN
 from bot.store.interface import JobKey
 from bot.store.redis.redis_store import RedisStore
 from handoff import events as ev
@@ -44,8 +46,11 @@ PERSONS = {
 PLACES = ("sales", "leads", "northwind", "dm", "mpdm-ana--ben--gus-1")
 DEEDS = (
     "ask", "answer", "click", "click a forged number", "click a forged job", "click a forged request", "stop",
-    "say stop", "cancel", "status", "trace", "release", "feedback", "edit", "delete",
+    "say stop", "cancel", "status", "trace", "release", "feedback", "edit", "delete", "again", "say again",
+    "retry",
 )  # fmt: skip
+AGAIN = ("again", "say again", "retry")
+"""Deeds about a request of Ana's that failed: by its button, by a word in the thread, by a command."""
 FORGED: dict[str, dict[str, Any]] = {
     "click a forged number": {"number": 7},
     "click a forged job": {"job": "J0000000000"},
@@ -93,8 +98,8 @@ def expected(kind: str, deed: str, place: str) -> Outcome:
     if deed in ("answer", "click"):
         mine = did("ana answered Oslo")
         return mine if kind == "requester" else did(told="That question is for @ana: nobody else can answer it.")
-    if deed in ("stop", "say stop", "cancel"):
-        return stop(kind, deed)
+    if deed in ("stop", "say stop", "cancel", *AGAIN):
+        return again(kind, deed) if deed in AGAIN else stop(kind, deed)
     sees = {
         "status": kind in ("requester", "who asked for something else", "admin"),
         "trace": kind in ("requester", "who asked for something else", "admin"),
@@ -103,6 +108,12 @@ def expected(kind: str, deed: str, place: str) -> Outcome:
         return did(told={"status": "Only people who said something", "trace": "Only people who asked"}[deed])
     steps = {"requester": "steps of ana", "who asked for something else": "steps of ben", "admin": "steps of ana, ben"}
     return did(told="the job" if deed == "status" else steps[kind])
+
+
+def again(kind: str, deed: str) -> Outcome:
+    if kind in ("requester", "admin"):
+        return did(f"{PERSONS[kind]} asked", told="I take it up again" if deed == "retry" else "")
+    return did(told="Only @ana, who asked for it, or an admin can have it tried again.")
 
 
 def stop(kind: str, deed: str) -> Outcome:
@@ -132,8 +143,8 @@ class Table:
     def channel(self, place: str) -> str:
         return self.door.place(place, "ana")
 
-    async def job(self, place: str) -> Place:
-        """A thread in which Ana's request waits for her answer, and Ben's waits for hers."""
+    async def job(self, place: str, *, failed: bool) -> Place:
+        """A thread in which Ana's request waits for her answer, or has failed, and Ben's waits for hers."""
         self.count += 1
         where = Place(team=self.door.town.team_id, channel=self.channel(place), thread_ts=f"1700000000.{self.count:06}")
         key, at = JobKey(where.team, where.job_id), self.store.clock()
@@ -144,7 +155,9 @@ class Table:
             ids, fields = (f"made:{ts}",), begun(where, request)
             await self.store.jobs.ingest(key, ev.dump(log[-1]), dedupe=ids, user=request.user, fields=fields)
         asked = {"question": "Which city?", "options": ("Oslo", "Bergen")}
-        log.append(ev.PlannerAsked.model_validate({"at": at, "request": where.thread_ts, **asked}))
+        of = {"at": at, "request": where.thread_ts}
+        broke = {"step": "planning", "reason": "it broke", "advice": "again"}
+        log.append(ev.RequestFailed(**of, **broke) if failed else ev.PlannerAsked.model_validate({**of, **asked}))
         claim = await self.store.jobs.claim("me", lease=60, schema=ev.SCHEMA, prefer=key)
         assert claim is not None
         job = fold(log)
@@ -187,13 +200,17 @@ class Table:
             return self.click(person, where, STOP, "-")
         if deed == "feedback":
             return self.click(person, where, FEEDBACK, json.dumps({"request": root, "good": True}))
-        if deed in ("cancel", "status", "trace", "release"):
-            return {**door._command(person, place), "channel_id": where.channel, "text": f"{deed} {where.job_id}"}
+        if deed == "again":
+            return self.click(person, where, TRY_AGAIN, json.dumps({"job": where.job_id, "request": root}))
+        if deed in ("cancel", "status", "trace", "release", "retry"):
+            of = {"channel_id": where.channel, "text": f"{deed} {where.job_id}", "trigger_id": f"1.2.{self.count}"}
+            return {**door._command(person, place), **of}
         if deed in ("edit", "delete"):
             return self.change(deed, person, place, where)
         body = door._mention(person, place) if deed != "answer" else door._follow_up(person, place)
         bot = f"<@{door.town.bot_user_id}>"
-        text = {"ask": f"{bot} compare the two offers", "say stop": f"{bot} stop", "answer": "Oslo"}[deed]
+        text = {"ask": f"{bot} compare the two offers", "say stop": f"{bot} stop", "answer": "Oslo"}
+        text = text.get(deed, f"{bot} retry")
         body["event"] |= {"channel": where.channel, "thread_ts": root, "text": text}
         return body
 
@@ -225,7 +242,7 @@ class Table:
     # -- what came of it -------------------------------------------------------------------------
 
     async def outcome(self, deed: str, person: str, place: str) -> Outcome:
-        where = await self.job(place)
+        where = await self.job(place, failed=deed in AGAIN)
         self.door.gate.marks.clear()
         told = len(self.door.told())
         answer = await self.do(deed, person, where)
@@ -278,7 +295,11 @@ async def table(store: RedisStore, *, admins: tuple[str, ...]) -> AsyncIterator[
         made["door"] = door
         return JobService(store, instance, limits, admins=named, settings=door.gate.settings, note=note)
 
-    async with signed_door(admins=admins, service_of=service) as door:
+    def tries(door: Door) -> RetryDesk:
+        named = frozenset(door.user(name) for name in admins)
+        return RetryDesk(store, instance, admins=named, note=note)
+
+    async with signed_door(admins=admins, service_of=service, tries_of=tries) as door:
         yield Table(door, store, noted)
     await limits.close(1)
 

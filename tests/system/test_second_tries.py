@@ -12,6 +12,7 @@ import pytest
 from bot.slack.views.try_again import GO_ON, TRY_AGAIN
 from handoff import events as ev
 from handoff.state import Ask
+from specialists.registry import load_crew
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.scripts import purpose_of, task_of
@@ -218,3 +219,46 @@ async def test_what_cannot_be_tried_again_is_said_in_one_line(scene: Scene) -> N
     assert [name for name, work in job.latest.work.items() if work.kept] == ["prices"]
     assert len(await talk.of(ev.RequestAdded)) == 2
     assert card_title(talk.cards()[1]).startswith("Done in ")
+
+
+async def test_a_word_without_a_mention_and_a_file_that_is_not_kept_any_more(scene: Scene) -> None:
+    parts = plan(subtask("sum", "analyst", intent="Sum the revenue in sales.csv."), subtask("text", "writer"))
+    flaky = in_turn(Fault("bad_request"), result("There was no file."))
+    async with played(scene, planner=lambda _: parts, analyst=flaky, writer=lambda _: result("Written.")):
+        talk = await scene.ask("Sum it and write", files=[SAMPLE])
+        job = await talk.over()
+        (file,) = [one.file for one in job.latest.materials if one.file is not None]
+        await scene.store.blobs.drop(talk.key, {file.id: b""})
+        end = await talk.seen(lambda: [one for one in talk.words() if AGAIN in buttons(one)])
+        await scene.person().click(talk.channel, end[0]["ts"], TRY_AGAIN)
+        (question,) = await talk.seen(lambda: [one for one in talk.words() if "Go on without" in buttons(one)])
+        assert "sales.csv is not here any more" in shown(question)
+        await scene.person().click(talk.channel, question["ts"], buttons(question)["Stop"]["action_id"])
+        await talk.over(2)
+        await talk.say("continue")
+        asked = await talk.seen(lambda: [one for one in talk.words() if "Go on without" in buttons(one)])
+        await scene.person().click(talk.channel, asked[0]["ts"], buttons(asked[0])["Go on without"]["action_id"])
+        job = await talk.over(3)
+    assert job.asks[1].state == "cancelled"
+    assert job.asks[2].before == job.asks[0], "what was stopped before it began has nothing to take up"
+    assert {name: work.kept for name, work in job.asks[2].work.items()} == {"sum": False, "text": True}
+
+
+async def test_a_specialist_who_is_gone_is_said_and_it_is_planned_anew(board: Board) -> None:
+    parts = in_turn(plan(subtask("pin", "clerk"), subtask("tell", "clerk2", ["pin"])), plan(subtask("all", "clerk")))
+    words = {"planner": parts, "clerk": pins}
+    async with provider(**words) as server:
+        async with board.scene.bot(connect("chat", server), crew=crew_with(board.folder, board.side.tool())):
+            talk = await board.scene.ask("Pin it and tell them")
+            await talk.over()
+        (board.folder / "clerk2.md").unlink()
+        page = (board.folder / "clerk.md").read_text().replace("fallback: clerk2\n", "")
+        (board.folder / "clerk.md").write_text(page)
+        crew = load_crew(board.folder, {"post_note": board.side.tool()})
+        async with board.scene.bot(connect("chat", server), crew=crew):
+            await talk.say("@leadhand retry from tell")
+            job = await talk.over(2)
+    assert purposes(server).count("planner") == 2
+    assert set(job.latest.work) == {"all"}
+    assert "Not in the crew any more: clerk2. So I planned this anew." in talk.said()
+    assert board.side.notes == ["tea"], "what the first try wrote is not written again, whoever works on it"

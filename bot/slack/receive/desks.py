@@ -6,13 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from bot.slack.receive.approval_clicks import Approvals
-    from bot.slack.receive.second_tries import OfAgain, SecondTries
+    from bot.slack.receive.second_tries import SecondTries
     from bot.slack.receive.settings_form import SettingsForm
     from bot.slack.receive.sign_in_clicks import SignIns
-    from bot.slack.receive.subcommand import Given, Reply
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,5 +20,3 @@ class Desks:
     approvals: Approvals | None = None
     sign_ins: SignIns | None = None
     second_tries: SecondTries | None = None
-    again_later: Callable[[Given, str, OfAgain], Awaitable[Reply]] | None = None
-    """Makes a schedule of “again with the same files on Friday”: the time is in the words of who said so."""

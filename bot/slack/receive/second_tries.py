@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+SCHEDULE = "schedule"
+"""The name of the spoken command that makes a schedule."""
+
 UntriedWhy = Literal[
     "unknown",
     "forgotten",
@@ -192,17 +195,22 @@ async def again(given: Given) -> Reply:
 
 
 async def _later(given: Given, wish: Wish, job: str) -> Reply:
-    """Have it done again at another time: that is a schedule, which says itself what it understood."""
+    """Have it done again at another time: a schedule of the same words and files, which says what it understood."""
+    from bot.slack.receive.spoken_commands import SPOKEN  # noqa: PLC0415 - which lists this command, too
+
     said, tries = given.said, given.desks.second_tries
     if said is None or tries is None:
         return "no_command"
     found = await tries.text_of(given.team, job, given.user)
     if isinstance(found, Untried):
         return note(untried_words(found))
-    scheduled = given.desks.again_later
-    if scheduled is None:
-        return note(later_words(wish.when, found.text))
-    return await scheduled(given, wish.when, found)
+    text = f"{wish.when} {found.text}"
+    schedule = next((one for one in SPOKEN if one.name == SCHEDULE and one.match(text) is not None), None)
+    told: Reply = "no_command"
+    if schedule is not None:
+        again = replace(said, text=text, attachments=said.attachments or found.files)
+        told = await schedule.run(replace(given, rest=text, said=again))
+    return note(later_words(wish.when, found.text)) if told == "no_command" else told
 
 
 async def retry(given: Given) -> Outgoing:
