@@ -28,8 +28,8 @@ def is_open(ask: Ask) -> bool:
 
 
 def may_stop(ask: Ask, actor: Actor) -> bool:
-    """Return True if this person may end the request."""
-    return actor.admin or ask.request.user == actor.user
+    """Return True if this person may end the request: it is theirs, or a second try at one of theirs."""
+    return actor.admin or actor.user in {one.request.user for one in (ask, *ask.tries)}
 
 
 def stoppable(job: Job, actor: Actor) -> tuple[Ask, ...]:

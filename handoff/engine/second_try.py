@@ -223,7 +223,9 @@ def lost_files(job: Job, ask: Ask, again: Again) -> tuple[str, ...]:
 
 def _question(job: Job, ask: Ask, before: Ask, again: Again, at: float) -> Question | None:
     """Return what is asked before a second try begins; None if it may begin at once."""
-    writes, files = repeated(before, again), lost_files(job, before, again)
+    attached = {one.name for one in ask.request.attachments}
+    writes = repeated(before, again)
+    files = tuple(one for one in lost_files(job, before, again) if one not in attached)
     if not writes and not files:
         return None
     lines = [*_writes_told(writes), *_files_told(files)]
@@ -322,6 +324,8 @@ class _Taking:
         self._ask, self._before, self._kept, self._at = ask, before, kept, at
         self._members, self._estimates = members, estimates
         self._left = before.run.written or at
+        attached = {one.file_id for one in ask.request.attachments}
+        self._new = tuple(one.name for one in ask.materials if one.file_id in attached)
 
     def inside(self, within: str) -> dict[str, Work]:
         """Return the subtasks of a run, and those of the runs inside it that are taken over."""
@@ -350,10 +354,13 @@ class _Taking:
         return replace(work, kept=True) if work.state in SETTLED else gone_on(work, self._left, self._at)
 
     def _fresh(self, work: Work) -> Work:
-        """Begin a subtask afresh: with what people answered, and with what must not be written again."""
-        made = {one.digest for one in self._ask.done}
+        """Begin a subtask afresh: with what people answered and attached, and with what must not be written again."""
+        made, subtask = {one.digest for one in self._ask.done}, work.subtask
+        if self._new and subtask.needs is not None:
+            needs = tuple(dict.fromkeys((*subtask.needs, *self._new)))
+            subtask = subtask.model_copy(update={"needs": needs})
         return Work(
-            subtask=work.subtask,
+            subtask=subtask,
             specialist=work.subtask.specialist,
             within=work.within,
             tier=work.subtask.tier or self._tier_of(work),

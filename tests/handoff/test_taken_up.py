@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handoff import events as ev
+from handoff import rights
 from handoff.again import Again
 from handoff.again_words import Wish, names_the_last, wish_of
-from handoff.contracts import Artifact, Attachment, Material, Request, Result, ToolReply, Turn, Usage
+from handoff.contracts import Artifact, Attachment, Material, Request, Result, Subtask, ToolReply, Turn, Usage
 from handoff.deeds import deeds_of
 from handoff.effects import Effect, MakePlan, Post, RunSubtask, file_key
 from handoff.engine import second_try
@@ -246,6 +247,7 @@ def test_what_may_not_be_is_refused_visibly(event: ev.RequestAdded, why: str) ->
 def test_an_admin_may_and_the_words_of_the_other_are_quoted() -> None:
     ask = apply(in_part(), wants(user="U9", admin=True)).asks[-1]
     assert not ask.refusal
+    assert rights.may_stop(ask, rights.Actor("U1")), "whose words they are"
     assert ask.request.quoted == ask.request.text == "why did churn rise"
 
 
@@ -306,7 +308,8 @@ def test_what_is_gone_is_said_before_it_begins() -> None:
     there = Material(
         name="sales.csv", text="d" * 64, size=5, file=Artifact(id="e" * 64, name="sales.csv"), file_id="F1"
     )
-    log = [asked(), ev.MaterialGathered(at=1.5, request=R, materials=(there,)), planned(*FIVE), *all_failed("t1")]
+    five = (FIVE[0].model_copy(update={"needs": ("sales.csv",)}), *FIVE[1:])
+    log = [asked(), ev.MaterialGathered(at=1.5, request=R, materials=(there,)), planned(*five), *all_failed("t1")]
     state = job(*log, *finished("t2"), *finished("t4"), *finished("t5"), *ended(), ev.FileDeleted(at=8.0, file="F1"))
     question = apply(state, wants()).asks[-1].open_questions[""]
     assert question.message.startswith("sales.csv is not here any more.")
@@ -315,10 +318,20 @@ def test_what_is_gone_is_said_before_it_begins() -> None:
         apply(state, wants(gone=("other.pdf",))).asks[-1].open_questions[""].message.startswith("Not here any more: ")
     )
     new = apply(state, wants(files=(Attachment(file_id="F2", name="sales.csv"),)))
+    assert not new.asks[-1].open_questions, "it came with the second try"
     fresh = there.model_copy(update={"file_id": "F2", "fault": ""})
     ask = apply(new, ev.MaterialGathered(at=11.0, request=AGAIN, materials=(fresh,))).asks[-1]
     assert [(one.name, one.fault) for one in ask.materials] == [("sales.csv", "")]
+    other = apply(state, wants(files=(Attachment(file_id="F2", name="mended.csv"),)))
+    mended = fresh.model_copy(update={"name": "mended.csv"})
+    other = answers(apply(other, ev.MaterialGathered(at=10.2, request=AGAIN, materials=(mended,))), second_try.GO_ON)
+    assert [one.needs for one in second_try_subtasks(other)] == [("sales.csv", "mended.csv"), None, None]
     assert FAULT in {one.fault for one in state.asks[0].materials}
+
+
+def second_try_subtasks(state: Job) -> list[Subtask]:
+    """The subtasks that begin afresh, once it has begun."""
+    return [work.subtask for work in proposed(state).asks[-1].work.values() if not work.kept]
 
 
 # ---------------------------------------------------------------- crews

@@ -33,7 +33,7 @@ REACTIONS: Mapping[Outcome, str] = {
 async def give_receipt(outbox: Outbox, claim: Claim, job: Job, one: Heard) -> None:
     """React to a message, and post the line about it, once. Raises Gone if the job is no longer ours."""
     if (name := REACTIONS.get(one.outcome)) is not None:
-        await _react(outbox, job.place, one.message.id, name)
+        await _react(outbox, job.place, one.message.id.partition("-")[0], name)  # a click's is the message it is about
     line = receipt(job, one)
     if line is not None:
         sent = await outbox.post(claim, job.place, receipt_key(one.message.id, one.receipt), line)
