@@ -217,7 +217,10 @@ async def running(
     )
     note = AuditLog(store).note
     board = InstanceBoard(store.board, name, crews.by_name)
-    standing = StandingWork(store, messengers, channels, limits, settings.terms, note=note)
+    home = HomeDesk(
+        store, team=account.home.team, calls=outbox.calls, admins=settings.admins, groups_of=people.groups_of
+    )
+    standing = StandingWork(store, messengers, channels, limits, settings.terms, note=note, touch=home.touch)
     runs = EffectRunner(
         store,
         thread,
@@ -230,9 +233,6 @@ async def running(
         approvers_in=channels.approvers_in if can_ask else nobody_to_ask,
         terms_in=channels.terms_in,
         opener=standing.opener,
-    )
-    home = HomeDesk(
-        store, team=account.home.team, calls=outbox.calls, admins=settings.admins, groups_of=people.groups_of
     )
     effects: Effects = home.around(runs)
     if instruments is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from bot.access.channel_settings import ChannelSettings
@@ -27,6 +28,7 @@ class StandingWork:
         limits: Whose budgets runs are on; a model that reads times is asked on its person's account.
         terms: The settings of calls.
         note: Keeps entries of the audit.
+        touch: Is told the owner of a schedule that changed.
     """
 
     def __init__(
@@ -38,10 +40,11 @@ class StandingWork:
         terms: Terms,
         *,
         note: Note,
+        touch: Callable[[str], None],
     ) -> None:
         people, directory = messengers.people, messengers.directory
         self._limits, self._terms, self._store = limits, terms, store
-        self.desk = ScheduleDesk(store, admins=channels.admins, note=note)
+        self.desk = ScheduleDesk(store, admins=channels.admins, note=note, touch=touch)
         self.opener = RunOpener(store, self.desk, messengers.outbox, people, directory, channels, limits)
         self.talk = ScheduleTalk(self.desk, people, directory, self._read_rule)
         self._loop = ScheduleLoop(store, self.desk)

@@ -40,6 +40,10 @@ def new_id(mark: str = "") -> str:
     return "S" + "".join(ALPHABET[number // 30**place % 30] for place in range(6))
 
 
+def _nobody_looks(_owner: str) -> None:
+    """Tell nobody of a change."""
+
+
 class ScheduleDesk:
     """The schedules of a running bot. What returns was recorded; a StoreError means that it was not.
 
@@ -47,12 +51,21 @@ class ScheduleDesk:
         store: Where they are kept.
         admins: Slack ids of people who may change every schedule.
         note: Keeps in the audit who made and changed one.
+        touch: Is told the owner of one that was made, changed or run.
     """
 
-    def __init__(self, store: Store, *, admins: frozenset[str] = frozenset(), note: Note = dropped) -> None:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        admins: frozenset[str] = frozenset(),
+        note: Note = dropped,
+        touch: Callable[[str], None] = _nobody_looks,
+    ) -> None:
         self._store = store
         self._admins = admins
         self._note = note
+        self._touch = touch
         self.changed = asyncio.Event()
         """Set whenever a schedule was made or changed here: it may be due before all others."""
 
@@ -194,12 +207,15 @@ class ScheduleDesk:
             due = None if after.state != "on" else following(after.rule, after.zone, self._store.clock(), after.until)
             when: tuple[float | None, ...] = () if keep_due else (due,)
             if await self._store.schedules.swap(one.team, name_of(one), seen, _dumped(after), *when):
+                self._touch(one.owner)
                 return after.model_copy(update={"next_at": due})
         return BUSY
 
     async def _record(self, one: Schedule, user: str, why: str, *, refused: bool = False) -> None:
         of: dict[str, Any] = {"at": self._store.clock(), "team": one.team, "channel": one.channel, "user": user}
         outcome = {"outcome": "refused"} if refused else {}
+        if not refused:
+            self._touch(one.owner)
         await self._note(AuditEntry(deed="scheduled", target=one.id, why=why, **of, **outcome))
 
 
