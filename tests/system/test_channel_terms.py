@@ -7,16 +7,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
 
 from bot.models.choosing import OPENAI_TIERS
 from bot.settings import read_settings
-from bot.slack.views.settings_view import CHANGE
 from handoff import events as ev
 from tests.providers.scripts import purpose_of
 from tests.providers.server import ProviderServer
 from tests.system.brains import Gate, Words, connect, escalation, in_turn, plan, provider, result, subtask
 from tests.system.scene import Scene, block_of, shown
+from tests.system.settings_windows import change
 
 RULE = "Amounts in EUR, and no tables."
 HEADING = "# What this channel asks for"
@@ -31,23 +30,6 @@ async def bot(scene: Scene, **words: Words) -> AsyncIterator[ProviderServer]:
     terms = read_settings({"LEADHAND_ROLES": "planner deep"}).terms
     async with provider(**words) as server, scene.bot(connect("chat", server), admins=admins, terms=terms):
         yield server
-
-
-async def change(scene: Scene, section: str, channel: str = "#sales", **typed: Any) -> None:
-    """Have ana change settings with the window of a section."""
-    ana = scene.person("ana")
-    told = await scene.command("settings", channel=channel)
-    await ana.click(channel, told["ts"], f"{CHANGE}{section}")
-    view = (await scene.workspace.until(ana.views))[-1]
-    options = {
-        block["block_id"]: {one["value"]: one for one in block["element"].get("options", ())}
-        for block in view["blocks"]
-        if block["type"] == "input"
-    }
-    values = {name: {name: options[name].get(value, value)} for name, value in typed.items()}
-    before = len(ana.ephemerals(channel))
-    assert await ana.submit(view["id"], values)
-    await scene.workspace.until(lambda: ana.ephemerals(channel)[before:])
 
 
 def systems(server: ProviderServer, since: int = 0) -> dict[str, str]:

@@ -4,6 +4,7 @@ import json
 
 from handoff import events as ev
 from tests.system.scene import Scene, shown
+from tests.system.settings_windows import change
 
 SUM = "what is 3 + 4?"
 
@@ -51,11 +52,7 @@ async def test_a_request_is_not_lost_where_slack_could_not_be_asked(scene: Scene
 async def test_an_admin_lets_guests_in_with_the_window_and_every_instance_knows(scene: Scene) -> None:
     cleo, gus = scene.person("cleo"), scene.person("gus")
     async with scene.bot(admins=frozenset({cleo.id})):
-        await cleo.command("#sales", "/leadhand", "settings")
-        (view,) = await scene.workspace.until(cleo.views)
-        options = {block["block_id"]: block["element"].get("options") for block in view["blocks"] if "element" in block}
-        yes = next(option for option in options["guests"] if option["value"] == "yes")
-        assert await cleo.submit(view["id"], {"guests": {"guests": yes}})
+        await change(scene, "people", who="cleo", guests="yes")
     async with scene.bot():
         talk = await scene.ask(SUM, who="gus", channel="#sales")
         await talk.over()
@@ -68,11 +65,7 @@ async def test_an_admin_lets_guests_in_with_the_window_and_every_instance_knows(
 async def test_follow_ups_are_one_of_the_settings_of_a_channel(scene: Scene) -> None:
     cleo = scene.person("cleo")
     async with scene.bot(admins=frozenset({cleo.id})):
-        await cleo.command("#sales", "/leadhand", "settings")
-        (view,) = await scene.workspace.until(cleo.views)
-        options = {block["block_id"]: block["element"].get("options") for block in view["blocks"] if "element" in block}
-        no = next(option for option in options["follow_ups"] if option["value"] == "no")
-        assert await cleo.submit(view["id"], {"follow_ups": {"follow_ups": no}})
+        await change(scene, "times", who="cleo", follow_ups="no")
         quiet, heard = [await scene.ask(SUM, channel=channel) for channel in ("#sales", "#general")]
         for talk in (quiet, heard):
             await talk.over()
