@@ -160,6 +160,12 @@ class JobService:
         """See `Service.left`."""
         return await self._limits.status(Payer(team, channel, user, job))
 
+    async def offers(self, place: Place, text: str) -> bool:
+        """See `Service.offers`."""
+        said = text.strip(" .!").casefold()
+        options = (option for one in _open(await self._store.jobs.head(_key(place))) for option in one.options)
+        return any(said == option.strip(" .!").casefold() for option in options)
+
     async def reply(
         self, place: Place, message: Request, *, mentioned: bool, others: bool, dedupe: tuple[str, ...]
     ) -> Answer:

@@ -61,6 +61,10 @@ class MemoryService:
             raise StoreError("the store is away")
         return bool(self.requests) or any(where == place for where, *_ in self.open)
 
+    async def offers(self, place: Place, text: str) -> bool:
+        del place, text
+        return False
+
     async def turns_away(self, place: Place, bot: str) -> bool:
         return self._fresh((f"{place.channel}/{bot}",))
 

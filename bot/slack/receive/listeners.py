@@ -240,6 +240,12 @@ class Listeners:
         for one, about in spoken(incoming.text, files=bool(incoming.attachments)):
             if incoming.twin:  # its app_mention is on its way
                 return True
+            if (
+                one.name != "cancel"
+                and incoming.in_thread
+                and await self._service.offers(incoming.place, incoming.text)
+            ):
+                return False  # it answers a question; but Stop stops, whatever is asked
             place, mark = incoming.place, f"{incoming.place.channel}/{incoming.ts}"
             command = Command(place.team, place.channel, incoming.user, one.name, about)
             reply = await one.run(self._commands.given(command, client, said=incoming, mark=mark))

@@ -112,6 +112,9 @@ class Service(Protocol):
     async def left(self, team: str, channel: str, user: str, job: str = "") -> list[str]:
         """Say what is spent and left of each budget, a line each; that of a job only if one is named."""
 
+    async def offers(self, place: Place, text: str) -> bool:
+        """Return True if an open question of the thread offers just these words as an answer."""
+
     async def reply(
         self, place: Place, message: Request, *, mentioned: bool, others: bool, dedupe: tuple[str, ...]
     ) -> Answer:
