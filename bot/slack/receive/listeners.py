@@ -23,6 +23,7 @@ from bot.slack.receive.approval_clicks import ApprovalClicks
 from bot.slack.receive.bolt_dispatch import unhandled
 from bot.slack.receive.commands import Commands
 from bot.slack.receive.forget_window import ForgetWindow
+from bot.slack.receive.home_answers import HomeAnswers
 from bot.slack.receive.home_clicks import HomeClicks
 from bot.slack.receive.home_tab import HomeTab
 from bot.slack.receive.more_budget import MoreBudget
@@ -97,6 +98,7 @@ def register(app: AsyncApp, service: Service, gate: Gate, desks: Desks) -> Backg
     if desks.sign_ins is not None:
         SignInClicks(desks.sign_ins, background).register(app)
     ForgetWindow(service, background).register(app)
+    HomeAnswers(service, background).register(app)
     Actions(service, background).register(app)
     app.event(_ANYTHING)(_nothing)  # in Socket Mode an event without a listener is never acknowledged
     app.error(_failed)

@@ -136,8 +136,10 @@ class Service(Protocol):
     async def file_deleted(self, team: str, file: str) -> int:
         """Record that a file was deleted, in all jobs that read it. Returns how many these are."""
 
-    async def answer(self, place: Place, choice: Choice, *, user: str, dedupe: tuple[str, ...]) -> Answer:
-        """Record a click on an answer's button."""
+    async def answer(
+        self, place: Place, choice: Choice, *, user: str, dedupe: tuple[str, ...], words: str = ""
+    ) -> Answer:
+        """Record a click on an answer's button; with `words`, these in place of what the button says."""
 
     async def cancel(self, team: str, job: str | None, place: Place | None, *, user: str) -> Stop:
         """Stop what the person may stop of a job, named by its id or by its place: their requests, for an admin all."""
