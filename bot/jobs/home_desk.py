@@ -140,6 +140,7 @@ class HomeDesk:
         """Tell the store of a job that another instance may go on with. What it cannot be told now, it is later."""
         try:
             await self._tell_of(key)
+            await self._tell_spent()
         except StoreError as error:
             log.info("for whom job %s waits is noted later: %s", key.job, error)
 
@@ -163,13 +164,12 @@ class HomeDesk:
             except Exception:
                 log.exception("homes could not be drawn anew")
 
-    async def close(self) -> None:
-        """Tell the store what it does not know yet. Raises StoreError."""
-        await self._tell_store()
-
     async def _tell_store(self) -> None:
         for key in list(self._unsaid):
             await self._tell_of(key)
+        await self._tell_spent()
+
+    async def _tell_spent(self) -> None:
         if self._ended:
             ended, self._ended = self._ended, []
             try:

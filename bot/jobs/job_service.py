@@ -173,6 +173,12 @@ class JobService:
         """See `Service.left`."""
         return await self._limits.status(Payer(team, channel, user, job))
 
+    async def offers(self, place: Place, text: str) -> bool:
+        """See `Service.offers`."""
+        said = text.strip(" .!").casefold()
+        options = (option for one in _open(await self._store.jobs.head(_key(place))) for option in one.options)
+        return any(said == option.strip(" .!").casefold() for option in options)
+
     async def reply(
         self, place: Place, message: Request, *, mentioned: bool, others: bool, dedupe: tuple[str, ...]
     ) -> Answer:
@@ -261,7 +267,9 @@ class JobService:
         self._instance.nudge(key)
         return True
 
-    async def answer(self, place: Place, choice: Choice, *, user: str, dedupe: tuple[str, ...]) -> Answer:
+    async def answer(
+        self, place: Place, choice: Choice, *, user: str, dedupe: tuple[str, ...], words: str = ""
+    ) -> Answer:
         """See `Service.answer`. Only what the question offers is an answer, whatever a button says."""
         key = _key(place)
         head = await self._store.jobs.head(key)
@@ -273,7 +281,7 @@ class JobService:
                 if not question.may_answer(user, actor.groups):
                     await self._refused("answered", key, head, user, NOT_ASKED, **about)
                     return Answer("not_yours", question.whom)
-                if (text := _chosen(question, choice.option)) is None:
+                if (text := words.strip() or _chosen(question, choice.option)) is None:
                     return Answer("stale")
                 await self._record_answer(place, question, actor, text, dedupe)
                 return Answer("taken")

@@ -5,8 +5,9 @@ Which jobs to look at is known without a replay; those that are shown are read, 
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from bot.jobs.job_lists import JobLists
@@ -14,9 +15,10 @@ from bot.jobs.job_reading import read_job
 from bot.slack.show.people import GroupsOf, no_groups
 from bot.slack.text.cleaning import clean, plain
 from bot.slack.views.approval import approval
+from bot.slack.views.home_answer import words_button
 from bot.slack.views.home_part import HomePart, Row
 from bot.slack.views.job_rows import thread_link
-from bot.slack.views.outgoing import Block, context
+from bot.slack.views.outgoing import Block, actions, context
 from bot.slack.views.paging import page_of
 from bot.slack.views.question import question
 from bot.store.interface import Head, JobKey, Store
@@ -31,6 +33,8 @@ NONE = "Nothing waits for you."
 TOO_LONG = 3000
 """Events in the log of a job from which on it is not read for a list: its thread tells."""
 KEPT = 64
+_REPLY = re.compile(r": (choose one, or )?reply in this thread( in your own words)?\.")
+"""What a question says of replies: at home a button takes them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +112,10 @@ class OpenAsks:
         ask = job.latest
         for name, one in ask.open_questions.items():
             if one.approval is not None:
-                message = approval(job, ask, name, one, expires(one))
+                drawn: Sequence[Block] = approval(job, ask, name, one, expires(one)).blocks
             else:
-                message = question(job, ask, name)
-            yield _Asked(one, ask.request.user, (*map(_elsewhere, message.blocks), self._where(head, ask)))
+                drawn = _with_words(question(job, ask, name).blocks, words_button(job, ask, name, one.number))
+            yield _Asked(one, ask.request.user, (*map(_elsewhere, drawn), self._where(head, ask)))
 
     def _where(self, head: Head, ask: Ask) -> Block:
         link = thread_link(self._url, head.fields.get("channel", ""), head.fields.get("thread_ts", ""))
@@ -124,9 +128,19 @@ class OpenAsks:
         return (context(f":question: {f'<{line.link}|{title}>' if line.link and title else title or line.job}"),)
 
 
+def _with_words(blocks: Sequence[Block], own: Block) -> list[Block]:
+    """Put the button for one's own words behind the likely answers: in the thread they would be a reply."""
+    *above, row, small_print = blocks
+    if row["type"] == "actions":
+        return [*above, actions([*row["elements"], own]), small_print]
+    return [*above, row, actions([own]), small_print]
+
+
 def _elsewhere(block: Block) -> Block:
     """Have our own small print, which speaks of "this thread", be true where it is shown outside of it."""
     if block["type"] != "context":
         return block
-    elements = [{**one, "text": one["text"].replace("this thread", "its thread")} for one in block["elements"]]
+    elements = [
+        {**one, "text": _REPLY.sub(".", one["text"]).replace("this thread", "its thread")} for one in block["elements"]
+    ]
     return {**block, "elements": elements}

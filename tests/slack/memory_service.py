@@ -61,6 +61,10 @@ class MemoryService:
             raise StoreError("the store is away")
         return bool(self.requests) or any(where == place for where, *_ in self.open)
 
+    async def offers(self, place: Place, text: str) -> bool:
+        del place, text
+        return False
+
     async def turns_away(self, place: Place, bot: str) -> bool:
         return self._fresh((f"{place.channel}/{bot}",))
 
@@ -109,7 +113,10 @@ class MemoryService:
         del place
         return self._fresh(dedupe) and not self.changes.append(f"{message} is gone")  # type: ignore[func-returns-value]
 
-    async def answer(self, place: Place, choice: Choice, *, user: str, dedupe: tuple[str, ...]) -> Answer:
+    async def answer(
+        self, place: Place, choice: Choice, *, user: str, dedupe: tuple[str, ...], words: str = ""
+    ) -> Answer:
+        del words
         named = (place, choice.request, choice.subtask, choice.number)
         asked = next((each for each in self.open if each[:4] == named), None)
         if asked is None:

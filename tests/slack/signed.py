@@ -68,8 +68,10 @@ class SeenService(MemoryService):
         self.seen.append("reply")
         return Answer("ignored" if mentioned else "heard")
 
-    async def answer(self, place: Place, choice: Choice, *, user: str, dedupe: tuple[str, ...]) -> Answer:
-        del choice, user, dedupe
+    async def answer(
+        self, place: Place, choice: Choice, *, user: str, dedupe: tuple[str, ...], words: str = ""
+    ) -> Answer:
+        del choice, user, dedupe, words
         self.places.append(place)
         self.seen.append("answer")
         return Answer("taken")

@@ -222,3 +222,17 @@ async def test_two_open_questions_are_answered_one_by_one(scene: Scene) -> None:
     assert all(work.state == "complete" for work in job.latest.work.values())
     assert {event.subtask for event in await talk.of(ev.QuestionAnswered)} == {"place", "food"}
     assert not any(buttons(message) for message in talk.words())
+
+
+async def test_an_answer_that_is_offered_is_no_command(scene: Scene) -> None:
+    def status_or_help(request: WireRequest) -> Reply:
+        reply = ask_first(request)
+        return escalation("ambiguous_input", "Which page?", ["Status", "Help"]) if "Oslo" in str(reply) else reply
+
+    async with played(scene, planner=lambda _: plan(subtask("place", "writer")), writer=status_or_help):
+        talk = await scene.ask("Which page shall I write?")
+        await talk.question()
+        await talk.say("@leadhand status")
+        await talk.over()
+    assert "Chosen: status" in talk.said()
+    assert not scene.person().ephemerals(talk.channel)

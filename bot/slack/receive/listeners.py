@@ -23,6 +23,7 @@ from bot.slack.receive.approval_clicks import ApprovalClicks
 from bot.slack.receive.bolt_dispatch import unhandled
 from bot.slack.receive.commands import Commands
 from bot.slack.receive.forget_window import ForgetWindow
+from bot.slack.receive.home_answers import HomeAnswers
 from bot.slack.receive.home_clicks import HomeClicks
 from bot.slack.receive.home_tab import HomeTab
 from bot.slack.receive.memory_clicks import MemoryClicks, take_in_change
@@ -108,6 +109,7 @@ def register(app: AsyncApp, service: Service, gate: Gate, desks: Desks) -> Backg
         TryButtons(desks.second_tries, service, background).register(app)
     ForgetWindow(service, background).register(app)
     Thumbs(service, background).register(app)
+    HomeAnswers(service, background).register(app)
     Actions(service, background).register(app)
     app.event(_ANYTHING)(_nothing)  # in Socket Mode an event without a listener is never acknowledged
     app.error(_failed)
@@ -257,6 +259,12 @@ class Listeners:
         for one, about in spoken(incoming.text, files=bool(incoming.attachments)):
             if incoming.twin:  # its app_mention is on its way
                 return True
+            if (
+                one.name != "cancel"
+                and incoming.in_thread
+                and await self._service.offers(incoming.place, incoming.text)
+            ):
+                return False  # it answers a question; but Stop stops, whatever is asked
             place, mark = incoming.place, f"{incoming.place.channel}/{incoming.ts}"
             command = Command(place.team, place.channel, incoming.user, one.name, about)
             reply = await one.run(self._commands.given(command, client, said=incoming, mark=mark))

@@ -115,6 +115,9 @@ class Service(Protocol):
     async def left(self, team: str, channel: str, user: str, job: str = "") -> list[str]:
         """Say what is spent and left of each budget, a line each; that of a job only if one is named."""
 
+    async def offers(self, place: Place, text: str) -> bool:
+        """Return True if an open question of the thread offers just these words as an answer."""
+
     async def reply(
         self, place: Place, message: Request, *, mentioned: bool, others: bool, dedupe: tuple[str, ...]
     ) -> Answer:
@@ -136,8 +139,10 @@ class Service(Protocol):
     async def file_deleted(self, team: str, file: str) -> int:
         """Record that a file was deleted, in all jobs that read it. Returns how many these are."""
 
-    async def answer(self, place: Place, choice: Choice, *, user: str, dedupe: tuple[str, ...]) -> Answer:
-        """Record a click on an answer's button."""
+    async def answer(
+        self, place: Place, choice: Choice, *, user: str, dedupe: tuple[str, ...], words: str = ""
+    ) -> Answer:
+        """Record a click on an answer's button; with `words`, these in place of what the button says."""
 
     async def cancel(self, team: str, job: str | None, place: Place | None, *, user: str) -> Stop:
         """Stop what the person may stop of a job, named by its id or by its place: their requests, for an admin all."""

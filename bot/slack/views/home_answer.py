@@ -1,0 +1,35 @@
+"""The window for an answer in one's own words, and the button in the home that opens it."""
+
+from __future__ import annotations
+
+import json
+
+from bot.slack.views.outgoing import Block, button
+from handoff.state import Ask, Job
+
+IN_WORDS = "home_answer"
+"""The action_id of the button."""
+ANSWERED = "home_answered"
+"""The callback_id of the window."""
+WORDS_BLOCK, WORDS_ACTION = "words", "text"
+
+
+def words_button(job: Job, ask: Ask, subtask: str, number: int) -> Block:
+    """Make the button for a question of a subtask; an empty id: the planner's."""
+    value = {"job": job.id, "request": ask.id, "subtask": subtask, "number": number, "option": -1}
+    return button("In your own words", IN_WORDS, json.dumps(value))
+
+
+def answer_window(metadata: str) -> Block:
+    """Make the window. `metadata` comes back with it."""
+    field = {"type": "plain_text_input", "action_id": WORDS_ACTION, "multiline": True, "max_length": 2000}
+    label = {"type": "plain_text", "text": "Your answer"}
+    return {
+        "type": "modal",
+        "callback_id": ANSWERED,
+        "private_metadata": metadata,
+        "title": {"type": "plain_text", "text": "Answer"},
+        "submit": {"type": "plain_text", "text": "Answer"},
+        "close": {"type": "plain_text", "text": "Close"},
+        "blocks": [{"type": "input", "block_id": WORDS_BLOCK, "label": label, "element": field}],
+    }
