@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,8 @@ from handoff.materials.remembered import SOURCE
 from handoff.memory import LONGEST, Memory, may_change, own_words, place_for, wish_in
 from handoff.spoken import words_of
 
+MOST_MARKS = 200
+"""Commands that forgot something whose second delivery is known as such."""
 HEARD_FOR = 2.0
 """Seconds for which the places with memories are not read again. What this instance changed itself holds at once."""
 NOT_THEIRS = "neither said it nor an admin"
@@ -47,6 +50,7 @@ class MemoryDesk:
         self._pages = pages
         self._nudge = nudge
         self._record = note
+        self._forgot: deque[str] = deque(maxlen=MOST_MARKS)
         self._places: dict[str, tuple[float, frozenset[str]]] = {}
 
     # -- for requests --------------------------------------------------------------------------------
@@ -126,12 +130,21 @@ class MemoryDesk:
         await self._note("remembered", team, place, name, user, why="changed its words")
         return "done"
 
-    async def forget(self, team: str, place: str, name: str, *, user: str) -> tuple[Changed, Memory | None]:
+    async def forget(
+        self, team: str, place: str, name: str, *, user: str, mark: str = ""
+    ) -> tuple[Changed, Memory | None]:
         """See `MemoryBook.forget`. Of two who forget it at once, both have."""
         before = await self._one(team, place, name, user)
         if isinstance(before, str):
             return before, None
-        return await self._drop(team, place, name, before, user), before
+        came = await self._drop(team, place, name, before, user)
+        if mark and came == "done":
+            self._forgot.append(mark)
+        return came, before
+
+    def has_forgotten(self, mark: str) -> bool:
+        """See `MemoryBook.has_forgotten`. Another instance does not know: then the words are a request."""
+        return mark in self._forgot
 
     async def _drop(self, team: str, place: str, name: str, before: Memory, user: str) -> Changed:
         if not await self._store.memories.put(team, place, name, "", was=_dump(before)):

@@ -45,8 +45,13 @@ class MemoryBook(Protocol):
     async def edit(self, team: str, place: str, name: str, text: str, *, user: str, was: str) -> Changed:
         """Change the words of one, that were `was` when the person saw them."""
 
-    async def forget(self, team: str, place: str, name: str, *, user: str) -> tuple[Changed, Memory | None]:
-        """Forget one, for good: what it was is given back, to be told once."""
+    async def forget(
+        self, team: str, place: str, name: str, *, user: str, mark: str = ""
+    ) -> tuple[Changed, Memory | None]:
+        """Forget one, for good, and give back what it was, to be told once. `mark` names the command, if any."""
+
+    def has_forgotten(self, mark: str) -> bool:
+        """Return True if that command has forgotten something: it was delivered again."""
 
     async def said_anew(self, place: Place, message: str, text: str | None, *, user: str) -> Memory | None:
         """Take in that a message was edited, or (None) deleted: what was remembered of it goes with it.

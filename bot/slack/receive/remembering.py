@@ -89,14 +89,14 @@ async def forget_this(given: Given) -> Reply:
     kept = {one.name: one for one in await book.of(given.team, place)}
     found = meant({name: one.memory for name, one in kept.items()}, wish.text)
     if not found:
-        return "no_command"
+        return "told" if book.has_forgotten(given.mark) else "no_command"
     if not is_plain({name: one.memory for name, one in kept.items()}, found, wish.text):
         return which_one(shown_to(given.user, [kept[name] for name in found], book))
     return await _forget(given, book, kept[found[0]], said.place, alone=place == given.user and not said.direct)
 
 
 async def _forget(given: Given, book: MemoryBook, kept: Kept, thread: Place, *, alone: bool) -> Reply:
-    verdict, memory = await book.forget(given.team, kept.place, kept.name, user=given.user)
+    verdict, memory = await book.forget(given.team, kept.place, kept.name, user=given.user, mark=given.mark)
     if verdict != "done" or memory is None:
         return note(NOT_YOURS if verdict == "not_yours" else CHANGED)
     message = forgotten_message(memory, given.user)
