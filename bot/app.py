@@ -244,7 +244,7 @@ async def running(
     # From what people do in Slack down to the store.
     bolt = make_bolt(client, signing_secret=settings.signing_secret)
     gate = Gate(people, channels, first=limits.first_in_an_hour, clock=store.clock, note=note)
-    memories = MemoryDesk(store, instance.nudge, admins=settings.admins, pages=account.home.url, note=note)
+    memories = MemoryDesk(store, instance.nudge, admins=settings.admins, pages=account.url, note=note)
     forgetting = Forgetting(store, outbox, admins=settings.admins, note=note, memories=memories)
     service = JobService(
         store,

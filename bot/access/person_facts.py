@@ -15,14 +15,10 @@ _BOTS = ("is_bot", "is_workflow_bot", "is_connector_bot")
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """Our workspace: the ids of the team and of the organisation it is part of, empty if it is part of none.
-
-    `url` is the address of its pages, with a slash at the end; empty: Slack did not tell it.
-    """
+    """Our workspace: the ids of the team and of the organisation it is part of, empty if it is part of none."""
 
     team: str = ""
     enterprise: str = ""
-    url: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,8 @@ async def evaluate(options: argparse.Namespace, settings: Settings) -> int:
             return 0
         if options.crew is not None:
             settings = replace(settings, crew=str(options.crew))
+        if options.private and options.from_feedback is None:
+            raise SettingsError("--private goes with --from-feedback: it says whose requests become cases.")
         if options.from_feedback is not None:
             from bot.command_line.feedback_sets import from_feedback  # noqa: PLC0415 - opens a store
 

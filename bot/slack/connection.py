@@ -49,13 +49,17 @@ class NotConnected(Exception):
 
 @dataclass(frozen=True, slots=True)
 class BotAccount:
-    """The account that a token belongs to. `user` is our own user id, `team` the workspace's name, `home` its ids."""
+    """The account that a token belongs to. `user` is our own user id, `team` the workspace's name, `home` its ids.
+
+    `url` is the workspace's own address, which links to messages begin with: it ends with a slash.
+    """
 
     user: str
     name: str
     team: str
     scopes: frozenset[str]
     home: Home
+    url: str = ""
 
 
 async def bot_account(client: AsyncWebClient) -> BotAccount:
@@ -64,8 +68,9 @@ async def bot_account(client: AsyncWebClient) -> BotAccount:
         who = await client.auth_test()
         granted = str(who.headers.get("x-oauth-scopes", "")).split(",")
         scopes = frozenset(scope.strip() for scope in granted if scope.strip())
-        home = Home(str(who["team_id"]), str(who.get("enterprise_id") or ""), str(who.get("url") or ""))
-        return BotAccount(str(who["user_id"]), str(who["user"]), str(who["team"]), scopes, home)
+        home = Home(str(who["team_id"]), str(who.get("enterprise_id") or ""))
+        url = str(who.get("url") or "")
+        return BotAccount(str(who["user_id"]), str(who["user"]), str(who["team"]), scopes, home, url)
     except (SlackApiError, OSError, TimeoutError, aiohttp.ClientError) as error:
         raise explained(error, client, "auth.test") from error
 
