@@ -269,7 +269,7 @@ async def running(
         board=board,
         model=model,
         settings=settings,
-        url=account.home.url,
+        url=account.url,
         memories=memories,
         schedules=standing.talk,
     )
