@@ -51,7 +51,7 @@ _CONTINUE = re.compile(
     re.IGNORECASE,
 )
 _WHOLE = re.compile(
-    rf"{_PLEASE}(?:again|once more|(?:do|run) (?:it|that|this|all of it|everything) again|redo(?: it| that)?)"
+    rf"{_PLEASE}(?:again|(?:do|run) (?:it|that|this|all of it|everything) again|redo(?: it| that)?)"
     rf"(?: with the same files?)?(?:,? please)?{_END}",
     re.IGNORECASE,
 )

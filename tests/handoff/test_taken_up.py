@@ -386,6 +386,7 @@ def test_from_a_step_of_a_crew_the_crew_goes_on_with_its_other_parts() -> None:
         ("retry with the other file", None),
         ("continue the analysis for Q3", None),
         ("again on tea", None),
+        ("once more", None),
         ("", None),
     ],
 )
