@@ -7,6 +7,7 @@ own, for which the plan before them is shown to who plans (`names_the_last`).
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from handoff.again import AgainMode
@@ -51,7 +52,7 @@ _CONTINUE = re.compile(
     re.IGNORECASE,
 )
 _WHOLE = re.compile(
-    rf"{_PLEASE}(?:again|once more|(?:do|run) (?:it|that|this|all of it|everything) again|redo(?: it| that)?)"
+    rf"{_PLEASE}(?:again|(?:do|run) (?:it|that|this|all of it|everything) again|redo(?: it| that)?)"
     rf"(?: with the same files?)?(?:,? please)?{_END}",
     re.IGNORECASE,
 )
@@ -66,6 +67,16 @@ _LAST = re.compile(
     r"(?:that|it|this))\b[ ,]+(?:but |now |only |just )*(?:for|with|in|of|on|about|from|as|to|using|without|per)\b",
     re.IGNORECASE,
 )
+_ELSEWHERE: Mapping[AgainMode, tuple[str, ...]] = {
+    "retry": (
+        "nochmal versuchen", "erneut versuchen", "versuch es nochmal", "réessaie", "réessayer", "reintenta",
+        "reinténtalo", "inténtalo de nuevo", "riprova", "tenta de novo", "tente novamente", "probeer opnieuw",
+    ),
+    "continue": (
+        "weiter", "mach weiter", "weitermachen", "continuez", "reprends", "continúa", "continua", "sigue", "ga door",
+    ),
+}  # fmt: skip
+"""The same in other languages, as whole messages."""
 
 
 def wish_of(text: str) -> Wish | None:
@@ -79,7 +90,10 @@ def wish_of(text: str) -> Wish | None:
         return Wish("whole", when=found["when"].strip())
     ways: tuple[tuple[re.Pattern[str], AgainMode], ...]
     ways = ((_RETRY, "retry"), (_CONTINUE, "continue"), (_WHOLE, "whole"))
-    return next((Wish(mode) for pattern, mode in ways if pattern.match(said)), None)
+    plain = " ".join(words_of(said))
+    modes = [mode for pattern, mode in ways if pattern.match(said)]
+    modes += [mode for mode, words in _ELSEWHERE.items() if plain in words]
+    return Wish(modes[0]) if modes else None
 
 
 def names_the_last(text: str) -> bool:

@@ -60,7 +60,7 @@ class RetryDesk:
         if isinstance(found, Untried):
             return found
         actor = await self._actor(asked.user)
-        wanted = Untried("asked") if _answers(found, actor, asked) else _wanted(found, wish, actor)
+        wanted = Untried("asked") if _answers(found, actor, asked, wish) else _wanted(found, wish, actor)
         if isinstance(wanted, Untried):
             if wanted.why == "not_yours":
                 await self._refused(key, found, asked.user)
@@ -180,11 +180,14 @@ def _meant(job: Job, wish: Wish, actor: rights.Actor) -> Ask | Untried:
     return Untried("going_on" if asks else "nothing")
 
 
-def _answers(job: Job, actor: rights.Actor, asked: Asked) -> bool:
-    """Return True if words answer a question that is open in the thread, and that this person may answer."""
+def _answers(job: Job, actor: rights.Actor, asked: Asked, wish: Wish) -> bool:
+    """Return True if words answer a question that is open in the thread, and that this person may answer.
+
+    “Go on” does: there is nothing else that it could be about.
+    """
     questions = job.current.open_questions.values() if job.current is not None and asked.message else ()
     may = (one for one in questions if one.may_answer(actor.user, actor.groups))
-    return any(chooses(asked.words, one.options) for one in may)
+    return any(wish.mode == "continue" or chooses(asked.words, one.options) for one in may)
 
 
 def _tried(job: Job, before: Ask, again: Again) -> Tried:

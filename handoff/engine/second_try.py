@@ -47,7 +47,7 @@ def taken_up(job: Job, ask: Ask, again: Again, at: float) -> Ask:
         request=_as_it_was(ask.request, before.request, own=own),
         again=again,
         before=before,
-        done=tuple({one.digest: one for one in (*before.done, *_all_written(before))}.values()),
+        done=_all_written(job, before),
         gathered=not ask.request.attachments,
         materials=before.materials,
         file_faults=before.file_faults,
@@ -119,8 +119,8 @@ def under_way(job: Job, before: Ask) -> Ask | None:
 
 def last_try(job: Job, ask: Ask) -> Ask:
     """Return the last try at a request that has ended, or the request itself."""
-    tries = [one for one in job.asks if one.run.concluded and not one.refusal and ask.id in {t.id for t in one.tries}]
-    return tries[-1] if tries else ask
+    tries = [one for one in job.asks if one.run.concluded and ask.id in {each.id for each in one.tries}]
+    return next((one for one in reversed(tries) if not one.withdrawn), ask)
 
 
 def _as_it_was(request: Request, before: Request, *, own: bool) -> Request:
@@ -129,8 +129,12 @@ def _as_it_was(request: Request, before: Request, *, own: bool) -> Request:
     return request.model_copy(update={"text": before.text, "quoted": quoted, "crew": before.crew})
 
 
-def _all_written(ask: Ask) -> list[Written]:
-    return [one for work in ask.work.values() for one in _own_writes(work)]
+def _all_written(job: Job, before: Ask) -> tuple[Written, ...]:
+    """Return the calls of all tries so far, each once: also of one whose message was deleted meanwhile."""
+    first = (before, *before.tries)[-1].id
+    tries = (one for one in job.asks if first in {one.id, *(each.id for each in one.tries)})
+    found = [one for each in tries for work in each.work.values() for one in _own_writes(work)]
+    return tuple({one.digest: one for one in found}.values())
 
 
 def _own_writes(work: Work) -> tuple[Written, ...]:

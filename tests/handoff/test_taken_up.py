@@ -227,6 +227,18 @@ def test_a_retry_of_a_retry_remembers_all_that_was_written() -> None:
     assert {one.digest for one in third.done} == {"d-post A", "d-post B"}
 
 
+def test_what_a_try_wrote_whose_message_was_deleted_is_not_written_again() -> None:
+    state = proposed(apply(in_part(), wants()))
+    for event in wrote("t1", "post A"):
+        state = apply(state, event.model_copy(update={"request": AGAIN}))
+    state = apply(state, ev.RequestWithdrawn(at=12.0, message=AGAIN))
+    for event in ended(AGAIN, text=None):
+        state = apply(state, event)
+    assert second_try.last_try(state, state.asks[0]) is state.asks[0]
+    third = apply(state, wants(request="3.0")).asks[-1]
+    assert {one.digest for one in third.done} == {"d-post A"}
+
+
 # ---------------------------------------------------------------- who may, and when
 
 
@@ -287,7 +299,8 @@ def test_what_people_answered_before_is_no_new_deed() -> None:
     state = job(*log, *ended())
     after = apply(state, wants())
     assert [one.text for one in after.asks[-1].answers] == ["Answered by a person: a"], "nobody is asked twice"
-    assert [entry.deed for entry in deeds_of(state, wants(), after)] == ["asked"]
+    (deed,) = deeds_of(state, wants(), after)
+    assert (deed.deed, deed.target) == ("asked", "retry 1.0")
 
 
 # ---------------------------------------------------------------- files
@@ -386,6 +399,9 @@ def test_from_a_step_of_a_crew_the_crew_goes_on_with_its_other_parts() -> None:
         ("retry with the other file", None),
         ("continue the analysis for Q3", None),
         ("again on tea", None),
+        ("once more", None),
+        ("Réessaie !", Wish()),
+        ("mach weiter", Wish("continue")),
         ("", None),
     ],
 )
@@ -480,15 +496,17 @@ def test_each_try_ends_once_and_keeps_what_it_keeps(seed: int) -> None:
         request = Request(id=f"{number}.0", user="U", text="retry", at=world.now)
         log.append(ev.RequestAdded(at=world.now, place=PLACE, request=request, again=again))
         job = play(world, apply(job, log[-1]), log, rng.choice((-1, -1, rng.randint(2, 30))))
-        _holds(world, job.asks[-1], before)
+        _holds(world, job.asks[-1])
     posted = [event.key for event in log if isinstance(event, ev.Posted) and event.key.endswith(":answer")]
     assert sorted(posted) == ["1.0:answer", "2.0:answer", "3.0:answer"]
     lines = [ev.dump(event) for event in log]
     assert fold(ev.load(line) for line in lines) == job == open_log(lines)
 
 
-def _holds(world: Tries, ask: Ask, before: Ask) -> None:
+def _holds(world: Tries, ask: Ask) -> None:
+    before = ask.before
     assert ask.state in ENDED
+    assert before is not None
     for name, work in ask.work.items():
         if work.kept and not work.changed:
             assert (ask.id, name) not in world.ran, "nobody works on what is kept"

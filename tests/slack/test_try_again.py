@@ -1,0 +1,72 @@
+"""What people see of second tries: the buttons below an end, the line on the card, what it cost on top, and why not."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+from bot.slack.receive.second_tries import Tried, Untried, UntriedWhy
+from bot.slack.views.answer_message import answer, context_line
+from bot.slack.views.ending import cancelled, failed
+from bot.slack.views.outgoing import Outgoing
+from bot.slack.views.question import question
+from bot.slack.views.try_again import begun_words, later_words, try_again, try_line, untried_words
+from handoff import events as ev
+from handoff.contracts import Usage
+from handoff.engine.engine import apply
+from handoff.state import replace
+from tests.handoff.kit import PLACE, asked
+from tests.handoff.test_taken_up import AGAIN, in_part, proposed, stopped, wants, with_writes
+from tests.system.scene import buttons, shown
+
+
+def message(one: Outgoing) -> dict[str, Any]:
+    return {"text": one.text, "blocks": list(one.blocks)}
+
+
+def labels(one: Outgoing) -> list[str]:
+    return list(buttons(message(one)))
+
+
+def test_buttons_stand_below_an_end_that_lacks_something() -> None:
+    job, halted = in_part(), stopped()
+    whole, half = job.asks[0], halted.asks[0]
+    assert labels(answer(job, whole, "model")[-1]) == ["Try what is missing again"]
+    assert labels(cancelled(halted, half)) == ["Continue", "Start the open parts anew"]
+    assert labels(cancelled(halted, half, alone=True)) == []
+    broke = apply(apply(None, asked()), ev.RequestFailed(at=2, request="1.0", step="s", reason="r", advice="a"))
+    assert labels(failed(broke, broke.asks[0])) == ["Try again"]
+    assert try_again(job, replace(whole, refusal="no")) == try_again(job, replace(whole, withdrawn=True)) == []
+    done = replace(whole, work={"t2": whole.work["t2"]})
+    assert try_again(job, done) == [], "nothing of it failed"
+
+
+def test_the_card_says_what_is_kept_and_the_answer_what_it_cost_on_top() -> None:
+    first = in_part()
+    assert try_line(first.asks[0]) == []
+    costly = replace(first, asks=(replace(first.asks[0], usage=Usage(tokens_in=10, cost=0.25)),))
+    job = proposed(apply(costly, wants(user="U9", admin=True)))
+    again = replace(job.asks[-1], usage=Usage(tokens_in=10, cost=0.5))
+    line = "Second try, asked for by <@U9>: runs again “Part t1”, “Part t3” and “Part t5”, keeps 2 of 5 parts"
+    assert shown({"blocks": try_line(again)}) == line
+    assert "$0.50 · on top of $0.25 before" in context_line(again, "model")
+
+
+def test_the_card_of_what_was_written_says_which_answer_does_it_again() -> None:
+    job = apply(with_writes(), wants())
+    said = question(job, job.asks[-1], "")
+    assert labels(said) == ["Keep what is done", "Do it again", "Stop"]
+    text = shown(message(said))
+    assert "Before I begin: what I would run again has done this already:\n• post A" in text
+    assert "Unless you choose “Do it again”, none of it is done again." in text
+    assert job.asks[-1].id == AGAIN
+
+
+def test_each_reason_why_nothing_is_tried_has_its_words() -> None:
+    for why in set(get_args(UntriedWhy)) - {"asked"}:
+        assert len(untried_words(Untried(why, users=("U1",)))) > 20, why
+    hostile = untried_words(Untried("no_step", steps=("1. <!channel> *all*",)))
+    assert "<!channel>" not in hostile
+    assert begun_words(Tried(PLACE, "retry", ("Part a", "Part b"))) == (
+        "I run “Part a” and “Part b” again, in its thread in <#C1>."
+    )
+    assert later_words("on Friday", "Do it").endswith("“Do it”")
