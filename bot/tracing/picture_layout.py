@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bot.tracing.cut_texts import cut
 from bot.tracing.span import SUPERVISORS_LANE, Span
 from bot.tracing.span_words import dollars, tokens, took
 from bot.tracing.time_scale import TimeScale, scale_of
@@ -42,6 +41,7 @@ LEGEND = (
     ("failed", "failed"),
     ("wait", "waits for a person"),
     ("pause", "pause before a retry"),
+    ("away", "nobody at work on it"),
     ("judge", "a result is looked at"),
     ("refine", "a brief is rewritten"),
     ("critical", "critical path: the end waited for it"),
@@ -65,7 +65,8 @@ def picture_of(trace: Trace) -> dict[str, Any]:
     return {
         "width": WIDTH,
         "margin": MARGIN,
-        "title": cut(" ".join(figures.text.split()), 160) or f"Job {trace.job}",
+        "title": " ".join(figures.text.split())[:200],
+        "otherwise": f"Job {trace.job}",
         "facts": _facts(trace, figures, end),
         "gain": figures.gain,
         "compared": _compared(figures),
