@@ -49,8 +49,8 @@ def export(trace: Trace, *, events: bool = True) -> dict[str, Any]:
 
 
 def dumped(trace: Trace) -> str:
-    """Return the export as text, indented for people."""
-    return json.dumps(export(trace), indent=2, ensure_ascii=False)
+    """Return the export as text, indented for people. Halves of letters, which no text may hold, become `?`."""
+    return json.dumps(export(trace), indent=2, ensure_ascii=False).encode("utf-8", "replace").decode()
 
 
 def _lacks(trace: Trace) -> dict[str, Any]:

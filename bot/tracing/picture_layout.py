@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from bot.tracing.cut_texts import cut
 from bot.tracing.span import SUPERVISORS_LANE, Span
 from bot.tracing.span_words import dollars, tokens, took
 from bot.tracing.time_scale import TimeScale, scale_of
@@ -21,6 +22,8 @@ MOST_LANES = 14
 MOST_ROWS = 3
 """Rows of bars in a lane; what overlaps beyond that shares the last one."""
 TICKS = 4
+MOST_DESCRIBED = 900
+"""Characters of the picture's description; Slack takes 1,000."""
 INSIDE = "\N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}"
 """Before the name of a lane that is inside a crew's."""
 _NARROW, _NEAR = 6, 3
@@ -76,6 +79,17 @@ def picture_of(trace: Trace) -> dict[str, Any]:
         "legend": _legend(lanes),
         "notes": _notes(trace),
     }
+
+
+def described(trace: Trace) -> str:
+    """Say in words what the picture shows, for who cannot see it; empty if there is nothing to draw."""
+    if not trace.requests:
+        return ""
+    layout = picture_of(trace)
+    lanes = "; ".join(f"{lane['name'].strip(INSIDE + ' ')}: {lane['facts']}" for lane in layout["lanes"])
+    path = list(dict.fromkeys(one.lane for one in trace.of(trace.requests[-1].id) if one.critical))
+    parts = [layout["facts"], layout["gain"], f"Lanes: {lanes}", f"The end waited for: {', '.join(path)}"]
+    return cut(". ".join(part for part in parts if part), MOST_DESCRIBED)
 
 
 def _ticks(scale: TimeScale) -> list[float]:
