@@ -65,8 +65,8 @@ async def _files(trace: Trace, job: str) -> tuple[list[dict[str, Any]], str]:
     exported = await asyncio.to_thread(dumped, trace)
     about = f"Trace of {job}"
     files = [
-        {"filename": f"{job}.html", "title": f"{about}: open it in a browser", "content": page.encode()},
-        {"filename": f"{job}.json", "title": f"{about}, as JSON", "content": exported.encode()},
+        {"filename": f"{job}.html", "title": "Each step (open in a browser)", "content": page.encode()},
+        {"filename": f"{job}.json", "title": "All of it as JSON", "content": exported.encode()},
     ]
     if isinstance(picture, str):
         return files, f"{about}. {picture}"
