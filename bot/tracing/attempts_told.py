@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Any
 
+from bot.tracing.open_calls import OpenCalls, Place
 from bot.tracing.span import SUPERVISORS_LANE, SpanState
 from bot.tracing.span_book import Draft, SpanBook, counted, less
 from handoff import events as ev
@@ -16,11 +16,9 @@ BY_DURATION = "its end is logged; its beginning is that, less the seconds that t
 SINCE_STEP = "the log holds its end; it began after the step before it"
 SINCE_TURN = "its end is logged; it began with the turn that asked for it"
 SINCE_YES = "its end is logged; it began once people had decided"
+GONE_ON = "it went on from where an earlier try was stopped; what came before is with that one"
 SILENT = frozenset({"model", "timeout"})
 """Kinds of failures of an attempt that a model call was the reason for, if no tool was at work."""
-
-Place = tuple[str, str]
-"""A request's id and a subtask's."""
 
 
 class Attempts:
@@ -31,7 +29,7 @@ class Attempts:
         self._requests = requests
         self._running: dict[Place, Draft] = {}
         self._subtasks: dict[Place, Draft] = {}
-        self._calls: dict[Place, dict[str, deque[tuple[ToolCall, Draft | None]]]] = {}
+        self._calls = OpenCalls()
         self._turns: dict[Place, list[Any]] = {}
         self._told: set[Place] = set()
         self.ready: dict[Place, int] = {}
@@ -96,26 +94,33 @@ class Attempts:
         work = ask.work[event.subtask]
         if (late := self._running.get(place)) is not None:
             self._stop(late, place, "")
+        draft = self._begin(ask, work, place, event.at)
+        pauses = [one for one in self._book.ended_here if one["kind"] == "pause" and one["subtask"] == event.subtask]
+        if pauses:
+            draft.set(after=pauses[0]["id"])
+        draft.set(model=event.model)
+
+    def _begin(self, ask: Ask, work: Work, place: Place, at: float, derived: str = "") -> Draft:
         outer = self.subtask(ask, work)
-        book = self._book
-        pauses = [one for one in book.ended_here if one["kind"] == "pause" and one["subtask"] == event.subtask]
-        after = pauses[0]["id"] if pauses else book.cause(self.ready.pop(place, 0))
-        self._calls[place], self._turns[place] = {}, []
-        self._running[place] = book.begin(
+        after = self._book.cause(self.ready.pop(place, 0))
+        self._calls.begin(place)
+        self._turns[place] = []
+        draft = self._running[place] = self._book.begin(
             "attempt",
-            event.specialist,
-            event.specialist,
-            event.at,
+            work.specialist,
+            work.specialist,
+            at,
             parent=outer["id"],
             after=after,
-            request=event.request,
-            subtask=event.subtask,
-            attempt=event.attempt,
-            words=f"attempt {event.attempt} of {event.specialist}",
-            model=event.model,
-            tier=event.tier,
+            request=ask.id,
+            subtask=work.subtask.id,
+            attempt=work.attempt,
+            words=f"attempt {work.attempt} of {work.specialist}",
+            tier=work.tier,
             brief=work.brief_text,
+            derived=derived,
         )
+        return draft
 
     def _turn(self, event: ev.TurnTaken, running: Draft, place: Place) -> None:
         turn, usage = event.turn, event.turn.usage
@@ -138,7 +143,7 @@ class Attempts:
         )
         self._turns[place].append(usage)
         for call in turn.calls:
-            self._calls[place].setdefault(call.id, deque()).append((call, self._call(event, running, call)))
+            self._calls.add(place, call, self._call(event, running, call))
 
     def _call(self, event: ev.TurnTaken, running: Draft, call: ToolCall) -> Draft | None:
         """Begin a tool call; the calls that hand in are none, unless they are sent back."""
@@ -148,24 +153,13 @@ class Attempts:
         return self._book.begin("tool", call.name, running["lane"], event.at, **_of(event, running), **of)
 
     def _intent(self, event: ev.ToolStarted, place: Place) -> None:
-        draft = self._find(place, event.call)[1]
+        draft = self._calls.find(place, event.call)
         if draft is not None:
             draft.set(start=max(draft["start"], event.at), derived="", words=event.what)
             draft.touch(self._book.seq, event.at)
 
-    def _find(self, place: Place, call: str, *, take: bool = False) -> tuple[ToolCall | None, Draft | None]:
-        """Return the open call of that id, the earliest first: models use an id again. `take`: it is open no more."""
-        waiting = self._calls.get(place, {}).get(call)
-        if not waiting:
-            return None, None
-        return waiting.popleft() if take else waiting[0]
-
-    def _open_calls(self, place: Place) -> list[Draft]:
-        waiting = self._calls.get(place, {}).values()
-        return [draft for one in waiting for _, draft in one if draft is not None]
-
     def _returned(self, event: ev.ToolReturned, running: Draft, place: Place) -> None:
-        call, draft = self._find(place, event.reply.call_id, take=True)
+        call, draft = self._calls.take(place, event.reply.call_id)
         if draft is None:
             of = {"call": event.reply.call_id, "arguments": call.arguments if call else {}, "derived": SINCE_STEP}
             name = call.name if call else "a tool"
@@ -177,7 +171,7 @@ class Attempts:
 
     def decided(self, request: str, subtask: str, at: float) -> None:
         """Let the calls that waited for people begin once these have decided."""
-        for draft in self._open_calls((request, subtask)):
+        for draft in self._calls.drafts((request, subtask)):
             if draft["start"] < at:
                 draft.set(start=at, derived=SINCE_YES)
 
@@ -203,7 +197,7 @@ class Attempts:
                     fields["reason"] = "; ".join((*event.faults, *event.doubts))
             case ev.AttemptFailed():
                 fields = {"outcome": event.kind, "reason": event.message, "words": event.message}
-                if event.kind in SILENT and not self._open_calls(place):
+                if event.kind in SILENT and not self._calls.drafts(place):
                     self._no_turn(event, running, left)
                     left = None
             case ev.Escalated(escalation=said):
@@ -226,9 +220,8 @@ class Attempts:
         self._book.close(running, self._book.at, "stopped", reason=why)
 
     def _end(self, place: Place, at: float) -> None:
-        for draft in self._open_calls(place):
+        for draft in self._calls.end(place):
             self._book.close(draft, at, "stopped")
-        self._calls.pop(place, None)
         self._running.pop(place, None)
 
     def settle(self, ask: Ask) -> None:
@@ -260,6 +253,16 @@ class Attempts:
         outcome = work.state if work.state in SETTLED else "stopped"
         told = {"outcome": outcome, "reason": work.reason, "words": words, "text": text, "brief": work.brief_text}
         self._book.close(draft, work.ended if work.ended is not None else self._book.at, state, **told)
+
+    def gone_on(self, ask: Ask) -> None:
+        """Begin the attempts that go on from where an earlier try was stopped: no event of this one begins them."""
+        if ask.run.failure is not None or ask.over:
+            return
+        for name, work in ask.work.items():
+            place = (ask.id, name)
+            if work.state != "in_progress" or not work.attempt or work.look is not None or place in self._running:
+                continue
+            self._begin(ask, work, place, self._book.at, GONE_ON)
 
     def untouched(self, ask: Ask) -> None:
         """Tell, once each, of subtasks that ended without an attempt: skipped, or taken over as they stood."""

@@ -8,18 +8,18 @@ from typing import Any
 CAPS = (20_000, 4_000, 1_000, 300, 100)
 """Characters that one text may have; the first with which all of them fit is taken."""
 
+_MARK = 50
+"""Characters that the mark of a cut takes at most: it is not put where it would save nothing."""
+
 
 def fitting_cap(value: Any, most: int) -> int:
-    """Return the characters that one text of a JSON value may have so that all together have at most `most`.
+    """Return the characters that one text of a JSON value may have so that all long ones together have at most `most`.
 
-    It is the lowest of `CAPS` if even that is too many: the number of texts is bounded elsewhere.
+    It is the lowest of `CAPS` if even that is too many: the number of texts is bounded elsewhere. Those that are short
+    by any of them do not count.
     """
     lengths = [length for length in _lengths(value) if length > CAPS[-1]]
-    short = sum(length for length in _lengths(value) if length <= CAPS[-1])
-    for cap in CAPS:
-        if short + sum(min(length, cap) for length in lengths) <= most:
-            return cap
-    return CAPS[-1]
+    return next((cap for cap in CAPS if sum(min(length, cap) for length in lengths) <= most), CAPS[-1])
 
 
 def _lengths(value: Any) -> Iterator[int]:
@@ -36,7 +36,7 @@ def _lengths(value: Any) -> Iterator[int]:
 
 def cut(text: str, cap: int) -> str:
     """Return a text of at most about `cap` characters. If something is cut, its end says how long it was."""
-    if len(text) <= cap:
+    if len(text) <= cap + _MARK:
         return text
     return f"{text[:cap]}… [cut here: {len(text):,} characters in all]"
 

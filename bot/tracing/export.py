@@ -16,7 +16,9 @@ from handoff.contracts import Usage
 
 FORMAT, VERSION = "leadhand.trace", 1
 MOST_CHARACTERS = 16_000_000
-"""Characters of all texts of an export; if there were more, each long one is cut."""
+"""Characters of all long texts of an export; if there were more, each is cut."""
+LEAST_ASKED = 1_000
+"""Characters that are left of a request in any case."""
 
 
 def trace_json(entries: Sequence[Entry], head: Head | None) -> dict[str, Any]:
@@ -40,15 +42,15 @@ def export(trace: Trace, *, events: bool = True) -> dict[str, Any]:
         "state": trace.state,
         **_lacks(trace),
         **({"budgets": list(trace.budgets)} if trace.budgets else {}),
-        "requests": [cut_all(request_json(one), cap) for one in trace.requests],
+        "requests": [cut_all(request_json(one), max(cap, LEAST_ASKED)) for one in trace.requests],
         "spans": cut_all(spans, cap),
         **({"events": cut_all(logged, cap)} if events else {}),
     }
 
 
 def dumped(trace: Trace) -> str:
-    """Return the export as text, indented for people."""
-    return json.dumps(export(trace), indent=2, ensure_ascii=False)
+    """Return the export as text, indented for people. Halves of letters, which no text may hold, become `?`."""
+    return json.dumps(export(trace), indent=2, ensure_ascii=False).encode("utf-8", "replace").decode()
 
 
 def _lacks(trace: Trace) -> dict[str, Any]:

@@ -13,8 +13,10 @@ INK, MUTED, LINE, GROUND = "#1d1c25", "#5c5b6b", "#dcdce3", "#ffffff"
 WORK, LEAD, LOOK, WAIT, BAD = "#3a6fd8", "#6a5acd", "#0f8a7e", "#b36a00", "#c1293c"
 WAIT_SOFT, BAD_SOFT, CREW, MANY = "#fbe6c4", "#fdeaec", "#a9c1f0", "#c9cbd6"
 BAR, ROW, THIN = 36, 52, 16
-SIGNS = {"wait": "?", "pause": "···", "judge": "✓", "refine": "↻", "failed": "\N{MULTIPLICATION SIGN}"}
+SIGNS = {"wait": "?", "pause": "···", "away": "-", "judge": "✓", "refine": "↻", "failed": "\N{MULTIPLICATION SIGN}"}
 MOST_HEIGHT = 6_000
+_LETTERS_LEFT = 0.7
+"""The part of a title that must be drawable for it to stand for the request."""
 
 
 def png(request: dict[str, Any]) -> bytes:
@@ -84,7 +86,9 @@ class _Canvas:
 
     def head(self, request: dict[str, Any]) -> None:
         """Draw the request, its figures, and the time one by one against side by side."""
-        self._paragraph(request["title"], 40, bold=True, most=3)
+        title = drawable(request["title"], 40, bold=True)
+        readable = len(title) > _LETTERS_LEFT * len(request["title"])  # else no font here has its letters
+        self._paragraph(title if readable else request["otherwise"], 40, bold=True, most=3)
         self.y += 6
         self._paragraph(request["facts"], 28, MUTED)
         for note in request["notes"]:

@@ -22,6 +22,8 @@ MOST_LANES = 14
 MOST_ROWS = 3
 """Rows of bars in a lane; what overlaps beyond that shares the last one."""
 TICKS = 4
+MOST_DESCRIBED = 900
+"""Characters of the picture's description; Slack takes 1,000."""
 INSIDE = "\N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}"
 """Before the name of a lane that is inside a crew's."""
 _NARROW, _NEAR = 6, 3
@@ -42,6 +44,7 @@ LEGEND = (
     ("failed", "failed"),
     ("wait", "waits for a person"),
     ("pause", "pause before a retry"),
+    ("away", "nobody at work on it"),
     ("judge", "a result is looked at"),
     ("refine", "a brief is rewritten"),
     ("critical", "critical path: the end waited for it"),
@@ -65,7 +68,8 @@ def picture_of(trace: Trace) -> dict[str, Any]:
     return {
         "width": WIDTH,
         "margin": MARGIN,
-        "title": cut(" ".join(figures.text.split()), 160) or f"Job {trace.job}",
+        "title": " ".join(figures.text.split())[:200],
+        "otherwise": f"Job {trace.job}",
         "facts": _facts(trace, figures, end),
         "gain": figures.gain,
         "compared": _compared(figures),
@@ -75,6 +79,17 @@ def picture_of(trace: Trace) -> dict[str, Any]:
         "legend": _legend(lanes),
         "notes": _notes(trace),
     }
+
+
+def described(trace: Trace) -> str:
+    """Say in words what the picture shows, for who cannot see it; empty if there is nothing to draw."""
+    if not trace.requests:
+        return ""
+    layout = picture_of(trace)
+    lanes = "; ".join(f"{lane['name'].strip(INSIDE + ' ')}: {lane['facts']}" for lane in layout["lanes"])
+    path = list(dict.fromkeys(one.lane for one in trace.of(trace.requests[-1].id) if one.critical))
+    parts = [layout["facts"], layout["gain"], f"Lanes: {lanes}", f"The end waited for: {', '.join(path)}"]
+    return cut(". ".join(part for part in parts if part), MOST_DESCRIBED)
 
 
 def _ticks(scale: TimeScale) -> list[float]:

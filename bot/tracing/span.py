@@ -20,7 +20,7 @@ SpanKind = Literal[
 - `gather`: files and messages are read.
 - `plan`: the planner's work on one plan, or a rule's or a pipeline's; `outcome` says what came of it: proposed,
   rejected, asked, answered, revised or kept.
-- `subtask`: one subtask, from its first attempt to its end, waits included.
+- `subtask`: one subtask, from its first attempt or question to its end, waits included.
 - `attempt`: one attempt of a specialist or of a crew at a subtask.
 - `chat`: one model turn of an attempt, or the model calls of one of the supervisor's roles.
 - `tool`: one tool call.

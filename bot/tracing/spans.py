@@ -69,6 +69,7 @@ class SpanReader:
             self._waits.questions(changed)
             self._attempts.settle(changed)
             self._attempts.untouched(changed)
+            self._attempts.gone_on(changed)
             self._waits.begin_pauses(changed)
         self._roles.settle(job, event.at)
         self._end_requests(one.before, job)

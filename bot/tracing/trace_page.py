@@ -19,10 +19,10 @@ from bot.tracing.cut_texts import cut, cut_all, fitting_cap
 from bot.tracing.export import export
 from bot.tracing.picture_layout import STATES
 from bot.tracing.time_scale import scale_of
-from bot.tracing.whole_trace import Trace
+from bot.tracing.whole_trace import RequestFigures, Trace
 
-MOST_CHARACTERS = 3_000_000
-"""Characters of all texts in the page; if there were more, each long one is cut."""
+MOST_CHARACTERS = 2_500_000
+"""Characters of all long texts in the page; if there were more, each is cut."""
 _PAGE = Path(__file__).parent / "page"
 _SCRIPTS = ("trace.js", "trace_waterfall.js", "trace_search.js")
 _TITLE = 80
@@ -45,15 +45,27 @@ def trace_page(trace: Trace) -> str:
 
 
 def _shown(trace: Trace) -> dict[str, Any]:
-    """Return what the page shows of a trace: the export without the log's own events."""
+    """Return what the page shows of a trace: the export without the log's own events, and how times are drawn.
+
+    The few sentences on how times are known stand once, in `derived`; spans have their places in it.
+    """
     whole = export(trace, events=False)
-    cap = fitting_cap([whole["spans"], whole["requests"]], MOST_CHARACTERS)
-    shown: dict[str, Any] = {**cut_all(whole, cap), "until": trace.until}
-    for told, figures in zip(shown["requests"], trace.requests, strict=True):
-        told["state_words"] = STATES.get(figures.state, figures.state)
-        scale = scale_of(trace.of(figures.id), figures.start, figures.end or trace.until)
-        told["scale"] = {"times": scale.times, "places": scale.places, "breaks": scale.breaks}
-    return shown
+    cap = fitting_cap(whole["spans"], MOST_CHARACTERS)
+    spans = cut_all(whole["spans"], cap)
+    derived = list(dict.fromkeys(one["derived"] for one in spans if "derived" in one))
+    places = {words: place for place, words in enumerate(derived)}
+    shown = [{**one, "derived": places[one["derived"]]} if "derived" in one else one for one in spans]
+    requests = [
+        {**told, **_drawn(trace, figures)} for told, figures in zip(whole["requests"], trace.requests, strict=True)
+    ]
+    return {**whole, "until": trace.until, "derived": derived, "requests": requests, "spans": shown}
+
+
+def _drawn(trace: Trace, figures: RequestFigures) -> dict[str, Any]:
+    """Say how a request is drawn: its state in words, and where its times stand."""
+    scale = scale_of(trace.of(figures.id), figures.start, figures.end or trace.until)
+    placed = {"times": scale.times, "places": scale.places, "breaks": scale.breaks}
+    return {"state_words": STATES.get(figures.state, figures.state), "scale": placed}
 
 
 def _data(value: Any) -> str:

@@ -16,9 +16,9 @@ from PIL import Image
 
 from bot.store.interface import Entry
 from bot.tracing.cut_texts import cut, cut_all, fitting_cap
-from bot.tracing.export import VERSION, export, trace_json
+from bot.tracing.export import VERSION, dumped, export, trace_json
 from bot.tracing.picture import NOTHING_TO_DRAW, draw_picture
-from bot.tracing.picture_layout import MOST_LANES, TRACK, picture_of
+from bot.tracing.picture_layout import MOST_LANES, TRACK, described, picture_of
 from bot.tracing.time_scale import scale_of
 from bot.tracing.trace_page import MOST_CHARACTERS, trace_page
 from bot.tracing.whole_trace import Trace, read_trace
@@ -69,11 +69,12 @@ def test_the_export_keeps_the_documented_schema() -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
     assert SCHEMA["properties"]["version"] == {"const": VERSION}
     broken = entries(a_day())
-    broken[20] = Entry(21, "no JSON")
+    broken[20] = Entry(21, '{"type":"RequestFailed","request":"\\ud800"}')
     traces = [*map(recorded, RECORDED), read_trace(entries(a_day())), read_trace(broken), read_trace([])]
     for trace in traces:
         jsonschema.validate(json.loads(json.dumps(export(trace))), SCHEMA)
     assert export(traces[-2])["unreadable"] == {"from_seq": 21, "entries": len(broken) - 20}
+    assert '"request": "?"' in dumped(traces[-2]).encode().decode(), "half a letter is no text"
     assert trace_json([], None)["events"] == []
 
 
@@ -131,6 +132,13 @@ def test_the_picture_tells_waits_retries_and_the_critical_path_apart_by_more_tha
     assert layout["gain"] == "5 specialists side by side: 1.6x faster than one by one"
     assert [words.partition(":")[0] for words, _, _ in layout["compared"]] == ["one by one", "side by side"]
     assert {name for name, _ in layout["legend"]} == {"lead", "work", "failed", "wait", "pause", "judge", "critical"}
+
+
+def test_the_picture_is_described_in_words() -> None:
+    words = described(read_trace(entries(a_day())))
+    assert "5 specialists side by side: 1.6x faster than one by one" in words
+    assert "researcher: 24 s · $0.01 · waited 6.0 s · 2 attempts" in words
+    assert words.endswith("The end waited for: supervisor, legal, legal/checker, writer")
 
 
 def test_two_days_of_waiting_leave_room_for_the_work() -> None:

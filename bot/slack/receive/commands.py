@@ -51,7 +51,7 @@ SUBCOMMANDS = (
     ),
     Subcommand(
         "trace",
-        (("JOB", "each step of what you asked for: a timeline, and a file in your direct messages"),),
+        (("JOB", "each step of what you asked for: a timeline; a picture, a page and JSON in your direct messages"),),
         trace,
         "job",
     ),

@@ -57,6 +57,7 @@ async def _files(trace: Trace, job: str) -> tuple[list[dict[str, Any]], str]:
     """Make the files, the picture first, and the line that comes with them. It says so if there is no picture."""
     from bot.tracing.export import dumped  # noqa: PLC0415 - only for those who ask
     from bot.tracing.picture import draw_picture  # noqa: PLC0415 - the same
+    from bot.tracing.picture_layout import described  # noqa: PLC0415 - the same
     from bot.tracing.trace_page import trace_page  # noqa: PLC0415 - the same
 
     picture = await draw_picture(trace)
@@ -64,9 +65,10 @@ async def _files(trace: Trace, job: str) -> tuple[list[dict[str, Any]], str]:
     exported = await asyncio.to_thread(dumped, trace)
     about = f"Trace of {job}"
     files = [
-        {"filename": f"{job}.html", "title": f"{about}: open it in a browser", "content": page.encode()},
-        {"filename": f"{job}.json", "title": f"{about}, as JSON", "content": exported.encode()},
+        {"filename": f"{job}.html", "title": "Each step (open in a browser)", "content": page.encode()},
+        {"filename": f"{job}.json", "title": "All of it as JSON", "content": exported.encode()},
     ]
     if isinstance(picture, str):
         return files, f"{about}. {picture}"
-    return [{"filename": f"{job}.png", "title": about, "content": picture}, *files], f"{about}."
+    seen = {"filename": f"{job}.png", "title": about, "content": picture, "alt_txt": described(trace)}
+    return [seen, *files], f"{about}."

@@ -24,6 +24,7 @@ const FILTERS = [
   ["path", "critical path", (span) => Boolean(span.critical) && span.kind !== "request"],
 ];
 const MOST_FOUND = 200;
+const MOST_BUTTONS = 6;
 
 function make(tag, fields = {}, ...inside) {
   const made = document.createElement(tag);
@@ -121,10 +122,17 @@ function comparison() {
 
 function drawRequests() {
   const nav = document.getElementById("requests");
+  const name = (one, place) => `${place + 1}. ${one.text.trim().slice(0, 60) || "a request"}`;
   nav.hidden = trace.requests.length < 2;
+  if (trace.requests.length > MOST_BUTTONS) {
+    const select = make("select", { id: "request", onchange: () => look(trace.requests[select.selectedIndex]) },
+      ...trace.requests.map((one, place) => make("option", { selected: one === shown }, name(one, place))));
+    nav.replaceChildren(make("label", { for: "request" }, `Request, of ${trace.requests.length}`), select);
+    return;
+  }
   nav.replaceChildren(...trace.requests.map((one, place) => make("button", {
     type: "button", "aria-pressed": String(one === shown), title: one.text, onclick: () => look(one),
-  }, `${place + 1}. ${one.text.trim().slice(0, 60) || "a request"}`)));
+  }, name(one, place))));
 }
 
 function look(request) {
@@ -219,7 +227,7 @@ function bodyOf(span) {
     add("Began after", make("p", {}, make("button", { class: "go", type: "button", onclick: () => open(other.id) },
       joined([KINDS[other.kind], other.name], " "))));
   }
-  if (span.derived) add("How its times are known", make("p", {}, span.derived));
+  if (span.derived !== undefined) add("How its times are known", make("p", {}, trace.derived[span.derived]));
   return parts;
 }
 

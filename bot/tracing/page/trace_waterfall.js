@@ -106,7 +106,7 @@ function drawLegend() {
   const entries = [
     ["k-plan", "the supervisor plans, writes", ""], ["k-attempt", "a specialist works", ""],
     ["k-attempt s-failed", "failed", "×"], ["k-wait", "waits for a person", "?"],
-    ["k-pause", "pause before a retry", "···"], ["k-judge", "result looked at", "✓"], ["k-refine", "brief rewritten", "↻"],
+    ["k-pause", "pause before a retry", "···"], ["k-away", "nobody at work on it", "–"], ["k-judge", "result looked at", "✓"], ["k-refine", "brief rewritten", "↻"],
     ["k-attempt critical", "critical path: the end waited for it", ""],
   ];
   document.getElementById("legend").append(...entries.map(([name, words, sign]) => make("li", {},
