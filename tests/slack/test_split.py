@@ -73,3 +73,41 @@ def test_no_part_is_too_long_and_no_word_is_lost(pieces: list[str], limit: int) 
     kept = "".join(parts)
     assert kept.count("word") >= text.count("word")
     assert kept.count("x") >= text.count("x")
+
+
+def test_a_table_right_below_a_paragraph_repeats_its_head_too() -> None:
+    rows = "\n".join(f"| {number} | value |" for number in range(100))
+    parts = split_answer(f"As follows:\n| id | name |\n|----|------|\n{rows}\n\nThat was all.", limit=500)
+    assert len(parts) > 3
+    assert all("| id | name |\n|----|------|\n" in part for part in parts[:-1])
+    assert [int(n) for part in parts for n in re.findall(r"^\| (\d+)", part, re.MULTILINE)] == list(range(100))
+
+
+def test_a_quoted_fence_is_closed_within_the_quote() -> None:
+    code = "\n".join(f"> line_{number} = {number}" for number in range(60))
+    parts = split_answer(f"> ```python\n{code}\n> ```\n\nAfter", limit=400)
+    assert len(parts) == 3
+    fenced = [part.removesuffix(CONTINUED) for part in parts if "line_" in part]
+    assert all(part.startswith("> ```python\n") for part in fenced)
+    assert all("\n> ```" in part for part in fenced)
+
+
+@pytest.mark.parametrize("gap", ["\n", "\n\n"])
+@pytest.mark.parametrize("mark", [".", ")"])
+def test_a_list_keeps_its_numbers_also_where_each_item_says_one(gap: str, mark: str) -> None:
+    lazy = gap.join(f"1{mark} item {number} " + "word " * 20 for number in range(1, 31))
+    parts = split_answer(f"Steps:\n\n{lazy}\n\nThen:\n\n1{mark} again", limit=600)
+    assert len(parts) > 3
+    found = [(int(n), int(of)) for part in parts for n, of in re.findall(r"^(\d+)[.)] item (\d+)", part, re.MULTILINE)]
+    assert found == [(number, number) for number in range(1, 31)]
+    assert f"\n1{mark} again" in "\n" + parts[-1], "another list begins anew"
+
+
+def test_inner_lists_and_code_keep_what_they_say() -> None:
+    inner = "\n".join(
+        f"1. step {n}\n   1. first of {n}\n   1. second of {n}\n   ```\n   1. code\n   ```" for n in range(1, 20)
+    )
+    parts = "\n".join(split_answer(inner, limit=400))
+    assert [int(n) for n in re.findall(r"^(\d+)\. step", parts, re.MULTILINE)] == list(range(1, 20))
+    assert re.findall(r"^   (\d)\. (?:first|second)", parts, re.MULTILINE) == ["1", "2"] * 19
+    assert re.findall(r"^   (\d)\. code", parts, re.MULTILINE) == ["1"] * 19

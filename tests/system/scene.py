@@ -216,6 +216,10 @@ class Talk:
         """Everything that the bot's words show, as one text."""
         return "\n\n".join(shown(message) for message in self.words())
 
+    def told(self, who: str = "ana") -> str:
+        """What the bot said to one person alone in the thread's channel."""
+        return "\n\n".join(shown(message) for message in self.scene.person(who).ephemerals(self.channel))
+
     def reactions(self) -> list[str]:
         """The names of the reactions to the first message."""
         root = self.scene.workspace.thread(self.channel, self.ts)[0]

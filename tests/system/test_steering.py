@@ -66,7 +66,7 @@ async def test_a_correction_changes_what_has_not_begun_and_tells_what_runs(scene
         await talk.until(lambda job: job.latest.work["note"].changed)
         gate.open()
         job = await talk.over()
-        await talk.seen(lambda: "Taken in" in talk.said())
+        await talk.seen(lambda: "Taken in" in talk.told())
 
     ask = job.latest
     assert len(job.asks) == 1
@@ -78,7 +78,7 @@ async def test_a_correction_changes_what_has_not_begun_and_tells_what_runs(scene
     assert purposes(server).count("planner") == 1
     last = next(first_text(one) for one in server.requests if purpose_of(one) == "synthesizer")
     assert "in euros please" in last, "who writes the answer reads it as part of the request"
-    assert "1 running part is told at the next turn, and the plan of 1 part not yet begun" in talk.said()
+    assert "1 running part is told at the next turn, and the plan of 1 part not yet begun" in talk.told()
     assert "new brief: Euros are wanted" in rows(talk.cards()[0])["note"][1]
 
 
@@ -135,8 +135,8 @@ async def test_what_is_something_else_is_queued_and_said_so(scene: Scene) -> Non
         await gate.reached.wait()
         ts = await talk.say("and after that one about coffee")
         await talk.seen(lambda: "hourglass_flowing_sand" in reactions(talk, ts))
-        await talk.seen(lambda: "Noted: I do this once" in talk.said())
-        assert "> Noted" not in talk.said(), "to the requester, whose thread it is"
+        await talk.seen(lambda: "Noted: I do this once" in talk.told())
+        assert "Noted" not in talk.said(), "it is for its author alone"
         gate.open()
         job = await talk.over(2)
 
@@ -155,7 +155,6 @@ async def test_nobody_but_the_requester_corrects_it(scene: Scene) -> None:
         gate.open()
         job = await talk.over(2)
 
-    assert f"<@{scene.person('ben').id}> Noted: I do this once" in talk.said(), "Ana writes here, too"
     assert job.asks[0].corrections == 0
     assert [ask.request.user for ask in job.asks] == [scene.person("ana").id, scene.person("ben").id]
     assert reactions(talk, plain) == []
@@ -177,12 +176,12 @@ async def test_an_edited_request_is_a_correction(scene: Scene) -> None:
         await ana.edit(talk.channel, talk.ts, "@leadhand Draft a note about trams")
         await talk.until(lambda job: job.latest.corrections == 1)
         await talk.seen(lambda: "memo" in talk.reactions())
-        await talk.seen(lambda: "Your edit is taken in: " in talk.said())
+        await talk.seen(lambda: "Your edit is taken in: " in talk.told())
         await talk.seen(lambda: session_title(talk) == "Draft a note about trams")
         gate.open()
         job = await talk.over()
         await ana.edit(talk.channel, talk.ts, "@leadhand Draft a note about ferries")
-        await talk.seen(lambda: "is answered already" in talk.said())
+        await talk.seen(lambda: "is answered already" in talk.told())
 
     assert job.latest.request.text == "Draft a note about trams"
     assert job.latest.run.answer == "Trams."
@@ -258,7 +257,7 @@ async def test_a_correction_and_a_deletion_reach_whichever_instance_has_the_job(
 
     assert job.latest.run.answer == "euros"
     assert job.latest.corrections == 1
-    assert talk.said().count("Taken in") == 1
+    assert talk.told().count("Taken in") == 1
 
 
 async def test_after_many_corrections_the_next_is_a_request(scene: Scene) -> None:

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 
 from bot.slack.send.outbox import Outbox
 from bot.slack.send.web_calls import NoReply, Refused
-from bot.slack.show.notices import RECEIVED
-from bot.slack.views.receipt import receipt
+from bot.slack.show.notices import RECEIVED, tell
+from bot.slack.views.outgoing import Outgoing
+from bot.slack.views.receipt import asks, receipt
 from bot.store.interface import Claim
 from handoff.contracts import Place
 from handoff.effects import receipt_key
@@ -31,14 +32,28 @@ REACTIONS: Mapping[Outcome, str] = {
 
 
 async def give_receipt(outbox: Outbox, claim: Claim, job: Job, one: Heard) -> None:
-    """React to a message, and post the line about it, once. Raises Gone if the job is no longer ours."""
+    """React to a message, and show the line about it, once. Raises Gone if the job is no longer ours."""
     if (name := REACTIONS.get(one.outcome)) is not None:
         await _react(outbox, job.place, one.message.id.partition("-")[0], name)  # a click's is the message it is about
-    line = receipt(job, one)
-    if line is not None:
-        sent = await outbox.post(claim, job.place, receipt_key(one.message.id, one.receipt), line)
-        if sent.fault:
-            log.warning("job %s: a receipt was not posted: %s", job.id, sent.fault)
+    line, key = receipt(job, one), receipt_key(one.message.id, one.receipt)
+    if line is None:
+        return
+    if not asks(line):
+        await _tell_author(outbox, claim, job, one, key, line)
+        return
+    sent = await outbox.post(claim, job.place, key, line)
+    if sent.fault:
+        log.warning("job %s: a receipt was not posted: %s", job.id, sent.fault)
+
+
+async def _tell_author(outbox: Outbox, claim: Claim, job: Job, one: Heard, key: str, line: Outgoing) -> None:
+    """Show a line to the author of a message alone, once at most: what only one sees cannot be looked up."""
+    if not (await outbox.begin(claim, key)).first:
+        return
+    try:
+        await tell(outbox.client, job.place, one.message.user, line)
+    except (Refused, NoReply) as error:
+        log.warning("job %s: a receipt was not shown: %s", job.id, error)
 
 
 async def _react(outbox: Outbox, place: Place, ts: str, name: str) -> None:

@@ -280,7 +280,7 @@ class Thread:
         released = before.quarantine is not None and after.quarantine is None
         if old is None or goes_on or taken_over or released or STATUS[old.state] != STATUS[ask.state]:
             self._show_status(after, ask, allowed)
-        if before.asks and retitled(before, after):
+        if retitled(before, after):
             self._edit(key, rename(self._client, self._outbox.calls, after, allowed=allowed), "rename the session")
         answered = old is not None and (old.answered or any(work.answered for work in old.work.values()))
         if taken_over or (goes_on and answered):

@@ -56,6 +56,8 @@ CONTINUED = "\n\n_continued below_"
 
 _HEADING = re.compile(r"[ \t]*#{1,6}[ \t].*")
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})(.*)")
+_ITEM = re.compile(r"([ \t>]*)(\d{1,6})([.)])(?=[ \t])")
+"""The number of a list's item."""
 _TABLE_RULE = re.compile(r"[ \t]*\|?[ \t]*:?-{2,}:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
 
 
@@ -70,7 +72,7 @@ def split_answer(markdown: str, limit: int = LIMIT) -> list[str]:
         return [markdown]
     room = limit - len(CONTINUED)
     parts, current = [], ""
-    for piece in _pieces(markdown, room):
+    for piece in _pieces(_numbered(markdown), room):
         joined = f"{current}\n\n{piece}" if current else piece
         if len(joined) > room and current:
             parts.append(current)
@@ -96,11 +98,35 @@ def _pieces(markdown: str, room: int) -> Iterator[str]:
         yield "\n\n".join(headings)
 
 
+def _numbered(markdown: str) -> str:
+    """Give each item of a list the number that it is shown with: a list may say 1. again and again."""
+    lists: dict[int, int] = {}
+    lines, fence, empty = [], "", False
+    for line in markdown.split("\n"):
+        mark, item = _FENCE.fullmatch(line), _ITEM.match(line)
+        if fence or mark:
+            closes = mark is not None and mark.group(1).startswith(fence) and not mark.group(2).strip()
+            fence = "" if fence and closes else fence or (mark.group(1) if mark else "")
+        elif item:
+            indent, number = len(item.group(1)), int(item.group(2))
+            number = max(number, lists.get(indent, number - 1) + 1)
+            lists = {at: last for at, last in lists.items() if at < indent} | {indent: number}
+            lines.append(f"{item.group(1)}{number}{item.group(3)}{line[item.end() :]}")
+            empty = False
+            continue
+        elif empty and line.strip() and not line.startswith((" ", "\t")):
+            lists = {}
+        empty = not line.strip()
+        lines.append(line)
+    return "\n".join(lines)
+
+
 def _blocks(markdown: str) -> list[str]:
-    """Split into paragraphs; a code fence is one, however many empty lines it has."""
+    """Split into paragraphs; a code fence is one, however many empty lines it has, and so is a table."""
     blocks: list[list[str]] = [[]]
     fence = ""
-    for line in markdown.split("\n"):
+    all_lines = markdown.split("\n")
+    for line, following in zip(all_lines, [*all_lines[1:], ""], strict=True):
         mark = _FENCE.fullmatch(line)
         if fence:
             blocks[-1].append(line)
@@ -109,6 +135,8 @@ def _blocks(markdown: str) -> list[str]:
                 blocks.append([])
         elif mark and "`" not in mark.group(2):
             fence = mark.group(1)
+            blocks.append([line])
+        elif "|" in line and "-" in following and _TABLE_RULE.fullmatch(following):
             blocks.append([line])
         elif line.strip():
             blocks[-1].append(line)
@@ -125,7 +153,8 @@ def _fit(block: str, room: int) -> list[str]:
     head, foot = "", ""
     mark = _FENCE.fullmatch(lines[0])
     if mark:
-        head, foot = lines[0][:100] + "\n", "\n" + mark.group(1)
+        quoted = lines[0][: mark.start(1)]
+        head, foot = lines[0][:100] + "\n", f"\n{quoted}{mark.group(1)}"
         lines = lines[1:-1] if _FENCE.fullmatch(lines[-1]) else lines[1:]
     elif len(lines) > 2 and _TABLE_RULE.fullmatch(lines[1]) and len(lines[0]) + len(lines[1]) < room // 2:
         head, lines = f"{lines[0]}\n{lines[1]}\n", lines[2:]

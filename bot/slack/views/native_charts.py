@@ -47,7 +47,7 @@ def chart_blocks(artifact: Artifact) -> list[Block]:
 
 def _labels(texts: Sequence[str], most: int) -> list[str]:
     """Return labels as Slack takes them; none if they are too many, too long, empty or not told apart."""
-    labels = [plain(text, LABEL + 1) for text in texts]
+    labels = [plain(text) for text in texts]
     fits = len(labels) <= most and all(0 < len(label) <= LABEL for label in labels)
     return labels if fits and len(set(labels)) == len(labels) else []
 

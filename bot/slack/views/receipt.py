@@ -1,4 +1,7 @@
-"""The line that says what became of a message in the thread, where a reaction alone would not tell."""
+"""The line that says what became of a message in the thread, where a reaction alone would not tell.
+
+What asks something stands in the thread, as questions do; all else is for the author alone.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +30,12 @@ def receipt(job: Job, one: Heard) -> Outgoing | None:
         "too_late": "You changed a request that is answered already, so its answer stays. "
         "Say here what should be different, and I do it.",
     }.get(one.outcome)
-    return None if words is None else _line(_to_its_author(job, one, words))
+    return None if words is None else _line(words)
 
 
-def _to_its_author(job: Job, one: Heard, words: str) -> str:
-    """Name the author where somebody else's request is under way: such a line stands among the words of several."""
-    ask = job.current
-    return words if ask is None or ask.request.user == one.message.user else f"{mention(one.message.user)} {words}"
+def asks(line: Outgoing) -> bool:
+    """Return True for a line that asks something, which all of the thread may answer."""
+    return line.priority == "question"
 
 
 def _which(job: Job, one: Heard) -> Outgoing | None:
@@ -84,4 +86,4 @@ def explained(ask: Ask, subtask: str) -> Outgoing:
 
 
 def _line(words: str) -> Outgoing:
-    return Outgoing(text=words, blocks=(section(words),), priority="question")
+    return Outgoing(text=words, blocks=(section(words),))
