@@ -26,7 +26,6 @@ from bot.models.rehearsal.rehearsed_demo import DemoScript, Script, SeveralScrip
 from bot.settings import Settings
 from bot.store.interface import Head, JobKey
 from bot.store.redis.redis_store import RedisStore
-
 from bot.workspace.person import Person
 from bot.workspace.refusal import ActionFailed
 from bot.workspace.workspace_server import Workspace
@@ -144,10 +143,9 @@ class DayPlayer:
         place, person = played.place, self._workspace.person(step.who or played.scene.who)
         asked = await self._asked(place)
         if step.say:
-            direct = person.channel(place.channel).kind == "im"
-            text = step.say if direct else f"@leadhand {step.say}"
-            await person.say(place.channel, text, thread_ts=place.thread_ts)
-            if step.ends:
+            answers = played.came_to in {"question", "approval"}
+            await person.say(place.channel, step.say, thread_ts=place.thread_ts)
+            if step.ends and not answers:
                 await self._until_asked_again(place, asked)
         elif step.press:
             await self._press(person, place, step.press)

@@ -66,7 +66,6 @@ class DemoScript:
         lacking = [(tool, given) for step in steps for tool, given in step.calls if tool not in tools]
         return _handed_in(history, lacking, dict(read_brief(message).given))
 
-
     def holds(self, message: str) -> bool:
         """Return True if a specialist's call is to take very long, so that people see a job at work."""
         del message
