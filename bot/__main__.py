@@ -177,6 +177,9 @@ def _add_try(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--demo", action="store_true", help="do the demo of --crew in the terminal; without --crew, list the demos"
     )
+    command.add_argument(
+        "--demo-day", action="store_true", help="play a working day in the local workspace, then open its page"
+    )
     command.add_argument("--page", action="store_true", help="with --demo: on the page, its request ready to send")
     command.add_argument("--json", action="store_true", help="with --ask: print the trace instead of the thread")
     command.add_argument(

@@ -12,9 +12,11 @@ import logging
 import math
 import os
 import tempfile
+import time
 import webbrowser
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bot import logs
 from bot.app import App, manifest_path, open_store, running
@@ -33,6 +35,12 @@ from bot.workspace.workspace_server import Workspace
 from bot.workspace.world import Draft
 from specialists.toolkits.scratch import scratch
 
+if TYPE_CHECKING:
+    from bot.command_line.day_file import Day
+    from bot.command_line.demo_day import DayPlayer
+    from bot.models.rehearsal.rehearsed_demo import Script
+    from bot.store.redis.redis_store import RedisStore
+
 SAMPLE = Path(__file__).parents[2] / "specialists" / "samples" / "sales.csv"
 PORT = 3900
 ADMIN = "cleo"
@@ -46,6 +54,8 @@ async def try_out(options: argparse.Namespace, settings: Settings) -> int:
     crew_demo.refuse_unfit(options)
     if options.crew:
         settings = dataclasses.replace(settings, crew=options.crew, more_crews=())
+    if options.demo_day:
+        return await _day(options, settings)
     if options.demo:
         return await _demo(options, settings) if options.crew else crew_demo.list_demos()
     if options.ask is not None:
@@ -70,20 +80,59 @@ async def _demo(options: argparse.Namespace, settings: Settings) -> int:
                 return await _page(options, apart, demo)
 
 
+async def _day(options: argparse.Namespace, settings: Settings) -> int:
+    """Play a day, then leave its page open until Ctrl-C. Nothing of it is kept."""
+    from bot.command_line import demo_day  # noqa: PLC0415 - only for the day
+    from bot.command_line.day_file import DayFault, read_day  # noqa: PLC0415
+
+    try:
+        day = read_day()
+    except DayFault as fault:
+        raise SettingsError(str(fault)) from None
+    async with demo_day.staged_day(day, settings) as staged:
+        with tempfile.TemporaryDirectory(prefix=TRIAL, dir=scratch()) as folder:
+            apart = _paced(dataclasses.replace(staged.settings, data=Path(folder), redis_url=""))
+            with _log_to(Path(folder) / "leadhand.log", apart):
+                say(f"Playing a day of {len(day.scenes)} threads: this takes a minute or so ...")
+                async with _workspace(None, options.port) as workspace:
+                    began = day.scenes[0].ago
+                    workspace.clock.advance(-began)
+                    async with _bot(apart, workspace, script=staged.script, behind=began) as (app, store):
+                        await _played(demo_day.DayPlayer(workspace, app, store, staged, began=began), day)
+                        workspace.notice(f"Answers come from: {app.model.label}")
+                        say(f"Page:   {workspace.page_url}")
+                        say("Ctrl-C stops all of it, and nothing is kept.")
+                        await _open_and_wait(options, workspace)
+    return 0
+
+
+async def _played(player: DayPlayer, day: Day) -> None:
+    from bot.command_line.demo_day import tell  # noqa: PLC0415 - only for the day
+
+    began = time.monotonic()
+    await player.play(day)
+    tell(player.played, time.monotonic() - began)
+
+
+async def _open_and_wait(options: argparse.Namespace, workspace: Workspace) -> None:
+    """Open the page in a browser, unless that is not wanted, and wait for Ctrl-C."""
+    if not options.no_browser:
+        asyncio.get_running_loop().run_in_executor(None, _open_page, workspace.page_url)  # some take seconds
+    await wait_for_stop()
+    say("\nStopping ...")
+
+
 async def _page(options: argparse.Namespace, settings: Settings, demo: Staged | None = None) -> int:
     say("Starting the embedded Redis-compatible server, the local workspace and the bot ...")
     settings = _paced(settings)
     sample = Draft(demo.demo.ask, demo.files) if demo is not None else SAMPLE
     async with (
         _workspace(settings.data / "workspace", options.port, sample) as workspace,
-        _bot(settings, workspace, demo=demo) as app,
+        _bot(settings, workspace, demo=demo) as (app, _),
     ):
         workspace.notice(f"Answers come from: {app.model.label}")
         _invite(app, workspace, settings, demo)
-        if not options.no_browser:
-            asyncio.get_running_loop().run_in_executor(None, _open_page, workspace.page_url)  # some take seconds
-        await wait_for_stop()
-        say("\nStopping ...")
+        await _open_and_wait(options, workspace)
     return 0
 
 
@@ -118,7 +167,7 @@ async def _one_job(options: argparse.Namespace, settings: Settings, demo: Staged
     with tempfile.TemporaryDirectory(prefix=TRIAL, dir=scratch()) as folder:
         apart = dataclasses.replace(settings, data=Path(folder), redis_url="")
         can_ask = console.is_manned() and not options.json
-        async with _workspace(None, 0) as workspace, _bot(apart, workspace, can_ask=can_ask, demo=demo) as app:
+        async with _workspace(None, 0) as workspace, _bot(apart, workspace, can_ask=can_ask, demo=demo) as (app, _):
             if demo is not None and not options.json:
                 demo.introduce(settings.crew, app.model)
             return await do_one_job(workspace, app, options, files)
@@ -153,8 +202,18 @@ async def _started(data: Path | None, port: int, sample: Path | Draft = SAMPLE, 
 
 @contextlib.asynccontextmanager
 async def _bot(
-    settings: Settings, workspace: Workspace, *, can_ask: bool = True, demo: Staged | None = None
-) -> AsyncIterator[App]:
+    settings: Settings,
+    workspace: Workspace,
+    *,
+    can_ask: bool = True,
+    demo: Staged | None = None,
+    script: Script | None = None,
+    behind: float = 0.0,
+) -> AsyncIterator[tuple[App, RedisStore]]:
+    """A bot in the workspace, and the store that it works on.
+
+    `script` are steps that the rehearsal follows; the store's clock is so many seconds `behind`.
+    """
     settings = dataclasses.replace(
         settings,
         bot_token=workspace.bot_token,
@@ -164,13 +223,12 @@ async def _bot(
     )
     model = await _model(settings)
     model = demo.cast(model) if demo is not None else model
+    model = model.following(script) if script is not None and isinstance(model, RehearsalModel) else model
     try:
-        async with (
-            open_store(settings) as store,
-            running(settings, store, model, can_ask=can_ask) as app,
-            connected(app.bolt, settings),
-        ):
-            yield app
+        async with open_store(settings) as store:
+            store.set_clock_ahead(-behind)
+            async with running(settings, store, model, can_ask=can_ask) as app, connected(app.bolt, settings):
+                yield app, store
     finally:
         await _stop_server(settings)
 

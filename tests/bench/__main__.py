@@ -2,7 +2,7 @@
 
 Machines are shared and noisy: compare by the ratio within this run, not by
 seconds between runs. `--only PARTS` does some of them: calls,walls,cpu,mentions,growth,faults,made,read,tables,
-knowledge,review,manners,start.
+knowledge,review,manners,start. `growth` is all of: rest,finished,asked,large,held,underway.
 """
 
 from __future__ import annotations
@@ -20,13 +20,18 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.bench.asked_members import asked_members
 from tests.bench.child import Child, ChildBroke, child, output
 from tests.bench.code_review import code_review
 from tests.bench.faults import faults
+from tests.bench.finished_jobs import finished_jobs
 from tests.bench.growth import growth
+from tests.bench.held_jobs import held_jobs
+from tests.bench.large_jobs import large_jobs
 from tests.bench.large_tables import SEED, large_tables
 from tests.bench.made import made_beside_fixed
 from tests.bench.manners import manners
+from tests.bench.many_jobs import many_jobs
 from tests.bench.much_knowledge import much_knowledge
 from tests.bench.much_to_read import much_to_read
 from tests.bench.scenario import CALLS, LAYERS
@@ -40,8 +45,16 @@ WALLS = 7
 PAIRS, JOBS_A_PAIR = 8, 10
 SIDE_BY_SIDE, RATE_JOBS = 20, 60
 MENTIONS, MENTIONS_A_SECOND = 150, 50
+GROWTH = {
+    "rest": growth,
+    "finished": finished_jobs,
+    "asked": asked_members,
+    "large": large_jobs,
+    "held": held_jobs,
+    "underway": many_jobs,
+}
 OF_A_JOB = {
-    "growth": growth,
+    **GROWTH,
     "faults": faults,
     "made": made_beside_fixed,
     "read": much_to_read,
@@ -253,6 +266,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m tests.bench")
     parser.add_argument("--only", default=",".join(PARTS), help="parts, with commas: " + ", ".join(PARTS))
     asked = set(parser.parse_args().only.split(","))
+    asked |= set(GROWTH) if "growth" in asked else set()
     print(f"Python {sys.version.split()[0]}; the job is scripted; seed of the tables: {SEED}", flush=True)
     try:
         asyncio.run(main(asked))

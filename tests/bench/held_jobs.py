@@ -14,6 +14,8 @@ from tests.bench.two_instances import TwoInstances, two_instances
 Row = Callable[..., None]
 
 STEPS = (10, 100, 1000)
+FIRM = 100
+"""Jobs from which on what they hold is more than what the allocator keeps in hand."""
 THINKS_MS = 600_000
 STARTED_SECONDS = 150.0
 AT_REST = 3.0
@@ -26,7 +28,7 @@ async def held_jobs(data: Path, row: Row, most: int = 1000) -> None:
     async with provider(data, THINKS_MS) as url, two_instances(data, url, LEADHAND_SILENCE="900") as pair:
         await begun(pair, 20)  # what is loaded and kept with the first jobs is no part of a job
         jobs, memory = 20, pair.memory()
-        earlier: tuple[float, float] | None = None
+        earlier: float | None = None
         for count in (one for one in STEPS if one <= most):
             await begun(pair, count)
             each = (pair.memory() - memory) / count * 1000

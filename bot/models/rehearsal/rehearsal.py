@@ -49,6 +49,8 @@ from handoff.contracts import Tier, ToolCall, Turn, Usage
 from specialists.turns.model import ModelCall, ModelError
 
 NAME = "rehearsal"
+HELD = 3000.0
+"""Seconds that a call takes which a script holds."""
 _PIECE = re.compile(r"\S+\s*|\s+")
 _PIECE_WORDS = 6
 
@@ -59,11 +61,11 @@ class RehearsalModel:
     `script` are the steps of a crew's demo, which are taken for its request.
     """
 
-    def __init__(self, *, pace: float = 0.0, script: rehearsed_demo.DemoScript = rehearsed_demo.NO_DEMO) -> None:
+    def __init__(self, *, pace: float = 0.0, script: rehearsed_demo.Script = rehearsed_demo.NO_DEMO) -> None:
         self._pace = pace
         self._script = script
 
-    def following(self, script: rehearsed_demo.DemoScript) -> RehearsalModel:
+    def following(self, script: rehearsed_demo.Script) -> RehearsalModel:
         """Return one of the same pace that follows the steps of a demo."""
         return RehearsalModel(pace=self._pace, script=script)
 
@@ -105,7 +107,7 @@ class RehearsalModel:
         try:
             async with asyncio.timeout(call.deadline):
                 if call.on_text is None or not turn.text:
-                    await asyncio.sleep(self._pace)
+                    await asyncio.sleep(HELD if self._is_held(call) else self._pace)
                 else:
                     await self._stream(turn.text, call.on_text)
         except TimeoutError:
@@ -113,6 +115,9 @@ class RehearsalModel:
             raise ModelError("timeout", message, transient=False) from None
         usage = Usage(model=NAME, calls=1, duration=time.perf_counter() - began)
         return turn.model_copy(update={"usage": usage, "unseen": without_pictures(call)[1]})
+
+    def _is_held(self, call: ModelCall) -> bool:
+        return call.purpose.startswith("specialist:") and self._script.holds(_first(call))
 
     async def _stream(self, text: str, on_text: Callable[[str], Awaitable[None]]) -> None:
         parts = _PIECE.findall(text)
@@ -132,8 +137,12 @@ _DECIDED: Mapping[str, Callable[[str], object]] = {
 """The roles that reply with JSON from their brief alone."""
 
 
-def _turn(call: ModelCall, script: rehearsed_demo.DemoScript) -> Turn:
-    first = next((message.text for message in call.messages if message.role == "user"), "")
+def _first(call: ModelCall) -> str:
+    return next((message.text for message in call.messages if message.role == "user"), "")
+
+
+def _turn(call: ModelCall, script: rehearsed_demo.Script) -> Turn:
+    first = _first(call)
     if call.purpose == "planner":
         decided = script.plan(first) or decide(first, call.system)
         return Turn(text=json.dumps(decided, ensure_ascii=False), stop="end", usage=Usage())
@@ -149,7 +158,7 @@ def _turn(call: ModelCall, script: rehearsed_demo.DemoScript) -> Turn:
     return Turn(text="Ready: the rehearsal model answers by rules.", stop="end", usage=Usage())
 
 
-def _specialists_move(call: ModelCall, first: str, script: rehearsed_demo.DemoScript) -> Move:
+def _specialists_move(call: ModelCall, first: str, script: rehearsed_demo.Script) -> Move:
     """Return the next move of the rehearsed specialist that has such tools, or had them in earlier turns."""
     brief = read_brief(first)
     history = tool_history(call)

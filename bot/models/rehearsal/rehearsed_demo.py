@@ -66,8 +66,39 @@ class DemoScript:
         lacking = [(tool, given) for step in steps for tool, given in step.calls if tool not in tools]
         return _handed_in(history, lacking, dict(read_brief(message).given))
 
+    def holds(self, message: str) -> bool:
+        """Return True if a specialist's call is to take very long, so that people see a job at work."""
+        del message
+        return False
+
 
 NO_DEMO = DemoScript()
+
+
+@dataclass(frozen=True, slots=True)
+class SeveralScripts:
+    """The steps of several demos, each for its own request. The specialists of the requests `held` take very long."""
+
+    scripts: tuple[DemoScript, ...]
+    held: tuple[str, ...] = ()
+
+    def plan(self, message: str) -> dict[str, Any] | None:
+        """See `DemoScript.plan`."""
+        return next((plan for one in self.scripts if (plan := one.plan(message)) is not None), None)
+
+    def move(
+        self, name: str, message: str, history: Sequence[tuple[ToolCall, ToolReply]], tools: Mapping[str, ToolSpec]
+    ) -> Move | None:
+        """See `DemoScript.move`."""
+        moves = (one.move(name, message, history, tools) for one in self.scripts)
+        return next((move for move in moves if move is not None), None)
+
+    def holds(self, message: str) -> bool:
+        """See `DemoScript.holds`."""
+        return any(_line(ask)[:_KNOWN_BY] in _line(message) for ask in self.held)
+
+
+Script = DemoScript | SeveralScripts
 
 
 def _handed_in(

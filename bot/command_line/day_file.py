@@ -1,0 +1,110 @@
+"""The scenes of `leadhand try --demo-day`, read from `day_scenes.yml`, which says itself what may stand there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator, model_validator
+
+SCENES = Path(__file__).with_name("day_scenes.yml")
+
+Ends = Literal["answered", "in part", "failed", "cancelled", "question", "approval", "working", ""]
+"""Where a scene, or a step of it, is to come to; empty: nothing is waited for."""
+ENDS: tuple[Ends, ...] = get_args(Ends)
+_CLOCK = re.compile(r"(\d{1,2}):([0-5]\d)")
+
+
+class DayFault(Exception):
+    """The file cannot be played. The text says where, and what is wrong."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    who: str = ""
+    say: str = ""
+    ends: Ends = ""
+
+
+class Then(_Part):
+    """A later step of a scene. `later` is in seconds after the one before."""
+
+    later: float = 0.0
+    press: str = ""
+    react: str = ""
+    stop: bool = False
+    command: str = ""
+
+    @field_validator("later", mode="before")
+    @classmethod
+    def _seconds(cls, value: Any) -> float:
+        return seconds(value)
+
+    @model_validator(mode="after")
+    def _does_one_thing(self) -> Then:
+        if sum(map(bool, (self.say, self.press, self.react, self.stop, self.command))) != 1:
+            raise ValueError("a step says, presses, reacts, stops or gives a command: one of them")
+        return self
+
+
+class DayScene(_Part):
+    """A thread of the day. `ago` is in seconds before now."""
+
+    ago: float
+    title: str
+    where: str
+    files: tuple[str, ...] = ()
+    demo: str = ""
+    held: bool = False
+    then: tuple[Then, ...] = ()
+
+    @field_validator("ago", mode="before")
+    @classmethod
+    def _seconds(cls, value: Any) -> float:
+        return seconds(value)
+
+    @model_validator(mode="after")
+    def _asks_once(self) -> DayScene:
+        if bool(self.say) == bool(self.demo) or not self.who:
+            raise ValueError("a scene has a `who`, and either `say` or `demo`")
+        return self
+
+
+class Day(BaseModel):
+    """All scenes in order, and the crews that play them, the usual one first."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    crews: tuple[str, ...]
+    scenes: tuple[DayScene, ...]
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Day:
+        if not self.scenes or not self.crews:
+            raise ValueError("a day has a crew and a scene")
+        ago = [one.ago for one in self.scenes]
+        if ago != sorted(ago, reverse=True):
+            raise ValueError("the scenes stand in the order of the day: the clocks only go forward")
+        return self
+
+
+def seconds(value: Any) -> float:
+    """Read hours and minutes, such as 7:50. Raises ValueError."""
+    found = _CLOCK.fullmatch(str(value))
+    if found is None:
+        raise ValueError(f"{value!r} is no time like 7:50 (hours:minutes, in quotes)")
+    return int(found[1]) * 3600.0 + int(found[2]) * 60.0
+
+
+def read_day(path: Path = SCENES) -> Day:
+    """Read a file of scenes. Raises DayFault."""
+    try:
+        return Day.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise DayFault(f"{path.name}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    except (OSError, yaml.YAMLError) as error:
+        raise DayFault(f"{path.name} cannot be read: {' '.join(str(error).split())}") from None

@@ -1,0 +1,262 @@
+"""`leadhand try --demo-day`: plays the scenes of `day_scenes.yml` in the local workspace, then leaves its page open.
+
+The clocks of the workspace and of the store are moved together, so that what is said and done has times over the day.
+People say, press and stop; what the bot does of it is done by the real app.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import json
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bot.app import App
+from bot.command_line import crew_demo
+from bot.command_line.console import say
+from bot.command_line.crew_demo import Staged
+from bot.command_line.day_file import Day, DayScene, Ends, Then
+from bot.models.rehearsal.rehearsed_demo import DemoScript, Script, SeveralScripts
+from bot.settings import Settings
+from bot.store.interface import Head, JobKey
+from bot.store.redis.redis_store import RedisStore
+from bot.workspace.person import Person
+from bot.workspace.refusal import ActionFailed
+from bot.workspace.workspace_server import Workspace
+from handoff.contracts import Place
+
+PATIENCE = 40.0
+"""Seconds that a step may take to come to its end."""
+SETTLING = 8.0
+"""Seconds at most until the jobs of a scene are let go of, before the clocks are moved on."""
+LOOK = 0.05
+REPOSITORIES = "LEADHAND_REPOSITORIES"
+"""The setting that several demos share: theirs stand in it side by side."""
+SAMPLES = Path(__file__).parents[2] / "specialists" / "samples"
+STATES: dict[str, Ends] = {"completed": "answered", "failed": "failed", "cancelled": "cancelled"}
+LONG = {"subtask_seconds": 3600.0, "job_seconds": 5400.0}
+"""Terms under which a job that is held stays at work while people look around."""
+
+Json = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Played:
+    """A scene that was played: where, and what it came to."""
+
+    scene: DayScene
+    place: Place
+    came_to: Ends = ""
+    fault: str = ""
+    """Why a step could not be played; the rest of the day goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class StagedDay:
+    """The crews' demos made ready, the settings under which all of them can be played, and the model's steps."""
+
+    settings: Settings
+    demos: dict[str, Staged]
+    script: Script
+
+
+@contextlib.asynccontextmanager
+async def staged_day(day: Day, settings: Settings) -> AsyncIterator[StagedDay]:
+    """Make the demos of the day's crews ready, and clear them away at the end. Raises SettingsError."""
+    settings = dataclasses.replace(settings, terms=settings.terms.model_copy(update=LONG))
+    demos: dict[str, Staged] = {}
+    async with contextlib.AsyncExitStack() as stack:
+        repositories: list[str] = []
+        for name in dict.fromkeys(scene.demo for scene in day.scenes if scene.demo):
+            alone = dataclasses.replace(settings, crew=name, more_crews=())
+            demos[name] = staged = await stack.enter_async_context(crew_demo.staged(alone))
+            repositories += [staged.settings.env[REPOSITORIES]] if REPOSITORIES in staged.demo.settings else []
+            settings = dataclasses.replace(settings, env={**settings.env, **staged.settings.env})
+        if repositories:
+            settings = dataclasses.replace(settings, env={**settings.env, REPOSITORIES: ", ".join(repositories)})
+        settings = dataclasses.replace(settings, crew=day.crews[0], more_crews=day.crews[1:])
+        scripts = tuple(
+            DemoScript(one.demo.ask, one.demo.rehearsal) for one in demos.values() if one.demo.rehearsal is not None
+        )
+        held = tuple(scene.say for scene in day.scenes if scene.held)
+        yield StagedDay(settings, demos, SeveralScripts(scripts, held))
+
+
+class DayPlayer:
+    """Plays a day. `store` is the one that the app works on: its clock goes with the workspace's.
+
+    Both clocks are `began` seconds behind already: no server takes kindly to one that goes back.
+    """
+
+    def __init__(self, workspace: Workspace, app: App, store: RedisStore, staged: StagedDay, *, began: float) -> None:
+        self._workspace = workspace
+        self._app = app
+        self._store = store
+        self._staged = staged
+        self._behind = began
+        """Seconds that both clocks are behind the time."""
+        self.played: list[Played] = []
+
+    async def play(self, day: Day) -> None:
+        """Play all scenes in order."""
+        for scene in day.scenes:
+            await self._move_to(scene.ago)
+            await self._play(scene)
+        await self._move_to(0.0)
+
+    async def _move_to(self, behind: float) -> None:
+        """Move both clocks on to so many seconds before now; they never go back."""
+        if behind >= self._behind:
+            return
+        with contextlib.suppress(TimeoutError):
+            await _until(lambda: _soon(not self._app.instance.owned), SETTLING)
+        self._store.set_clock_ahead(-behind)
+        self._workspace.clock.advance(self._behind - behind)
+        self._behind = behind
+
+    async def _play(self, scene: DayScene) -> None:
+        person = self._workspace.person(scene.who)
+        where = person.channel(scene.where)
+        demo = self._staged.demos.get(scene.demo)
+        words = f"{scene.demo}: {demo.demo.ask}" if demo is not None else scene.say
+        files = list(demo.files) if demo is not None else [SAMPLES / name for name in scene.files]
+        said = words if where.kind == "im" else f"@leadhand {words}"
+        ts = await person.say(where.id, said, files=list(files))
+        place = Place(team=self._workspace.team_id, channel=where.id, thread_ts=self._root(where.id, ts))
+        played = Played(scene, place)
+        self.played.append(played)
+        played.came_to = await self._wait(place, scene.ends)
+        for step in scene.then:
+            await self._move_to(max(0.0, self._behind - step.later))
+            try:
+                await self._step(played, step)
+            except (LookupError, ActionFailed) as error:
+                played.fault = str(error)
+
+    async def _step(self, played: Played, step: Then) -> None:
+        place, person = played.place, self._workspace.person(step.who or played.scene.who)
+        asked = await self._asked(place)
+        if step.say:
+            answers = played.came_to in {"question", "approval"}
+            await person.say(place.channel, step.say, thread_ts=place.thread_ts)
+            if step.ends and not answers:
+                await self._until_asked_again(place, asked)
+        elif step.press:
+            await self._press(person, place, step.press)
+        elif step.react:
+            await person.react(place.channel, self._answer(place), step.react)
+        elif step.stop:
+            await person.stop(place.channel, place.thread_ts)
+        elif step.command:
+            await person.command(place.channel, "/leadhand", step.command.replace("{job}", place.job_id))
+        if step.ends:
+            played.came_to = await self._wait(place, step.ends)
+
+    async def _press(self, person: Person, place: Place, label: str) -> None:
+        """Press the newest button of that label in a thread, or in what this person alone sees beside it."""
+        shown = [*self._workspace.thread(place.channel, place.thread_ts), *person.ephemerals(place.channel)]
+        for message in reversed(shown):
+            for button in _buttons(message.get("blocks")):
+                if button["text"]["text"] == label:
+                    await person.click(place.channel, message["ts"], button["action_id"], button.get("value"))
+                    return
+        raise LookupError(f"no button {label!r} in the thread of {place.job_id}")
+
+    def _root(self, channel: str, ts: str) -> str:
+        found = next(one for one in self._workspace.messages(channel) if one["ts"] == ts)
+        return str(found.get("thread_ts", ts))
+
+    def _answer(self, place: Place) -> str:
+        """The ts of the thread's last answer."""
+        for message in reversed(self._workspace.thread(place.channel, place.thread_ts)):
+            payload = (message.get("metadata") or {}).get("event_payload", {})
+            if str(payload.get("key", "")).endswith(":answer"):
+                return str(message["ts"])
+        raise LookupError(f"no answer in the thread of {place.job_id}")
+
+    async def _asked(self, place: Place) -> str:
+        head = await self._head(place)
+        return head.fields.get("asked", "") if head is not None else ""
+
+    async def _until_asked_again(self, place: Place, before: str) -> None:
+        async def again() -> bool:
+            return await self._asked(place) != before
+
+        with contextlib.suppress(TimeoutError):
+            await _until(again, SETTLING)
+
+    async def _head(self, place: Place) -> Head | None:
+        return await self._store.jobs.head(JobKey(place.team, place.job_id))
+
+    async def _wait(self, place: Place, ends: Ends) -> Ends:
+        """Wait until the thread's job has come to where it is to come to, or to another end. Returns where it is."""
+
+        async def there() -> bool:
+            now = came_to(await self._head(place))
+            return now == ends or now in {"answered", "in part", "failed", "cancelled"}
+
+        if ends:
+            with contextlib.suppress(TimeoutError):
+                await _until(there, PATIENCE)
+        return came_to(await self._head(place))
+
+
+def came_to(head: Head | None) -> Ends:
+    """Say where a job is by its head."""
+    if head is None:
+        return ""
+    state = head.fields.get("state", "")
+    if state in STATES:
+        return "in part" if state == "completed" and head.fields.get("in_part") else STATES[state]
+    if questions := json.loads(head.fields.get("questions") or "[]"):
+        return "approval" if any(one.get("approval") for one in questions) else "question"
+    return "working" if state == "working" else ""
+
+
+def _buttons(blocks: Any) -> Iterator[Json]:
+    """Find the buttons in the blocks of a message."""
+    if isinstance(blocks, list):
+        for one in blocks:
+            yield from _buttons(one)
+    elif isinstance(blocks, dict):
+        if blocks.get("type") == "button":
+            yield blocks
+        else:
+            for value in blocks.values():
+                yield from _buttons(value)
+
+
+async def _soon(value: object) -> bool:
+    return bool(value)
+
+
+async def _until(there: Callable[[], Awaitable[bool]], seconds: float) -> None:
+    """Look again and again. Raises TimeoutError."""
+    until = time.monotonic() + seconds
+    while not await there():
+        if time.monotonic() > until:
+            raise TimeoutError
+        await asyncio.sleep(LOOK)
+
+
+def tell(played: list[Played], took: float) -> str:
+    """Print what the day holds, a line a thread, and return it in a sentence."""
+    width = max((len(one.scene.title) for one in played), default=0)
+    for one in played:
+        now = one.came_to or "no job"
+        then = [step.ends for step in one.scene.then if step.ends]
+        unlike = "" if not (wanted := [one.scene.ends, *then][-1]) or now == wanted else f"  (was to be: {wanted})"
+        fault = f"  ({one.fault})" if one.fault else ""
+        say(f"  {one.scene.title:<{width}}  {one.scene.where:<10} {one.place.job_id}  {now}{unlike}{fault}")
+    counted = Counter(one.came_to or "no job" for one in played)
+    words = {"question": "waiting for an answer", "approval": "waiting for a yes", "working": "at work"}
+    parts = ", ".join(f"{count} {words.get(name, name)}" for name, count in counted.most_common())
+    sentence = f"A day of {len(played)} threads, played in {took:.0f} s: {parts}."
+    say(sentence)
+    return sentence

@@ -1,0 +1,99 @@
+"""`leadhand try --demo-day`: what its file may say, what a job has come to, and two scenes played by the real bot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bot.command_line import demo_day
+from bot.command_line.day_file import Day, DayFault, read_day
+from bot.command_line.demo_day import DayPlayer, StagedDay, came_to
+from bot.models.rehearsal.rehearsal import RehearsalModel
+from bot.models.rehearsal.rehearsed_demo import SeveralScripts
+from bot.settings import Settings
+from bot.store.interface import Head, JobKey
+from specialists.loading import demo_file
+from specialists.registry import CREWS
+from tests.system.scene import bot_in, scene_on
+
+ALL = {"answered", "in part", "failed", "cancelled", "question", "approval", "working"}
+DAY = """\
+crews: [general]
+scenes:
+  - {ago: "2:00", title: Asked, who: ana, where: "#sales", say: total by product, files: [sales.csv], ends: question,
+     then: [{press: customers, later: "0:05", ends: answered}, {react: "+1", later: "0:01"}, {press: Nothing}]}
+  - {ago: "0:00", title: Stopped, who: ben, where: "#general", say: total customers, files: [sales.csv], held: true,
+     ends: working, then: [{stop: true, ends: cancelled}]}
+"""
+
+
+def test_the_day_has_a_scene_in_every_state_and_its_files_are_there() -> None:
+    day = read_day()
+    assert {ends for one in day.scenes for ends in (one.ends, *(step.ends for step in one.then))} >= ALL
+    for scene in day.scenes:
+        assert all((demo_day.SAMPLES / name).is_file() for name in scene.files)
+        assert not scene.demo or demo_file.read(CREWS / scene.demo) is not None
+
+
+@pytest.mark.parametrize(
+    ("of", "to", "said"),
+    [
+        ('ago: "2:00"', "ago: noon", "no time like 7:50"),
+        ('ago: "2:00"', 'ago: "0:00"', None),
+        ('ago: "0:00"', 'ago: "3:00"', "the clocks only go forward"),
+        ("press: customers", "press: customers, react: x", "one of them"),
+        ("ends: question", "ends: glory", "Input should be"),
+        ("say: total by product", "says: total", "say"),
+        ("crews: [general]", "crews: [", "cannot be read"),
+    ],
+)
+def test_a_fault_in_the_file_is_named(tmp_path: Path, of: str, to: str, said: str | None) -> None:
+    path = tmp_path / "day.yml"
+    path.write_text(DAY.replace(of, to, 1))
+    if said is None:
+        assert isinstance(read_day(path), Day)
+        return
+    with pytest.raises(DayFault, match=said):
+        read_day(path)
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_at"),
+    [
+        ({"state": "completed"}, "answered"),
+        ({"state": "completed", "in_part": "1"}, "in part"),
+        ({"state": "cancelled"}, "cancelled"),
+        ({"state": "input_required", "questions": '[{"approval": true}]'}, "approval"),
+        ({"state": "input_required", "questions": "[{}]"}, "question"),
+        ({"state": "working", "questions": ""}, "working"),
+        ({"state": "submitted"}, ""),
+    ],
+)
+def test_what_a_job_has_come_to(fields: dict[str, str], is_at: str) -> None:
+    assert came_to(Head(JobKey("T", "J"), 1, 1, 1, None, "", 1.0, 0, False, fields)) == is_at
+
+
+async def test_scenes_are_played_over_the_day(
+    server_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "day.yml"
+    path.write_text(DAY)
+    day = read_day(path)
+    staged = StagedDay(Settings(env={}), {}, SeveralScripts((), ("total customers",)))
+    model = RehearsalModel().following(staged.script)
+    async with scene_on(server_url) as scene:
+        scene.workspace.clock.advance(-7200)
+        async with bot_in(scene.workspace, scene.url, prefix=scene.prefix, model=model, later=-7200) as app:
+            player = DayPlayer(scene.workspace, app, app.store, staged, began=7200.0)  # type: ignore[arg-type]
+            await player.play(day)
+        asked, stopped = player.played
+        assert (asked.came_to, stopped.came_to) == ("answered", "cancelled")
+        assert "no button 'Nothing'" in asked.fault
+        times = [float(played.place.thread_ts) for played in player.played]
+        assert 6900 < times[1] - times[0] < 7300
+        head = await scene.store.jobs.head(JobKey(asked.place.team, asked.place.job_id))
+        assert head is not None
+        assert abs(float(head.fields["asked"]) - times[0]) < 30  # the store's clock went with the workspace's
+    demo_day.tell(player.played, 1.0)
+    assert "1 answered, 1 cancelled" in capsys.readouterr().out

@@ -1,0 +1,104 @@
+"""A long job taken up again by who had it in hand: only what came since is read, if the log goes on from there."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.jobs.event_writer import EventWriter
+from bot.jobs.lease import Fenced
+from bot.jobs.opened_jobs import KEPT_FOR, LONG, MOST_EVENTS, OpenedJobs
+from bot.store.interface import Claim, Entry, JobKey
+from bot.store.redis.redis_jobs import RedisJobs
+from bot.store.redis.redis_store import RedisStore
+from bot.store.retention import Retention
+from handoff import events as ev
+from handoff.engine.engine import fold
+from tests.bench.growth import keep
+from tests.bench.long_log import PLACE, long_log
+
+KEY = JobKey(PLACE.team, PLACE.job_id)
+HEARD = 40
+"""Events that came while somebody else had the job."""
+
+
+class Jobs(RedisJobs):
+    """Notes from which event on logs were read."""
+
+    def __init__(self, store: RedisStore) -> None:
+        super().__init__(store._calls, Retention())
+        self.read: list[int] = []
+
+    async def log(self, key: JobKey, *, after: int = 0) -> list[Entry]:
+        self.read.append(after)
+        return await super().log(key, after=after)
+
+
+@pytest.fixture
+def jobs(store: RedisStore) -> Jobs:
+    """The store's jobs, watched."""
+    store.jobs = watched = Jobs(store)
+    return watched
+
+
+async def claimed(store: RedisStore) -> Claim:
+    await store.jobs.signal(KEY, ev.dump(ev.TakenOver(at=1.0, owner="x", lost=1)), dedupe=())
+    claim = await store.jobs.claim("me", lease=60, schema=ev.SCHEMA, prefer=KEY)
+    assert claim is not None
+    return claim
+
+
+async def taken_up(store: RedisStore, opened: OpenedJobs) -> EventWriter:
+    """The writer of somebody who claims the job, opens it and lets go of it again."""
+    claim = await claimed(store)
+    writer = EventWriter(claim, store, lambda: None, opened)
+    await writer.load()
+    writer.close()
+    await store.jobs.release(claim, due=None)
+    return writer
+
+
+async def test_only_what_came_since_is_read(store: RedisStore, jobs: Jobs) -> None:
+    log, opened = long_log(LONG + HEARD), OpenedJobs()
+    await keep(store, log[:LONG])
+    first = await taken_up(store, opened)
+    assert first.job == fold(log[:LONG])
+    assert jobs.read == [0]
+    claim = await claimed(store)
+    await store.jobs.commit(claim, "more", LONG, [ev.dump(event) for event in log[LONG:]], schema=ev.SCHEMA)
+    await store.jobs.release(claim, due=None)
+    second = await taken_up(store, opened)
+    assert second.job == fold(log)
+    assert jobs.read == [0, LONG - 1]
+    with pytest.raises(Fenced):
+        await second.report(log[-1])  # it was let go of
+
+
+async def test_a_log_that_was_begun_anew_is_read_from_its_start(store: RedisStore, jobs: Jobs) -> None:
+    """A job that people had forgotten has another log under the same name: nothing of the old one may come back."""
+    log, opened = long_log(LONG + HEARD), OpenedJobs()
+    await keep(store, log[:LONG])
+    await taken_up(store, opened)
+    assert await store.jobs.forget(KEY, users=[])
+    later = [event.model_copy(update={"at": event.at + 9.0}) for event in log]
+    await keep(store, later)
+    again = await taken_up(store, opened)
+    assert again.job == fold(later)
+    assert jobs.read[-2:] == [LONG - 1, 0]
+
+
+async def test_short_jobs_old_ones_and_too_many_events_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened, job = OpenedJobs(), fold(long_log(LONG))
+    short = fold(long_log(LONG - 1))
+    assert job is not None
+    assert short is not None
+    opened.keep(KEY, short, "")
+    assert opened.find(KEY) is None
+    for number in range(MOST_EVENTS // LONG + 1):
+        opened.keep(JobKey("T1", f"J{number}"), job, "")
+    assert opened.find(JobKey("T1", "J0")) is None
+    assert opened.find(JobKey("T1", "J1")) is not None
+    opened.drop_old()
+    assert opened.find(JobKey("T1", "J1")) is not None
+    monkeypatch.setattr("bot.jobs.opened_jobs.KEPT_FOR", -KEPT_FOR)
+    opened.drop_old()
+    assert opened.find(JobKey("T1", "J1")) is None
