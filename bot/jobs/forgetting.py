@@ -18,6 +18,7 @@ from typing import Any
 from bot.jobs.job_reading import read_job
 from bot.limits.rules import forgotten_counters
 from bot.logs import log_deed
+from bot.schedules.schedule import KIND
 from bot.slack.send.elsewhere import KEY
 from bot.slack.send.outbox import Outbox
 from bot.slack.send.taking_back import TakenBack, take_back
@@ -107,7 +108,8 @@ class Forgetting:
         looked = await asyncio.gather(*map(look, heads))
         own = tuple(found for found, asked in looked if may_forget(asked, person, admin=False))
         shared = tuple(found.job for found, asked in looked if not may_forget(asked, person, admin=False))
-        return Forgettable(own, shared, person)
+        schedules = await self._store.schedules.of(team, f"{KIND}{person}:")
+        return Forgettable(own, shared, person, schedules=len(schedules))
 
     async def _look(self, head: Head) -> tuple[ToForget, set[str]]:
         """Return what is kept of a job, and who asked for something in it; "" for those whom nobody can tell."""
@@ -175,6 +177,7 @@ class Forgetting:
     async def _work(self, team: str, name: str, work: dict[str, Any]) -> None:
         try:
             jobs = [ToForget(**one) for one in work["jobs"]]
+            await self._forget_schedules(team, name, work)
             for one in jobs:
                 await self._erase(team, one, work)
             for one in jobs:
@@ -192,6 +195,15 @@ class Forgetting:
             log.warning("forgetting goes on when the store is back: %s", error)
         except Exception:
             log.exception("forgetting broke; it is tried again later")
+
+    async def _forget_schedules(self, team: str, name: str, work: dict[str, Any]) -> None:
+        """Remove what a person had scheduled, and keep how much that was, for the receipt."""
+        rows = await self._store.schedules.of(team, f"{KIND}{work['person']}:") if work["person"] else []
+        for schedule, _, _ in rows:
+            await self._store.schedules.put(team, schedule, "", None)
+        if rows:
+            work["schedules"] = work.get("schedules", 0) + len(rows)
+            await self._keep(team, name, work)
 
     async def _erase(self, team: str, one: ToForget, work: dict[str, Any]) -> None:
         """Erase a job in the store, unless that was done: what is in its place then was begun since."""
@@ -245,4 +257,5 @@ def _erased(jobs: list[ToForget], work: dict[str, Any]) -> Erased:
         messages=sum(one["messages"] for one in done),
         posted_files=sum(one["files"] for one in done),
         kept=dict(kept),
+        schedules=work.get("schedules", 0),
     )

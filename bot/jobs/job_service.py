@@ -349,7 +349,7 @@ class JobService:
     async def forget(self, team: str, user: str, mark: str, *, job: str = "", person: str = "") -> bool:
         """See `Service.forget`."""
         found = await self.forgettable(team, user, job=job, person=person)
-        if isinstance(found, str) or not found.jobs or self._forgetting is None:
+        if isinstance(found, str) or not (found.jobs or found.schedules) or self._forgetting is None:
             return False
         await self._forgetting.begin(team, user, found, mark)
         return True

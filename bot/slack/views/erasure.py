@@ -40,12 +40,13 @@ class ToForget:
 class Forgettable:
     """What would be forgotten: the jobs, and the names of those that stay, as others asked for things in them too.
 
-    `person` is whose jobs they are; empty: one job alone was named.
+    `person` is whose jobs they are; empty: one job alone was named. `schedules` counts theirs.
     """
 
     jobs: tuple[ToForget, ...]
     shared: tuple[str, ...] = ()
     person: str = ""
+    schedules: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ class Erased:
     messages: int
     posted_files: int
     kept: Mapping[str, int] = field(default_factory=dict)
+    schedules: int = 0
 
 
 def forget_modal(found: Forgettable, reader: str, metadata: str) -> Block:
@@ -95,6 +97,8 @@ def _what(found: Forgettable, reader: str) -> list[str]:
         lines = [f"*`{found.jobs[0].job}`* {_title(found.jobs[0])} will be erased:"]
     lines.append(f"*In my store:* the record of {counted(steps, 'step')} and {_pieces(files, size)}.")
     lines.append(f"*In Slack:* {counted(posts, 'message and file', 'messages and files')} that I posted for it.")
+    if found.schedules:
+        lines.append(f"*Schedules:* {counted(found.schedules, 'schedule')}. They run no more.")
     if busy := [one for one in found.jobs if one.under_way]:
         lines.append(f"*Under way, and stopped first, without a report:* {', '.join(f'`{one.job}`' for one in busy)}.")
     if found.shared:
@@ -111,6 +115,8 @@ def receipt(done: Erased, reader: str) -> Outgoing:
         f"*Erased in my store:* the record of {counted(done.steps, 'step')}, {_pieces(done.files, done.bytes)}.",
         f"*Deleted in Slack:* {counted(done.messages, 'message')} and {counted(done.posted_files, 'file')} of mine.",
     ]
+    if done.schedules:
+        lines.append(f"*Removed:* {counted(done.schedules, 'schedule')}.")
     failed = [f"{clean(why)} ({count:,})" for why, count in done.kept.items() if count]
     if failed:
         lines.append(f"*Not deleted in Slack:* {'; '.join(failed)}.")
