@@ -39,7 +39,7 @@ READS = {
     "jobs": frozenset({"log", "inbox", "head", "asked_by", "next_due", "forgotten"}),
     "outbox": frozenset({"messages", "left_behind"}),
     "blobs": frozenset({"get", "count", "jobs_that_read"}),
-    "schedules": frozenset({"of", "due", "next_due"}),
+    "schedules": frozenset({"read", "of", "due", "next_due"}),
     "settings": frozenset({"of"}),
     "audit": frozenset({"read"}),
 }

@@ -175,6 +175,7 @@ async def test_the_form_makes_one_and_a_message_may_be_a_request_after_all(scene
         assert job.latest.request.text == "every Monday 9:45 say what 6 times 7 is"
         bad = await scene.command("schedule every 5 minutes ping")
         assert "every 15 minutes at most" in shown(bad)
+        assert "sees nothing of this one" in shown(await scene.command("schedule daily at 9 summarise this thread"))
         assert "what I should do" in shown(await scene.command("schedule every Monday at 9"))
         assert len(await schedules(scene)) == 1
 
