@@ -20,6 +20,7 @@ from bot.jobs.memory_desk import MemoryDesk
 from bot.limits.rules import forgotten_counters
 from bot.limits.spending import kept_months
 from bot.logs import log_deed
+from bot.schedules.schedule import KIND
 from bot.slack.send.elsewhere import KEY
 from bot.slack.send.outbox import Outbox
 from bot.slack.send.taking_back import TakenBack, take_back
@@ -114,7 +115,8 @@ class Forgetting:
         own = tuple(found for found, asked in looked if may_forget(asked, person, admin=False))
         shared = tuple(found.job for found, asked in looked if not may_forget(asked, person, admin=False))
         remembered = await self._memories.count_of(team, person) if self._memories is not None else 0
-        return Forgettable(own, shared, person, remembered)
+        schedules = await self._store.schedules.of(team, f"{KIND}{person}:")
+        return Forgettable(own, shared, person, remembered, len(schedules))
 
     async def _look(self, head: Head) -> tuple[ToForget, set[str]]:
         """Return what is kept of a job, and who asked for something in it; "" for those whom nobody can tell."""
@@ -183,6 +185,7 @@ class Forgetting:
         try:
             jobs = [ToForget(**one) for one in work["jobs"]]
             await self._forget_remembered(team, name, work)
+            await self._forget_schedules(team, name, work)
             for one in jobs:
                 await self._erase(team, one, work)
             for one in jobs:
@@ -207,6 +210,15 @@ class Forgetting:
             return
         if done := await self._memories.forget_all_of(team, work["person"], by=work["by"]):
             work["remembered"] = work.get("remembered", 0) + done
+            await self._keep(team, name, work)
+
+    async def _forget_schedules(self, team: str, name: str, work: dict[str, Any]) -> None:
+        """Remove what a person had scheduled, and keep how much that was, for the receipt."""
+        rows = await self._store.schedules.of(team, f"{KIND}{work['person']}:") if work["person"] else []
+        for schedule, _, _ in rows:
+            await self._store.schedules.put(team, schedule, "", None)
+        if rows:
+            work["schedules"] = work.get("schedules", 0) + len(rows)
             await self._keep(team, name, work)
 
     async def _erase(self, team: str, one: ToForget, work: dict[str, Any]) -> None:
@@ -266,4 +278,5 @@ def _erased(jobs: list[ToForget], work: dict[str, Any]) -> Erased:
         posted_files=sum(one["files"] for one in done),
         kept=dict(kept),
         remembered=work.get("remembered", 0),
+        schedules=work.get("schedules", 0),
     )

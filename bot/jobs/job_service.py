@@ -369,7 +369,8 @@ class JobService:
     async def forget(self, team: str, user: str, mark: str, *, job: str = "", person: str = "") -> bool:
         """See `Service.forget`."""
         found = await self.forgettable(team, user, job=job, person=person)
-        if isinstance(found, str) or not (found.jobs or found.remembered) or self._forgetting is None:
+        something = not isinstance(found, str) and (found.jobs or found.remembered or found.schedules)
+        if isinstance(found, str) or not something or self._forgetting is None:
             return False
         await self._forgetting.begin(team, user, found, mark)
         return True

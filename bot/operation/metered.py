@@ -100,7 +100,7 @@ class MeteredEffects:
     def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
         """See `Effects.job_changed`."""
         for ask in after.changed_since(before):
-            if ask.over and not _was_over(before, ask):
+            if ask.over and not _was_over(before, ask) and not ask.request.opens:
                 seconds = (ask.ended or ask.request.at) - ask.request.at
                 self._metrics.request_ended(_end(ask), max(0.0, seconds))
         self._effects.job_changed(runner, before, after)

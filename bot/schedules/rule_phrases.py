@@ -43,7 +43,7 @@ def read(text: str, *, now: float, zone: str) -> Reading | Unscheduled | None:
     rest = said[end:]
     if found.often and end and not _is_sentence(rest, found):
         return _reading(found, _without_modifiers(rest, found), zone)
-    for start in _BEGINS.finditer(said):
+    for start in _BEGINS.finditer(said, max(0, len(said) - LONGEST_END)):
         found = Found(here)
         tail = _TAIL.sub("", said[start.start() :])
         if _consume(tail, 0, found, whole=True) and found.often in {"cron", "whole"} and _says_when(found):
@@ -52,6 +52,11 @@ def read(text: str, *, now: float, zone: str) -> Reading | Unscheduled | None:
     return None
 
 
+LONGEST_END = 200
+"""Characters at the end of a text in which a schedule may stand."""
+MOST_PARTS = 12
+"""Parts of which a schedule is made; whoever writes more only wants to keep us busy."""
+_MODIFIES = re.compile(r"[\s,]+(?=(?:only|if|when|until|till|and|but|skip)\b)", re.IGNORECASE)
 _BEGINS = re.compile(r"(?<![\w-])(?:every|each|daily|weekly|monthly|on|at)\b", re.IGNORECASE)
 _TAIL = re.compile(r"[\s.!]*(?:\bhere|\bplease)?[\s.!]*$", re.IGNORECASE)
 _TELLS = re.compile(r"\b(?:we|they|you|i|he|she|it|who|which|that|what|how)\b(?:\s+[\w']+){0,3}\s*$", re.IGNORECASE)
@@ -64,7 +69,7 @@ def _says_when(found: Found) -> bool:
 
 def _without_modifiers(rest: str, found: Found) -> str:
     """Read what is said about the schedule at the end of its request, such as "only if something changed"."""
-    for start in re.finditer(r"[\s,]+(?=(?:only|if|when|until|till|and|but|skip)\b)", rest, re.IGNORECASE):
+    for start in _MODIFIES.finditer(rest, max(0, len(rest) - LONGEST_END)):
         tail = rest[start.start() :].rstrip(" .!")
         if _consume(tail, 0, found, whole=True, parts=MODIFIERS):
             return rest[: start.start()]
@@ -160,7 +165,7 @@ def _consume(text: str, at: int, found: Found, *, whole: bool = False, parts: tu
 
     `whole`: 0 unless they go to the end.
     """
-    while True:
+    for _ in range(MOST_PARTS):
         for pattern, take in parts:
             match = pattern.match(text, at)
             if match is not None and match.end() > at and take(found, match):
@@ -168,6 +173,7 @@ def _consume(text: str, at: int, found: Found, *, whole: bool = False, parts: tu
                 break
         else:
             return at if not whole or not text[at:].strip(" ,") else 0
+    return 0
 
 
 def _reading(found: Found, rest: str, zone: str) -> Reading | Unscheduled:

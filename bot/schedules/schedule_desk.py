@@ -82,8 +82,11 @@ class ScheduleDesk:
 
     async def find(self, team: str, schedule: str, user: str) -> Schedule | None:
         """Find a schedule by its id, a draft too; one of somebody else's only for an admin."""
-        rows = await self._store.schedules.of(team, KIND if user in self._admins else f"{KIND}{user}:")
+        own = await self.read(team, user, schedule.upper())
+        if own is not None or user not in self._admins:
+            return own
         named = f":{schedule.upper()}"
+        rows = await self._store.schedules.of(team, KIND)
         return next((_parsed(payload, due) for name, payload, due in rows if name.endswith(named)), None)
 
     def is_admin(self, user: str) -> bool:
@@ -190,14 +193,13 @@ class ScheduleDesk:
 
     async def read(self, team: str, owner: str, schedule: str) -> Schedule | None:
         """Read one as it stands; None if it is not there any more."""
-        rows = await self._store.schedules.of(team, f"{KIND}{owner}:{schedule}")
-        return next((_parsed(payload, due) for _, payload, due in rows), None)
+        found = await self._store.schedules.read(team, f"{KIND}{owner}:{schedule}")
+        return _parsed(*found) if found is not None else None
 
     async def _swap(self, one: Schedule, change: Change, *, keep_due: bool) -> Schedule | Unscheduled:
         """Change a schedule as it stands in the store, however often others change it meanwhile."""
         for _ in range(TRIES):
-            rows = await self._store.schedules.of(one.team, name_of(one))
-            seen = next((payload for name, payload, _ in rows if name == name_of(one)), "")
+            seen, _ = await self._store.schedules.read(one.team, name_of(one)) or ("", None)
             known = _parsed(seen, None) if seen else None
             if known is None:
                 return GONE

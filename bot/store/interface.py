@@ -347,8 +347,14 @@ class Schedules(Protocol):
         Without `due` it stays due when it was, with None it is switched off; an empty payload removes it.
         """
 
+    async def read(self, team: str, schedule: str) -> tuple[str, float | None] | None:
+        """Read one: its payload, and when it is due; None if there is none."""
+
     async def of(self, team: str, kind: str) -> list[tuple[str, str, float | None]]:
-        """Read the schedules of a team whose names start with `kind`, due or not: (schedule, payload, due)."""
+        """Read the schedules of a team whose names start with `kind`, due or not: (schedule, payload, due).
+
+        Looks at the names of all that there are.
+        """
 
     async def due(self, *, kind: str = "", limit: int = 100) -> list[tuple[str, str, str, float]]:
         """Read the schedules whose time has come, earliest first: (team, schedule, payload, due).

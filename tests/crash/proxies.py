@@ -42,7 +42,7 @@ READS = {
     ),
     "outbox": frozenset({"messages", "left_behind"}),
     "blobs": frozenset({"get", "count", "jobs_that_read"}),
-    "schedules": frozenset({"of", "due", "next_due"}),
+    "schedules": frozenset({"read", "of", "due", "next_due"}),
     "settings": frozenset({"of"}),
     "audit": frozenset({"read"}),
 }

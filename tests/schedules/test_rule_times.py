@@ -84,3 +84,11 @@ def test_missed_times_are_counted_from_the_last_due_one() -> None:
     assert later is not None
     assert later - times[-1] == 3600.0
     assert passed(one.model_copy(update={"until": due + 3600}), due, due + 7200, 10) == ((due,), None)
+
+
+def test_every_other_week_keeps_its_weeks_from_the_first_on() -> None:
+    rule = Rule(days=14, start=at("2027-03-15T09:00", "Europe/Berlin"))
+    assert shown(rule, "Europe/Berlin", at("2027-03-22T12:00", "Europe/Berlin"), 2) == [
+        "03-29 09:00+0200",
+        "04-12 09:00+0200",
+    ]

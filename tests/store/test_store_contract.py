@@ -517,6 +517,9 @@ async def test_schedules_are_listed_by_kind_and_changed_only_as_they_were_seen(k
     await schedules.put("T2", "work:U1:S3", "c", None)
     assert await schedules.of("T1", "work:") == [("work:U1:S1", "a", now - 5), ("work:U2:S2", "b", now + 60)]
     assert await schedules.of("T2", "work:U1:") == [("work:U1:S3", "c", None)]
+    assert await schedules.read("T1", "work:U1:S1") == ("a", now - 5)
+    assert await schedules.read("T2", "work:U1:S3") == ("c", None)
+    assert await schedules.read("T2", "work:U1:S1") is None
     assert [row[1] for row in await schedules.due(kind="work:")] == ["work:U1:S1"]
     assert await schedules.next_due("work:") == now - 5
     assert await schedules.next_due("other:") is None

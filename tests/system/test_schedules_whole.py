@@ -145,6 +145,7 @@ async def test_listed_changed_by_buttons_and_words_and_by_nobody_else(scene: Sce
         )
         (same,) = await schedules(scene)
         assert (same.state, same.asks) == ("paused", "list our rooms"), "the second of two edits changes nothing"
+        assert "lists yours" in shown(await scene.command("schedule pause SABCDEF"))
         again = await scene.command("schedule")
         assert "You have no schedules" in await press(scene, again, REMOVE, has="You have no schedules")
     deeds = [json.loads(line) async for line in scene.store.audit.read()]
@@ -174,6 +175,7 @@ async def test_the_form_makes_one_and_a_message_may_be_a_request_after_all(scene
         assert job.latest.request.text == "every Monday 9:45 say what 6 times 7 is"
         bad = await scene.command("schedule every 5 minutes ping")
         assert "every 15 minutes at most" in shown(bad)
+        assert "sees nothing of this one" in shown(await scene.command("schedule daily at 9 summarise this thread"))
         assert "what I should do" in shown(await scene.command("schedule every Monday at 9"))
         assert len(await schedules(scene)) == 1
 
@@ -250,6 +252,18 @@ async def test_it_stops_with_a_word_to_its_owner_who_may_no_longer(scene: Scene)
     whys = {one.id: one.why for one in await schedules(scene)}
     assert whys[left.id] == "its owner has left the workspace"
     assert whys[failed.id] == "its last three runs failed"
+
+
+async def test_forget_me_removes_schedules(scene: Scene) -> None:
+    async with scene.bot():
+        await saved(scene, "every day at 9 list our rooms")
+        await scene.command("forget me")
+        view = (await scene.workspace.until(lambda: scene.person().views()))[-1]
+        assert "1 schedule. They run no more." in str(view["blocks"])
+        await scene.person().submit(view["id"])
+        (receipt,) = await scene.workspace.until(lambda: direct(scene), timeout=30)
+    assert "*Removed:* 1 schedule." in receipt
+    assert await schedules(scene) == ()
 
 
 async def failing(scene: Scene, mark: str, due: float) -> Schedule:

@@ -61,7 +61,7 @@ async def ask_to_forget(given: Given) -> Outgoing:
     found = await given.service.forgettable(given.team, given.user, job=job, person=person)
     if isinstance(found, str):
         return note(_DENIED[found])
-    if not found.jobs and not found.remembered:
+    if not (found.jobs or found.remembered or found.schedules):
         return note(nothing_to_forget(found))
     metadata = json.dumps({"team": given.team, "channel": given.channel, "job": job, "person": person})
     opened = await open_window(given.client, given.command.trigger, forget_modal(found, given.user, metadata))

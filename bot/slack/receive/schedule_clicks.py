@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -204,6 +204,8 @@ class ScheduleClicks:
         reading = read_when(sent.typed(page.WHEN, page.WHEN), now=self._talk.desk.clock(), zone=zone)
         if not isinstance(reading, Reading):
             return {page.WHEN: reading.words if isinstance(reading, Unscheduled) else WHEN_FAULT}
+        if sent.typed(page.WHEN, page.WHEN) == page.initial_when(base) and zone == base.zone:
+            reading = replace(reading, rule=base.rule)  # "every other week" goes on from the week that it began with
         of = chosen(sent.values, reading, zone)
         wanted = base.model_copy(update={"channel": of["channel"] or base.channel, "edited_at": known.edited_at})
         if words := await self._talk.trouble_at(wanted.channel, wanted.owner):

@@ -28,6 +28,10 @@ _HERE = re.compile(r"\b(?:this|the|our) channel\b", re.IGNORECASE)
 NOTHING_TO_READ = Unscheduled(
     words="“Only if something changed” goes by what is said in channels, and this reads none. Name one with #."
 )
+_THIS_THREAD = re.compile(r"\bthis thread\b", re.IGNORECASE)
+NO_THREAD = Unscheduled(
+    words="Each run opens a thread of its own and sees nothing of this one. Say without “this thread” what it works on."
+)
 NOT_READ = Unscheduled(
     words="I could not find out when that is to run. Say it such as “every Monday at 9”, or fill in the form."
 )
@@ -88,6 +92,8 @@ class ScheduleTalk:
     async def completed(self, wanted: Schedule, reading: Reading) -> Schedule | Unscheduled:
         """Fill in what was read, and which channels it reads; a sentence if its owner may not read one."""
         asks = plain_text(reading.asks, "")
+        if _THIS_THREAD.search(asks):
+            return NO_THREAD
         reads = await self.channels_in(reading.asks, wanted)
         if isinstance(reads, Unscheduled):
             return reads

@@ -40,13 +40,15 @@ class ToForget:
 class Forgettable:
     """What would be forgotten: the jobs, and the names of those that stay, as others asked for things in them too.
 
-    `person` is whose jobs they are; empty: one job alone was named. `remembered` counts what they had remembered.
+    `person` is whose jobs they are; empty: one job alone was named. `remembered` counts what they had remembered,
+    `schedules` what they had scheduled.
     """
 
     jobs: tuple[ToForget, ...]
     shared: tuple[str, ...] = ()
     person: str = ""
     remembered: int = 0
+    schedules: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,7 @@ class Erased:
     posted_files: int
     kept: Mapping[str, int] = field(default_factory=dict)
     remembered: int = 0
+    schedules: int = 0
 
 
 def forget_modal(found: Forgettable, reader: str, metadata: str) -> Block:
@@ -100,6 +103,8 @@ def _what(found: Forgettable, reader: str) -> list[str]:
     if found.remembered:
         whose = "you" if found.person == reader else "they"
         lines.append(f"*Remembered:* {counted(found.remembered, 'thing')} that {whose} had me remember.")
+    if found.schedules:
+        lines.append(f"*Schedules:* {counted(found.schedules, 'schedule')}. They run no more.")
     if busy := [one for one in found.jobs if one.under_way]:
         lines.append(f"*Under way, and stopped first, without a report:* {', '.join(f'`{one.job}`' for one in busy)}.")
     if found.shared:
@@ -118,6 +123,8 @@ def receipt(done: Erased, reader: str) -> Outgoing:
     ]
     if done.remembered:
         lines.append(f"*Remembered no more:* {counted(done.remembered, 'thing')}.")
+    if done.schedules:
+        lines.append(f"*Removed:* {counted(done.schedules, 'schedule')}.")
     failed = [f"{clean(why)} ({count:,})" for why, count in done.kept.items() if count]
     if failed:
         lines.append(f"*Not deleted in Slack:* {'; '.join(failed)}.")

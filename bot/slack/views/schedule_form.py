@@ -52,7 +52,7 @@ def form(one: Schedule, metadata: str) -> Block:
         "submit": _plain("Next"),
         "close": _plain("Cancel"),
         "blocks": [
-            _input(WHEN, "When", _text(_initial_when(one)), WHEN_HINT),
+            _input(WHEN, "When", _text(initial_when(one)), WHEN_HINT),
             _input(ASKS, "What should I do?", _text(one.asks, long=True), ASKS_HINT),
             *([] if one.channel.startswith("D") else [_input(WHERE, "Where", {**SELECT, **place})]),
             _input(ZONE, "Time zone", _text(one.zone), "A city, such as Berlin"),
@@ -79,7 +79,7 @@ def confirm(one: Schedule, now: float, metadata: str) -> Block:
     }
 
 
-def _initial_when(one: Schedule) -> str:
+def initial_when(one: Schedule) -> str:
     """Write the rule as the form reads it: in words if these are read as that rule, else as cron text."""
     if not one.rule.cron and not one.rule.start:
         return ""

@@ -47,8 +47,8 @@ def described(one: Schedule, now: float) -> list[Block]:
     asks = clean(plain(one.asks, SHOWN)).replace("\n", "\n>")
     lines = [f"*{sentence(when_words(one))}*", f">{asks}"]
     times = next_times(one, now)
-    head = "*The next time:*" if len(times) == 1 else f"*The next {counted(len(times), 'time')}:*"
-    head = head if len(times) != 3 else "*The next three times:*"
+    number = {1: "", 2: "two ", 3: "three "}[max(1, len(times))]
+    head = f"*The next {number}{'times' if len(times) > 1 else 'time'}, by your clock:*"
     shown = "\n".join([head, *(f"• {when(at, one.zone)}" for at in times)])
     where = "here, in your direct messages" if one.channel.startswith("D") else f"in <#{one.channel}>"
     reads = f"*Reads:* what was said in {', '.join(f'<#{each}>' for each in one.reads)} since the last run."

@@ -340,6 +340,8 @@ def _words(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912, PLR0915  on
             return f"failed at {event.step}: {event.reason}"
         case ev.Posted():
             return _posted_words(event)
+        case ev.ThreadOpened():
+            return "the thread of this run was opened" if event.ts else f"no thread was opened: {event.why}"
         case ev.FeedbackGiven():
             if event.withdrawn:
                 return f"{event.user} took the thumb back"

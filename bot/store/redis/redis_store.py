@@ -137,6 +137,13 @@ class RedisSchedules:
         args = (pair(team, schedule), seen, payload, when)
         return bool(await self._calls.run("schedule_swap", self._calls.keys.schedules, *args))
 
+    async def read(self, team: str, schedule: str) -> tuple[str, float | None] | None:
+        """See `Schedules.read`."""
+        payloads, due, _ = self._calls.keys.schedules
+        name = pair(team, schedule)
+        payload, at = await self._calls.server.commands([("HGET", payloads, name), ("ZSCORE", due, name)])
+        return None if payload is None else (payload.decode(), None if at is None else float(at))
+
     async def of(self, team: str, kind: str) -> list[tuple[str, str, float | None]]:
         """See `Schedules.of`."""
         flat = await self._calls.run("schedule_of", self._calls.keys.schedules, f"{team}/{kind}")
