@@ -199,7 +199,8 @@ class TracedEffects:
 
     def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
         """See `Effects.job_changed`."""
-        ended = {ask.id for ask in after.asks if ask.over} - {ask.id for ask in before.asks if ask.over}
+        was_over = {ask.id for ask in before.asks if ask.over}
+        ended = {ask.id for ask in after.changed_since(before) if ask.over and ask.id not in was_over}
         if ended:
             self._over.setdefault(runner.claim.key, set()).update(ended)
         self._effects.job_changed(runner, before, after)

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 
+from bot.access.time_zones import nearest_zone, zone_called
 from bot.schedules.cron_text import MONTHS, WEEKDAYS
 from bot.schedules.schedule import Missed, Rule
-from bot.schedules.zone_names import nearest_zone, zone_called
 
 _NUMBER_WORDS = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
 NUMBERS = {word: number for number, word in enumerate(_NUMBER_WORDS.split("|"), 1)}

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import logging
 import random
+from collections.abc import Awaitable, Callable
 
 from pydantic import ValidationError
 
@@ -46,12 +47,25 @@ def runs_of(one: Schedule, due: float, times: tuple[float, ...], now: float) -> 
     return in_time if one.missed == "skip" else (due,)
 
 
-class ScheduleLoop:
-    """The loop of one instance. `desk` wakes it when a schedule was made or changed here."""
+QuietUntil = Callable[[str, str], Awaitable[float]]
+"""Tells, of a channel of a team, when its quiet hours are over; the present or a time before it if it has none now."""
 
-    def __init__(self, store: Store, desk: ScheduleDesk) -> None:
+
+async def never_quiet(_team: str, _channel: str) -> float:
+    """Find no quiet hours."""
+    return 0.0
+
+
+class ScheduleLoop:
+    """The loop of one instance. `desk` wakes it when a schedule was made or changed here.
+
+    No run begins in the quiet hours of its channel: it begins when they are over.
+    """
+
+    def __init__(self, store: Store, desk: ScheduleDesk, quiet_until: QuietUntil = never_quiet) -> None:
         self._store = store
         self._desk = desk
+        self._quiet_until = quiet_until
 
     async def run(self) -> None:
         """Begin what is due, until cancelled."""
@@ -89,6 +103,9 @@ class ScheduleLoop:
             return await schedules.swap(team, name, payload, "")
         if one.state == "paused":
             return await schedules.fire(team, name, due, None)
+        until = await self._quiet_until(team, one.channel)
+        if until > now:  # nobody asked for it at this hour
+            return await schedules.fire(team, name, due, until)
         times, following = passed(one, due, now, MOST_CAUGHT_UP)
         for at in runs_of(one, due, times, now):
             await begin_run(self._store, one, at)

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from bot.access.time_zones import nearest_zone, zone_called
 from bot.schedules.cron_text import cron_of
 from bot.schedules.rule_phrases import Reading
 from bot.schedules.rule_times import zone_of
 from bot.schedules.schedule import Rule, Unscheduled
-from bot.schedules.zone_names import nearest_zone, zone_called
 
 HOW = "Say it such as “every Monday at 9”, or as cron text, or fill in the form."
 

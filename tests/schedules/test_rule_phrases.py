@@ -8,12 +8,12 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from bot.access.time_zones import nearest_zone, zone_called
 from bot.schedules.cron_text import cron_of
 from bot.schedules.rule_phrases import Reading, read, read_when, says_schedule
 from bot.schedules.rule_times import following
 from bot.schedules.rule_words import rule_words
 from bot.schedules.schedule import Schedule, Unscheduled
-from bot.schedules.zone_names import nearest_zone, zone_called
 from bot.slack.receive.schedule_command import says
 from bot.slack.views.schedule_form import form
 

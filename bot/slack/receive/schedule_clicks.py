@@ -15,11 +15,11 @@ from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_bolt.context.respond.async_respond import AsyncRespond
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.access.time_zones import nearest_zone, zone_called
 from bot.schedules.rule_phrases import Reading, read_when
 from bot.schedules.rule_times import zone_of
 from bot.schedules.schedule import Schedule, Unscheduled
 from bot.schedules.schedule_rights import fault_of
-from bot.schedules.zone_names import nearest_zone, zone_called
 from bot.slack.receive.payloads import Malformed, Window, parse_window
 from bot.slack.receive.schedule_command import NO_WINDOW, changed
 from bot.slack.receive.schedule_talk import ScheduleTalk, wanted_from
