@@ -72,6 +72,26 @@ async def test_two_instances_begin_each_due_time_once(pair: tuple[RedisStore, Re
     assert await pair[0].schedules.next_due(KIND) == one.next_at + 3 * DAY
 
 
+async def test_no_run_begins_in_the_quiet_hours_of_its_channel(pair: tuple[RedisStore, RedisStore]) -> None:
+    store, _ = pair
+    one = await made(store)
+    assert one.next_at is not None
+    quiet = one.next_at + 7200
+
+    async def quiet_until(team: str, channel: str) -> float:
+        assert (team, channel) == ("T1", "C1")
+        return max(quiet, store.clock())
+
+    loop = ScheduleLoop(store, ScheduleDesk(store), quiet_until)
+    MovedClock(store).advance(one.next_at + 1 - store.clock())
+    await loop.round()
+    assert await runs(store) == {}
+    MovedClock(store).advance(7200)
+    await loop.round()
+    assert await runs(store) == {job_of(one, quiet): 1}
+    assert await store.schedules.next_due(KIND) == one.next_at + DAY
+
+
 class Dying:
     """The schedules of a store for a loop that dies at a call: before it, or after it was done."""
 
