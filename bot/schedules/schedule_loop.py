@@ -104,7 +104,7 @@ class ScheduleLoop:
         if one.state == "paused":
             return await schedules.fire(team, name, due, None)
         until = await self._quiet_until(team, one.channel)
-        if until > now:  # nobody asked for it at this hour
+        if until > self._store.clock():  # nobody asked for it at this hour
             return await schedules.fire(team, name, due, until)
         times, following = passed(one, due, now, MOST_CAUGHT_UP)
         for at in runs_of(one, due, times, now):

@@ -18,8 +18,8 @@ SPOKEN = (
     SpokenCommand("remember", remember_words, remember_this, ("remember that ...",)),
     SpokenCommand("forget", forget_words, forget_this, ("forget that ...",)),
     SpokenCommand("memory", alone("memory", "what do you remember"), memory, ("memory",)),
-    SpokenCommand("schedule", says, spoken_schedule, files=True),
     SpokenCommand("again", match, again, ("retry", "retry from STEP", "continue", "again"), files=True),
+    SpokenCommand("schedule", says, spoken_schedule, files=True),
     SpokenCommand("help", alone("help"), help_me, ("help",)),
 )
 """All spoken commands, in the order in which they are asked. A part adds its own, in a module of its own, by a line."""
