@@ -9,9 +9,9 @@ Read the folder in this order:
 - `subtask`: how attempts and subtasks end, and what that means for the rest of the run.
 
 Then, by topic: `plan` and `replan` (a plan begins, is refused, is revised), `judging` (results), `writes` (tool calls
-in doubt), `answer` (from the results to one answer), `nested` (crews inside crews), `deadline`, `decisions` (the
-trace). `outstanding` reads off the state what is left to do, and `replay` opens a stored log without reading every
-line in full.
+in doubt), `answer` (from the results to one answer), `nested` (crews inside crews), `second_try` and `taken_works`
+(what is taken up of an earlier request), `deadline`, `decisions` (the trace). `outstanding` reads off the state what is
+left to do, and `replay` opens a stored log without reading every line in full.
 
 An event that no longer fits (an answer to a closed question, a result of an attempt that was given up) changes
 nothing: it stays in the log as a fact.

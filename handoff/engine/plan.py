@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from handoff import events as ev
 from handoff.contracts import Estimate, Member, Plan, PlanChange, Subtask
-from handoff.engine import asking, ladder, replan, second_try
+from handoff.engine import asking, ladder, replan, taken_works
 from handoff.engine.nested import room_left
 from handoff.engine.subtask import settle
 from handoff.state import Ask, Run, Work, replace
@@ -61,7 +61,7 @@ def proposed(ask: Ask, run: Run, event: ev.PlanProposed) -> Ask:
         ask = ask.with_decision(event.at, run.within, "plan rejected", fault)
         return _with_rejection(ask, run, (fault,), event.at)
     members = {member.name: member for member in event.members}
-    taken = second_try.works(ask, event) if not run.within else None
+    taken = taken_works.works(ask, event) if not run.within else None
     estimates = {estimate.subtask: estimate for estimate in event.estimates}
     work = work_of(event.plan, members, estimates, run.within) if taken is None else taken
     ask = ask.with_pack(event.at, run.within, event.pack)
@@ -72,7 +72,7 @@ def proposed(ask: Ask, run: Run, event: ev.PlanProposed) -> Ask:
     run = replace(run, plan=event.plan, fixed=event.pipeline, members=MappingProxyType(members))
     if not run.within:  # a crew's run got its terms and its start time when its attempt began
         run = replace(run, since=event.at, paused=0.0, terms=event.terms)
-        ask, run = second_try.begun(ask, run, event)
+        ask, run = taken_works.begun(ask, run, event)
     ask = replace(ask, work=MappingProxyType({**ask.work, **work})).with_run(run)
     return ask if taken is None else settle(ask, event.at)
 

@@ -33,6 +33,8 @@ def test_buttons_stand_below_an_end_that_lacks_something() -> None:
     assert labels(answer(job, whole, "model")[-1]) == ["Try what is missing again"]
     assert labels(cancelled(halted, half)) == ["Continue", "Start the open parts anew"]
     assert labels(cancelled(halted, half, alone=True)) == []
+    unplanned = apply(apply(None, asked()), ev.CancelRequested(at=2, user="U1"))
+    assert labels(cancelled(unplanned, unplanned.asks[0])) == ["Continue"]
     broke = apply(apply(None, asked()), ev.RequestFailed(at=2, request="1.0", step="s", reason="r", advice="a"))
     assert labels(failed(broke, broke.asks[0])) == ["Try again"]
     assert try_again(job, replace(whole, refusal="no")) == try_again(job, replace(whole, withdrawn=True)) == []

@@ -29,7 +29,8 @@ def try_again(job: Job, ask: Ask) -> list[Block]:
         return []
     value = json.dumps({"job": job.id, "request": ask.id})
     if ask.cancelled_by:
-        return [actions([button("Continue", GO_ON, value), button("Start the open parts anew", TRY_AGAIN, value)])]
+        anew = [button("Start the open parts anew", TRY_AGAIN, value)] if lacking(ask) else []
+        return [actions([button("Continue", GO_ON, value), *anew])]
     if ask.run.answer is None:
         return [actions([button("Try again", TRY_AGAIN, value)])]
     return [actions([button("Try what is missing again", TRY_AGAIN, value)])] if lacking(ask) else []

@@ -1,0 +1,163 @@
+"""The subtasks of a second try: taken over as they stood, gone on with, or begun afresh. What is kept is in the log."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+from handoff import events as ev
+from handoff.contracts import Estimate, Member, Tier, Usage
+from handoff.engine.nested import is_open
+from handoff.engine.second_try import own_writes
+from handoff.state import SETTLED, Ask, Run, Work, replace
+from handoff.state_values import Checkpoint, Written
+
+
+def works(ask: Ask, event: ev.PlanProposed) -> dict[str, Work] | None:
+    """Return the subtasks of a second try by its earlier plan; None if the plan is a new one."""
+    before = ask.before
+    if before is None or event.kept is None:
+        return None
+    members = {member.name: member for member in event.members}
+    estimates = {one.subtask: one for one in event.estimates}
+    taking = _Taking(ask, before, frozenset(event.kept), members, estimates, event.at)
+    return taking.inside("")
+
+
+def begun(ask: Ask, run: Run, event: ev.PlanProposed) -> tuple[Ask, Run]:
+    """Return the request and its run as they go on after a stop; as they are if they do not."""
+    before = ask.before
+    if before is None or ask.again is None or ask.again.mode != "continue" or event.kept is None:
+        return ask, run
+    members = {**before.run.members, **{member.name: member for member in event.members}}
+    run = replace(before.run, state="submitted", failure=None, answer=None, written=None, waits_since=None)
+    run = replace(run, plan=event.plan, members=members, terms=event.terms, since=event.at, paused=0.0)
+    return replace(ask, replans=before.replans, revisions=before.revisions), run
+
+
+class _Taking:
+    """Takes over the subtasks of an earlier try."""
+
+    def __init__(
+        self,
+        ask: Ask,
+        before: Ask,
+        kept: frozenset[str],
+        members: Mapping[str, Member],
+        estimates: Mapping[str, Estimate],
+        at: float,
+    ) -> None:
+        self._ask, self._before, self._kept, self._at = ask, before, kept, at
+        self._members, self._estimates = members, estimates
+        self._left = before.run.written or at
+        attached = {one.file_id for one in ask.request.attachments}
+        self._new = tuple(one.name for one in ask.materials if one.file_id in attached)
+
+    def inside(self, within: str) -> dict[str, Work]:
+        """Return the subtasks of a run, and those of the runs inside it that are taken over."""
+        found: dict[str, Work] = {}
+        for work in self._before.inside(within):
+            name = work.subtask.id
+            if work.dropped:
+                continue
+            if name not in self._kept:
+                found[name] = self._fresh(work)
+            elif self._is_whole(work):
+                found |= {each.subtask.id: self._as_it_stood(each) for each in self._with_inside(work)}
+            else:
+                found[name] = self._reopened(work)
+                found |= self.inside(name)
+        return found
+
+    def _with_inside(self, work: Work) -> tuple[Work, ...]:
+        return (work, *(self._before.all_inside(work.subtask.id) if work.run is not None else ()))
+
+    def _is_whole(self, work: Work) -> bool:
+        return all(each.subtask.id in self._kept or each.dropped for each in self._with_inside(work))
+
+    def _as_it_stood(self, work: Work) -> Work:
+        """Keep a subtask that has ended; let one that was stopped go on."""
+        return replace(work, kept=True) if work.state in SETTLED else gone_on(work, self._left, self._at)
+
+    def _fresh(self, work: Work) -> Work:
+        """Begin a subtask afresh: with what people answered and attached, and with what must not be written again."""
+        made, subtask = {one.digest for one in self._ask.done}, work.subtask
+        if self._new and subtask.needs is not None:
+            needs = tuple(dict.fromkeys((*subtask.needs, *self._new)))
+            subtask = subtask.model_copy(update={"needs": needs})
+        return Work(
+            subtask=subtask,
+            specialist=work.subtask.specialist,
+            within=work.within,
+            tier=work.subtask.tier or self._tier_of(work),
+            estimate=self._estimates.get(work.subtask.id, work.estimate),
+            answers=work.answers,
+            writes=tuple(one for one in _written_by(self._before, work) if one.digest in made),
+        )
+
+    def _tier_of(self, work: Work) -> Tier | None:
+        """Return the tier of the specialist as the plan has it, by the crew as it is now."""
+        known = self._before.run_around(work).members
+        member = (known if work.within else {**known, **self._members}).get(work.subtask.specialist)
+        return member.tier if member is not None else work.tier
+
+    def _reopened(self, work: Work) -> Work:
+        """Let a crew go on with its plan, some parts of which begin afresh."""
+        before = work.run
+        if before is None:
+            return self._fresh(work)
+        run = Run(
+            within=before.within,
+            state="working",
+            plan=before.plan,
+            fixed=before.fixed,
+            members=before.members,
+            terms=before.terms,
+            since=self._at,
+        )
+        return Work(
+            subtask=work.subtask,
+            specialist=work.specialist,
+            within=work.within,
+            run=run,
+            tier=work.tier,
+            state="in_progress",
+            attempt=max(1, work.attempt),
+            started=self._at,
+            attempt_started=self._at,
+            writes=work.writes,
+            answers=work.answers,
+            estimate=work.estimate,
+            brief=work.brief,
+            private=work.private,
+        )
+
+
+def gone_on(work: Work, left: float, at: float) -> Work:
+    """Let a subtask that was under way at `left` go on at `at`, from its last model turn.
+
+    What it had spent is charged to the earlier try. Nobody has seen its open question here: it is asked anew.
+    """
+    points = tuple(_paid(point) for point in work.checkpoints)
+    now = replace(work, checkpoints=points, resumed=at, usage=Usage())
+    if (question := work.question) is not None:
+        waited = max(0.0, at - question.asked)
+        again = dataclasses.replace(question, asked=at, votes=(), reminders=())
+        now = replace(now, question=again, attempt_started=work.attempt_started + waited)
+    if (run := work.run) is not None and is_open(work):
+        away = max(0.0, at - (left if run.waits_since is None else run.waits_since))
+        run = replace(run, paused=run.paused + away, waits_since=None, state="working")
+        now = replace(now, run=run, state="in_progress")
+    return now
+
+
+def _paid(point: Checkpoint) -> Checkpoint:
+    if not isinstance(point, ev.TurnTaken):
+        return point
+    return point.model_copy(update={"turn": point.turn.model_copy(update={"usage": Usage()})})
+
+
+def _written_by(ask: Ask, work: Work) -> tuple[Written, ...]:
+    """Return what a subtask wrote, or may have written, and what those inside it did."""
+    inside = ask.all_inside(work.subtask.id) if work.run is not None else ()
+    return tuple(dict.fromkeys(one for each in (work, *inside) for one in own_writes(each)))
