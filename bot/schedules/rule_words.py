@@ -65,6 +65,8 @@ def sentence(words: str) -> str:
 
 def _cron(cron: str) -> str:
     """Say the rules that people have; empty for the rest."""
+    if len(cron.split()) != 5:  # a newer release wrote it
+        return ""
     minute, hour, day, month, week = cron.split()
     if (day, month, week) == ("*", "*", "*") and minute.isdigit() and hour == "*":
         return "every hour" if minute == "0" else f"every hour at {int(minute)} past"

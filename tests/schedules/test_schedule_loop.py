@@ -182,6 +182,8 @@ async def test_a_draft_is_dropped_and_a_paused_one_rests(store: RedisStore) -> N
 
 async def test_a_damaged_one_holds_nothing_up(store: RedisStore) -> None:
     await store.schedules.put("T1", f"{KIND}U1:SBROKEN", "{", store.clock() - 1)
+    strange = wanted(id="SNEWER", rule=Rule(cron="whatever a newer release writes")).model_dump_json()
+    await store.schedules.put("T1", f"{KIND}U1:SNEWER", strange, store.clock() - 1)
     one = await made(store)
     assert one.next_at is not None
     MovedClock(store).advance(one.next_at + 1 - store.clock())

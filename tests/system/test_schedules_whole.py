@@ -208,6 +208,8 @@ async def test_what_a_private_channel_says_stays_there_and_files_come_along(scen
     async with scene.bot():
         crossing = await scene.command("schedule every Monday at 9 summarise #leads")
         assert "is private, and not all who read" in shown(crossing)
+        shared = await scene.command("schedule every Monday at 9 summarise #sales", channel="#northwind")
+        assert "shared with another organisation" in shown(shared)
         assert "I find no #leads that you can read" in shown(
             await scene.command("schedule every Monday at 9 summarise #leads", who="cleo")
         )

@@ -204,7 +204,7 @@ async def _later(given: Given, wish: Wish, job: str) -> Reply:
     found = await tries.text_of(given.team, job, given.user)
     if isinstance(found, Untried):
         return note(untried_words(found))
-    text = f"{wish.when} {found.text}"
+    text = f"{wish.when}: {found.text}"
     schedule = next((one for one in SPOKEN if one.name == SCHEDULE and one.match(text) is not None), None)
     told: Reply = "no_command"
     if schedule is not None:

@@ -15,6 +15,9 @@ async def unreadable(directory: Directory, channel: str, user: str, goes: str) -
     found = await directory.find(channel, user)
     if not isinstance(found, Addressee):
         return channel_words(channel, found)
+    there = await directory.find(goes, user) if channel != goes and not goes.startswith("D") else None
+    if isinstance(there, Addressee) and there.shared:
+        return f"<#{goes}> is shared with another organisation, whose people may not read <#{channel}>"
     came = Audience(channel=channel, kind="private" if found.private else "public")
     if not may_go(came, Audience(channel=goes)) and not goes.startswith("D"):
         return f"<#{channel}> is private, and not all who read <#{goes}> may read it"
