@@ -35,6 +35,8 @@ PATIENCE = 40.0
 """Seconds that a step may take to come to its end."""
 SETTLING = 8.0
 """Seconds at most until the jobs of a scene are let go of, before the clocks are moved on."""
+SHOWN = 3.0
+"""Seconds until a button is there at the latest."""
 LOOK = 0.05
 REPOSITORIES = "LEADHAND_REPOSITORIES"
 """The setting that several demos share: theirs stand in it side by side."""
@@ -141,12 +143,9 @@ class DayPlayer:
 
     async def _step(self, played: Played, step: Then) -> None:
         place, person = played.place, self._workspace.person(step.who or played.scene.who)
-        asked = await self._asked(place)
+        asked, answers = await self._asked(place), played.came_to in {"question", "approval"}
         if step.say:
-            answers = played.came_to in {"question", "approval"}
             await person.say(place.channel, step.say, thread_ts=place.thread_ts)
-            if step.ends and not answers:
-                await self._until_asked_again(place, asked)
         elif step.press:
             await self._press(person, place, step.press)
         elif step.react:
@@ -156,17 +155,26 @@ class DayPlayer:
         elif step.command:
             await person.command(place.channel, "/leadhand", step.command.replace("{job}", place.job_id))
         if step.ends:
+            if (step.say or step.press) and not answers:  # it is a request of its own
+                await self._until_asked_again(place, asked)
             played.came_to = await self._wait(place, step.ends)
 
     async def _press(self, person: Person, place: Place, label: str) -> None:
         """Press the newest button of that label in a thread, or in what this person alone sees beside it."""
-        shown = [*self._workspace.thread(place.channel, place.thread_ts), *person.ephemerals(place.channel)]
-        for message in reversed(shown):
-            for button in _buttons(message.get("blocks")):
-                if button["text"]["text"] == label:
-                    await person.click(place.channel, message["ts"], button["action_id"], button.get("value"))
-                    return
-        raise LookupError(f"no button {label!r} in the thread of {place.job_id}")
+
+        async def found() -> bool:
+            shown = [*self._workspace.thread(place.channel, place.thread_ts), *person.ephemerals(place.channel)]
+            for message in reversed(shown):
+                for button in _buttons(message.get("blocks")):
+                    if button["text"]["text"] == label:
+                        await person.click(place.channel, message["ts"], button["action_id"], button.get("value"))
+                        return True
+            return False
+
+        try:
+            await _until(found, SHOWN)
+        except TimeoutError:
+            raise LookupError(f"no button {label!r} in the thread of {place.job_id}") from None
 
     def _root(self, channel: str, ts: str) -> str:
         found = next(one for one in self._workspace.messages(channel) if one["ts"] == ts)
@@ -249,12 +257,13 @@ def tell(played: list[Played], took: float) -> str:
     """Print what the day holds, a line a thread, and return it in a sentence."""
     width = max((len(one.scene.title) for one in played), default=0)
     for one in played:
-        now = one.came_to or "no job"
         then = [step.ends for step in one.scene.then if step.ends]
-        unlike = "" if not (wanted := [one.scene.ends, *then][-1]) or now == wanted else f"  (was to be: {wanted})"
+        wanted = [one.scene.ends, *then][-1]
+        unlike = "" if one.came_to == wanted or not wanted else f"  (was to be: {wanted})"
         fault = f"  ({one.fault})" if one.fault else ""
-        say(f"  {one.scene.title:<{width}}  {one.scene.where:<10} {one.place.job_id}  {now}{unlike}{fault}")
-    counted = Counter(one.came_to or "no job" for one in played)
+        job = one.place.job_id if one.came_to else ""
+        say(f"  {one.scene.title:<{width}}  {one.scene.where:<10} {job:<11}  {one.came_to}{unlike}{fault}".rstrip())
+    counted = Counter(one.came_to for one in played if one.came_to)
     words = {"question": "waiting for an answer", "approval": "waiting for a yes", "working": "at work"}
     parts = ", ".join(f"{count} {words.get(name, name)}" for name, count in counted.most_common())
     sentence = f"A day of {len(played)} threads, played in {took:.0f} s: {parts}."

@@ -48,6 +48,9 @@ ADMIN = "cleo"
 PACE = "0.4"
 """Seconds a call of the rehearsal model takes here, so that people can see the plan move."""
 
+QUICK = "0.1"
+"""The same while a day is played: nobody watches yet."""
+
 
 async def try_out(options: argparse.Namespace, settings: Settings) -> int:
     """Start everything and keep it up until Ctrl-C, or do the one job of `--ask` or `--demo`. Returns the exit code."""
@@ -91,7 +94,7 @@ async def _day(options: argparse.Namespace, settings: Settings) -> int:
         raise SettingsError(str(fault)) from None
     async with demo_day.staged_day(day, settings) as staged:
         with tempfile.TemporaryDirectory(prefix=TRIAL, dir=scratch()) as folder:
-            apart = _paced(dataclasses.replace(staged.settings, data=Path(folder), redis_url=""))
+            apart = _paced(dataclasses.replace(staged.settings, data=Path(folder), redis_url=""), QUICK)
             with _log_to(Path(folder) / "leadhand.log", apart):
                 say(f"Playing a day of {len(day.scenes)} threads: this takes a minute or so ...")
                 async with _workspace(None, options.port) as workspace:
@@ -247,8 +250,8 @@ async def _stop_server(settings: Settings) -> None:
     await stop_embedded(settings.data)
 
 
-def _paced(settings: Settings) -> Settings:
-    pace = settings.env.get("LEADHAND_REHEARSAL_PACE", PACE)
+def _paced(settings: Settings, usual: str = PACE) -> Settings:
+    pace = settings.env.get("LEADHAND_REHEARSAL_PACE", usual)
     return dataclasses.replace(settings, env={**settings.env, "LEADHAND_REHEARSAL_PACE": pace})
 
 
