@@ -6,7 +6,7 @@ from bot.access.channel_settings import ChannelSettings
 from bot.jobs.approval_desk import ApprovalDesk
 from bot.jobs.crew_desk import CrewDesk
 from bot.jobs.home_desk import HomeDesk
-from bot.jobs.home_parts import JobParts, MoneyParts, StateParts, list_part
+from bot.jobs.home_parts import JobParts, MoneyParts, StateParts
 from bot.jobs.instance import Instance
 from bot.jobs.job_lists import JobLists
 from bot.jobs.open_asks import OpenAsks
@@ -20,8 +20,8 @@ from bot.slack.receive.memory_book import MemoryBook
 from bot.slack.receive.schedule_talk import ScheduleTalk
 from bot.slack.receive.settings_form import SettingsForm
 from bot.slack.show.people import People
+from bot.slack.show.schedules_at_home import SchedulesAtHome
 from bot.slack.views.home_part import HomeSection
-from bot.slack.views.schedule_message import line as schedule_line
 from bot.store.interface import Store
 from bot.supervisor.instance_board import InstanceBoard
 from handoff.audit_entry import Note
@@ -43,7 +43,7 @@ def open_desks(  # noqa: PLR0913 - the parts of a bot
     settings: Settings,
     url: str,
     memories: MemoryBook | None = None,
-    schedules: ScheduleTalk | None = None,
+    schedules: ScheduleTalk,
 ) -> Desks:
     """Open all desks of a bot. `note` keeps entries of the audit, `url` is the workspace's own address."""
     approvals = ApprovalDesk(store, instance, crews, admins=channels.admins, groups=people.groups_of, note=note)
@@ -63,7 +63,7 @@ def open_desks(  # noqa: PLR0913 - the parts of a bot
             HomeSection("asks", asks.part),
             HomeSection("running", jobs.running),
             HomeSection("recent", jobs.recent),
-            *_of_schedules(schedules),
+            HomeSection("schedules", SchedulesAtHome(schedules.desk).part),
             HomeSection("month", money.mine),
             HomeSection("aside", state.set_aside, admins=True),
             HomeSection("state", state.specialists, admins=True),
@@ -74,10 +74,3 @@ def open_desks(  # noqa: PLR0913 - the parts of a bot
         schedules=schedules,
         second_tries=RetryDesk(store, instance, admins=channels.admins, groups=people.groups_of, note=note),
     )
-
-
-def _of_schedules(schedules: ScheduleTalk | None) -> tuple[HomeSection, ...]:
-    if schedules is None:
-        return ()
-    part = list_part("Schedules", schedules.desk.of, lambda rows, user: [schedule_line(one, user) for one in rows])
-    return (HomeSection("schedules", part),)

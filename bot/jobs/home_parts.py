@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 from bot.jobs.job_lists import JobLists
 from bot.limits.call_limits import CallLimits
@@ -41,25 +41,6 @@ class JobParts:
         found = await self._lists.of(team, user, page, "over")
         rows = [tuple(sections(job_line(line, user, name=False) for line in found.rows))] if found.rows else []
         return HomePart("Recent", _page(found, rows), "None yet.")
-
-
-T = TypeVar("T")
-Part = Callable[[str, str, int], Awaitable[HomePart]]
-
-
-def list_part(
-    title: str, of: Callable[[str, str], Awaitable[Sequence[T]]], lines: Callable[[Sequence[T], str], Sequence[str]]
-) -> Part:
-    """Make a section of any list that a person has: `of` gives it (team, user), `lines` its rows (rows, reader).
-
-    Without any it is left out.
-    """
-
-    async def part(team: str, user: str, page: int) -> HomePart:
-        found = page_of(await of(team, user), page)
-        return HomePart(title, _page(found, [(section(line),) for line in lines(found.rows, user)]))
-
-    return part
 
 
 class MoneyParts:

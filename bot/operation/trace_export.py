@@ -70,16 +70,29 @@ class Sender:
         try:
             from bot.tracing.genai_spans import Sending  # noqa: PLC0415 - an extra
         except ImportError:
-            name = OF_TRACES if env.get(OF_TRACES) else ENDPOINT
+            name = OF_TRACES if env.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") else ENDPOINT
             raise NoCollector(
                 f"{name} is set, and the extra `otel` is not installed: pip install 'leadhand[otel]'"
             ) from None
-        self.endpoint = env.get(OF_TRACES) or f"{env.get(ENDPOINT, '').rstrip('/')}/v1/traces"
+        self.endpoint = (
+            env.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+            or f"{env.get('OTEL_EXPORTER_OTLP_ENDPOINT', '').rstrip('/')}/v1/traces"
+        )
         if not self.endpoint.startswith(("http://", "https://")):
-            raise NoCollector(f"{ENDPOINT} is {env.get(ENDPOINT, '')[:80]!r}; it takes http://HOST:4318")
-        self.contents = env.get(CONTENTS, "").strip().lower() in {"true", "1", "span_only", "span_and_event"}
-        self._headers = {"Content-Type": "application/x-protobuf", **_headers(env.get(HEADERS, ""))}
-        service, release = env.get(SERVICE) or "leadhand", version("leadhand")
+            raise NoCollector(
+                f"{ENDPOINT} is {env.get('OTEL_EXPORTER_OTLP_ENDPOINT', '')[:80]!r}; it takes http://HOST:4318"
+            )
+        self.contents = env.get("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "").strip().lower() in {
+            "true",
+            "1",
+            "span_only",
+            "span_and_event",
+        }
+        self._headers = {
+            "Content-Type": "application/x-protobuf",
+            **_headers(env.get("OTEL_EXPORTER_OTLP_HEADERS", "")),
+        }
+        service, release = env.get("OTEL_SERVICE_NAME") or "leadhand", version("leadhand")
         self._sending = Sending(service, release, provider, names, contents=self.contents)
 
     async def send(self, key: JobKey, found: Sequence[Span]) -> Sent:
@@ -103,7 +116,11 @@ class Sender:
 
 def open_sender(env: Mapping[str, str], *, provider: str = "", names: Collection[str] = ()) -> Sender | None:
     """Return what sends to the collector that the environment names; None if it names none. Raises NoCollector."""
-    return Sender(env, provider=provider, names=names) if env.get(ENDPOINT) or env.get(OF_TRACES) else None
+    return (
+        Sender(env, provider=provider, names=names)
+        if env.get("OTEL_EXPORTER_OTLP_ENDPOINT") or env.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+        else None
+    )
 
 
 class TraceExport:

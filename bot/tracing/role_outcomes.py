@@ -57,6 +57,10 @@ def outcome_of(event: ev.Event) -> tuple[SpanState, dict[str, Any]]:  # noqa: C9
             if event.ts:
                 return "done", {"outcome": "posted", "words": "posted"}
             return "failed", {"outcome": "not posted", "words": "could not be posted", "reason": event.fault}
+        case ev.ThreadOpened():
+            if event.ts or event.quiet:
+                return "done", {"outcome": "posted" if event.ts else "quiet", "reason": event.why}
+            return "failed", {"outcome": "not opened", "reason": event.why}
         case ev.MessageSorted():
             return "done", {"outcome": event.aim, "words": f"taken as {event.aim} by {event.by}", "reason": event.why}
         case _:

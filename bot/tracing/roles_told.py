@@ -186,6 +186,8 @@ def _key(effect: ef.Effect) -> Key | None:
         return Key("gather", "reader", effect.request)
     if isinstance(effect, ef.Post):
         return Key("post", _posted(effect.request, effect.key), effect.request, "", "", (effect.key,))
+    if isinstance(effect, ef.OpenThread):
+        return Key("post", THREAD, effect.request)
     if isinstance(effect, ef.SortMessage):
         return Key("sort", effect.role, effect.message)
     role = getattr(effect, "role", "")
@@ -197,6 +199,7 @@ def _key(effect: ef.Effect) -> Key | None:
     return Key(_KINDS.get(type(effect), "synthesis"), role, effect.request, within, subtask, extra)
 
 
+THREAD = "the thread of the run"
 POSTS = {"card": "the plan card", "card_end": "the card's last state", "answer": "the answer", "file": "a file"}
 
 
@@ -208,7 +211,7 @@ def _posted(request: str, key: str) -> str:
 _ANSWERING = frozenset({"synthesizer", "selector", "planner"})
 
 
-def _reports(event: ev.Event, key: Key) -> bool:  # noqa: PLR0911 - one line for each kind of event
+def _reports(event: ev.Event, key: Key) -> bool:  # noqa: C901, PLR0911 - one line for each kind of event
     of = (key.kind, key.role, key.request)
     match event:
         case ev.MaterialGathered():
@@ -225,6 +228,8 @@ def _reports(event: ev.Event, key: Key) -> bool:  # noqa: PLR0911 - one line for
             return there == (kind, event.request, event.subtask, (event.attempt,))
         case ev.AttemptFailed() | ev.Escalated():
             return (*of, key.within) == ("plan", "planner", event.request, event.subtask)
+        case ev.ThreadOpened():
+            return of == ("post", THREAD, event.request)
         case ev.Posted():
             return key.extra == (event.key,)
         case ev.MessageSorted():

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 
-from bot.jobs.home_parts import list_part
 from bot.limits.rules import Rules, SpendingBudget
 from bot.slack.show import notices
 from bot.store.interface import JobKey, Store
@@ -129,16 +128,6 @@ async def test_commands_tell_who_works_here_who_would_get_it_and_what_was_spent(
         assert "Only an admin may list everybody's jobs" in shown(await scene.command("jobs all"))
         assert "No job is under way" in shown(await scene.command("jobs all", who="cleo"))
         assert "Did you mean this? `/leadhand budget`" in shown(await scene.command("budgte"))
-
-
-async def test_a_list_that_a_part_adds_is_shown_by_the_page() -> None:
-    async def of(team: str, user: str) -> list[int]:
-        return list(range(12)) if (team, user) == ("T1", "U1") else []
-
-    part = list_part("Schedules", of, lambda rows, reader: [f"{reader}: {row}" for row in rows])
-    shown_to = await part("T1", "U1", 2)
-    assert [row[0]["text"]["text"] for row in shown_to.page.rows] == ["U1: 10", "U1: 11"]
-    assert not (await part("T2", "U1", 1)).page.rows
 
 
 async def kept(store: Store, place: Place, user: str, text: str, *, over: bool) -> None:
