@@ -27,9 +27,7 @@ from handoff.summary import QuarantineNotice
 
 log = logging.getLogger(__name__)
 
-ENDPOINT, OF_TRACES = "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
-HEADERS = "OTEL_EXPORTER_OTLP_HEADERS"
-SERVICE = "OTEL_SERVICE_NAME"
+ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 CONTENTS = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 TIMEOUT = 5.0
 """Seconds that a collector gets to take the spans of one request."""
@@ -70,28 +68,16 @@ class Sender:
         try:
             from bot.tracing.genai_spans import Sending  # noqa: PLC0415 - an extra
         except ImportError:
-            name = OF_TRACES if env.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") else ENDPOINT
             raise NoCollector(
-                f"{name} is set, and the extra `otel` is not installed: pip install 'leadhand[otel]'"
+                f"{ENDPOINT} is set, and the extra `otel` is not installed: pip install 'leadhand[otel]'"
             ) from None
-        self.endpoint = (
-            env.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
-            or f"{env.get('OTEL_EXPORTER_OTLP_ENDPOINT', '').rstrip('/')}/v1/traces"
-        )
+        self.endpoint = _address(env)
         if not self.endpoint.startswith(("http://", "https://")):
-            raise NoCollector(
-                f"{ENDPOINT} is {env.get('OTEL_EXPORTER_OTLP_ENDPOINT', '')[:80]!r}; it takes http://HOST:4318"
-            )
-        self.contents = env.get("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "").strip().lower() in {
-            "true",
-            "1",
-            "span_only",
-            "span_and_event",
-        }
-        self._headers = {
-            "Content-Type": "application/x-protobuf",
-            **_headers(env.get("OTEL_EXPORTER_OTLP_HEADERS", "")),
-        }
+            raise NoCollector(f"{ENDPOINT} is {self.endpoint[:80]!r}; it takes http://HOST:4318")
+        contents = env.get("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "").strip().lower()
+        self.contents = contents in {"true", "1", "span_only", "span_and_event"}
+        headers = _headers(env.get("OTEL_EXPORTER_OTLP_HEADERS", ""))
+        self._headers = {"Content-Type": "application/x-protobuf", **headers}
         service, release = env.get("OTEL_SERVICE_NAME") or "leadhand", version("leadhand")
         self._sending = Sending(service, release, provider, names, contents=self.contents)
 
@@ -116,11 +102,7 @@ class Sender:
 
 def open_sender(env: Mapping[str, str], *, provider: str = "", names: Collection[str] = ()) -> Sender | None:
     """Return what sends to the collector that the environment names; None if it names none. Raises NoCollector."""
-    return (
-        Sender(env, provider=provider, names=names)
-        if env.get("OTEL_EXPORTER_OTLP_ENDPOINT") or env.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
-        else None
-    )
+    return Sender(env, provider=provider, names=names) if _address(env) else None
 
 
 class TraceExport:
@@ -237,3 +219,9 @@ def _headers(text: str) -> dict[str, str]:
     """Read `name=value` pairs with commas, as OpenTelemetry writes them; values may be percent-encoded."""
     pairs = (part.partition("=") for part in text.split(",") if "=" in part)
     return {name.strip(): unquote(value.strip()) for name, _, value in pairs}
+
+
+def _address(env: Mapping[str, str]) -> str:
+    """Return where traces are sent; empty if nowhere."""
+    base = env.get("OTEL_EXPORTER_OTLP_ENDPOINT", "").rstrip("/")
+    return env.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "") or (f"{base}/v1/traces" if base else "")

@@ -10,7 +10,7 @@ from types import MappingProxyType
 import pytest
 
 from bot.operation import trace_export
-from bot.operation.trace_export import CONTENTS, ENDPOINT, HEADERS, NoCollector, Sender, Sent, TraceExport, open_sender
+from bot.operation.trace_export import CONTENTS, ENDPOINT, NoCollector, Sender, Sent, TraceExport, open_sender
 from bot.store.interface import JobKey, Store
 from bot.tracing.span import Span
 from handoff import events as ev
@@ -46,7 +46,10 @@ def sender(collector: Collector, **more: str) -> Sender:
 
 async def test_spans_carry_the_names_of_the_conventions_and_no_contents() -> None:
     async with collecting() as collector:
-        assert await sender(collector, **{HEADERS: "authorization=Bearer%20k1, x-team=a"}).send(KEY, ALL) == Sent()
+        assert (
+            await sender(collector, OTEL_EXPORTER_OTLP_HEADERS="authorization=Bearer%20k1, x-team=a").send(KEY, ALL)
+            == Sent()
+        )
     assert (collector.headers["authorization"], collector.headers["x-team"]) == ("Bearer k1", "a")
     request, attempt, chat, tool = collector.spans
     assert [one.name for one in collector.spans] == [
