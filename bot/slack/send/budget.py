@@ -223,6 +223,9 @@ class Budget:
             except (StoreError, TimeoutError) as error:
                 log.info("the store does not say whose turn it is: %s", str(error) or "it takes too long")
                 self._away_until = self._clock() + AWAY
+            except Exception:  # whatever breaks there, nobody may wait for ever
+                log.exception("whose turn it is could not be found out")
+                self._away_until = self._clock() + AWAY
             else:
                 self._askers = turns.askers
                 return turns
