@@ -19,6 +19,8 @@ WINDOW = 60
 DAY = 86_400
 """Seconds of the days (UTC) that daily budgets are kept by."""
 MOST_BREAKERS = 1_000
+ASKS_AGAIN = 5.0
+"""Seconds within which an instance asks a lane again while a call waits there: else it waits no more."""
 ASKER_COUNTS = 90.0
 """Seconds for which an instance that asked a lane for turns counts as one that does."""
 FORGOTTEN = 900.0

@@ -482,3 +482,31 @@ async def test_everything_is_within_reach_of_the_keyboard(workspace: Workspace, 
     await page.keyboard.press("Escape")
     await expect(page.get_by_test_id("thread")).to_be_hidden()
     await expect(page.get_by_test_id("message").nth(0)).to_be_focused()
+
+
+async def test_charts_and_tables_are_drawn_and_a_table_is_paged_and_sorted(
+    workspace: Workspace, page: Page, client: AsyncWebClient
+) -> None:
+    points = [{"label": "a", "value": 3}, {"label": "b", "value": -1}]
+    plot = {"series": [{"name": "s", "data": points}], "axis_config": {"categories": ["a", "b"]}}
+    charts = [
+        {"type": "data_visualization", "title": "Bars", "chart": {"type": "bar", **plot}},
+        {"type": "data_visualization", "title": "Area", "chart": {"type": "area", **plot}},
+    ]
+    rows = [[{"type": "raw_text", "text": "Town"}, {"type": "raw_text", "text": "Sales"}]]
+    for number in range(12):
+        sales = {"type": "raw_number", "value": number * 7 % 12, "text": str(number * 7 % 12)}
+        rows.append([{"type": "raw_text", "text": f"Town {number}"}, sales])
+    table = {"type": "data_table", "caption": "By town", "rows": rows, "page_size": 5}
+    channel = workspace.channel_id("#general")
+    await client.chat_postMessage(channel=channel, text="x", blocks=[*charts, table])
+    await expect(page.locator(".chart rect")).to_have_count(2)
+    await expect(page.locator(".chart .chart-area")).to_have_count(1)
+    await expect(page.locator(".data-table tbody tr")).to_have_count(5)
+    await page.get_by_role("button", name="More").click()
+    await expect(page.locator(".data-table")).to_contain_text("6 to 10 of 12")
+    await page.get_by_role("button", name="Back").click()
+    await page.locator(".sort", has_text="Sales").click()
+    await expect(page.locator(".data-table tbody tr").first).to_contain_text("Town 0")
+    await page.locator(".sort", has_text="Sales").click()
+    await expect(page.locator(".data-table tbody td").nth(1)).to_have_text("11")

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from bot.slack.send.own_share import OwnShare
 from bot.slack.send.published_limits import JITTER, LIMITS, PROGRESS, RANK, Limit, Priority
-from bot.store.counters import Counters, Lane, Turns, Wish
+from bot.store.counters import ASKS_AGAIN, Counters, Lane, Turns, Wish
 from bot.store.interface import StoreError
 
 log = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ SPARE_SECONDS = JITTER
 ASKING = 0.5
 """Seconds that the store has to say whose turn it is. Then, and for `AWAY` seconds, it is taken to be away."""
 AWAY = 2.0
-_SOONEST, _LATEST = 0.002, 5.0
+_SOONEST = 0.002
 """Seconds between two times of asking."""
 
 
@@ -199,7 +199,7 @@ class Budget:
             until = self._clock() + SPARE_SECONDS
             queue.spare.extend((until, rank) for _ in range(turns.given - used))
             if turns.given < wanted:
-                await self._rest(queue, rank, min(max(turns.wait, _SOONEST), _LATEST))
+                await self._rest(queue, rank, min(max(turns.wait, _SOONEST), ASKS_AGAIN))
 
     async def _rest(self, queue: _Queue, rank: int, seconds: float) -> None:
         """Wait before asking again; who comes with a higher priority, or goes, ends it."""
@@ -222,6 +222,9 @@ class Budget:
                     turns = await self._counters.turns(queue.lane, self._who, wish)
             except (StoreError, TimeoutError) as error:
                 log.info("the store does not say whose turn it is: %s", str(error) or "it takes too long")
+                self._away_until = self._clock() + AWAY
+            except Exception:  # whatever breaks there, nobody may wait for ever
+                log.exception("whose turn it is could not be found out")
                 self._away_until = self._clock() + AWAY
             else:
                 self._askers = turns.askers

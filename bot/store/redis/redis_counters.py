@@ -11,6 +11,7 @@ from typing import Any
 
 from bot.store.counters import (
     ASKER_COUNTS,
+    ASKS_AGAIN,
     CLOSED,
     DAY,
     FEW_OF,
@@ -112,9 +113,8 @@ class RedisCounters:
         asked = (wish.wanted, wish.more, wish.rank, int(wish.yields))
         pace = (math.ceil(lane.limit / PACE), repr(lane.seconds / PACE))
         bounds = (lane.limit, repr(float(lane.seconds)))
-        reply = await self._count(
-            "turns", lane.name, who, *bounds, *asked, *pace, wish.sure, FEW_OF, repr(ASKER_COUNTS)
-        )
+        rest = (wish.sure, FEW_OF, repr(ASKS_AGAIN), repr(ASKER_COUNTS))
+        reply = await self._count("turns", lane.name, who, *bounds, *asked, *pace, *rest)
         given, wait, askers = reply
         return Turns(int(given), float(wait), int(askers))
 

@@ -1,7 +1,7 @@
 // The `data_visualization` block: bars, lines, areas and pies, drawn as SVG.
 import { el, svg } from "./dom.js";
 
-const EDGE = { top: 12, right: 12, bottom: 34, left: 48 };
+const EDGE = { top: 12, right: 12, bottom: 30, left: 44 };
 const COLOURS = 12;
 
 const shown = (value) => (Number.isFinite(value) ? value.toLocaleString("en", { maximumFractionDigits: 2 }) : "");
@@ -51,7 +51,7 @@ function pie(data) {
 // ---------------------------------------------------------------- bars, lines and areas
 
 /** Letters keep their size: a narrow page gets a smaller picture, not the same one shrunk. */
-const size = () => (window.matchMedia("(max-width: 600px)").matches ? [320, 220] : [640, 300]);
+const size = () => (window.matchMedia("(max-width: 600px)").matches ? [320, 220] : [480, 260]);
 
 function scale(data, height) {
   const values = data.series.flatMap((one) => one.data.map((point) => point.value));

@@ -16,7 +16,7 @@ def chart_shape(data: ChartData, title: str, x_label: str, y_label: str, unit: s
         categories=tuple(_name(data, x) for x in data.x),
         series=tuple(ChartSeries(name=one.name, values=_numbers(one.values)) for one in data.series),
         x_label="" if data.kind == "pie" else x_label,
-        y_label=" ".join(part for part in (y_label, f"({unit})" if unit and unit not in y_label else "") if part),
+        y_label=f"{y_label} ({unit})" if y_label and unit and unit not in y_label else y_label or unit,
         notes=data.notes,
     )
 
