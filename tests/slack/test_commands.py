@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
+from bot.slack.receive.acting import acting
 from bot.slack.receive.commands import SUBCOMMANDS
-from bot.slack.receive.home_clicks import job_clicked_on
+from bot.slack.receive.home_clicks import job_clicked_on, thread_of
 from bot.slack.receive.job_named import job_named
+from bot.slack.receive.payloads import Click, parse_click
 from bot.slack.receive.spoken_commands import SPOKEN, spoken
 from bot.slack.views.home import help_text
 from bot.slack.views.paging import page_buttons, page_of, turned
@@ -122,6 +125,21 @@ def test_a_strange_button_turns_no_page(value: str) -> None:
 )
 def test_only_a_button_in_a_home_is_about_a_job_elsewhere(body: dict[str, Any]) -> None:
     assert job_clicked_on(body) == ""
+
+
+def test_a_click_in_a_home_is_judged_where_its_job_is() -> None:
+    value = json.dumps({"job": PLACE.job_id, "request": "1", "subtask": "", "number": 1, "option": 0})
+    action = {"action_id": "answer:0", "value": value}
+    who = {"team": {"id": "T1"}, "user": {"id": "U1", "team_id": "T1"}, "trigger_id": "9.9"}
+    body = {"type": "block_actions", "view": {"type": "home", "id": "V1"}, "actions": [action], **who}
+    assert job_clicked_on(body) == PLACE.job_id
+    there = {**body, **thread_of(PLACE)}
+    seen = acting(there, "UB0T")
+    assert seen is not None
+    assert (seen.way, seen.place.channel, seen.thread, seen.deed) == ("click", PLACE.channel, PLACE, "answered")
+    click = parse_click(there, action)
+    assert isinstance(click, Click)
+    assert (click.place, click.window) == (PLACE, "9.9"), "with a window to answer in"
 
 
 def test_help_gives_requests_and_says_which_need_a_file() -> None:

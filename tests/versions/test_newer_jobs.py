@@ -66,7 +66,9 @@ async def test_a_request_that_a_newer_release_took_in_is_left_to_it(
         head = await left(talk)
         assert (head.seq, head.lost) == (0, 0)
         assert len(await scene.store.jobs.inbox(talk.key)) == 1
-        assert f"`{talk.key.job}` Draft a short note about tea" in await told(scene, "status")
+        listed = await told(scene, "status")
+        assert f"`{talk.key.job}` <" in listed
+        assert "|Draft a short note about tea>" in listed
         assert "newer release" in await told(scene, f"status {talk.key.job}")
         assert "newer release" in await told(scene, f"trace {talk.key.job}")
         other = await scene.ask("Draft a short note about scones")
