@@ -149,6 +149,7 @@ async def test_a_mention_in_somebodys_thread_gives_rights_over_that_alone(scene:
         ana, ben = scene.person(), scene.person("ben")
         await talk.say("@leadhand also say hello", who="ben")
         await talk.until(lambda job: len(job.asks) == 2)
+        await talk.seen(lambda: "Noted" in talk.told("ben"))
         assert f"asked by <@{ana.id}>" in shown(await command(scene, f"status {talk.key.job}", who="ben"))
         traced = shown(await command(scene, f"trace {talk.key.job}", who="ben"))
         assert f"asked by {ben.id}" in traced
