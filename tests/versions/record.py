@@ -88,7 +88,7 @@ def _ask(ask: Ask) -> dict[str, Any]:
         "files": [artifact.name for artifact in ask.artifacts],
         "gaps": list(gaps(ask, ask.run)),
         "posted": dict(ask.posted),
-        "usage": ask.usage.model_dump(mode="json"),
+        "usage": ask.usage.model_dump(mode="json", exclude={"tokens_cached"}),  # which schema 8 added
         "written": ask.run.written,
         "ended": ask.ended,
         "work": {

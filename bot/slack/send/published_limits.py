@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 Priority = Literal["answer", "question", "file", "stream", "settled", "reaction", "card", "status"]
-"""What a call is for. `settled` is an edit or a status that stays: its job has ended, or waits for somebody. `card` and
-`status` tell of progress: newer ones take their place while they wait."""
+"""What a call is for. `file` is also what work cannot go on without, such as who may read a place. `settled` is an edit
+or a status that stays: its job has ended, or waits for somebody. `card` and `status` tell of progress: newer ones take
+their place while they wait."""
 RANK: dict[Priority, int] = {
     "answer": 0,
     "question": 0,

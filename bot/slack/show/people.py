@@ -208,7 +208,7 @@ class People:
 
     async def _look_up(self, method: str, key: str, send: Send) -> Answer:
         """Ask for a name: a refusal is kept as an answer is, and no answer in time is done without."""
-        found = await self._asked(method, key, send, kept=KEPT, patience=PATIENCE, priority="status")
+        found = await self._asked(method, key, send, kept=KEPT, patience=PATIENCE, priority="file")
         if found is None:
             log.info("%s: no answer in time; done without", method)
         return found or {}
