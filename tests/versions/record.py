@@ -46,6 +46,15 @@ LOOKS = 3
 QUESTION = "why did churn rise by region? draft a short note to the board"
 
 
+NEW_IN_USAGE = {"tokens_cached"}
+NOT_OF_A_RESULT: dict[str, Any] = {
+    **dict.fromkeys(("evidence", "addresses", "unsupported", "doubts", "notes", "queries"), True),
+    "usage": NEW_IN_USAGE,
+    "artifacts": {"__all__": {"chart"}},
+}
+"""What a state does not tell: schemas after the first added it."""
+
+
 def summary(job: Job, schema: int = SCHEMA) -> dict[str, Any]:
     """What matters of a job's state, as JSON, as far as that schema has it."""
     asks = [{**_ask(ask), **(_looked_at(ask) if schema >= LOOKS else {})} for ask in job.asks]
@@ -88,7 +97,7 @@ def _ask(ask: Ask) -> dict[str, Any]:
         "files": [artifact.name for artifact in ask.artifacts],
         "gaps": list(gaps(ask, ask.run)),
         "posted": dict(ask.posted),
-        "usage": ask.usage.model_dump(mode="json", exclude={"tokens_cached"}),  # which schema 8 added
+        "usage": ask.usage.model_dump(mode="json", exclude=NEW_IN_USAGE),
         "written": ask.run.written,
         "ended": ask.ended,
         "work": {
@@ -100,11 +109,7 @@ def _ask(ask: Ask) -> dict[str, Any]:
                 "failures": list(work.failures),
                 "question": work.question.message if work.question else None,
                 "answers": [note.text for note in work.answers],
-                "result": work.result.model_dump(
-                    mode="json", exclude={"evidence", "addresses", "unsupported", "doubts", "notes", "queries"}
-                )
-                if work.result
-                else None,
+                "result": work.result.model_dump(mode="json", exclude=NOT_OF_A_RESULT) if work.result else None,
             }
             for name, work in ask.work.items()
         },
