@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 
 from bot.slack.receive.lists import Filter
 from bot.slack.show.people import GroupsOf, no_groups
-from bot.slack.views.job_rows import JobLine, thread_link
+from bot.slack.views.job_rows import JobLine
+from bot.slack.views.message_link import message_link
 from bot.slack.views.paging import ROWS, Page, page_of, part_of, within
 from bot.store.homes import EVERYBODY
 from bot.store.interface import Head, JobKey, Store
@@ -101,7 +102,7 @@ class JobLists:
             in_part=fields.get("in_part") == "1",
             user=fields.get("user", ""),
             step=fields.get("step", ""),
-            link=thread_link(self._url, fields.get("channel", ""), fields.get("thread_ts", "")),
+            link=message_link(self._url, fields.get("channel", ""), fields.get("thread_ts", "")),
             rows=rows,
             more_rows=more,
         )

@@ -17,7 +17,7 @@ from bot.slack.text.cleaning import clean, plain
 from bot.slack.views.approval import approval
 from bot.slack.views.home_answer import words_button
 from bot.slack.views.home_part import HomePart, Row
-from bot.slack.views.job_rows import thread_link
+from bot.slack.views.message_link import message_link
 from bot.slack.views.outgoing import Block, actions, context
 from bot.slack.views.paging import page_of
 from bot.slack.views.question import question
@@ -118,7 +118,7 @@ class OpenAsks:
             yield _Asked(one, ask.request.user, (*map(_elsewhere, drawn), self._where(head, ask)))
 
     def _where(self, head: Head, ask: Ask) -> Block:
-        link = thread_link(self._url, head.fields.get("channel", ""), head.fields.get("thread_ts", ""))
+        link = message_link(self._url, head.fields.get("channel", ""), head.fields.get("thread_ts", ""))
         asked = clean(plain(ask.request.text, 120))
         return context(f"{f'<{link}|In the thread>' if link else 'In the thread'} · for: {asked}")
 

@@ -94,10 +94,3 @@ def card_rows(line: JobLine) -> str:
         return clean(plain(line.step, 160))
     more = [f"and {counted(line.more_rows, 'more part')}"] if line.more_rows else []
     return "\n".join([*told, *more])
-
-
-def thread_link(url: str, channel: str, ts: str) -> str:
-    """Return Slack's address of a message, by the address of its workspace; empty if one of them is not known."""
-    digits = ts.replace(".", "")
-    known = url.startswith("http") and channel.isalnum() and digits.isascii() and digits.isdigit()
-    return f"{url.rstrip('/')}/archives/{channel}/p{digits}" if known else ""
