@@ -131,14 +131,14 @@ def test_a_files_name_is_no_result_unless_there_is_such_a_file(text: str) -> Non
 
 
 @given(text=st.text(max_size=200), tool=st.text(max_size=200))
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_whatever_is_written_is_looked_at(text: str, tool: str) -> None:
     found = look(seen(text, evidence=tool, done_when=tool))
     assert len(found.faults) + len(found.doubts) <= 40 * len(CHECKS)
 
 
 @given(st.lists(st.floats(min_value=100, max_value=10**9, allow_nan=False), max_size=8))
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_figures_as_the_tools_gave_them_are_never_remarked_on(figures: list[float]) -> None:
     told = "; ".join(f"{figure:,.2f}" for figure in figures)
     assert look(seen(f"The figures: {told}.", evidence=told)) == Looked()

@@ -221,7 +221,7 @@ class World:
 
 
 @given(seed=st.integers(0, 2**32), cancel_at=st.one_of(st.none(), st.integers(0, 40)))
-@settings(max_examples=180, deadline=None)
+@settings(max_examples=90, deadline=None)
 def test_every_request_ends_once_and_within_its_caps(seed: int, cancel_at: int | None) -> None:
     world = World(seed)
     world.approvals = 0.15

@@ -158,7 +158,7 @@ def test_each_figure_of_a_result_keeps_its_line() -> None:
 
 
 @given(text=st.text(max_size=200), known=st.lists(st.text(max_size=200), max_size=3))
-@settings(max_examples=180, deadline=None)
+@settings(max_examples=90, deadline=None)
 def test_whatever_is_written_is_read(text: str, known: list[str]) -> None:
     for one in unsupported(text, known):
         assert text[one.start : one.end].strip() == one.text
@@ -167,7 +167,7 @@ def test_whatever_is_written_is_read(text: str, known: list[str]) -> None:
 @given(st.lists(st.floats(min_value=0.01, max_value=10**9, allow_nan=False), min_size=1, max_size=12))
 @example([17_100_301.0])  # written without commas, it has the digits of a date
 @example([20_240_131.0])
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_what_is_said_stands(figures: list[float]) -> None:
     told = "; ".join(f"{figure:,.2f}" for figure in figures)
     assert doubted(told, told) == ()

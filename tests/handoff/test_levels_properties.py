@@ -210,7 +210,7 @@ def _next(world: Levels, job: Job) -> list[ev.Event] | None:
 
 
 @given(seed=st.integers(0, 2**32), cancel_at=st.one_of(st.none(), st.none(), st.integers(0, 60)))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_crews_in_crews_end_once_and_within_their_caps(seed: int, cancel_at: int | None) -> None:
     world = Levels(seed)
     log: list[ev.Event] = [ev.RequestAdded(at=1.0, place=PLACE, request=REQUEST)]
@@ -340,7 +340,7 @@ def same_work(one: Effect, other: Effect) -> bool:
 
 
 @given(seed=st.integers(0, 2**32), cancel_at=st.one_of(st.none(), st.none(), st.integers(0, 200)))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_whatever_happens_at_once_a_job_ends(seed: int, cancel_at: int | None) -> None:
     busy = Busy(seed)
     busy.add(ev.RequestAdded(at=1.0, place=PLACE, request=REQUEST))

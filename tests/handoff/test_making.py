@@ -192,7 +192,7 @@ allowances = st.builds(
 
 
 @given(replies, st.one_of(st.none(), allowances), st.booleans())
-@settings(max_examples=180, deadline=None)
+@settings(max_examples=90, deadline=None)
 def test_whatever_a_plan_says_it_gets_no_more_than_is_lent(
     reply: dict[str, Any],
     allowed: Allowance | None,
@@ -217,7 +217,7 @@ def test_whatever_a_plan_says_it_gets_no_more_than_is_lent(
 
 
 @given(st.lists(st.sampled_from(sorted(LADDER)), max_size=12), st.sets(st.sampled_from(TIERS), min_size=1), st.data())
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_no_history_lifts_a_made_one_above_its_tiers(troubles: list[Any], tiers: set[Tier], data: Any) -> None:
     tier = data.draw(st.sampled_from(sorted(tiers)))
     allowed = tuple(tiers)

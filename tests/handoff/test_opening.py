@@ -99,7 +99,7 @@ def following(world: World, job: Job) -> list[ev.Event]:
 
 
 @given(seed=SEEDS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_a_log_opened_is_the_log_folded(seed: int) -> None:
     log = played(seed, owners=0.1, oddities=0.2)
     lines = [ev.dump(event) for event in log]
@@ -125,7 +125,7 @@ def other_form(rng: random.Random, line: str) -> str:
 
 
 @given(seed=SEEDS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_what_befalls_the_owners_changes_no_request(seed: int) -> None:
     log = played(seed, owners=0.3)
     job = fold(log)

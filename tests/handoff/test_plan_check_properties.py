@@ -47,7 +47,7 @@ plans = st.fixed_dictionaries(
 
 
 @given(st.one_of(plans.map(json.dumps), st.text(max_size=300)))
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_it_is_a_plan_or_faults_and_never_both(reply: str) -> None:
     plan, faults = read_plan(reply, MEMBERS)
     assert (plan is None) == bool(faults)
@@ -102,7 +102,7 @@ def test_one_fault_in_a_good_plan_is_found(plan: dict[str, Any], data: Any) -> N
 
 
 @given(st.one_of(st.sampled_from(PLANS), plans))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_an_accepted_plan_comes_to_its_end(reply: dict[str, Any]) -> None:
     plan, _ = read_plan(json.dumps(reply), MEMBERS, mended=True)
     if plan is None or not plan.subtasks:

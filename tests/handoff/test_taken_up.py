@@ -480,7 +480,7 @@ def play(world: Tries, job: Job, log: list[ev.Event], stop: int) -> Job:
 
 
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_each_try_ends_once_and_keeps_what_it_keeps(seed: int) -> None:
     rng = random.Random(seed)
     world = Tries(seed)

@@ -308,7 +308,7 @@ PURPOSES = st.sampled_from(
 )
 
 
-@settings(max_examples=90, deadline=None)
+@settings(max_examples=45, deadline=None)
 @given(purpose=PURPOSES, text=TEXTS, reply=TEXTS, tool=st.sampled_from(["profile_table", "query_table", "web_search"]))
 async def test_no_text_brings_it_down(purpose: str, text: str, reply: str, tool: str) -> None:
     done = ToolCall(id="1", name=tool, arguments={"file": "a.csv"})

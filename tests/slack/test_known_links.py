@@ -212,7 +212,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=360, deadline=None)
+@settings(max_examples=180, deadline=None)
 @given(st.lists(PIECES, max_size=14).map("".join))
 @example(f"!{DOCS}")
 @example(f"[x\\]({DOCS})")
@@ -224,7 +224,7 @@ def test_a_reader_of_markdown_finds_known_links_only_and_no_picture(text: str) -
     assert not [node for node in tree.walk() if node.type in {"image", "html_inline", "html_block"}]
 
 
-@settings(max_examples=180, deadline=None)
+@settings(max_examples=90, deadline=None)
 @given(st.lists(PIECES, max_size=14).map("".join), st.lists(st.integers(0, 900), max_size=9), st.booleans())
 def test_a_stream_equals_the_whole_wherever_it_is_cut(text: str, cuts: list[int], mrkdwn: bool) -> None:  # noqa: FBT001
     target: Target = "mrkdwn" if mrkdwn else "markdown"
@@ -234,7 +234,7 @@ def test_a_stream_equals_the_whole_wherever_it_is_cut(text: str, cuts: list[int]
     assert "".join(pieces) + cleaner.finish() == StreamCleaner(known=KNOWN, target=target).whole(text)
 
 
-@settings(max_examples=180, deadline=None)
+@settings(max_examples=90, deadline=None)
 @given(st.lists(PIECES, max_size=14).map("".join))
 def test_a_reader_of_mrkdwn_finds_known_links_only(text: str) -> None:
     done = clean(text, known=KNOWN)

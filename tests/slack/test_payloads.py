@@ -188,7 +188,7 @@ def test_stops() -> None:
     assert parse_stop({"team_id": "T1"}) == Malformed("event")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.text(max_size=5000), st.integers(0, 30))
 def test_what_a_window_carries_comes_back(text: str, files: int) -> None:
     attached = tuple(
@@ -238,7 +238,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=180, deadline=None)
+@settings(max_examples=90, deadline=None)
 @given(st.dictionaries(st.sampled_from(["event", "team_id", "team", "channel", "user", "message", "text"]), JSON))
 def test_no_payload_raises(body: dict[str, Any]) -> None:
     parse_message(body, BOT)

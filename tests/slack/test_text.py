@@ -174,7 +174,7 @@ TEXTS = st.one_of(
 )
 
 
-@settings(max_examples=180, deadline=None)
+@settings(max_examples=90, deadline=None)
 @given(TEXTS, st.lists(st.integers(0, 2000), max_size=12), st.sampled_from(["markdown", "mrkdwn"]))
 def test_a_stream_equals_the_whole_wherever_it_is_cut(text: str, cuts: list[int], target: Target) -> None:
     whole = StreamCleaner(known=KNOWN, target=target).whole(text)
@@ -184,7 +184,7 @@ def test_a_stream_equals_the_whole_wherever_it_is_cut(text: str, cuts: list[int]
     assert "".join(pieces) + cleaner.finish() == whole
 
 
-@settings(max_examples=180, deadline=None)
+@settings(max_examples=90, deadline=None)
 @given(TEXTS, st.sampled_from([clean, clean_markdown]))
 @example("\\](", clean_markdown)
 def test_no_text_gets_a_control_sequence_through(text: str, cleaner: Cleaner) -> None:

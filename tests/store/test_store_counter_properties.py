@@ -68,7 +68,7 @@ on_one_store = [HealthCheck.function_scoped_fixture]
 
 
 @given(asks=asks, limit=st.integers(1, 100))
-@settings(max_examples=90, deadline=None, suppress_health_check=on_one_store)
+@settings(max_examples=45, deadline=None, suppress_health_check=on_one_store)
 def test_no_minute_ever_holds_more_than_the_limit_and_nobody_overtakes(
     counting: Counting, asks: list[tuple[int, int]], limit: int
 ) -> None:
@@ -96,7 +96,7 @@ steps = st.lists(
 
 
 @given(steps=steps)
-@settings(max_examples=120, deadline=None, suppress_health_check=on_one_store)
+@settings(max_examples=60, deadline=None, suppress_health_check=on_one_store)
 def test_a_breaker_lets_one_probe_through_and_always_opens_to_one_again(
     counting: Counting, steps: list[tuple[str, float]]
 ) -> None:

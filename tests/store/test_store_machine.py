@@ -478,7 +478,7 @@ def _settles_between_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_random_histories(server_url: str) -> None:
-    _play(server_url, 70, shrink=True)
+    _play(server_url, 45, shrink=True)
 
 
 @pytest.mark.parametrize(  # the guards of `commit` and of the outbox are those of tests/mutants

@@ -93,7 +93,8 @@ async def test_the_same_holds_in_the_child(bench: Bench, tmp_path: Path, sql: st
         "SELECT string_agg(repeat('x', 100000), '') FROM range(100000)",
     ],
 )
-async def test_heavy_sql_is_ended_at_its_limit(bench: Bench, sql: str) -> None:
+async def test_heavy_sql_is_ended_at_its_limit(bench: Bench, sql: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "_LIMITS", Limits(memory_mb=1500, cpu_seconds=4, file_mb=256))
     start = time.monotonic()
     told = await tables.query_table(QueryTable(sql=sql), bench({"a.csv": "n\n1\n"}))
     assert told.failed
