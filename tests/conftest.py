@@ -8,6 +8,7 @@ small by the rest, or needs no second look between two edits. `pytest --duration
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -59,11 +60,25 @@ LONG_TESTS = frozenset({
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give the long ones their marker."""
+    """Give the long ones their marker, and begin with their files: what is short fills the end on all cores."""
+    long = set()
     for item in items:
         path, name = item.path.relative_to(TESTS), item.name.partition("[")[0]
         if path.parts[0] in LONG_FOLDERS or path.stem in LONG_FILES or name in LONG_TESTS:
             item.add_marker(pytest.mark.long)
+            long.add(item.path)
+    items.sort(key=lambda item: item.path not in long)
+
+
+def pytest_configure() -> None:
+    """Collect no garbage while the tests are collected: nothing of them goes before the end."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Leave them out of every later collection of garbage, which took an eighth of the time of all."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")

@@ -27,6 +27,8 @@ on_one_loop = pytest.mark.asyncio(loop_scope="module")
 SEED = 1
 SHARE = 0.02
 """How much of the points is run that change nothing."""
+SHARE_NEW = 0.4
+"""The same of those that a scenario is there for."""
 SHARE_AGAIN = 0.06
 """How much of those is run again that change something and that the plain scenario has as well."""
 PLAIN = "plain"
@@ -51,11 +53,13 @@ async def plain(stages: list[Stage]) -> Undisturbed:
 def drawn(name: str, undisturbed: Undisturbed, plain: Undisturbed) -> list[str]:
     """The points of a scenario that are run here."""
     dice = random.Random(f"{SEED} {name}")
-    if new := SCENARIOS[name].new:
-        return [point for point in undisturbed.points if any(word in point for word in new)]
+    new = SCENARIOS[name].new
 
     def share(point: str) -> float:
-        if not point.startswith(tuple(f"after {change}" for change in CHANGES)):
+        changes = point.startswith(tuple(f"after {change}" for change in CHANGES))
+        if new:
+            return (1.0 if changes else SHARE_NEW) if any(word in point for word in new) else 0.0
+        if not changes:
             return SHARE
         return SHARE_AGAIN if name != PLAIN and point in plain.points else 1.0
 

@@ -34,7 +34,7 @@ Json = dict[str, Any]
 SAMPLE = Path(__file__).parent.parent.parent / "specialists" / "samples" / "sales.csv"
 PATIENCE = 45.0
 """Seconds that a test waits for what must come: far longer than it takes, for machines that have other work."""
-POLL = 0.02
+POLL = 0.05
 
 
 @asynccontextmanager

@@ -26,7 +26,7 @@ from tests.versions.next_release import NEXT as NEXT_SCHEMA
 from tests.versions.next_release import dump_next
 from tests.versions.releases import NEXT, PRESENT, Fleet, Release
 
-MANY = 150
+MANY = 80
 IDLE_SECONDS = 3.0
 PATIENCE = 45.0
 
