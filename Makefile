@@ -35,10 +35,10 @@ install: $(VENV)/.ready
 wheel: $(VENV)/.ready
 	@$(BIN)/python -m hatchling build --target wheel
 
-# Three workers a core, six at most: tests that wait for a process or a deadline leave the core to others.
+# Four workers a core, eight at most: tests that wait for a process or a deadline leave the core to others.
 # Python is asked how many cores there are, since not every system has nproc.
 WORKERS_HERE := import os; cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1; \
-    print(min(3 * cores, 6))
+    print(min(4 * cores, 8))
 WORKERS  = $(shell $(BIN)/python -c '$(WORKERS_HERE)')
 
 PYTEST   = -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
