@@ -33,7 +33,7 @@ async def heard(talk: Talk, number: int) -> list[ev.MessageHeard]:
     """The messages that were heard, once there are so many and none is still looked at."""
 
     async def look() -> list[ev.MessageHeard] | None:
-        job, found = await talk.job(), await talk.of(ev.MessageHeard)
+        found, job = await talk.of(ev.MessageHeard), await talk.job()  # in this order: the job is as new as they are
         return found if len(found) >= number and job is not None and not job.heard else None
 
     return await eventually(look)
