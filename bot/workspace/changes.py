@@ -64,7 +64,8 @@ class Changes:
             future: asyncio.Future[None] = loop.create_future()
             self._waiting.add(future)
             try:
-                await asyncio.wait_for(future, deadline - loop.time())
+                async with asyncio.timeout_at(deadline):
+                    await future
             except TimeoutError:
                 value = predicate()
                 if value:

@@ -79,7 +79,8 @@ class SocketMode:
         self._sockets[socket].add(envelope_id)
         try:
             await socket.send_str(json.dumps(_envelope(kind, envelope_id, payload, retry)))
-            return await asyncio.wait_for(future, self._ack_seconds)
+            async with asyncio.timeout(self._ack_seconds):  # `wait_for` of Python 3.11 may swallow a cancellation
+                return await future
         except TimeoutError:
             return Ack(ok=False, failure="timeout")
         except ConnectionError:

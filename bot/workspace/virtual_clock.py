@@ -70,6 +70,7 @@ class Clock:
                     timer.call()
             wait = self._timers[0].when - self.now() if self._timers else None
             try:
-                await asyncio.wait_for(self._changed.wait(), wait)
+                async with asyncio.timeout(wait):
+                    await self._changed.wait()
             except TimeoutError:
                 continue
