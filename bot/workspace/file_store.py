@@ -19,6 +19,7 @@ class Upload:
     file_id: str
     name: str
     length: int
+    described: str
     received: int = -1
 
 
@@ -31,10 +32,10 @@ class Files:
         self._by_file: dict[str, Upload] = {}
         self.base_url = ""
 
-    def promise(self, name: str, length: int) -> tuple[str, str]:
-        """Start an upload; return the URL to post to, and the file's id."""
+    def promise(self, name: str, length: int, described: str = "") -> tuple[str, str]:
+        """Start an upload, of what words describe to those who do not see it; return the URL to post to, and its id."""
         key = secrets.token_urlsafe(24)
-        upload = Upload(new_id("F"), name, length)
+        upload = Upload(new_id("F"), name, length, described)
         self._uploads[key] = self._by_file[upload.file_id] = upload
         return f"{self.base_url}/upload/v1/{key}", upload.file_id
 
@@ -56,7 +57,10 @@ class Files:
         if upload is None or upload.received < 0:
             return None
         del self._by_file[file_id]
-        return self._add(file_id, upload.name, upload.received, user_id, title)
+        file = self._add(file_id, upload.name, upload.received, user_id, title)
+        if upload.described:
+            file["alt_txt"] = upload.described
+        return file
 
     async def add(self, name: str, content: bytes, user_id: str, mimetype: str | None = None) -> Json:
         """Keep a file that a person attaches."""

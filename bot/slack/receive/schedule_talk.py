@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from bot.schedules.rule_phrases import Reading
@@ -91,8 +91,7 @@ class ScheduleTalk:
 
     async def completed(self, wanted: Schedule, reading: Reading) -> Schedule | Unscheduled:
         """Fill in what was read, and which channels it reads; a sentence if its owner may not read one."""
-        asks = plain_text(reading.asks, "")
-        if _THIS_THREAD.search(asks):
+        if _THIS_THREAD.search(reading.asks):
             return NO_THREAD
         reads = await self.channels_in(reading.asks, wanted)
         if isinstance(reads, Unscheduled):
@@ -101,21 +100,24 @@ class ScheduleTalk:
             return NOTHING_TO_READ
         return wanted.model_copy(
             update={
-                "asks": asks,
+                "asks": named(plain_text(reading.asks, "", reads), reads),
                 "rule": reading.rule,
                 "zone": reading.zone or wanted.zone,
                 "until": reading.until,
                 "missed": reading.missed,
                 "only_if_new": reading.only_if_new,
-                "reads": reads,
+                "reads": tuple(reads),
             }
         )
 
-    async def channels_in(self, text: str, one: Schedule) -> tuple[str, ...] | Unscheduled:
-        """Return the channels that words name, as far as the owner may read them and have them told here."""
-        named = [match[1] or f"#{match[2]}" for match in _CHANNEL.finditer(text)]
-        found: list[str] = [one.channel] if _HERE.search(text) else []
-        for name in dict.fromkeys(named):
+    async def channels_in(self, text: str, one: Schedule) -> dict[str, str] | Unscheduled:
+        """Return the names of the channels that words name, by id, if the owner may read them and have them told here.
+
+        "This channel" has an empty name.
+        """
+        meant = [match[1] or f"#{match[2]}" for match in _CHANNEL.finditer(text)]
+        found = {one.channel: ""} if _HERE.search(text) else {}
+        for name in dict.fromkeys(meant):
             channel = await self._directory.find(name, one.owner)
             if not isinstance(channel, Addressee):
                 shown = name if name.startswith("#") else f"<#{name}>"
@@ -125,10 +127,10 @@ class ScheduleTalk:
                 return Unscheduled(words=f"I cannot read {shown} for you: {why}. Invite me there, or leave it out.")
             if words := await unreadable(self._directory, channel.id, one.owner, one.channel):
                 return Unscheduled(words=f"I cannot tell here what is said in {channel.name}: {words}.")
-            found.append(channel.id)
+            found[channel.id] = channel.name.removeprefix("#")
         if len(found) > MOST_READ:
             return Unscheduled(words=f"One schedule reads {MOST_READ} channels at most, and this names {len(found)}.")
-        return tuple(dict.fromkeys(found))
+        return found
 
     async def trouble_at(self, channel: str, user: str) -> str:
         """Say why a schedule cannot run in a channel; empty if it can."""
@@ -136,6 +138,11 @@ class ScheduleTalk:
             return ""
         found = await self._directory.find(channel, user)
         return "" if isinstance(found, Addressee) else channel_words(channel, found)
+
+
+def named(text: str, channels: Mapping[str, str]) -> str:
+    """Write channels by name where they stand by id, as they do in what was said without a command."""
+    return _CHANNEL.sub(lambda match: f"#{channels.get(match[1] or match[2]) or match[1] or match[2]}", text)
 
 
 def wanted_from(said: Incoming | None, *, team: str, channel: str, user: str, text: str, zone: str) -> Schedule:

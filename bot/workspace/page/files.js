@@ -35,7 +35,7 @@ function picture(file) {
     "figure",
     { class: "file-picture", data: { testid: "file", file: file.id, name: file.name } },
     el("figcaption", {}, el("span", { class: "file-name" }, file.title || file.name), download(file)),
-    el("button", { class: "picture", type: "button", "aria-label": `Enlarge ${file.name}`, onclick: () => enlarge(address, file.name) }, el("img", { src: address, alt: file.title || file.name })),
+    el("button", { class: "picture", type: "button", "aria-label": `Enlarge ${file.name}`, onclick: () => enlarge(address, file.name) }, el("img", { src: address, alt: file.alt_txt || file.title || file.name })),
   );
 }
 

@@ -9,7 +9,7 @@ async def get_upload_url(call: Call) -> Answer:
     """Hand out a URL to upload to."""
     if call.args["length"] <= 0:
         raise Refusal("invalid_arguments", "[ERROR] length must be more than 0 [json-pointer:/length]")
-    url, file_id = call.world.files.promise(call.args["filename"], call.args["length"])
+    url, file_id = call.world.files.promise(call.args["filename"], call.args["length"], call.args.get("alt_txt") or "")
     return {"upload_url": url, "file_id": file_id}
 
 
