@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -43,8 +43,8 @@ async def evaluate(options: argparse.Namespace, settings: Settings) -> int:
             from bot.command_line.feedback_sets import from_feedback  # noqa: PLC0415 - opens a store
 
             return await from_feedback(options.from_feedback, settings, private=options.private)
-        sets = read_sets(crew_folder(settings), options.sets)
         before = run_file.read(options.resume) if options.resume else None
+        sets = read_sets(crew_folder(settings), options.sets or (before.sets if before else ()))
         crew = open_crew(settings)
         check_sets(sets, crew, SAMPLES)
     except (SetError, RunFileError) as error:
@@ -66,7 +66,7 @@ async def evaluate(options: argparse.Namespace, settings: Settings) -> int:
 async def _run(
     options: argparse.Namespace,
     settings: Settings,
-    sets: Iterable[LabelledSet],
+    sets: Sequence[LabelledSet],
     crew: Crew,
     model: ChosenModel,
     before: RunFile | None,
@@ -77,6 +77,9 @@ async def _run(
         model=model.label,
         tiers={str(tier): name for tier, name in model.tiers.items()},
         crew=crew.name,
+        sets=tuple(one.name for one in sets),
+        tags=tuple(sorted(choice.tags)),
+        naive=choice.naive,
         limit=choice.limit,
         seed=choice.seed,
     )
@@ -106,8 +109,8 @@ def _choice(options: argparse.Namespace, before: RunFile | None) -> Choice:
     return Choice(
         limit=limit,
         seed=seed,
-        tags=frozenset(options.tags),
-        naive=not options.no_naive,
+        tags=frozenset(options.tags or (before.tags if before else ())),
+        naive=not options.no_naive and (before is None or before.naive),
         parallel=options.parallel,
     )
 

@@ -17,12 +17,18 @@ class RunFileError(Exception):
 
 
 class RunFile(Contract):
-    """A run. `limit` and `seed` say which cases were drawn (0: all), `complete` that none is left to play."""
+    """A run. `sets` and `tags` (none: all), `limit` (0: all), `seed` and `naive` say what was to be played.
+
+    `complete` says that none of it is left to play.
+    """
 
     leadhand: str
     model: str
     tiers: dict[str, str]
     crew: str
+    sets: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    naive: bool = True
     limit: int = 0
     seed: int = 0
     complete: bool = False

@@ -98,7 +98,7 @@ async def test_an_interrupted_run_keeps_what_it_has_and_can_be_gone_on_with(crew
     done = len(before["records"])
     assert 2 <= done < 16
     async with ProviderServer(brain("scribe")) as server:
-        words = ["eval", "--crew", crew, "--sets", "routing", "--resume", kept]
+        words = ["eval", "--crew", crew, "--resume", kept]  # it knows which sets
         ended = await asyncio.to_thread(leadhand, *words, env=env_of(server, tmp_path))
     assert ended.code == 0, ended.err
     assert f"{done + 1}/16 " in ended.err
