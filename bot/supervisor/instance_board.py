@@ -47,7 +47,7 @@ Mine = Callable[[], Mapping[str, Busy]]
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class InstanceHeard:
     """An instance as it is heard of: its name, how old (s) what it said is, its crews, and the attempts it told of."""
 
     name: str
@@ -134,11 +134,11 @@ class InstanceBoard:
         await self.look()
         return any(crew in row.crews and self._age(row) <= CREWS_COUNT for row in self._others)
 
-    async def everyone(self) -> list[Heard]:
+    async def everyone(self) -> list[InstanceHeard]:
         """Read what all instances say of themselves, this one included. Raises StoreError."""
         rows = {name: _row(age, text) for name, (age, text) in (await self._board.rows()).items()}
         return [
-            Heard(name, row.age, tuple(sorted(row.crews)), sum(busy.waiting for busy in row.load.values()))
+            InstanceHeard(name, row.age, tuple(sorted(row.crews)), sum(busy.waiting for busy in row.load.values()))
             for name, row in rows.items()
         ]
 
