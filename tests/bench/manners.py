@@ -33,6 +33,7 @@ from handoff.contracts import Place, ToolCall
 from handoff.engine.engine import fold
 from tests.bench.child import child
 from tests.bench.scenario import REQUEST
+from tests.bench.stage import settings_of
 from tests.providers.rendering import Reply
 from tests.providers.scripts import purpose_of, six, task_of
 from tests.providers.server import ProviderServer
@@ -136,17 +137,7 @@ async def played(data: Path, jobs: int, asking: int, instances: int) -> Run:
 @contextlib.asynccontextmanager
 async def some_bots(data: Path, workspace: Workspace, url: str, model: str, count: int) -> AsyncIterator[None]:
     """So many instances, which keep to Slack's limits."""
-    settings = {
-        "SLACK_BOT_TOKEN": workspace.bot_token,
-        "SLACK_APP_TOKEN": workspace.app_token,
-        "SLACK_API_URL": workspace.api_url,
-        "REDIS_URL": url,
-        "OPENAI_API_KEY": "bench",
-        "OPENAI_BASE_URL": model,
-        "LEADHAND_MODEL": "openai",
-        "LEADHAND_SLOTS": str(JOBS),
-        "LEADHAND_OPERATION": "off",
-    }
+    settings = settings_of(workspace, url, model, LEADHAND_SLOTS=str(JOBS), LEADHAND_OPERATION="off")
     async with contextlib.AsyncExitStack() as stack:
         for number in range(count):
             folder = data / str(number)

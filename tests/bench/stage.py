@@ -79,6 +79,20 @@ class Stage:
         return Place(team=self.workspace.team_id, channel=self.workspace.channel_id(channel), thread_ts=ts)
 
 
+def settings_of(workspace: Workspace, url: str, model_url: str, **env: str) -> dict[str, str]:
+    """The environment of a bot in a workspace, on the store at `url`; `env` is added to it."""
+    return {
+        "SLACK_BOT_TOKEN": workspace.bot_token,
+        "SLACK_APP_TOKEN": workspace.app_token,
+        "SLACK_API_URL": workspace.api_url,
+        "REDIS_URL": url,
+        "OPENAI_API_KEY": "bench",
+        "OPENAI_BASE_URL": model_url,
+        "LEADHAND_MODEL": "openai",
+        **env,
+    }
+
+
 @contextlib.asynccontextmanager
 async def stage(data: Path, model_url: str, **env: str) -> AsyncIterator[Stage]:
     """The bot at work, with persistence and Slack posting on, and Slack's rate limits off on both sides."""
@@ -87,17 +101,7 @@ async def stage(data: Path, model_url: str, **env: str) -> AsyncIterator[Stage]:
     try:
         workspace = await Workspace.start(manifest_path(), rate_limits=False)
         try:
-            settings = {
-                "SLACK_BOT_TOKEN": workspace.bot_token,
-                "SLACK_APP_TOKEN": workspace.app_token,
-                "SLACK_API_URL": workspace.api_url,
-                "REDIS_URL": url,
-                "OPENAI_API_KEY": "bench",
-                "OPENAI_BASE_URL": model_url,
-                "LEADHAND_MODEL": "openai",
-                "LEADHAND_SLACK_UNLIMITED": "1",
-                **env,
-            }
+            settings = settings_of(workspace, url, model_url, LEADHAND_SLACK_UNLIMITED="1", **env)
             async with child(data, "tests.bench.bot", env=settings) as bot:
                 await bot.line()
                 yield Stage(workspace, bot)

@@ -19,7 +19,7 @@ from bot.store.embedded import start_embedded, stop_embedded
 from bot.store.redis.redis_store import RedisStore
 from bot.workspace.workspace_server import Workspace
 from tests.bench.child import Child, ChildBroke, child
-from tests.bench.stage import Stage
+from tests.bench.stage import Stage, settings_of
 
 PATIENCE = 240.0
 """Seconds after which many jobs have to be answered."""
@@ -28,6 +28,13 @@ PEOPLE = ("ana", "ben", "cleo")
 LOOK = 0.1
 STILL = 5
 """Looks without CPU used after which the instances have settled."""
+NEVER_REACHED = {
+    "LEADHAND_SLACK_UNLIMITED": "1",
+    "LEADHAND_OPERATION": "off",
+    "LEADHAND_SLOTS": "1000",
+    "LEADHAND_BUDGET_PERSON": "900000m tokens",
+    "LEADHAND_BUDGET_DAY": "900000m tokens",
+}
 IDLE = 0.02
 """CPU seconds between two looks at most, of instances that are idle: they beat and look at the store now and then."""
 
@@ -127,21 +134,7 @@ async def two_instances(data: Path, model_url: str, count: int = 2, **env: str) 
     try:
         workspace = await Workspace.start(manifest_path(), rate_limits=False)
         try:
-            settings = {
-                "SLACK_BOT_TOKEN": workspace.bot_token,
-                "SLACK_APP_TOKEN": workspace.app_token,
-                "SLACK_API_URL": workspace.api_url,
-                "REDIS_URL": url,
-                "OPENAI_API_KEY": "bench",
-                "OPENAI_BASE_URL": model_url,
-                "LEADHAND_MODEL": "openai",
-                "LEADHAND_SLACK_UNLIMITED": "1",
-                "LEADHAND_OPERATION": "off",
-                "LEADHAND_SLOTS": "1000",
-                "LEADHAND_BUDGET_PERSON": "900000m tokens",
-                "LEADHAND_BUDGET_DAY": "900000m tokens",
-                **env,
-            }
+            settings = settings_of(workspace, url, model_url, **{**NEVER_REACHED, **env})
             async with contextlib.AsyncExitStack() as stack:
                 bots = [
                     await stack.enter_async_context(child(data, "tests.bench.bot", env=settings)) for _ in range(count)
