@@ -52,12 +52,16 @@ def waiting(job: Job, receipt: str) -> Heard | None:
 
 
 def _possible(job: Job, one: Heard) -> tuple[tuple[Aim, ...], Aim]:
-    """Return the purposes that a message may have now, and the one to take if nobody can tell."""
+    """Return the purposes that a message may have now, and the one to take if nobody can tell.
+
+    What the requester says may read as a correction when it is too late for one, or the last that is applied was
+    before it. The dispatcher may call it so: `sorted_out` makes a request of it.
+    """
     asked = asked_of(job, one)
-    may_correct = job.current is not None and _may_correct(job.current, one)
+    corrects = job.current is not None and job.current.request.user == one.message.user
     unless: Aim = "request" if one.mentioned else "nothing"
     aims: list[Aim] = ["answer", "explain"] if asked else []
-    aims += ["correction"] if may_correct else []
+    aims += ["correction"] if corrects else []
     aims += ["request", "thanks"]
     aims += [] if one.mentioned else ["nothing"]
     if asked:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from handoff import events as ev
 from handoff.engine.correcting import MOST
 from tests.providers.rendering import Reply
@@ -260,14 +262,17 @@ async def test_a_correction_and_a_deletion_reach_whichever_instance_has_the_job(
     assert talk.told().count("Taken in") == 1
 
 
-async def test_after_many_corrections_the_next_is_a_request(scene: Scene) -> None:
+@pytest.mark.parametrize("applied", [MOST, 0], ids=["sorted after them", "sorted beside them"])
+async def test_after_many_corrections_the_next_is_a_request(scene: Scene, applied: int) -> None:
     gate = Gate(result("Tea."))
     alone = plan(subtask("note", "writer"))
     async with played(scene, planner=lambda _: alone, writer=gate, dispatcher=lambda _: takes("correction")):
         talk = await scene.ask("Draft a note about tea")
         await gate.reached.wait()
-        for number in range(MOST + 1):
+        for number in range(MOST):
             await talk.say(f"no, version {number}")
+        await talk.until(lambda job: job.latest.corrections >= applied)
+        await talk.say(f"no, version {MOST}")
         await talk.until(lambda job: len(job.asks) == 2 and job.asks[0].corrections == MOST)
         gate.open()
         job = await talk.over(2)
