@@ -13,11 +13,22 @@ from handoff.upcasters import NewerEvent
 log = logging.getLogger(__name__)
 
 
+async def read_lines(jobs: Jobs, key: JobKey) -> list[str]:
+    """Return the JSON of a job's events: those of its log, then those that wait in its inbox.
+
+    Raises:
+        StoreError: The store is away; LogBroken, which is one, if an entry cannot be read.
+    """
+    waiting = await jobs.inbox(key)  # read first: what its runner takes in meanwhile is in the log, and not missed
+    lines = [entry.payload for entry in await jobs.log(key)]
+    taken = set(lines) if waiting else set()
+    return [*lines, *(entry.payload for entry in waiting if entry.payload not in taken)]
+
+
 async def read_job(jobs: Jobs, key: JobKey) -> Job | Literal["unknown", "newer", "unreadable"]:
     """Return a job as it will be once its inbox is taken in, or why it cannot be read. Raises StoreError."""
     try:
-        waiting = await jobs.inbox(key)  # read first: what is taken in meanwhile is not missed
-        found = open_log([entry.payload for entry in [*await jobs.log(key), *waiting]])
+        found = open_log(await read_lines(jobs, key))
     except NewerEvent:
         return "newer"
     except (LogBroken, ValueError) as error:

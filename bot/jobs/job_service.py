@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from bot.access.channel_settings import ChannelSettings
 from bot.jobs.forgetting import Forgetting
 from bot.jobs.instance import Instance
-from bot.jobs.job_reading import read_job
+from bot.jobs.job_reading import read_job, read_lines
 from bot.jobs.thumb_record import record_thumb
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import SCOPES, Payer
@@ -159,9 +159,9 @@ class JobService:
 
     async def _recorded(self, key: JobKey, request: str) -> bool:
         """Return True if the request, or a message that may become one, is recorded: Slack repeats what it sends."""
-        entries = [*await self._store.jobs.inbox(key), *await self._store.jobs.log(key)]
+        lines = await read_lines(self._store.jobs, key)
         kinds, named = ('"type":"RequestAdded"', '"type":"MessageHeard"'), f'"id":{json.dumps(request)}'
-        return any(named in entry.payload and any(kind in entry.payload for kind in kinds) for entry in entries)
+        return any(named in line and any(kind in line for kind in kinds) for line in lines)
 
     async def _was_read(self, key: JobKey, message: str) -> bool:
         """Return True if what a message said or brought is among the materials."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from bot.jobs.job_reading import read_lines
 from bot.slack.receive.service import Thumbed
 from bot.store.interface import JobKey, Store
 from handoff import events as ev
@@ -18,10 +19,10 @@ async def record_thumb(
     store: Store, nudge: Callable[[JobKey], None], key: JobKey, given: ev.FeedbackGiven, dedupe: tuple[str, ...]
 ) -> Thumbed:
     """Record a thumb, a reason for one, or that one was taken back. A person's last word counts. Raises StoreError."""
-    entries = [*await store.jobs.log(key), *await store.jobs.inbox(key)]
-    if not any(f'"{given.request}"' in one.payload and '"type":"RequestAdded"' in one.payload for one in entries):
+    lines = await read_lines(store.jobs, key)
+    if not any(f'"{given.request}"' in line and '"type":"RequestAdded"' in line for line in lines):
         return "forgotten"
-    events = (ev.load(one.payload) for one in entries if '"type":"FeedbackGiven"' in one.payload)
+    events = (ev.load(line) for line in lines if '"type":"FeedbackGiven"' in line)
     theirs = [
         one
         for one in events

@@ -1,8 +1,18 @@
 """Thumbs on an answer: buttons and emoji, kept with the request, and why one was down, asked for once."""
 
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+import pytest
+
+from bot.jobs.thumb_record import record_thumb
+from bot.slack.receive.service import Thumbed
 from bot.slack.show import notices
 from bot.slack.views.why_not import ASK, KEPT, SEND_WHY, WHY_TEXT
+from bot.store.interface import Entry, JobKey, Store
 from handoff import events as ev
+from handoff.contracts import Place, Request
 from tests.system.scene import Scene, Talk, block_of, eventually, shown
 
 
@@ -62,3 +72,61 @@ async def test_a_thumb_of_who_may_not_use_the_bot_is_none(scene: Scene) -> None:
         await scene.person().react(talk.channel, answer["ts"], "thumbsup::skin-tone-3")
         assert [one.good for one in await given(talk, 1)] == [True]
         assert scene.person("gus").ephemerals("#sales") == []
+
+
+@dataclass
+class TakenMeanwhile:
+    """The store of an instance beside which the job's runner takes its inbox in, after one of the two is read."""
+
+    store: Store
+    take: Callable[[], Awaitable[None]]
+    first: str
+
+    @property
+    def jobs(self) -> Any:
+        return self
+
+    async def log(self, key: JobKey) -> list[Entry]:
+        return await self._read("log", key)
+
+    async def inbox(self, key: JobKey) -> list[Entry]:
+        return await self._read("inbox", key)
+
+    async def _read(self, which: str, key: JobKey) -> list[Entry]:
+        found: list[Entry] = await getattr(self.store.jobs, which)(key)
+        if which == self.first:
+            await self.take()
+        return found
+
+    async def signal(self, key: JobKey, payload: str, *, dedupe: tuple[str, ...]) -> bool:
+        return await self.store.jobs.signal(key, payload, dedupe=dedupe)
+
+
+@pytest.mark.parametrize("first", ["log", "inbox"])
+async def test_a_thumb_that_the_runner_takes_in_meanwhile_is_neither_missed_nor_counted_twice(
+    scene: Scene, first: str
+) -> None:
+    jobs, key = scene.store.jobs, JobKey("T1", "J0000000001")
+    request = Request(id="1.0", user="U1", text="how many", at=1.0)
+    added = ev.RequestAdded(at=1.0, place=Place(team="T1", channel="C1", thread_ts="1.0"), request=request)
+    assert await jobs.ingest(key, ev.dump(added), dedupe=["first"])
+
+    async def take() -> None:
+        waiting = await jobs.inbox(key)
+        claim = await jobs.claim("runner", lease=10, schema=ev.SCHEMA)
+        assert claim is not None
+        after, lines = len(await jobs.log(key)), [entry.payload for entry in waiting]
+        await jobs.commit(claim, f"takes {after}", after, lines, taken=[entry.seq for entry in waiting])
+        await jobs.release(claim, due=0)
+
+    async def say(store: Store, at: float, **what: Any) -> Thumbed:
+        thumb = ev.FeedbackGiven(at=at, request="1.0", user="U2", good=False, **what)
+        return await record_thumb(store, lambda _: None, key, thumb, (f"said at {at}",))
+
+    assert await say(scene.store, 2.0) == "ask"
+    await take()
+    assert await say(scene.store, 3.0, reason="a wrong sign") == "recorded"
+    beside = cast("Store", TakenMeanwhile(scene.store, take, first))
+    assert await say(beside, 4.0, withdrawn=True) == "recorded"
+    assert len([line for line in await jobs.log(key) if "FeedbackGiven" in line.payload]) == 2
+    assert len(await jobs.inbox(key)) == 1
