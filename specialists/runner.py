@@ -20,6 +20,7 @@ from specialists.turns.conversation import Conversation
 from specialists.turns.egress import EgressGuard
 from specialists.turns.endings import Endings
 from specialists.turns.guarded_bench import GuardedBench
+from specialists.turns.misplaced_queries import as_meant
 from specialists.turns.model import Model, ModelCall, ModelError, ModelMessage, Withheld
 from specialists.turns.one_call import ToolBroke
 from specialists.turns.pictures import load_pictures
@@ -91,7 +92,7 @@ async def run(
     pictures, gaps = await load_pictures(handoff.artifacts, workbench, handoff.constraints.context)
     opening = ModelMessage(role="user", text=briefing.render(handoff, done_when), pictures=pictures)
     files = [] if handoff.context or handoff.given else [artifact.name for artifact in handoff.artifacts]
-    conversation = Conversation(opening, files, egress, room, specialist.toolbox)
+    conversation = Conversation(opening, files, egress, room, specialist.toolbox, handoff.intent)
     conversation.add_gaps(gaps)
     approvals = Approvals(specialist.terms_of, log.ruled_before)
     barred = dict(log.written)
@@ -176,7 +177,9 @@ class _Attempt:
         while turn is None:
             self.limit = self.limit or withheld or self._reached()
             if self.limit and not noted:
-                self.conversation.add_note("limit", limit=self.limit)
+                given = self.conversation.work_done.last
+                again = "\n\n" + briefing.note("limit_given", given=given) if given else ""
+                self.conversation.add_note("limit", limit=self.limit, given=again)
                 noted = True
             self.conversation.room.make()
             try:
@@ -185,6 +188,7 @@ class _Attempt:
                 withheld = await self._wait_or_end(error)
         writing = [name for name, tool in self.specialist.toolbox.items() if tool.access == "write"]
         turn = as_turn_with_call(turn, self.specialist.specs, writing, self.conversation.turns + 1)
+        turn = as_meant(turn, self.specialist.toolbox)
         await self.log.turn(turn)
         self.conversation.add_turn(turn)
         return turn
@@ -209,6 +213,8 @@ class _Attempt:
         if self.limit:  # Not without any tool: some providers refuse that once calls are part of the conversation.
             return finish_tools.SPECS
         specs = self.specialist.specs_for(artifact.name for artifact in self.handoff.artifacts)
+        if self._due:
+            return tuple(spec for spec in specs if spec.name in self._due)
         if self.conversation.idle:  # the next step is no result like the one that was sent back for want of work
             return tuple(spec for spec in specs if spec.name != finish_tools.RETURN)
         more = self.conversation.room.tool
@@ -241,7 +247,13 @@ class _Attempt:
 
     @property
     def _must_call(self) -> bool:
-        return bool(self.limit or self.conversation.silent or self.conversation.idle)
+        return bool(self.limit or self.conversation.silent or self.conversation.idle or self._due)
+
+    @property
+    def _due(self) -> list[str]:
+        """The tools that read what a file holds, if one of them is all that the next step can be."""
+        work = self.conversation.work_done
+        return work.readers if work.only_described and (self.conversation.idle or work.astray) else []
 
     def _reached(self) -> str:
         """Name the limit that is reached, if one is."""

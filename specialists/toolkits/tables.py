@@ -17,6 +17,7 @@ from handoff.contracts import Artifact
 from specialists.toolkits.child_process import BUSY, Given, Limits, run_child
 from specialists.toolkits.table_cache import TableCache, cache_folder, key_of
 from specialists.toolkits.tabular.cells import shown, typed
+from specialists.toolkits.tabular.profile import named_in
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
 
 _PARQUET = frozenset({".parquet", ".pq"})
@@ -36,6 +37,7 @@ _LARGEST_REPLY = 16 * 1024 * 1024
 _ROWS_SHOWN = 100
 _TEXT_SHOWN = 12_000
 _MOST_COUNTED = 100_000
+_NEXT = "\n\nThese figures are of whole columns. For any other, call query_table with one SELECT ... FROM {table} ..."
 _FAILURES = {
     "time": "That took longer than 20 s and was stopped. Filter or aggregate earlier.",
     "cpu": "That took too much processor time (10 s to read, 5 s to query) and was stopped. "
@@ -87,7 +89,7 @@ class QueryFailed(Exception):
 def tools() -> tuple[Tool, ...]:
     """Make the tools of this kit."""
     return (
-        Tool("profile_table", "read", ProfileTable, profile_table, endings=ENDINGS, previews=True),
+        Tool("profile_table", "read", ProfileTable, profile_table, endings=ENDINGS, previews=named_in),
         Tool("query_table", "read", QueryTable, query_table, endings=ENDINGS, query="sql"),
     )
 
@@ -106,7 +108,9 @@ async def profile_table(arguments: ProfileTable, workbench: Workbench) -> ToolOu
     except QueryFailed as failure:
         return ToolOutcome(str(failure), gaps=(f"Not read: {failure}",), sources=(artifact.name,), failed=True)
     gaps = tuple(answer["faults"])
-    return ToolOutcome(answer["text"] + _report(gaps), gaps=gaps, sources=(artifact.name,))
+    table = next(name for name, each in tables.items() if each is artifact)
+    text = answer["text"] + _report(gaps) + _NEXT.format(table=table)
+    return ToolOutcome(text, gaps=gaps, sources=(artifact.name,))
 
 
 async def query_table(arguments: QueryTable, workbench: Workbench) -> ToolOutcome:

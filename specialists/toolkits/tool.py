@@ -26,6 +26,8 @@ from specialists.toolkits.signing_in import KeptSignIns, SignIn
 
 Access = Literal["read", "write"]
 Key = Literal["none", "marks", "drops_repeats"]
+SQL = "sql"
+"""The name of the argument with a query in SQL, of tools that run one."""
 
 
 class WorkbenchLost(Exception):
@@ -181,8 +183,9 @@ class Tool:
             makes them neither public nor known to tools that ask for a `url`.
         endings: The endings of attached files that it reads, such as `.csv`. It is offered where there is such a file,
             which nobody need then read as text, and a result for which none was read is sent back once.
-        previews: True if it only describes a file. A result of no more than that is sent back once, as it is seldom
-            what was asked for.
+        previews: Of a tool that only describes a file: says what a reply of it names, such as columns and values of
+            them. A result of no more than a description is sent back once, as it is seldom what was asked for; so is
+            one to a task that names something of it which no other call asked for or brought.
         origin: Where it comes from, for people: that of its toolkit; empty: it is one of Leadhand's own.
         description: What models are told of it, where that is not the docstring of `run`.
         parameters: The JSON Schema object of its arguments as models see it, where that is not the one of `arguments`:
@@ -207,7 +210,7 @@ class Tool:
     cites: bool = False
     query: str = ""
     endings: frozenset[str] = frozenset()
-    previews: bool = False
+    previews: Callable[[str], tuple[str, ...]] | None = None
     origin: str = ""
     description: str = ""
     parameters: Mapping[str, Any] | None = None
@@ -227,6 +230,11 @@ class Tool:
             if not parameter.get("default", True):
                 del parameter["default"]
         return ToolSpec(self.name, self._told, schema)
+
+    @property
+    def only_queries(self) -> bool:
+        """True if a query in SQL is all that it takes."""
+        return self.query == SQL and list(self.arguments.model_fields) == [SQL]
 
     @property
     def _told(self) -> str:

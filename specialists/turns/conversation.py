@@ -36,6 +36,7 @@ class Conversation:
         egress: Decides which URLs the calls of its last turn may ask for.
         room: Keeps the messages, within the tokens that a call may send.
         toolbox: The specialist's own tools by name.
+        task: What it was asked to do, without all that it was given for that.
 
     Attributes:
         turns: How many turns were taken.
@@ -57,11 +58,12 @@ class Conversation:
         egress: EgressGuard,
         room: ContextRoom,
         toolbox: Mapping[str, Tool],
+        task: str = "",
     ) -> None:
         self.egress = egress
         self.room = room
         self.turns = self.cuts = self.silent = self.finishes = self.loop = 0
-        self.work_done = WorkDone(opening.text, files, toolbox)
+        self.work_done = WorkDone(opening.text, files, toolbox, task)
         self.idle = False
         self.words = ""
         self.usage = Usage()
@@ -163,8 +165,8 @@ class Conversation:
         ends = call.name in finish_tools.NAMES
         self.finishes += ends and not self.mixed
         self.idle = ends and not self.mixed and bool(self.work_done.sent_back(finish_tools.content_of(call)))
-        if not ends and call.name != READ_REPLY:
-            self.work_done.heard(call.name, reply)
+        if not ends and call.name != READ_REPLY and key_of(call) not in self._said:
+            self.work_done.heard(call, reply)
         if reply.failed:
             return
         key, writes = key_of(call), call.name in self._writing

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 
-from handoff.contracts import ToolReply
+from handoff.contracts import ToolCall, ToolReply
 from handoff.text_words import words
 from specialists.toolkits.tool import Tool
 from specialists.turns import briefing
@@ -19,6 +19,9 @@ _BY_CHANCE = 1
 """Words, none of them with a figure, that a result may share by chance with what the tools gave."""
 _FAULT = 400
 """Characters of a failure that are told again."""
+_LAST = 1_500
+"""Characters of the last reply that are told again."""
+_LETTER = re.compile(r"[^\W\d_]{2}")
 _GROUPED = re.compile(r"(?<=\d)[.,'\u2019\u00a0\u202f ](?=\d)")
 
 
@@ -29,35 +32,59 @@ class WorkDone:
         brief: All that the specialist was told.
         files: The names of the files that it has to read, as nothing else was handed to it.
         toolbox: The specialist's own tools by name.
+        task: Of the brief, what it was asked to do.
     """
 
-    def __init__(self, brief: str, files: Iterable[str], toolbox: Mapping[str, Tool]) -> None:
+    def __init__(self, brief: str, files: Iterable[str], toolbox: Mapping[str, Tool], task: str = "") -> None:
         self._brief = brief
+        self._task = task
         self._toolbox = toolbox
         endings = {ending for tool in toolbox.values() for ending in tool.endings}
         self._file = next((name for name in files if PurePath(name).suffix.lower() in endings), "")
         self._given: list[str] = []
         self._preview = ""
-        self._read = False
+        self._named: list[str] = []
+        self._read: list[str] = []
+        self._asked: list[str] = []
         self._failed: list[tuple[str, str]] = []
 
-    def heard(self, name: str, reply: ToolReply) -> None:
-        """Take in a reply of one of the tools, or of one that is not there."""
-        tool = self._toolbox.get(name)
+    def heard(self, call: ToolCall, reply: ToolReply) -> None:
+        """Take in a reply to a call of one of the tools, or of one that is not there."""
+        tool = self._toolbox.get(call.name)
         if reply.failed:
             if tool is None or tool.access == "read":  # what became of a write is told by rules of its own
-                self._failed.append((name, reply.text))
-        else:
-            self._given.append(reply.text)
-            previews = tool is not None and tool.previews
-            self._read = self._read or not previews
-            self._preview = name if previews else self._preview
-            self._failed.clear()
+                self._failed.append((call.name, reply.text))
+            return
+        self._given.append(reply.text)
+        self._failed.clear()
+        if tool is not None and tool.previews is not None:
+            self._preview = call.name
+            self._named += tool.previews(reply.text)
+            return
+        self._read.append(reply.text)
+        self._asked += (value for value in call.arguments.values() if isinstance(value, str))
 
     @property
     def nothing(self) -> bool:
         """True if there are tools, and none of them gave anything."""
         return bool(self._toolbox) and not self._given
+
+    @property
+    def only_described(self) -> bool:
+        """True if a file was described, and no tool has read what it holds."""
+        return bool(self._preview and self.readers) and not self._read
+
+    @property
+    def astray(self) -> bool:
+        """True if the last call failed, and was of a tool that reads no file."""
+        tool = self._toolbox.get(self._failed[-1][0]) if self._failed else None
+        return tool is not None and not tool.endings
+
+    @property
+    def last(self) -> str:
+        """What a tool gave last, cut; a description of a file only if there is nothing else."""
+        texts = self._read or self._given
+        return texts[-1][:_LAST] if texts else ""
 
     def sent_back(self, content: str) -> str:
         """Tell the specialist why this is no result; nothing if nothing stands against it."""
@@ -66,25 +93,45 @@ class WorkDone:
             return text
         if self.nothing and self._file:
             return briefing.note("no_work_unread", file=self._file, tools=tools)
-        others = [tool.name for tool in self._toolbox.values() if tool.endings and not tool.previews]
-        if self._read or not self._preview or not others:
-            return ""
-        return briefing.note("no_work_preview", tool=self._preview, tools=" or ".join(others))
+        readers = " or ".join(self.readers)
+        if self.only_described:
+            return briefing.note("no_work_preview", tool=self._preview, tools=readers)
+        named = self._unasked()
+        return briefing.note("no_work_unasked", named=named, tools=readers) if named else ""
 
     def doubt(self, content: str) -> str:
         """Tell a judge why this may be no result; nothing if nothing stands against it."""
-        return self._noted("doubt", content)
+        if text := self._noted("doubt", content):
+            return text
+        if self._named and self._read and self._is_foreign(content, self._read):
+            return briefing.note("doubt_foreign", tools=" or ".join(self.readers))
+        named = self._unasked()
+        return briefing.note("doubt_unasked", named=named) if named else ""
+
+    @property
+    def readers(self) -> list[str]:
+        """The tools that read what a file holds: those that run queries, where there are some."""
+        found = [tool for tool in self._toolbox.values() if tool.endings and tool.previews is None]
+        return [tool.name for tool in found if tool.only_queries] or [tool.name for tool in found]
+
+    def _unasked(self) -> str:
+        """Name what the task names of the described files though no other call asked for it or brought it."""
+        if not self._read:
+            return ""
+        task, known = words(self._task), _words_of(*self._asked, *self._read)
+        found = (name for name in self._named if _LETTER.search(name) and (of := words(name)) and of <= task - known)
+        return ", ".join(dict.fromkeys(found))
 
     def _noted(self, note: str, content: str, **values: str) -> str:
-        if not self._toolbox or not self._failed or (self._given and not self._is_foreign(content)):
+        if not self._toolbox or not self._failed or (self._given and not self._is_foreign(content, self._given)):
             return ""
         name, text = self._failed[-1]
         return briefing.note(f"{note}_failed", tool=name, fault=" ".join(text.split())[:_FAULT], **values)
 
-    def _is_foreign(self, content: str) -> bool:
+    def _is_foreign(self, content: str, given: Iterable[str]) -> bool:
         """Return True if a text says nothing that the tools gave, beyond the brief and what the failures say."""
         known = _words_of(self._brief, *(text for _, text in self._failed))
-        shared = (_words_of(content) & _words_of(*self._given)) - known
+        shared = (_words_of(content) & _words_of(*given)) - known
         return len(shared) <= _BY_CHANCE and not any(sign.isdigit() for word in shared for sign in word)
 
 

@@ -13,6 +13,7 @@ from specialists.runner import End, run
 from specialists.toolkits.calculate import Calculate
 from specialists.toolkits.calculate import tools as calculate_tools
 from specialists.toolkits.tables import tools as table_tools
+from specialists.toolkits.tabular.profile import named_in
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
 from tests.specialists.scripted_model import (
     EmptyBench,
@@ -37,10 +38,10 @@ SALES = Artifact(id="a" * 64, name="Sales.CSV", size=40)
 
 
 async def play(
-    moves: Sequence[Move], *tools: Tool, files: tuple[Artifact, ...] = (), log: KeptLog | None = None
+    moves: Sequence[Move], *tools: Tool, files: tuple[Artifact, ...] = (), log: KeptLog | None = None, task: str = ""
 ) -> tuple[End, ScriptedModel]:
     model = ScriptedModel(list(moves))
-    given = handoff().model_copy(update={"artifacts": files})
+    given = handoff().model_copy(update={"artifacts": files, **({"intent": task} if task else {})})
     outcome = await run(specialist(*tools), given, model=model, workbench=EmptyBench(), log=log or KeptLog())
     return outcome, model
 
@@ -164,14 +165,24 @@ class Columns(BaseModel):
     """What the two tools below take."""
 
     file: str = "sales.csv"
+    sql: str = ""
 
 
-def reading(*, previews: bool, name: str) -> Tool:
+PROFILE = """sales.csv is table sales: 40 rows, 3 columns (comma-separated, UTF-8)
+- guest VARCHAR: 40 distinct, such as Ada, Ben, Cleo
+- region VARCHAR: 2 distinct: North (20), South Coast (20)
+- "price each" DOUBLE: 9.5 to 12, mean 97.69, sum 1172.25, 30 distinct
+- nights BIGINT: 1 to 6, mean 2.67, sum 107, 6 distinct
+First rows (region | price each | nights):
+North | 9.5 | 3"""
+
+
+def reading(*, previews: bool, name: str, gives: str = "sum\n3278.75") -> Tool:
     async def read(_arguments: Columns, _bench: Workbench) -> ToolOutcome:
         """Read a file."""
-        return ToolOutcome("revenue DOUBLE: mean 97.69, sum 1172.25" if previews else "sum\n3278.75")
+        return ToolOutcome(PROFILE if previews else gives)
 
-    return Tool(name, "read", Columns, read, endings=frozenset({".csv"}), previews=previews)
+    return Tool(name, "read", Columns, read, endings=frozenset({".csv"}), previews=named_in if previews else None)
 
 
 async def test_a_result_of_a_files_description_alone_is_sent_back_once_and_then_stands() -> None:
@@ -185,9 +196,72 @@ async def test_a_result_of_a_files_description_alone_is_sent_back_once_and_then_
     assert "Call query now" in told
     assert isinstance(outcome, Result)
     assert (outcome.content, outcome.doubts) == ("It is 3278.75.", ())
+    assert [tool.name for tool in model.calls[2].tools] == ["query"], "the next step is that tool, and no other"
+    assert model.calls[2].tool_choice == "required"
     outcome, model = await play([calling(("profile", {})), wrong, wrong], *tools, files=(SALES,))
     assert isinstance(outcome, Result)
     assert (outcome.content, outcome.doubts) == ("It is 1172.25.", ())
+
+
+async def test_code_that_fails_beside_a_file_which_is_only_described_is_followed_by_a_look_into_it() -> None:
+    tools = (reading(previews=True, name="profile"), reading(previews=False, name="query"), failing("code"))
+    moves = [calling(("profile", {})), calling(("look", {"at": "code"})), calling(("query", {})), returning("3278.75")]
+    _, model = await play(moves, *tools, files=(SALES,))
+    offered = [[tool.name for tool in call.tools] for call in model.calls]
+    assert offered[2] == ["query"]
+    assert offered[1] == offered[3] == ["profile", "query", "look", "return_result", "escalate"]
+
+
+@pytest.mark.parametrize(
+    ("task", "sql", "unasked"),
+    [
+        ("How many nights were booked in North?", "SELECT count(*) FROM sales WHERE region = 'North'", "nights"),
+        ("What came in from the south coast?", "SELECT sum(nights) FROM sales", "South Coast"),
+        ("What is the mean price of each, by region?", "SELECT avg(nights) FROM sales GROUP BY region", "price each"),
+        ("How many nights were booked in North?", "SELECT sum(nights) FROM sales WHERE region = 'North'", ""),
+        ("Wie viele Buchungen gab es?", "SELECT count(*) FROM sales", ""),
+        ("How many guests were there?", "SELECT count(*) FROM sales", ""),
+    ],
+)
+async def test_a_result_is_sent_back_once_where_the_task_names_what_no_call_asked_for(
+    task: str, sql: str, unasked: str
+) -> None:
+    tools = (reading(previews=True, name="profile"), reading(previews=False, name="query"))
+    asking, told = calling(("query", {"sql": sql})), returning("It is 3278.75.")
+    outcome, model = await play([calling(("profile", {})), asking, told, told], *tools, files=(SALES,), task=task)
+    assert isinstance(outcome, Result)
+    if not unasked:
+        assert (len(model.calls), outcome.doubts) == (3, ())
+        return
+    assert f"the task names {unasked}, and no call asked for it" in model.calls[3].messages[-1].replies[0].text
+    (doubt,) = outcome.doubts
+    assert f"The task names {unasked}" in doubt
+
+
+async def test_what_a_query_brought_counts_as_asked_for() -> None:
+    found = reading(previews=False, name="query", gives="region | n\nNorth | 20\nSouth Coast | 20")
+    moves = [calling(("profile", {})), calling(("query", {"sql": "FROM sales"})), returning("South coast: 20.")]
+    tools = (reading(previews=True, name="profile"), found)
+    outcome, _ = await play(moves, *tools, files=(SALES,), task="How many on the south coast?")
+    assert isinstance(outcome, Result)
+    assert outcome.doubts == ()
+
+
+async def test_a_result_of_a_file_that_says_nothing_of_what_its_query_gave_is_doubted() -> None:
+    tools = (reading(previews=True, name="profile"), reading(previews=False, name="query"))
+    moves = [calling(("profile", {})), calling(("query", {"sql": "SELECT 1"})), returning("The table is not there.")]
+    outcome, model = await play(moves, *tools, files=(SALES,))
+    assert isinstance(outcome, Result)
+    assert len(model.calls) == 3
+    assert outcome.doubts == ("Nothing that query gave is in it: it may be a refusal or a guess, and no result.",)
+
+
+async def test_the_last_call_is_told_again_what_a_tool_gave_last() -> None:
+    tools = (reading(previews=True, name="profile"), reading(previews=False, name="query"))
+    again = calling(("query", {"sql": "SELECT 1"}))
+    _, model = await play([calling(("profile", {})), again, again, again, returning("3278.75")], *tools, files=(SALES,))
+    assert model.calls[-1].last
+    assert model.calls[-1].messages[-1].text.endswith("What your tools gave last, word for word:\nsum\n3278.75")
 
 
 @pytest.mark.parametrize(

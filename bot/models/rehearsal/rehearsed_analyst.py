@@ -15,6 +15,7 @@ from bot.models.rehearsal.rehearsed_sql import Question, in_words, questions, un
 from bot.models.rehearsal.rehearsed_telling import Rows, cut, read_rows, statements
 from handoff.contracts import ToolCall, ToolReply
 from specialists.toolkits.tool import ToolSpec
+from specialists.turns.finish_tools import RETURN
 
 History = Sequence[tuple[ToolCall, ToolReply]]
 
@@ -235,7 +236,7 @@ def _report(
         if question.kind != "one":
             blocks.append(f"**{_capital(question.title)}**\n\n{rows.as_markdown()}\n\n{cut(rows)}".rstrip())
     overview = [_contents(one.table) for one in found if one.overview]
-    failed = what_failed([reply for _, reply in history])
+    failed = what_failed([reply for call, reply in history if call.name != RETURN])
     if not used and not overview:
         return give_up("out_of_scope", f"The queries brought nothing. {failed}".strip())
     said += [line for one in found for line in _premise(one, said)]

@@ -9,13 +9,12 @@ from datetime import date
 from bot.models.rehearsal.rehearsed_brief import words
 from bot.models.rehearsal.rehearsed_words import FILLERS, FLOWS, NEVER_ADDED, RATES, STOCKS, UNITS
 from handoff.text_words import stem
+from specialists.toolkits.tabular.profile import COLUMN, VALUES
 
 _TABLE = re.compile(r"^(?P<file>.+?) is table (?P<table>\S+): (?P<rows>[\d,]+) rows?, ")
-_COLUMN = re.compile(r'^- (?P<name>"(?:[^"]|"")+"|\S+) (?P<type>[A-Z].*?): (?P<about>.*)$')
 _DISTINCT = re.compile(r"([\d,]+) distinct")
 _EMPTY = re.compile(r"[\d,]+ empty\b")
 _RANGE = re.compile(r"(\d{4}-\d\d-\d\d).* to (\d{4}-\d\d-\d\d)")
-_VALUES = re.compile(r"(?:^|, )([^,()]+) \([\d,]+\)")
 _NUMBER = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|FLOAT|DECIMAL.*)$")
 _NO_MEASURE = {"id", "nr", "no", "zip", "plz", "code", "index", "phone", "key", "status", *UNITS, "date", "time"}
 
@@ -120,7 +119,7 @@ def read_profile(text: str) -> list[Table]:
             if head is not None and columns and (rows := int(head["rows"].replace(",", ""))):
                 tables.append(Table(head["file"], head["table"], rows, tuple(columns)))
             head, columns = start, []
-        elif head is not None and (found := _COLUMN.match(line)):
+        elif head is not None and (found := COLUMN.fullmatch(line)):
             columns.append(_column(head["table"], found))
     return tables
 
@@ -137,7 +136,7 @@ def _column(table: str, found: re.Match[str]) -> Column:
         sql='"' + name.replace('"', '""') + '"',
         kind=found["type"],
         distinct=int(distinct[1].replace(",", "")) if distinct else 0,
-        values=tuple(value.strip() for value in _VALUES.findall(found["about"].partition("distinct:")[2])),
+        values=tuple(value.strip() for value in VALUES.findall(found["about"])),
         first=_day(dates[1]) if dates else None,
         last=_day(dates[2]) if dates else None,
         gaps=bool(_EMPTY.match(found["about"])),

@@ -17,6 +17,11 @@ _MOST_COLUMNS = 40
 _SAMPLES = 3
 _TOP = 5
 _CELL = 60
+COLUMN = re.compile(r'- (?P<name>"(?:[^"]|"")+"|\S+) (?P<type>[A-Z].*?): (?P<about>.*)')
+"""A line of a profile about a column."""
+VALUES = re.compile(r"(?:, |distinct: )([^,()]+) \([\d,]+\)")
+"""The values that such a line lists, each with how often it occurs."""
+_KEY = "distinct, such as"
 _NUMBER = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|FLOAT|DECIMAL\(\d+,\d+\))$")
 
 
@@ -37,6 +42,17 @@ def profile(connection: DuckDBPyConnection, table: LoadedTable) -> str:
         rows = connection.execute(f"SELECT * FROM {quoted(table.name)} LIMIT {_SAMPLES}").fetchall()  # noqa: S608
         lines += [" | ".join(_short(cell) for cell in row) for row in rows]
     return "\n".join(lines)
+
+
+def named_in(text: str) -> tuple[str, ...]:
+    """Return what a profile names that a question may mean: its columns, and the values that it lists with counts.
+
+    A column with another value in each row is left out: who asks for its name asks for rows, by whatever query.
+    """
+    lines = filter(None, (COLUMN.fullmatch(line) for line in text.splitlines()))
+    told = (line for line in lines if _KEY not in line["about"])
+    named = (each for line in told for each in (line["name"].strip('"'), *VALUES.findall(line["about"])))
+    return tuple(dict.fromkeys(named))
 
 
 def _line(connection: DuckDBPyConnection, table: str, name: str, kind: str, total: int) -> str:
@@ -61,7 +77,7 @@ def _values(connection: DuckDBPyConnection, column: str, source: str, distinct: 
     """List the commonest values and how often they occur, or examples if every value occurs once."""
     if distinct == filled:
         rows = connection.execute(f"SELECT {column} {source} WHERE {column} IS NOT NULL LIMIT 3").fetchall()
-        return f"{distinct:,} distinct, such as {', '.join(_short(row[0]) for row in rows)}"
+        return f"{distinct:,} {_KEY} {', '.join(_short(row[0]) for row in rows)}"
     rows = connection.execute(
         f"SELECT {column}, count(*) AS times {source} WHERE {column} IS NOT NULL "
         f"GROUP BY 1 ORDER BY times DESC, {column}::VARCHAR LIMIT {_TOP}"
