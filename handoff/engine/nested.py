@@ -46,6 +46,12 @@ def plan_around(ask: Ask, work: Work) -> Plan | None:
     return ask.run.plan if not work.within else outer.run.plan if outer is not None and outer.run is not None else None
 
 
+def is_gone(ask: Ask, work: Work) -> bool:
+    """Return True if a subtask is in no plan any more. One that its `only_for` left out is still in it."""
+    plan = plan_around(ask, work)
+    return work.dropped and (plan is None or work.subtask.id not in {one.id for one in plan.subtasks})
+
+
 def asked(ask: Ask, run: Run) -> str:
     """Return what a run has to answer: the brief of the subtask that a crew was given, or the request's text.
 

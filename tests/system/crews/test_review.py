@@ -223,15 +223,19 @@ async def test_a_broken_repository_costs_the_lenses_that_need_it_and_says_so(sce
             planner=lambda _: chosen("whole_review"),
             synthesizer=written,
             history=after("code_log", {"path": "x.py"}),
-            bugs=lambda _: result("One fault.", 90, findings=[BUG]),
+            bugs=lambda _: result("One fault.", 90, findings=[BUG, VAGUE]),
             specialist=lambda _: result("Nothing to find.", 90),
         ) as server,
         scene.bot(connect("chat", server), crew=crew_with(env, tmp_path / "data")),
     ):
         talk = await scene.ask("Review shop main...topic")
-        await talk.over()
+        job = await talk.over()
         asked = [one for one in server.requests if purpose_of(one) == "specialist:history"]
         replies = [reply for one in asked for message in one.messages for reply in message.replies]
         assert "there is no folder" in replies[0].text
         assert "Cents are lost" in talk.said()
         assert "there is no folder" in first_text(server.requests[0])
+        trace = trace_timeline(job, steps_of(await scene.store.jobs.log(talk.key)))
+        assert "request/referee: left out: no finding is high or critical and less than 80 sure" in trace
+        assert "specialist:referee" not in purposes(server)
+        assert "no finding is high or critical" in rows(talk.cards()[0])["request/referee"][1]
