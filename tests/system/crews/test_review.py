@@ -149,6 +149,8 @@ async def test_a_pull_request_is_reviewed_by_five_lenses_and_posted_when_a_perso
                 ("request", *(f"request/{one}" for one in (*LENSES, "referee"))), "complete"
             )
             trace = trace_timeline(job, steps_of(await scene.store.jobs.log(talk.key)))
+            whole, steps = re.findall(r"about (\d+k) tokens", trace)[:2]
+            assert whole == steps, "the estimate of a crew with a fixed plan is that of its steps"
             assert "the crew's own plan of 6 steps, without asking the planner" in trace
             assert "request/history: line_history returned" in trace
             assert "request/referee: whole_review/referee starts (attempt 1, deep)" in trace
