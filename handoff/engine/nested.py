@@ -77,17 +77,14 @@ def writes_before(ask: Ask, work: Work) -> tuple[Written, ...]:
 def is_for_people(ask: Ask, run: Run) -> bool:
     """Return True if what is written for a run is what people read next: nothing is joined with it, nobody looks first.
 
-    So it is for the request's own run, and for a crew that alone has the request, unless its result may be sent back.
+    So it is for the request's own run, and for a crew that alone has the request, unless it is critical.
     """
     if not run.within:
         return True
     work = ask.work[run.within]
     around = ask.run_around(work)
-    alone = sum(not one.dropped for one in ask.inside(work.within)) == 1 and not around.terms.critic
-    first = work.attempt == 1 and work.wanting is None and not work.subtask.critical
-    there = (one.result for one in ask.inside(run.within) if one.result is not None)
-    sure = all(one.confidence >= checks.DOUBTFUL for one in there)
-    return alone and first and sure and is_for_people(ask, around)
+    alone = sum(not one.dropped for one in ask.inside(work.within)) == 1
+    return alone and not (work.subtask.critical or around.terms.critic) and is_for_people(ask, around)
 
 
 def room_left(ask: Ask) -> int:
@@ -184,6 +181,7 @@ def _summary(results: list[tuple[Work, Result]]) -> str:
 def handed_up(ask: Ask, work: Work, at: float) -> ev.ResultReturned | ev.AttemptFailed:
     """Return the outcome of a crew's run as an event of the enclosing run.
 
+    What people read next was looked at as an answer, and its figures of no source are marked: it is not sent back.
     Raises ValueError while it is not concluded.
     """
     run = ask.run_of(work.subtask.id)
@@ -198,9 +196,10 @@ def handed_up(ask: Ask, work: Work, at: float) -> ev.ResultReturned | ev.Attempt
     results = [one.result for one in ask.inside(run.within) if one.result is not None]
     told_of = tuple(line(one) for one in told(ask, run))  # our own words, with how sure the arbiter is
     asked = "\n\n".join([ask.request.text, work.brief_text, *(note.text for note in work.answers)])
-    said, sure = (*_said(results), *told_of), [each for one in results for each in how_sure(one)]
-    seen = checks.Seen(result, asked, work.subtask.done_when, said, _sources(results), sure)
-    found = checks.look(seen)
+    settled = (*(str(each) for one in results for each in how_sure(one)), *run.unsupported)
+    said = (*_said(results), *told_of)
+    seen = checks.Seen(result, asked, work.subtask.done_when, said, _sources(results), settled)
+    found = checks.look(seen) if not is_for_people(ask, run) else checks.Looked()
     return ev.ResultReturned.model_validate({**of, "result": result, "faults": found.faults, "doubts": found.doubts})
 
 
