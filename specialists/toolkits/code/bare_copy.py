@@ -55,6 +55,8 @@ class BareCopies:
         self._way_out = {name: env[name] for name in _WAY_OUT if name in env}
         self._tokens = tokens
         self._under_way: dict[str, asyncio.Task[Path]] = {}
+        self.stale: dict[str, str] = {}
+        """Why the copies that could not be renewed could not, by the names of their repositories."""
 
     async def of(self, repository: Repository) -> Path:
         """Give the copy of a repository, not older than `FRESH_SECONDS`, or what there is if it cannot be renewed.
@@ -93,10 +95,12 @@ class BareCopies:
                 await self._clone(repository, copy)
             else:
                 await self._fetch(repository, copy)
-        except RepositoryAway:
+        except RepositoryAway as error:
             if age is None:
                 raise
+            self.stale[repository.name] = f"{error} What there is of it is {age / 3600:.0f} h old, and read meanwhile."
             return copy  # what was there the last time is better than nothing
+        self.stale.pop(repository.name, None)
         await asyncio.to_thread(stamp.touch)
         return copy
 

@@ -82,7 +82,7 @@ class SshRemote:
                 return f"{file} may not be read by this user; mend its owner."
         found = key.stat()
         if found.st_uid == os.getuid() and found.st_mode & 0o077:  # ssh says no to such a key
-            return f"others may read the key {key}; take that from them: chmod 600 {key}"
+            return f"others may read the key {key}; take that from them (chmod 600)."
         locked = _is_locked(key.read_bytes()[:_LARGEST_KEY])
         return f"the key {key} has a passphrase, and nobody can type it; give one without." if locked else ""
 
