@@ -23,8 +23,8 @@ RUN /opt/uv/bin/uv pip uninstall --python /opt/leadhand/bin/python uv hatchling 
 RUN /opt/uv/bin/uv pip check --python /opt/leadhand/bin/python
 
 FROM python:3.13-slim
-# git: for crews that read repositories (LEADHAND_REPOSITORIES).
-RUN apt-get update && apt-get install --no-install-recommends -y git ca-certificates && rm -rf /var/lib/apt/lists/*
+# git: for crews that read repositories (LEADHAND_REPOSITORIES); ssh for those that are reached so.
+RUN apt-get update && apt-get install --no-install-recommends -y git openssh-client ca-certificates && rm -rf /var/lib/apt/lists/*
 RUN useradd --system --uid 10001 --create-home leadhand && install -d -o leadhand -m 700 /var/lib/leadhand
 COPY --from=build /opt/leadhand /opt/leadhand
 ENV PATH=/opt/leadhand/bin:$PATH \

@@ -238,7 +238,9 @@ NAMES: Mapping[str, str] = {
     "LEADHAND_DATABASES": "databases that crews may ask, read-only: `orders=postgresql://reader:password@host/orders`, "
     "several with commas or new lines; postgresql, mysql or sqlite",
     "LEADHAND_REPOSITORIES": "git repositories that crews may read, `shop=/srv/git/shop, "
-    "site=https://github.com/acme/site` (docs/code.md)",
+    "site=https://github.com/acme/site, api=git@git.acme.com:api.git` (docs/code.md)",
+    "LEADHAND_SSH_KEY": "the file of the private key for those over ssh, or a folder with one for each, by its name",
+    "LEADHAND_SSH_KNOWN_HOSTS": "the file of the host keys that are taken for them; no others are",
     "BRAVE_API_KEY": "search the web with Brave",
     "TAVILY_API_KEY": "search the web with Tavily",
 }

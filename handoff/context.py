@@ -49,7 +49,7 @@ def handoff_for(
     material that `texts_needed` names, by digest.
     """
     intent = work.brief_text
-    others = [ask.work[name] for name in work.subtask.after]
+    others = [other for name in work.subtask.after if not (other := ask.work[name]).dropped]
     fixed = [
         *ask.answers,
         *work.answers,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -223,6 +223,28 @@ class Escalation(Contract):
     partial_result: Result | None = None
 
 
+class OnlyFor(Contract):
+    """The findings that a subtask is there for: at least as severe as `severity`, and less sure than `below`."""
+
+    severity: Severity = "info"
+    below: int = Field(default=101, ge=1, le=101)
+
+    def fits(self, finding: Finding) -> bool:
+        """Return True if the subtask is there for a finding."""
+        return finding.severity in self._severities and finding.confidence < self.below
+
+    @property
+    def words(self) -> str:
+        """What such a finding is: `high or critical and less than 80 sure`."""
+        severe = " or ".join(self._severities) if self.severity != "info" else ""
+        return " and ".join(filter(None, (severe, f"less than {self.below} sure" if self.below <= 100 else "")))
+
+    @property
+    def _severities(self) -> tuple[Severity, ...]:
+        order: tuple[Severity, ...] = get_args(Severity)
+        return order[order.index(self.severity) :]
+
+
 class Subtask(Contract):
     """One part of a plan. `after` names the subtasks that it builds on; `done_when` is its acceptance criterion."""
 
@@ -238,6 +260,8 @@ class Subtask(Contract):
     """The tier to work on; None: the tier that the specialist's own file names."""
     critical: bool = False
     """True if a wrong result would do harm: it is judged even if the free checks leave no doubt."""
+    only_for: OnlyFor | None = None
+    """It is left out unless what it builds on has such a finding; None: never. Only pipelines say so, no model does."""
 
 
 class Made(Contract):

@@ -213,7 +213,7 @@ class Work:
     changed: str = ""
     """The change that a revision of the plan made to the subtask, and its reason, in words for people."""
     dropped: bool = False
-    """True if a revision found the subtask needless, so that nothing is missing without it."""
+    """True if a revision, or its own `only_for`, made the subtask needless, so that nothing is missing without it."""
     instead_of: str = ""
     """The id of the subtask that this one replaces."""
     private: bool = False

@@ -235,9 +235,11 @@ def _around(ask: Ask, work: Work) -> tuple[str, ...]:
 def rows(ask: Ask) -> tuple[Work, ...]:
     """Return the subtasks to show, each before those inside it.
 
-    What is inside a completed one is only counted, by `parts_words`.
+    What is inside a completed one is only counted, by `parts_words`, unless that is all there is to the request.
     """
+    own = [work.subtask.id for work in ask.inside("") if not work.dropped]
     done = {work.subtask.id for work in ask.all_inside("") if work.state == "complete"}
+    done -= set(own) if len(own) == 1 else set()
     return tuple(work for work in ask.all_inside("") if not done & _ids_around(ask, work))
 
 

@@ -23,7 +23,7 @@ from handoff.context import circumstances
 from handoff.contracts import NO_TERMS, ChannelTerms
 from handoff.engine import approvals, hearing, second_try
 from handoff.engine.answer import is_draft
-from handoff.engine.nested import crew_at, handed_up, plan_around
+from handoff.engine.nested import crew_at, handed_up, is_for_people, plan_around
 from handoff.materials.deleted import blanked
 from handoff.planning import plan_brief
 from handoff.planning.adhoc import made_as
@@ -238,7 +238,8 @@ async def ask_role(effect: ef.OfRole, inputs: Inputs) -> ev.Event:
     here = ask.setting.here if ask.setting is not None else NO_TERMS
     run = _planning_of(inputs, run.within).for_roles(run, circumstances(runner.now(), ask.setting), here)
     on_text = None
-    if isinstance(effect, ef.WriteAnswer) and not run.within and not effect.faults and not is_draft(run, runner.now()):
+    first = isinstance(effect, ef.WriteAnswer) and not effect.faults and not is_draft(run, runner.now())
+    if first and is_for_people(ask, run):
         thread = inputs.services.thread
         on_text = (await thread.begin_answer(runner.claim, inputs.job, ask, allowed=runner.may_show)).write
     return await role(effect.role)(effect, Case(ask, run, inputs.model, runner.now, on_text, _earlier(inputs)))

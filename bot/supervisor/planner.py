@@ -263,7 +263,7 @@ def plan_schema(
     material; without any, subtasks need none.
     """
     enums = {"subtasks.needs": needs} if len(needs) <= MOST_NAMES else {}
-    without = set() if needs else {"subtasks.needs"}
+    without = {"subtasks.only_for"} if needs else {"subtasks.only_for", "subtasks.needs"}
     most = {"subtasks": MAX_SUBTASKS}
     if allowed is None:
         enums["subtasks.specialist"] = specialists

@@ -10,13 +10,25 @@ from bot.models.choosing import ChosenModel
 from bot.supervisor.taken_plan import Taken, taken_up
 from bot.supervisor.track_record import TrackRecord
 from handoff.context import circumstances
-from handoff.contracts import NO_TERMS, Asking, ChannelTerms, Context, Escalation, Estimate, Made, Member, Plan, Terms
+from handoff.contracts import (
+    NO_TERMS,
+    Asking,
+    ChannelTerms,
+    Context,
+    Escalation,
+    Estimate,
+    Made,
+    Member,
+    Plan,
+    Subtask,
+    Terms,
+)
 from handoff.effects import ROLES, MakePlan, RevisePlan
 from handoff.engine import replan
 from handoff.engine.nested import inner_plan
 from handoff.events import AttemptFailed, Escalated, PlanProposed, PlanRevised, RequestFailed
 from handoff.materials.at_hand import material_of, needed_by
-from handoff.planning.estimates import CHARACTERS, Worker, estimates
+from handoff.planning.estimates import CHARACTERS, Worker, estimates, in_all
 from handoff.planning.pipeline import planned, takes
 from handoff.planning.plan_brief import PlanBrief
 from handoff.planning.routing import route, spread
@@ -203,7 +215,19 @@ class Planning:
             return ()
         made = {one.name: self._made_worker(one) for one in plan.made}
         workers = {**self._workers, **made, **{path: inner.worker() for path, inner in self._inside.items()}}
-        return estimates(plan, workers, self._record.past, self._model.price)
+        found = estimates(plan, workers, self._record.past, self._model.price)
+        return tuple(self._by_steps(subtask) or one for subtask, one in zip(plan.subtasks, found, strict=True))
+
+    def _by_steps(self, subtask: Subtask) -> Estimate | None:
+        """Return the estimate of a subtask that goes to a crew with a fixed plan, by its steps; None for any other."""
+        inner = self._inside.get(subtask.specialist)
+        steps = inner.of_steps(subtask.intent) if inner is not None else ()
+        return in_all(subtask.id, steps) if steps else None
+
+    def of_steps(self, text: str) -> tuple[Estimate, ...]:
+        """Return the estimates of the crew's fixed plan for a text; empty if it has none."""
+        pipeline = self._crew.pipeline
+        return self.estimates(planned(pipeline, PlanBrief(text))) if pipeline is not None else ()
 
     def worker(self) -> Worker:
         """Return this crew as a worker for estimates: about `MEMBERS` average members do the work."""

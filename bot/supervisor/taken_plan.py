@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from handoff.again import Again
 from handoff.engine import second_try
+from handoff.engine.nested import is_gone
 from handoff.state import SETTLED, Ask, Work
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ def taken_up(ask: Ask, planning: Planning) -> Taken:
     if before is None or again is None or before.run.plan is None:
         return Taken()
     kept = second_try.kept(before, again)
-    whose = {name: _specialist(work, again) for name, work in before.work.items() if _is_open(work, name, kept)}
+    works = before.work.items()
+    whose = {name: _specialist(work, again) for name, work in works if _is_open(before, work, kept)}
     lost = sorted({who for name, who in whose.items() if not _is_there(before, before.work[name], who, planning)})
     if lost:
         return Taken(anew=f"Not in the crew any more: {', '.join(lost)}. So I planned this anew.")
@@ -38,9 +40,9 @@ def taken_up(ask: Ask, planning: Planning) -> Taken:
     return Taken({**fields, "reasons": (said,)})
 
 
-def _is_open(work: Work, name: str, kept: tuple[str, ...]) -> bool:
-    """Return True if somebody works on a subtask once more."""
-    return not work.dropped and (name not in kept or work.state not in SETTLED)
+def _is_open(before: Ask, work: Work, kept: tuple[str, ...]) -> bool:
+    """Return True if somebody works, or may work, on a subtask once more."""
+    return not is_gone(before, work) and (work.subtask.id not in kept or work.state not in SETTLED)
 
 
 def _specialist(work: Work, again: Again) -> str:

@@ -61,6 +61,11 @@ def place_of(finding: Finding) -> str:
     return "" if where.casefold() == _PLAN else where
 
 
+def how_sure(result: Result) -> tuple[int, ...]:
+    """Return how sure a result and its findings are: an answer may say it, and nothing may be worked out from it."""
+    return (result.confidence, *(one.confidence for one in result.findings))
+
+
 def gravity(finding: Finding) -> tuple[int, int]:
     """Return the key by which findings are sorted, the gravest first, then the surest."""
     return -_GRAVITY.index(finding.severity), -finding.confidence

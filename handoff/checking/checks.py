@@ -30,7 +30,8 @@ class Seen:
     """A result and its origins.
 
     `intent` is all that the brief, people and earlier results say; `evidence` are the replies of its tools, and
-    `sources` are what those read.
+    `sources` are what those read. `settled` are figures, as they are written, of which nothing is to be said: how sure
+    others are, and what is marked as of no source already. Nothing follows from them.
     """
 
     result: Result
@@ -38,6 +39,7 @@ class Seen:
     done_when: str = ""
     evidence: Sequence[str] = ()
     sources: Sequence[str] = ()
+    settled: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,9 @@ class Looked:
 
 def look(seen: Seen) -> Looked:
     """Run all checks over a result."""
-    figures = unsupported(text_of(seen.result), (seen.intent, *seen.evidence))
+    settled = {one.rstrip(" %") for one in seen.settled}
+    found = unsupported(text_of(seen.result), (seen.intent, *seen.evidence))
+    figures = tuple(one for one in found if one.text.rstrip(" %") not in settled)
     checks = (*(check(seen) for check in CHECKS), _figures(seen, figures), _confidence(seen))
     remarks = [remark for check in checks for remark in islice(check, MOST)]
     return Looked(

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from handoff.answering.disputes import line
 from handoff.answering.figure_marks import named, without
+from handoff.answering.findings import how_sure
 from handoff.checking.figures import unsupported
 from handoff.contracts import Result
 from handoff.engine.answer import gaps, results, told
@@ -30,7 +31,7 @@ def figures_of_no_result(ask: Ask, run: Run, text: str, earlier: Sequence[str] =
 def _not_in(ask: Ask, run: Run, text: str, known: Sequence[str]) -> tuple[str, ...]:
     if not any(sign.isdigit() for sign in text):
         return ()
-    sure = {str(each) for result in results(ask, run).values() for each in _how_sure(result)}
+    sure = {str(each) for result in results(ask, run).values() for each in how_sure(result)}
     found = [one for one in unsupported(text, known) if one.text.rstrip(" %") not in sure]
     return named(text, found)
 
@@ -43,11 +44,6 @@ def sources(ask: Ask, run: Run, earlier: Sequence[str] = ()) -> tuple[str, ...]:
     ours = (*(line(one) for one in told(ask, run)), *gaps(ask, run), *run.left_out)
     given = (text for result in results(ask, run).values() for text in _texts(result))
     return (ask.request.text, asked(ask, run), *earlier, *answers, *titles, *ours, *given)
-
-
-def _how_sure(result: Result) -> tuple[int, ...]:
-    """Return how sure a result and its findings are: an answer may say it, and nothing may be worked out from it."""
-    return (result.confidence, *(one.confidence for one in result.findings))
 
 
 def _texts(result: Result) -> Iterator[str]:

@@ -11,10 +11,11 @@ from types import MappingProxyType
 
 from handoff import events as ev
 from handoff.answering.disputes import line, with_contradictions
+from handoff.answering.findings import how_sure, is_graded
 from handoff.answering.material import whole
 from handoff.checking import checks
 from handoff.contracts import Finding, Plan, Result, Terms
-from handoff.engine.answer import gaps, told
+from handoff.engine.answer import findings, gaps, text_of, told
 from handoff.state import Ask, Run, Work, replace, written
 from handoff.state_values import Written
 
@@ -45,6 +46,12 @@ def plan_around(ask: Ask, work: Work) -> Plan | None:
     return ask.run.plan if not work.within else outer.run.plan if outer is not None and outer.run is not None else None
 
 
+def is_gone(ask: Ask, work: Work) -> bool:
+    """Return True if a subtask is in no plan any more. One that its `only_for` left out is still in it."""
+    plan = plan_around(ask, work)
+    return work.dropped and (plan is None or work.subtask.id not in {one.id for one in plan.subtasks})
+
+
 def asked(ask: Ask, run: Run) -> str:
     """Return what a run has to answer: the brief of the subtask that a crew was given, or the request's text.
 
@@ -65,6 +72,19 @@ def writes_before(ask: Ask, work: Work) -> tuple[Written, ...]:
     for one in ask.all_inside(replaced.subtask.id) if replaced is not None else ():
         found += one.writes
     return tuple(dict.fromkeys(found if outer is None else (*found, *writes_before(ask, outer))))
+
+
+def is_for_people(ask: Ask, run: Run) -> bool:
+    """Return True if what is written for a run is what people read next: nothing is joined with it, nobody looks first.
+
+    So it is for the request's own run, and for a crew that alone has the request, unless it is critical.
+    """
+    if not run.within:
+        return True
+    work = ask.work[run.within]
+    around = ask.run_around(work)
+    alone = sum(not one.dropped for one in ask.inside(work.within)) == 1
+    return alone and not (work.subtask.critical or around.terms.critic) and is_for_people(ask, around)
 
 
 def room_left(ask: Ask) -> int:
@@ -113,29 +133,39 @@ def opened(ask: Ask, work: Work, specialist: str, at: float) -> tuple[Ask, Work]
 def gathered(ask: Ask, run: Run, content: str = "") -> Result | None:
     """Combine the results of a run into one; None if there are none. `content` is the answer that was made of them.
 
-    The usage is empty: what the attempts used is charged already.
+    Its findings are those of the answer: what several found at one place is one, and less sure ones that the crew keeps
+    apart are left out, as the content counts them. The usage is empty: what the attempts used is charged already.
     """
     results = [(work, work.result) for work in ask.inside(run.within) if work.result is not None]
     if run.chosen:
         results = [(work, result) for work, result in results if work.subtask.id == run.chosen]
     if not results:
         return None
-    findings = dict.fromkeys(finding for _, result in results for finding in result.findings)
     files = {file.id: file for _, result in results for file in result.artifacts}
     evidence = dict.fromkeys(line for _, result in results for line in result.evidence)
     alone = results[0][1] if len(results) == 1 else None
-    apart = "\n\n".join(f"## {work.subtask.title}\n{whole(result)}" for work, result in results)
+    texts = [text_of(ask, run, work) for work, _ in results]
+    apart = "\n\n".join(f"## {work.subtask.title}\n{text}" for (work, _), text in zip(results, texts, strict=True))
     return Result(
         summary=alone.summary if alone is not None else _summary(results),
         content=content
-        or with_contradictions(whole(alone) if alone is not None else apart, told(ask, run), ask.request.text),
-        findings=tuple(findings),
+        or with_contradictions(texts[0] if alone is not None else apart, told(ask, run), ask.request.text),
+        findings=_findings(ask, run, [result for _, result in results]),
         confidence=min(result.confidence for _, result in results),
         artifacts=tuple(files.values()),
         gaps=gaps(ask, run),
         evidence=tuple(evidence),
         unsupported=run.unsupported or tuple(one for _, result in results for one in result.unsupported),
     )
+
+
+def _findings(ask: Ask, run: Run, of: list[Result]) -> tuple[Finding, ...]:
+    least = run.terms.confidence if run.terms.unsure == "apart" else 0
+    each = dict.fromkeys(one for result in of for one in result.findings if one.confidence >= least)
+    if len(of) == 1:
+        return tuple(each)
+    graded = (one.finding for one in findings(ask, run))
+    return tuple(dict.fromkeys((*graded, *(one for one in each if not is_graded(one)))))
 
 
 def _summary(results: list[tuple[Work, Result]]) -> str:
@@ -151,6 +181,7 @@ def _summary(results: list[tuple[Work, Result]]) -> str:
 def handed_up(ask: Ask, work: Work, at: float) -> ev.ResultReturned | ev.AttemptFailed:
     """Return the outcome of a crew's run as an event of the enclosing run.
 
+    What people read next was looked at as an answer, and its figures of no source are marked: it is not sent back.
     Raises ValueError while it is not concluded.
     """
     run = ask.run_of(work.subtask.id)
@@ -165,8 +196,10 @@ def handed_up(ask: Ask, work: Work, at: float) -> ev.ResultReturned | ev.Attempt
     results = [one.result for one in ask.inside(run.within) if one.result is not None]
     told_of = tuple(line(one) for one in told(ask, run))  # our own words, with how sure the arbiter is
     asked = "\n\n".join([ask.request.text, work.brief_text, *(note.text for note in work.answers)])
-    seen = checks.Seen(result, asked, work.subtask.done_when, (*_said(results), *told_of), _sources(results))
-    found = checks.look(seen)
+    settled = (*(str(each) for one in results for each in how_sure(one)), *run.unsupported)
+    said = (*_said(results), *told_of)
+    seen = checks.Seen(result, asked, work.subtask.done_when, said, _sources(results), settled)
+    found = checks.look(seen) if not is_for_people(ask, run) else checks.Looked()
     return ev.ResultReturned.model_validate({**of, "result": result, "faults": found.faults, "doubts": found.doubts})
 
 

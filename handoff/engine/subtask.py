@@ -124,13 +124,13 @@ def unsettled_inside(ask: Ask, work: Work) -> list[Work]:
 
 
 def settle(ask: Ask, at: float, within: str = "") -> Ask:
-    """After a subtask of a run ended, skip the subtasks that can no longer run, and end a run that needs no synthesis.
+    """After a subtask of a run ended, skip those that cannot or need not run, and end a run that needs no synthesis.
 
     A run whose subtasks brought no result fails. A run of a single subtask has that subtask's result as its answer, or
     as a draft if the critic is still to read it. `within` is the subtask that the run is inside; empty: the request's
     own run.
     """
-    ask = _skip_the_stranded(ask, at, within)
+    ask = _without_the_rest(ask, at, within)
     run, own = ask.run_of(within), ask.inside(within)
     if any(work.state not in SETTLED for work in own):
         return ask
@@ -147,20 +147,35 @@ def settle(ask: Ask, at: float, within: str = "") -> Ask:
     return ask
 
 
-def _skip_the_stranded(ask: Ask, at: float, within: str) -> Ask:
-    """Skip each pending subtask whose dependencies all ended without a result, until no more are found."""
-    while stranded := [one for one in ask.inside(within) if one.state == "pending" and _is_stranded(ask, one)]:
-        for work in stranded:
+def _without_the_rest(ask: Ask, at: float, within: str) -> Ask:
+    """Skip pending subtasks whose dependencies all ended without a result, or with nothing that they are there for.
+
+    What those leave behind is looked at in turn, until no more are found.
+    """
+    while over := [one for one in ask.inside(within) if _is_stranded(ask, one) or _is_needless(ask, one)]:
+        for work in over:
+            needless = not _is_stranded(ask, work)
             titles = ", ".join(repr(ask.work[name].subtask.title) for name in work.subtask.after)
-            reason = f"it needed {titles}"
-            ask = ask.with_work(replace(work, state="skipped", reason=reason, ended=at))
-            ask = ask.with_decision(at, work.subtask.id, "skipped", reason)
+            only_for = work.subtask.only_for
+            said = f"no finding is {only_for.words}" if needless and only_for is not None else f"it needed {titles}"
+            ask = ask.with_work(replace(work, state="skipped", dropped=needless, reason=said, ended=at))
+            ask = ask.with_decision(at, work.subtask.id, "left out" if needless else "skipped", said)
     return ask
 
 
 def _is_stranded(ask: Ask, work: Work) -> bool:
     after = [ask.work[name] for name in work.subtask.after]
-    return bool(after) and all(other.state in {"error", "skipped"} for other in after)
+    lost = all(other.state in {"error", "skipped"} and not other.dropped for other in after)
+    return work.state == "pending" and bool(after) and lost
+
+
+def _is_needless(ask: Ask, work: Work) -> bool:
+    """Return True if a subtask has nothing to do by its own `only_for`. While its plan is looked at, that is open."""
+    only_for, after = work.subtask.only_for, [ask.work[name] for name in work.subtask.after]
+    if only_for is None or not after or work.state != "pending" or work.attempt or replan.holds(ask, work):
+        return False
+    found = (one for other in after if other.result is not None for one in other.result.findings)
+    return all(other.state in SETTLED for other in after) and not any(only_for.fits(one) for one in found)
 
 
 def _no_result(ask: Ask, own: tuple[Work, ...]) -> Failure:

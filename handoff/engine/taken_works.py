@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from handoff import events as ev
 from handoff.contracts import Estimate, Member, Tier, Usage
-from handoff.engine.nested import is_open
+from handoff.engine.nested import is_gone, is_open
 from handoff.engine.second_try import own_writes
 from handoff.state import SETTLED, Ask, Run, Work, replace
 from handoff.state_values import Checkpoint, Written
@@ -58,7 +58,7 @@ class _Taking:
         found: dict[str, Work] = {}
         for work in self._before.inside(within):
             name = work.subtask.id
-            if work.dropped:
+            if is_gone(self._before, work):
                 continue
             if name not in self._kept:
                 found[name] = self._fresh(work)

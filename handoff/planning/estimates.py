@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from handoff.contracts import Estimate, Plan, Subtask, Tier, Usage
@@ -102,4 +102,15 @@ def estimate(subtask: Subtask, worker: Worker, past: Past, price: Price) -> Esti
         calls=max(1, round(calls + (past.calls - calls) * trust)),
         tokens=tokens_in + tokens_out,
         cost=price(subtask.tier or worker.tier, tokens_in, tokens_out, *named),
+    )
+
+
+def in_all(subtask: str, parts: Sequence[Estimate]) -> Estimate:
+    """Return the estimate of a subtask that is done in parts; its cost is known if theirs are."""
+    costs = [one.cost for one in parts if one.cost is not None]
+    return Estimate(
+        subtask=subtask,
+        calls=sum(one.calls for one in parts),
+        tokens=sum(one.tokens for one in parts),
+        cost=sum(costs) if len(costs) == len(parts) else None,
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from handoff.contracts import Material, Member, Plan, Strategy, Subtask, Tier
+from handoff.contracts import Material, Member, OnlyFor, Plan, Strategy, Subtask, Tier
 from handoff.materials.at_hand import REQUEST
 from handoff.planning import plan_check
 from handoff.planning.plan_brief import PlanBrief
@@ -38,6 +38,7 @@ class Step:
     needs: tuple[str, ...] | None = None
     tier: Tier | None = None
     critical: bool = False
+    only_for: OnlyFor | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,7 @@ def _subtask(step: Step, stands: str, there: Sequence[Material], *, by_reference
         done_when=step.done_when,
         tier=step.tier,
         critical=step.critical,
+        only_for=step.only_for,
     )
 
 

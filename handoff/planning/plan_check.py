@@ -29,7 +29,10 @@ _NOTHING = frozenset({"", "-", "none", "nothing", "n/a", "null"})
 
 
 def parsed(text: str) -> tuple[Plan | None, tuple[str, ...]]:
-    """Read a plan from JSON, unchecked. Return it, or None and the faults that keep it from being a plan."""
+    """Read a model's plan from JSON, unchecked. Return it, or None and the faults that keep it from being a plan.
+
+    Whether a part is left out is no model's to say.
+    """
     try:
         plan = Plan.model_validate_json(text)
     except ValidationError as error:
@@ -40,7 +43,8 @@ def parsed(text: str) -> tuple[Plan | None, tuple[str, ...]]:
         return None, capped(faults)
     parts = (" ".join(part.split()).rstrip(".") for part in plan.missing)
     plan = plan.model_copy(update={"missing": tuple(part for part in parts if part.casefold() not in _NOTHING)})
-    return adhoc.tidy(plan), ()
+    subtasks = tuple(one.model_copy(update={"only_for": None}) for one in plan.subtasks)
+    return adhoc.tidy(plan.model_copy(update={"subtasks": subtasks})), ()
 
 
 def check(

@@ -162,7 +162,8 @@ def _contact(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
 
 def _pipeline(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
     del key
-    file.pipeline = crew_pipeline.read(file, node, named.members)
+    none = isinstance(node, yaml.ScalarNode) and node.value == "none"  # that of a crew below is not this one's
+    file.pipeline = None if none else crew_pipeline.read(file, node, named.members)
 
 
 def _make(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:

@@ -7,7 +7,7 @@ from typing import TypeVar, get_args
 
 import yaml
 
-from handoff.contracts import Strategy, Tier
+from handoff.contracts import OnlyFor, Severity, Strategy, Tier
 from handoff.planning import pipeline as plans
 from handoff.planning.pipeline import NEEDS, FollowUps, Pipeline, Step
 from handoff.planning.plan_check import MAX_SUBTASKS
@@ -16,8 +16,10 @@ from specialists.loading.crew_nodes import Noting
 from specialists.loading.frontmatter import did_you_mean
 
 _KEYS = ("steps", "strategy", "instruction", "follow_ups")
-_STEP_KEYS = ("name", "specialist", "title", "brief", "after", "needs", "done_when", "tier", "critical")
+_STEP_KEYS = ("name", "specialist", "title", "brief", "after", "needs", "done_when", "tier", "critical", "only_for")
 _NEEDED = ("specialist", "title", "brief")
+_FINDING_KEYS = ("severity", "below")
+_SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 _STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 _FOLLOW_UPS: tuple[FollowUps, ...] = get_args(FollowUps)
 _TIERS: tuple[Tier, ...] = get_args(Tier)
@@ -95,7 +97,21 @@ def _step(noting: Noting, node: yaml.Node, known: tuple[str, ...], before: dict[
         needs=_needs(noting, keys["needs"]) if "needs" in keys else None,
         tier=_word(noting, keys.get("tier"), "tier", _TIERS),
         critical=nodes.yes(noting, keys["critical"], "critical") if "critical" in keys else False,
+        only_for=_only_for(noting, keys["only_for"], after) if "only_for" in keys else None,
     )
+
+
+def _only_for(noting: Noting, node: yaml.Node, after: tuple[str, ...]) -> OnlyFor | None:
+    """Read which findings of the steps before it the step is there for."""
+    keys = {key: one for key, (_, one) in nodes.mapping(noting, node, _FINDING_KEYS, "only_for").items()}
+    if not after:
+        noting.fault(node, "only_for is about the findings of steps before this one; name them with after")
+    if not keys:
+        noting.fault(node, f"only_for has {' or '.join(_FINDING_KEYS)}, or both")
+        return None
+    severity = _word(noting, keys.get("severity"), "severity", _SEVERITIES) or "info"
+    below = nodes.number(noting, keys["below"], "below", (1, 100)) if "below" in keys else 101
+    return OnlyFor(severity=severity, below=below)
 
 
 def _after(noting: Noting, node: yaml.Node, before: dict[str, yaml.Node]) -> tuple[str, ...]:

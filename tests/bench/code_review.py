@@ -57,16 +57,23 @@ async def _seconds(scene: Scene, text: str) -> float:
     """From the beginning of the first lens to the end of the last."""
     talk: Talk = await scene.ask(text)
     await talk.over(patience=120)
-    begun = [event.at for event in await talk.of(ev.AttemptStarted)]
-    return max(event.at for event in await talk.of(ev.ResultReturned)) - min(begun)
+    begun = [event.at for event in await talk.of(ev.AttemptStarted) if _lens_of(event) in LENSES]
+    return max(event.at for event in await talk.of(ev.ResultReturned) if _lens_of(event) in LENSES) - min(begun)
+
+
+def _lens_of(event: ev.AttemptStarted | ev.ResultReturned) -> str:
+    return event.subtask.rpartition("/")[2]
 
 
 def _planned(request: WireRequest) -> Reply:
+    """Side by side by the crew's own plan; one by one by a plan that has each lens wait for the one before it."""
     asked = first_text(request)
+    if APART not in asked:
+        return Reply(json.dumps({"why": "a review", "next": {"who": "whole_review"}}))
     name = next(line for line in asked.splitlines() if ".diff" in line).split(" (")[0].removeprefix("- ")
     before: list[list[str]] = [[], *([lens] for lens in LENSES)]
     parts = [
-        {**subtask(lens, lens, one if APART in asked else [], f"Look at the change {name} of shop."), "needs": [name]}
+        {**subtask(lens, lens, one, f"Look at the change {name} of shop."), "needs": [name]}
         for lens, one in zip(LENSES, before, strict=False)
     ]
     return plan(*parts, goal="Review the change")

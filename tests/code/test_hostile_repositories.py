@@ -86,7 +86,13 @@ async def test_a_broken_or_missing_repository_is_one_line_and_the_others_work(sh
     assert len(faults) == 7
     assert all("\n" not in fault for fault in faults)
     text = "\n".join(faults)
-    for words in ("is no git repository", "there is no folder", "ssh is not used", "named twice", "without a user"):
+    for words in (
+        "is no git repository",
+        "there is no folder",
+        "for ssh, set",
+        "named twice",
+        "without a user",
+    ):
         assert words in text, words
     assert "broken cannot be copied" in text
     assert "pw" not in text

@@ -27,7 +27,7 @@ from handoff.effects import (
 )
 from handoff.engine.answer import contents, gaps, told
 from handoff.engine.engine import apply
-from handoff.engine.nested import handed_up, inner_plan
+from handoff.engine.nested import handed_up, inner_plan, is_for_people
 from handoff.state import SETTLED, Job
 from tests.handoff.kit import R, ask, asked, effects, escalated, failed, handed, job, running
 from tests.handoff.nested import level
@@ -165,6 +165,58 @@ def test_several_are_put_together_inside() -> None:
     assert gaps(both, both.run) == ("Part law: Part read: page 3",)
     assert ask(state).usage.calls == 3
     assert ask(state).work["law"].usage.calls == 3, "what it took in all"
+
+
+def test_what_a_crew_keeps_apart_or_has_joined_goes_up_no_other_way() -> None:
+    crew = CREW.model_copy(update={"unsure": "apart"})
+    members = (MEMBERS[0], MEMBERS[1].model_copy(update={"crew": crew}))
+    plan = outer(part("law", to="legal"), part("sum")).model_copy(update={"members": members})
+    parts = (part("read", to="legal/reader"), part("check", to="legal/checker"))
+    state = within(job(asked(), plan, begun("law")), *parts)
+    deposit = Finding(message="The deposit is kept.", where="a.py:3", severity="low", confidence=90)
+    worse = Finding(message="Cents of the deposit are lost.", where="a.py:3", severity="high", confidence=70)
+    guess = Finding(message="Somebody may mind.", where="a.py:9", severity="critical", confidence=30)
+    state = done(done(state, "law/read", findings=(deposit, guess)), "law/check", findings=(worse,))
+    cut = apply(state, ev.DeadlineReached(at=103.0, request=R, subtask="law")).current
+    state = up(apply(state, ev.AnswerWritten(at=8, request=R, within="law", text="One.")))
+    for there in (cut, ask(state)):
+        assert there is not None
+        result = there.work["law"].result
+        assert result is not None
+        [one] = result.findings
+        assert (one.severity, one.confidence) == ("high", 90)
+        assert one.message == "Cents of the deposit are lost. / The deposit is kept."
+        assert "Somebody may mind" not in result.content
+
+
+def test_a_crew_may_say_how_sure_its_members_are_and_no_other_figure() -> None:
+    text = "Late (reader, 92). It took 47 days, or 45."
+    doubts = []
+    for others in ((part("sum"),), ()):
+        state = within(at_law(*others), *READ_AND_CHECK)
+        state = done(state, "law/read", findings=(Finding(message="Late.", confidence=92),))
+        state = done(state, "law/check", confidence=80)
+        of: dict[str, Any] = {"at": 8, "request": R, "within": "law", "text": text, "unsupported": ("45",)}
+        state = apply(state, ev.AnswerWritten(**of))
+        event = handed_up(ask(state), ask(state).work["law"], 9.0)
+        assert isinstance(event, ev.ResultReturned)
+        assert event.result.unsupported == ("45",)
+        doubts.append(event.doubts)
+    assert doubts == [("“47 days” is said by no tool, file or person, and follows from nothing that they say.",), ()]
+    last = up(state).current
+    assert last is not None
+    assert "or 45 ⚠." in (last.run.answer or ""), "what people read has its marks"
+
+
+@pytest.mark.parametrize(
+    ("others", "critical", "read"), [((), False, True), ((part("sum"),), False, False), ((), True, False)]
+)
+def test_people_read_what_a_crew_writes_where_nothing_is_joined_with_it_or_looks_first(
+    others: tuple[Subtask, ...], *, critical: bool, read: bool
+) -> None:
+    state = done(within(at_law(*others, critical=critical), *READ_AND_CHECK), "law/read")
+    assert is_for_people(ask(state), ask(state).run_of("law")) is read
+    assert is_for_people(ask(state), ask(state).run)
 
 
 def test_the_one_that_was_picked_goes_up_alone() -> None:

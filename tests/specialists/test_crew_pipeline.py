@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from handoff.contracts import OnlyFor
 from handoff.planning.pipeline import Pipeline
 from specialists.registry import load_crew
 from tests.specialists.crew_of_two import faults, load
@@ -19,6 +20,7 @@ pipeline:
     - {specialist: a, title: Find the cause, brief: "Find the cause. {request}", needs: [files, .log]}
     - {specialist: b, title: Find the page, brief: Find the page that helps., needs: none, done_when: A page.}
     - {specialist: a, name: together, title: Last, brief: Write one., after: all, critical: true, tier: deep}
+    - {specialist: b, name: look, title: Look, brief: Look at it., after: a, only_for: {severity: high, below: 80}}
 """
 
 
@@ -30,11 +32,12 @@ def pipeline_of(folder: Path, text: str) -> Pipeline:
 
 def test_all_that_a_pipeline_may_say_is_read(tmp_path: Path) -> None:
     pipeline = pipeline_of(tmp_path, SIDE_BY_SIDE)
-    first, second, last = pipeline.steps
+    first, second, last, look = pipeline.steps
     assert (first.name, first.specialist, first.title, first.needs) == ("a", "a", "Find the cause", ("files", ".log"))
     assert (second.name, second.needs, second.after, second.done_when) == ("b", (), (), "A page.")
     assert (last.name, last.specialist, last.after, last.critical) == ("together", "a", ("a", "b"), True)
-    assert (last.needs, last.tier) == (None, "deep")
+    assert (last.needs, last.tier, last.only_for) == (None, "deep", None)
+    assert look.only_for == OnlyFor(severity="high", below=80)
     assert (pipeline.strategy, pipeline.follow_ups) == ("reduce", "planner")
     assert pipeline.instruction == "The likelier cause first."
 
@@ -58,6 +61,16 @@ WRONG = {
     "tier": (f"pipeline:\n- {{{STEP}, tier: huge}}", "2: tier takes fast, balanced, deep"),
     "strategy": (f"pipeline:\n  strategy: all\n  steps: [{{{STEP}}}]", "2: strategy takes merge, select, reduce"),
     "follow_ups": (f"pipeline:\n  follow_ups: x\n  steps: [{{{STEP}}}]", "2: follow_ups takes pipeline, planner"),
+    "only_for first": (
+        f"pipeline:\n- {{{STEP}, only_for: {{below: 80}}}}",
+        "2: only_for is about the findings",
+    ),
+    "only_for nothing": (f"pipeline:\n- {{{STEP}, only_for: {{}}}}", "2: only_for has severity or below, or both"),
+    "only_for severe": (f"pipeline:\n- {{{STEP}, only_for: {{severity: bad}}}}", "2: severity takes info, low"),
+    "only_for below": (
+        f"pipeline:\n- {{{STEP}, only_for: {{below: 0}}}}",
+        "2: below takes a whole number",
+    ),
     "one piece of work": (
         "pipeline:\n" + "\n".join(f"- {{{STEP}, name: s{n}, after: {f's{n - 1}' if n else '[]'}}}" for n in range(4)),
         "2: the steps s0, s1, s2, s3 are a's work one after the other",

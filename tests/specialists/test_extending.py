@@ -85,6 +85,20 @@ def test_toolkits_come_along_and_a_file_of_the_same_name_replaces_one(tmp_path: 
     assert places == {"speak": own / "toolkits/words.py", "shout": tmp_path / "base/toolkits/more.py"}
 
 
+def test_a_crew_may_build_on_the_one_inside_it_and_plan_without_its_pipeline(tmp_path: Path) -> None:
+    page(tmp_path / "all", "ann")
+    steps = "pipeline:\n  - {specialist: ann, title: Look, brief: Look at it.}\n"
+    (tmp_path / "all/crew.yml").write_text(f"description: All of it.\nconfidence: 80\n{steps}")
+    page(tmp_path, "eve")
+    (tmp_path / "crew.yml").write_text("extends: ./all\npipeline: none\ndefault: all\n")
+    crew = load_crew(tmp_path, {})
+    assert sorted(crew.everyone) == ["all/ann", "ann", "eve"]
+    assert (crew.pipeline, crew.default, crew.terms["confidence"]) == (None, "all", 80)
+    inner = crew.crews["all"].pipeline
+    assert inner is not None
+    assert [step.specialist for step in inner.steps] == ["all/ann"]
+
+
 def test_skills_and_house_rules_come_along(tmp_path: Path) -> None:
     own = crews(tmp_path, "extends: ../base\n")
     for name in ("tone", "units"):

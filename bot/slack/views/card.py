@@ -118,6 +118,8 @@ def _ended(ask: Ask) -> str:
 def _progress(ask: Ask) -> str:
     """Say how much of the plan is done by now."""
     works = [work for work in ask.inside("") if not work.dropped]
+    if len(works) == 1:  # a crew may have all of it
+        works = [work for work in ask.inside(works[0].subtask.id) if not work.dropped] or works
     done = sum(_status(ask, work) == "complete" for work in works)
     phase = f"Working, {done} of {len(works)} done" if len(works) > 1 else "Working"
     return f"{phase}, plan changed" if any(work.changed for work in ask.work.values()) else phase

@@ -55,6 +55,8 @@ class BareCopies:
         self._way_out = {name: env[name] for name in _WAY_OUT if name in env}
         self._tokens = tokens
         self._under_way: dict[str, asyncio.Task[Path]] = {}
+        self.stale: dict[str, str] = {}
+        """Why the copies that could not be renewed could not, by the names of their repositories."""
 
     async def of(self, repository: Repository) -> Path:
         """Give the copy of a repository, not older than `FRESH_SECONDS`, or what there is if it cannot be renewed.
@@ -88,16 +90,17 @@ class BareCopies:
         if age is not None and age < FRESH_SECONDS:
             return copy
         try:
-            if repository.is_local:
-                await asyncio.to_thread(_refuse, Path(repository.address), repository.name)
+            await asyncio.to_thread(_refuse, repository)
             if age is None:
                 await self._clone(repository, copy)
             else:
                 await self._fetch(repository, copy)
-        except RepositoryAway:
+        except RepositoryAway as error:
             if age is None:
                 raise
+            self.stale[repository.name] = f"{error} What there is of it is {age / 3600:.0f} h old, and read meanwhile."
             return copy  # what was there the last time is better than nothing
+        self.stale.pop(repository.name, None)
         await asyncio.to_thread(stamp.touch)
         return copy
 
@@ -123,13 +126,15 @@ class BareCopies:
     async def _git(self, repository: Repository, *arguments: str) -> GitReply:
         environment = {"GIT_ALLOW_PROTOCOL": "file" if repository.is_local else "https:http"}
         environment |= {} if repository.is_local else self._way_out
+        if repository.ssh is not None:
+            environment = dict(await asyncio.to_thread(repository.ssh.environment, repository.name))
         owners = self._folder / f"{repository.name}.owners"
         if repository.is_local:  # of another owner: git says no unless told so, and only this file reaches its helpers
             path = repository.address.replace("\\", "\\\\").replace('"', '\\"')
             text = "".join(f'[safe]\n\tdirectory = "{each}"\n' for each in (path, f"{path}/.git"))
             await asyncio.to_thread(_write, owners, text)
             environment |= {"GIT_CONFIG_GLOBAL": str(owners)}
-        elif token := self._tokens.get(repository.forge or ""):
+        elif repository.ssh is None and (token := self._tokens.get(repository.forge or "")):
             user = "x-access-token" if repository.forge == "github" else "oauth2"
             signed = base64.b64encode(f"{user}:{token}".encode()).decode()
             environment |= {
@@ -141,6 +146,8 @@ class BareCopies:
 
 
 def _url(repository: Repository) -> str:
+    if repository.ssh is not None:
+        return repository.ssh.address
     return f"file://{quote(repository.address)}" if repository.is_local else f"{repository.address}.git"
 
 
@@ -166,6 +173,9 @@ def _check(reply: GitReply, repository: Repository) -> None:
     """Raise RepositoryAway with what git said last, if copying failed."""
     if reply.code == 0:
         return
+    if repository.ssh is not None:
+        why = repository.ssh.reason(repository.name, reply.error or "it took too long")
+        raise RepositoryAway(f"{repository.name} cannot be copied: {why}.")
     said = next((line for line in reversed(reply.error.splitlines()) if line.startswith(("fatal", "error"))), "")
     reason = said.partition(": ")[2] or reply.error.splitlines()[-1:] or "git gave no reason"
     where = repository.address if repository.is_local else f"{repository.address}, and its token if it is private"
@@ -173,7 +183,15 @@ def _check(reply: GitReply, repository: Repository) -> None:
     raise RepositoryAway(text)
 
 
-def _refuse(folder: Path, name: str) -> None:
+def _refuse(repository: Repository) -> None:
+    """Raise RepositoryAway for what need not be tried, or must not be."""
+    if repository.ssh is not None and (why := repository.ssh.refused(repository.name)):
+        raise RepositoryAway(f"{repository.name}: {why}")
+    if repository.is_local:
+        _refuse_folder(Path(repository.address), repository.name)
+
+
+def _refuse_folder(folder: Path, name: str) -> None:
     """Raise RepositoryAway for a folder that is no repository, or one whose copy could hold what is not its own."""
     if not folder.is_dir():
         raise RepositoryAway(f"{name}: there is no folder {folder}; mend LEADHAND_REPOSITORIES, or mount it.")

@@ -145,7 +145,7 @@ class CodeTools:
         for each in broken:
             if not isinstance(each, Refused):
                 raise each
-        return (*self.named.faults, *dict.fromkeys(map(str, broken)))
+        return (*self.named.faults, *dict.fromkeys(map(str, broken)), *self._copies.stale.values())
 
     async def close(self) -> None:
         """End what is being copied."""

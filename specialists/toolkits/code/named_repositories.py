@@ -1,16 +1,20 @@
-"""Reads which repositories the operator names: NAME=PATH or NAME=https://..., with commas between them."""
+"""Reads which repositories the operator names: NAME=PATH, NAME=https://..., NAME=git@host:path, with commas."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
+from specialists.toolkits.code import ssh_remote
+from specialists.toolkits.code.ssh_remote import SshRemote
+
 VARIABLE = "LEADHAND_REPOSITORIES"
 Forge = Literal["github", "gitlab"]
+_FORMS = "NAME=PATH, NAME=https://host/owner/repository or NAME=git@host:path"
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,59}")
 _GITHUB, _GITLAB = "https://api.github.com", "https://gitlab.com"
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -22,10 +26,12 @@ class Repository:
 
     Attributes:
         name: What people and models call it.
-        address: A folder of this machine, or an https address without its `.git`.
+        address: A folder of this machine, or an https address without its `.git`; of one that is reached over ssh its
+            page at its forge, or the address that ssh has.
         forge: What serves its requests for review, if that is known; None: none does.
         api: The base address of the forge's API.
         path: The repository's path at the forge: `acme/shop`.
+        ssh: How it is reached over ssh; None: it is not.
     """
 
     name: str
@@ -33,11 +39,12 @@ class Repository:
     forge: Forge | None = None
     api: str = ""
     path: str = ""
+    ssh: SshRemote | None = None
 
     @property
     def is_local(self) -> bool:
         """True if it is a folder of this machine."""
-        return "://" not in self.address
+        return self.ssh is None and "://" not in self.address
 
     def line_address(self, revision: str) -> str:
         """Return the address of lines at a revision, with {path} and {line} in it; empty if there is none."""
@@ -66,19 +73,30 @@ def read(env: Mapping[str, str]) -> Named:
     for entry in filter(None, map(str.strip, re.split(r"[,\n]", env.get("LEADHAND_REPOSITORIES", "")))):
         name, equals, address = (part.strip() for part in entry.partition("="))
         if not equals or not address or not _NAME.fullmatch(name):
-            faults.append(f"{VARIABLE}: {_shown(entry)!r} is not NAME=PATH or NAME=https://host/owner/repository.")
+            faults.append(f"{VARIABLE}: {_shown(entry)!r} is not {_FORMS}.")
         elif name in found:
             faults.append(f"{VARIABLE}: {name} is named twice; give one of them another name.")
-        elif fault := _fault(address):
-            faults.append(f"{VARIABLE}: {name}: {fault}")
+        elif isinstance(one := _read(name, address, env), Repository):
+            found[name] = one
         else:
-            found[name] = _repository(name, address, env)
+            faults.append(f"{VARIABLE}: {name}: {one}")
     return Named(found, tuple(faults))
 
 
-def _repository(name: str, address: str, env: Mapping[str, str]) -> Repository:
-    if "://" not in address:
-        return Repository(name, str(Path(address).expanduser()))
+def _read(name: str, address: str, env: Mapping[str, str]) -> Repository | str:
+    """Read an address, or say what is wrong with it."""
+    if ssh_remote.is_ssh(address):
+        remote = ssh_remote.read(address, env)
+        if isinstance(remote, str):
+            return remote
+        page = _of_web(name, f"https://{remote.host}/{remote.path}", env)
+        return replace(page, ssh=remote) if page.forge is not None else Repository(name, address, ssh=remote)
+    if fault := _fault(address):
+        return fault
+    return _of_web(name, address, env) if "://" in address else Repository(name, str(Path(address).expanduser()))
+
+
+def _of_web(name: str, address: str, env: Mapping[str, str]) -> Repository:
     parts = urlsplit(address)
     path = parts.path.strip("/").removesuffix(".git")
     plain = f"{parts.scheme}://{parts.netloc}/{path}"
@@ -94,8 +112,6 @@ def _repository(name: str, address: str, env: Mapping[str, str]) -> Repository:
 def _fault(address: str) -> str:
     """Say what is wrong with an address; empty if nothing is."""
     if "://" not in address:
-        if re.match(r"[\w.-]+@[\w.-]+:", address):
-            return "ssh is not used here; give the https address, and a token for a private one."
         return "" if Path(address).expanduser().is_absolute() else "the path must begin with / (or ~)."
     try:
         parts = urlsplit(address)
@@ -103,7 +119,7 @@ def _fault(address: str) -> str:
     except ValueError:
         return "the address cannot be read."
     if parts.scheme != "https" and not (parts.scheme == "http" and host in _LOOPBACK):
-        return f"{parts.scheme}:// is not used here; give a path or an https address."
+        return f"{parts.scheme}:// is not used here; give a path, an https address or one for ssh."
     if parts.username is not None or parts.query or parts.fragment:
         return "give the address without a user, a password or a query; tokens go into GITHUB_TOKEN or GITLAB_TOKEN."
     return "" if host and len(parts.path.strip("/")) > 0 else "the address names no repository."

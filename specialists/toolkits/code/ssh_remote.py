@@ -1,0 +1,145 @@
+"""A repository that is reached over ssh: how its address is read, how git calls ssh for it, and what a refusal means.
+
+ssh reads no configuration, asks no agent and no person, and takes no host key but those in the operator's file.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+import shlex
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from handoff.visible_text import visible
+
+KEY, HOSTS = "LEADHAND_SSH_KEY", "LEADHAND_SSH_KNOWN_HOSTS"
+NO_SSH = "ssh is not installed here; whoever runs the bot can install it (openssh-client)."
+_USER = r"(?P<user>[A-Za-z0-9_][A-Za-z0-9_.-]{0,63})"
+_NAME = r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?"
+_PATH = r"(?P<path>[A-Za-z0-9_.~/][A-Za-z0-9_.~/+@-]{0,499})"
+_SHORT = re.compile(rf"{_USER}@(?P<host>{_NAME}):{_PATH}")
+_LONG = re.compile(rf"ssh://{_USER}@(?P<host>{_NAME}|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[1-9]\d{{0,4}}))?/{_PATH}")
+_FILE = re.compile(r"/[\w./+@-]*")
+"""Paths of files that ssh takes as they stand: it splits at spaces, and fills in what follows a % or a $."""
+_OPTIONS = (
+    *("BatchMode=yes", "StrictHostKeyChecking=yes", "GlobalKnownHostsFile=/dev/null", "UpdateHostKeys=no"),
+    *("IdentitiesOnly=yes", "IdentityAgent=none", "PreferredAuthentications=publickey", "ForwardAgent=no"),
+    *("ClearAllForwardings=yes", "ControlPath=none", "PermitLocalCommand=no", "ProxyCommand=none"),
+    *("ConnectTimeout=20", "ServerAliveInterval=30", "LogLevel=ERROR"),
+)
+_LONGEST, _LARGEST_KEY = 200, 64_000
+_BODY = re.compile(rb"-----BEGIN OPENSSH PRIVATE KEY-----(.+?)-----END", re.DOTALL)
+_MAGIC = b"openssh-key-v1\0"
+"""What a key begins with in OpenSSH's own format. The length and the name of its cipher follow."""
+
+
+@dataclass(frozen=True, slots=True)
+class SshRemote:
+    """Where a repository is, and what opens it.
+
+    Attributes:
+        address: The address as git takes it.
+        user: Who we are there.
+        host: The host.
+        port: Its port; empty: the usual one.
+        path: The repository's path there, without its `.git`.
+        key: The file of the private key, or a folder that has one for each repository, by its name.
+        known_hosts: The file of the host keys that are taken.
+    """
+
+    address: str
+    user: str
+    host: str
+    port: str
+    path: str
+    key: Path
+    known_hosts: Path
+
+    def key_of(self, name: str) -> Path:
+        """Return the file of the private key for the repository of that name."""
+        return self.key / name if self.key.is_dir() else self.key
+
+    def environment(self, name: str) -> Mapping[str, str]:
+        """Return what git is to have in its environment, so that it calls ssh as we want it."""
+        own = (f"IdentityFile={self.key_of(name)}", f"UserKnownHostsFile={self.known_hosts}")
+        options = (part for option in (*own, *_OPTIONS) for part in ("-o", option))
+        command = shlex.join((shutil.which("ssh") or "ssh", "-F", "none", *options))
+        return {"GIT_ALLOW_PROTOCOL": "ssh", "GIT_SSH_COMMAND": command, "GIT_SSH_VARIANT": "ssh"}
+
+    def refused(self, name: str) -> str:
+        """Say why ssh need not be tried; empty if nothing speaks against it."""
+        if shutil.which("ssh") is None:
+            return NO_SSH
+        key = self.key_of(name)
+        for variable, file in ((KEY, key), (HOSTS, self.known_hosts)):
+            if not file.is_file():
+                return f"there is no file {file}; mend {variable}, or mount it."
+            if not os.access(file, os.R_OK):
+                return f"{file} may not be read by this user; mend its owner."
+        found = key.stat()
+        if found.st_uid == os.getuid() and found.st_mode & 0o077:  # ssh says no to such a key
+            return f"others may read the key {key}; take that from them (chmod 600)."
+        locked = _is_locked(key.read_bytes()[:_LARGEST_KEY])
+        return f"the key {key} has a passphrase, and nobody can type it; give one without." if locked else ""
+
+    def reason(self, name: str, said: str) -> str:
+        """Say in a line what is wrong and what to do, by what ssh or the other side said."""
+        where = f"{self.host}{f' (port {self.port})' if self.port else ''}"
+        scan = f"ssh-keyscan{f' -p {self.port}' if self.port else ''} {self.host}"
+        told = {
+            "IDENTIFICATION HAS CHANGED": f"{where} shows another host key than {self.known_hosts} has: find out why "
+            "before you change that file",
+            "ost key": f"{self.known_hosts} has no key of {where}: add one ({scan}), and compare it with what its "
+            "operator publishes",
+            "Load key": f"{self.key_of(name)} cannot be read as a private key",
+            "Permission denied": f"{where} does not take the key {self.key_of(name)} for {self.user}: add its public "
+            "half there, as a deploy key that may only read",
+        }
+        lines = [line for line in map(str.strip, said.splitlines()) if line and not line.startswith("fatal: Could not")]
+        known = next((words for sign, words in told.items() if sign in said), "")
+        return known or visible(" ".join((lines or ["no reason given"])[:1]))[:_LONGEST]
+
+
+def _is_locked(key: bytes) -> bool:
+    """Return True if a private key has a passphrase: ssh passes such a key over without a word."""
+    found = _BODY.search(key)
+    try:
+        body = base64.b64decode(found[1] if found else b"")
+    except ValueError:
+        return False
+    return b"ENCRYPTED" in key or (body.startswith(_MAGIC) and not body.startswith(_MAGIC + b"\0\0\0\4none"))
+
+
+def is_ssh(address: str) -> bool:
+    """Return True if an address is meant for ssh: `ssh://...`, or `user@host:path`."""
+    begins = address.partition("/")[0]
+    return address.startswith("ssh:") or ("://" not in address and ":" in begins and "@" in begins)
+
+
+def read(address: str, env: Mapping[str, str]) -> SshRemote | str:
+    """Read an address for ssh, with the settings that go with it; or say what is wrong, and what to do."""
+    found = _LONG.fullmatch(address) or _SHORT.fullmatch(address)
+    parts: dict[str, str] = found.groupdict("") if found is not None else {}
+    port = parts.get("port", "")
+    if not parts or int(port or 22) > 65_535:
+        return "the address cannot be read; write git@host:owner/repository.git or ssh://git@host:22/path."
+    said = {KEY: env.get("LEADHAND_SSH_KEY", "").strip(), HOSTS: env.get("LEADHAND_SSH_KNOWN_HOSTS", "").strip()}
+    if missing := [_NEEDED[name] for name, file in said.items() if not file]:
+        return f"for ssh, set {' and '.join(missing)} (docs/code.md)."
+    given = {name: Path(file).expanduser() for name, file in said.items()}
+    for name, file in given.items():
+        if not _FILE.fullmatch(str(file)):
+            return f"{name} must be a path that begins with / (or ~), of letters, digits and ._-+@ alone."
+    path = parts["path"].strip("/").removesuffix(".git")
+    host = parts["host"]
+    return SshRemote(address, parts["user"], host, port, path, given[KEY], given[HOSTS])
+
+
+_NEEDED = {
+    KEY: f"{KEY} to the file of a private key that may only read (or to a folder with one for each repository)",
+    HOSTS: f"{HOSTS} to a file with the host's key",
+}
