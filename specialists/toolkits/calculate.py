@@ -128,7 +128,7 @@ def _digits(number: str) -> int:
 def _mended(error: str, printed: str) -> str:
     text = _cut(error)
     if "ModuleNotFoundError" in text:
-        text += " (there are math, datetime, decimal, re, json, itertools, collections)"
+        text += " (only math, datetime, decimal, re, json, itertools, collections are there: write it with those)"
     if "NameError" in text:
         text += " (names must be set in the code; another tool is called by itself, not from code)"
     if "time limit" in text or "MemoryError" in text:
