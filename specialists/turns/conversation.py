@@ -164,7 +164,7 @@ class Conversation:
         self.egress.reply_read(call.name, reply)
         ends = call.name in finish_tools.NAMES
         self.finishes += ends and not self.mixed
-        self.idle = ends and not self.mixed and bool(self.work_done.sent_back(finish_tools.content_of(call)))
+        self.idle = ends and not self.mixed and bool(self.work_done.no_work(finish_tools.content_of(call)))
         if not ends and call.name != READ_REPLY and key_of(call) not in self._said:
             self.work_done.heard(call, reply)
         if reply.failed:

@@ -87,23 +87,31 @@ class WorkDone:
         return texts[-1][:_LAST] if texts else ""
 
     def sent_back(self, content: str) -> str:
-        """Tell the specialist why this is no result; nothing if nothing stands against it."""
+        """Tell the specialist why this is no result, or may be none; nothing if nothing stands against it."""
+        if text := self.no_work(content):
+            return text
+        readers = " or ".join(self.readers)
+        if self._says_nothing(content):
+            return briefing.note("no_work_foreign", tools=readers, given=self.last)
+        named = self._unasked()
+        return briefing.note("no_work_unasked", named=named, tools=readers) if named else ""
+
+    def no_work(self, content: str) -> str:
+        """Tell the specialist why no work is behind this, so that more of it is due; nothing if there is some."""
         tools = ", ".join(self._toolbox)
         if text := self._noted("no_work", content, tools=tools):
             return text
         if self.nothing and self._file:
             return briefing.note("no_work_unread", file=self._file, tools=tools)
-        readers = " or ".join(self.readers)
         if self.only_described:
-            return briefing.note("no_work_preview", tool=self._preview, tools=readers)
-        named = self._unasked()
-        return briefing.note("no_work_unasked", named=named, tools=readers) if named else ""
+            return briefing.note("no_work_preview", tool=self._preview, tools=" or ".join(self.readers))
+        return ""
 
     def doubt(self, content: str) -> str:
         """Tell a judge why this may be no result; nothing if nothing stands against it."""
         if text := self._noted("doubt", content):
             return text
-        if self._named and self._read and self._is_foreign(content, self._read):
+        if self._says_nothing(content):
             return briefing.note("doubt_foreign", tools=" or ".join(self.readers))
         named = self._unasked()
         return briefing.note("doubt_unasked", named=named) if named else ""
@@ -113,6 +121,10 @@ class WorkDone:
         """The tools that read what a file holds: those that run queries, where there are some."""
         found = [tool for tool in self._toolbox.values() if tool.endings and tool.previews is None]
         return [tool.name for tool in found if tool.only_queries] or [tool.name for tool in found]
+
+    def _says_nothing(self, content: str) -> bool:
+        """Return True if a result about a described file has nothing of what was read of it."""
+        return bool(self._named and self._read) and self._is_foreign(content, self._read)
 
     def _unasked(self) -> str:
         """Name what the task names of the described files though no other call asked for it or brought it."""

@@ -234,6 +234,7 @@ async def test_a_result_is_sent_back_once_where_the_task_names_what_no_call_aske
         assert (len(model.calls), outcome.doubts) == (3, ())
         return
     assert f"the task names {unasked}, and no call asked for it" in model.calls[3].messages[-1].replies[0].text
+    assert "return_result" in [tool.name for tool in model.calls[3].tools], "it may be right as it is"
     (doubt,) = outcome.doubts
     assert f"The task names {unasked}" in doubt
 
@@ -249,10 +250,17 @@ async def test_what_a_query_brought_counts_as_asked_for() -> None:
 
 async def test_a_result_of_a_file_that_says_nothing_of_what_its_query_gave_is_doubted() -> None:
     tools = (reading(previews=True, name="profile"), reading(previews=False, name="query"))
-    moves = [calling(("profile", {})), calling(("query", {"sql": "SELECT 1"})), returning("The table is not there.")]
-    outcome, model = await play(moves, *tools, files=(SALES,))
+    refusal = returning("The table is not there.")
+    moves = [calling(("profile", {})), calling(("query", {"sql": "SELECT 1"})), refusal]
+    outcome, model = await play([*moves, returning("It is 3,278.75.")], *tools, files=(SALES,))
     assert isinstance(outcome, Result)
-    assert len(model.calls) == 3
+    assert (outcome.content, outcome.doubts) == ("It is 3,278.75.", ())
+    told = model.calls[3].messages[-1].replies[0].text
+    assert told.startswith("Not accepted yet: nothing that query gave is in it.")
+    assert told.endswith("sum\n3278.75")
+    assert model.calls[3].tool_choice == "auto"
+    outcome, model = await play([*moves, refusal], *tools, files=(SALES,))
+    assert isinstance(outcome, Result)
     assert outcome.doubts == ("Nothing that query gave is in it: it may be a refusal or a guess, and no result.",)
 
 
