@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
@@ -29,8 +29,8 @@ QUOTED = 120
 class Seen:
     """A result and its origins.
 
-    `intent` is all that the brief, people and earlier results say; `evidence` are the replies of its tools, and
-    `sources` are what those read.
+    `intent` is all that the brief, people and earlier results say, and `before` gives what was asked and answered
+    before in the thread, which may be much; `evidence` are the replies of its tools, and `sources` are what those read.
     """
 
     result: Result
@@ -38,6 +38,7 @@ class Seen:
     done_when: str = ""
     evidence: Sequence[str] = ()
     sources: Sequence[str] = ()
+    before: Callable[[], str] = str
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ class Looked:
 
 def look(seen: Seen) -> Looked:
     """Run all checks over a result."""
-    figures = unsupported(text_of(seen.result), (seen.intent, *seen.evidence))
+    figures = unsupported(text_of(seen.result), _known(seen))
     checks = (*(check(seen) for check in CHECKS), _figures(seen, figures), _confidence(seen))
     remarks = [remark for check in checks for remark in islice(check, MOST)]
     return Looked(
@@ -70,6 +71,12 @@ def look(seen: Seen) -> Looked:
         tuple(dict.fromkeys(remark.text for remark in remarks if remark.kind == "doubt")),
         figures,
     )
+
+
+def _known(seen: Seen) -> Iterator[str]:
+    """Yield the texts that a result's figures may come from, the nearest first."""
+    yield from (seen.intent, *seen.evidence)
+    yield seen.before()
 
 
 def text_of(result: Result) -> str:
@@ -123,7 +130,7 @@ def _emptiness(seen: Seen) -> Iterable[Remark]:
 
 
 def _is_known_file(name: str, seen: Seen) -> bool:
-    given = (seen.intent, *seen.evidence, *seen.sources, *(one.name for one in seen.result.artifacts))
+    given = (seen.intent, seen.before(), *seen.evidence, *seen.sources, *(one.name for one in seen.result.artifacts))
     return any(name.casefold() in text.casefold() for text in given)
 
 
@@ -167,7 +174,7 @@ def _figures(seen: Seen, figures: Iterable[Figure]) -> Iterable[Remark]:
     for as_written in dict.fromkeys(one.text for one in figures):
         if near := misquoted(as_written, seen.evidence):
             yield Remark("doubt", f"A tool said {quoted(near)}, {_SAID} {quoted(as_written)}.")
-        elif near := misquoted(as_written, (seen.intent,)):
+        elif near := misquoted(as_written, (seen.intent, seen.before())):
             yield Remark("doubt", f"The brief says {quoted(near)}, {_SAID} {quoted(as_written)}.")
         else:
             yield Remark("doubt", f"{quoted(as_written)} {_OF_NOBODY}")
