@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from handoff.answering.line_links import line_links
 from handoff.contracts import Material, Result
+from handoff.once import once
 from handoff.provenance import people_said
 from handoff.state import Ask, Job
 
@@ -21,20 +22,23 @@ _AFTER = ".,;:!?*_'\")}~"
 """Characters that may follow an address in a sentence, and may be part of one."""
 
 
+@once
 def known_addresses(job: Job, ask: Ask) -> frozenset[str]:
     """Return the addresses that people wrote up to a request, and those of results that their tools were given.
 
     Those of the messages with which people had something remembered are known too: an answer cites them.
     """
-    known: set[str] = set()
-    for one in job.asks[: (job.place_of(ask.id) or 0) + 1]:
-        known.update(*(addresses_in(text) for text in people_said(one)))
-        results = [work.result for work in one.work.values() if work.result is not None]
-        known.update(*(result.addresses for result in results))
-        links = (part.name for each in one.materials if each.kind == "memory" for part in each.outline)
-        known.update(*(addresses_in(text) for text in links))
-        known.update(line_links((each for result in results for each in result.findings), one.materials))
-    return frozenset(known)
+    return frozenset().union(*map(_known_by, job.asks[: (job.place_of(ask.id) or 0) + 1]))
+
+
+@once
+def _known_by(ask: Ask) -> frozenset[str]:
+    """Return those of one request."""
+    results = [work.result for work in ask.work.values() if work.result is not None]
+    remembered = (part.name for one in ask.materials if one.kind == "memory" for part in one.outline)
+    known = set(line_links((one for result in results for one in result.findings), ask.materials))
+    known.update(*(addresses_in(text) for text in (*people_said(ask), *remembered)))
+    return frozenset(known.union(*(result.addresses for result in results)))
 
 
 def cited(result: Result, given: Iterable[str]) -> tuple[str, ...]:

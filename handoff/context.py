@@ -193,7 +193,7 @@ def _files(job: Job, ask: Ask, work: Work, needed: Needed) -> tuple[Artifact, ..
     wanted = {one.name for one in needed.given}
     named = {one.name for one in needed.aside if one.file is not None and one.name.casefold() in intent}
     there = {one.file.id: _described(one) for one in needed.all if one.file is not None and one.name in wanted | named}
-    order = [artifact.id for earlier in job.asks for artifact in earlier.artifacts]
+    order = [one.file.id for earlier in job.asks if there for one in earlier.materials if one.file is not None]
     files = {name: there[name] for name in (*order, *there) if name in there}
     files |= {one.id: one for material in needed.given for one in material.pictures}
     for other in (*(ask.work[name] for name in work.subtask.after), *_built_on_outside(ask, work)):
@@ -210,14 +210,19 @@ def _described(material: Material) -> Artifact:
     return file.model_copy(update={"name": material.name, "about": about})
 
 
-def said_to(job: Job, ask: Ask, work: Work) -> str:
+def said_before(job: Job, ask: Ask) -> str:
+    """Return what was asked and answered before a request in its thread."""
+    texts = [text for one in job.earlier(ask) for text in (one.request.text, one.run.answer or "")]
+    return "\n\n".join(dict.fromkeys(text for text in texts if text))
+
+
+def said_to(ask: Ask, work: Work) -> str:
     """Return all that people, the plan and earlier results say to a subtask: figures in it need no other source.
 
     Complaints about its own earlier results are left out, and what they quote with them: being told that a figure is
     wrong makes it no righter.
     """
-    before = (*job.earlier(ask), ask)
-    texts = [text for one in before for text in (one.request.text, (one is not ask and one.run.answer) or "")]
+    texts = [ask.request.text]
     inner: Work | None = work
     while inner is not None:
         others = [ask.work[name].result for name in inner.subtask.after]

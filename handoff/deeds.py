@@ -38,8 +38,7 @@ Found = tuple[Deed, dict[str, Any]]
 
 def _of_asks(before: Job | None, after: Job) -> Iterator[Found]:
     """Tell what happened to requests: asked, answered, stopped, ended."""
-    for ask in after.changed_since(before):
-        old = before.ask(ask.id) if before is not None else None
+    for ask, old in after.changed_since(before):
         of = {"request": ask.id}
         if old is None:
             refused = {"outcome": "refused", "why": NO_REQUEST} if ask.refusal else {}
@@ -57,7 +56,7 @@ def _of_asks(before: Job | None, after: Job) -> Iterator[Found]:
 def _of_event(event: ev.Event, before: Job | None, after: Job) -> Iterator[Found]:
     """Tell what the event itself says, and what it came to nothing with."""
     match event:
-        case ev.QuestionAnswered() if _count(before) == _count(after):
+        case ev.QuestionAnswered() if _count(before, event.request) == _count(after, event.request):
             of = {"request": event.request, "user": event.user, "target": event.subtask}
             yield "answered", {**of, "outcome": "refused", "why": CLOSED}
         case ev.ApprovalDecided():
@@ -121,8 +120,8 @@ def _answers(ask: Ask | None) -> Counter[tuple[str, str]]:
     return Counter([(name, one.user) for name, one in given if one.question.approval is None])
 
 
-def _count(job: Job | None) -> int:
-    return sum(_answers(ask).total() for ask in job.asks) if job is not None else 0
+def _count(job: Job | None, request: str) -> int:
+    return _answers(job.ask(request)).total() if job is not None else 0
 
 
 def _stopped(job: Job) -> int:

@@ -13,6 +13,8 @@ def demote_headings(text: str) -> str:
 
     If a code block is never closed, everything from its opening line on is treated as text.
     """
+    if "#" not in text:
+        return text.strip()
     finished: list[str] = []
     code: list[str] = []
     fence = ""

@@ -9,13 +9,14 @@ channel, the date and the time are told to everybody, and make nothing private.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from handoff.contracts import Material, Request
 from handoff.engine.nested import plan_around
-from handoff.materials.at_hand import digest_of, material_of, needed_by
-from handoff.state import Ask, Job, Work
+from handoff.materials.at_hand import answer_digest, material_of, needed_by
+from handoff.once import Step, once, step
+from handoff.state import Ask, Job, Work, replace
 from handoff.state_values import Answered
 
 _QUOTE = ">"
@@ -59,7 +60,7 @@ def provenance_of(job: Job, ask: Ask, work: Work) -> Provenance:
     return Provenance(
         own_words(job, ask),
         has_derived_content=(job.place_of(ask.id) or 0) > 0 or seen or bool(derived),
-        private=_Views(job).of(ask, work),
+        private=_Views(job, _made_before(job, ask)).of(ask, work),
         share=1 / (working * 2**attempt),
     )
 
@@ -67,20 +68,25 @@ def provenance_of(job: Job, ask: Ask, work: Work) -> Provenance:
 # ---------------------------------------------------------------- whose words
 
 
+@once
 def own_words(job: Job, ask: Ask) -> tuple[str, ...]:
     """Return what the requester of a request wrote in the job up to it."""
     user = ask.request.user
     mine = [one for one in job.asks[: (job.place_of(ask.id) or 0) + 1] if one.request.user == user]
-    return (*(_own(one) for one in mine), *(said.text for one in mine for said in _typed(one) if said.user == user))
+    said = [_said(one) for one in mine]
+    return (*[own for own, _ in said], *[one.text for _, typed in said for one in typed if one.user == user])
 
 
+@once
 def people_said(ask: Ask) -> tuple[str, ...]:
     """Return what people wrote in a request: its text without the names of files, and typed answers to questions."""
     return (_without_file_names(ask, ask.request.text), *(said.text for said in _typed(ask)))
 
 
-def _own(ask: Ask) -> str:
-    return _without_file_names(ask, unquoted(ask.request))
+@once
+def _said(ask: Ask) -> tuple[str, tuple[Answered, ...]]:
+    """Return the requester's own words of a request, and what was typed as answers."""
+    return _without_file_names(ask, unquoted(ask.request)), _typed(ask)
 
 
 def unquoted(request: Request) -> str:
@@ -101,38 +107,74 @@ def _without_file_names(ask: Ask, text: str) -> str:
     return text
 
 
-def _typed(ask: Ask) -> Iterator[Answered]:
-    for said in _answers(ask):
-        if said.user and said.text not in said.question.options:  # without a user it was assumed
-            yield said
+def _typed(ask: Ask) -> tuple[Answered, ...]:
+    """Return the answers that people typed; one without a user was assumed."""
+    return tuple(said for said in _answers(ask) if said.user and said.text not in said.question.options)
 
 
 def _answers(ask: Ask) -> tuple[Answered, ...]:
     return (*ask.answered, *(one for work in ask.work.values() for one in work.answered))
 
 
-def _words(text: str) -> list[str]:
-    """Return the words and numbers of a text in order, without their case."""
-    return [found.casefold() for found in _WORD.findall(text)]
+def _is_wording(wording: str, texts: Iterable[str]) -> bool:
+    """Return True if that is the wording of one of some texts. Of the many of a thread few have its longest word."""
+    longest = max(wording.split(), key=len, default="")
+    return any(_wording(text) == wording for text in [one for one in texts if longest in one.casefold()])
+
+
+def _wording(text: str) -> str:
+    """Return the words and numbers of a text in order, without their case, with a space between them."""
+    return " ".join([found.casefold() for found in _WORD.findall(text)])
 
 
 # ---------------------------------------------------------------- what is private
 
 
+_Made = Mapping[tuple[bool, str], tuple[str, bool]]
+"""Of each answer (by its digest) and file (by its id; then the first is True) whom it was made for, and if it is
+private."""
+
+
+def _made_before(job: Job, ask: Ask) -> _Made:
+    """Tell of what was made for the requests before one.
+
+    The oldest first, as each may have been made from what was made before it: what is kept of one is right for as long
+    as these are the same.
+    """
+    made: dict[tuple[bool, str], tuple[str, bool]] = {}
+    last: Step[_Made] | None = None
+    for place in range(job.place_of(ask.id) or 0):
+        last = step(_made_for, last, job.asks[place], job, place, made)
+        for key, of in last.found.items():
+            made.setdefault(key, of)
+    return made
+
+
+def _made_for(ask: Ask, job: Job, place: int, made: _Made) -> _Made:
+    """Tell of what was made for a request. It is private if who planned it or worked on it saw something private."""
+    until_then = replace(job, asks=job.asks[: place + 1])
+    private = bool(_Views(until_then, made).shown_to_planner(ask)) or any(one.read_private for one in ask.work.values())
+    results = [work.result for work in ask.work.values() if work.result is not None]
+    files = [(True, file.id) for result in results for file in result.artifacts]
+    answer = [(False, answer_digest(ask))] if ask.run.answer else []
+    return dict.fromkeys((*answer, *files), (ask.request.user, private))
+
+
 @dataclass(slots=True)
 class _Views:
-    """What is private in the views of a job's roles and specialists. What was worked out is kept: views build on views.
+    """What is private in the views of a request's roles and specialists. They build on each other, so they are kept.
 
-    All that is private comes from what the planner was shown, or from a tool's reply.
+    All that is private comes from what the planner was shown, or from a tool's reply. `made` is what was made before.
     """
 
     job: Job
-    planners: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    works: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+    made: _Made
+    planner: tuple[str, ...] | None = None
+    works: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def of(self, ask: Ask, work: Work) -> tuple[str, ...]:
         """Name what is private in the view of whoever works on a subtask."""
-        key = (ask.id, work.subtask.id)
+        key = work.subtask.id
         if key not in self.works:
             seen = dict.fromkeys(
                 (
@@ -158,23 +200,27 @@ class _Views:
         something as well. A step of a crew's pipeline is in the crew's words and the request's: nobody wrote it who had
         seen more than what is around it.
         """
-        own = [_words(text) for text in (ask.request.text, *own_words(self.job, ask))]
         brief, later = tuple(_briefed(work)), tuple(_told_later(ask, work))
         fixed = _is_fixed(ask, work)
-        if all(_words(text) in own for text in (*(() if fixed else brief), *later) if text.strip()):
+        if self._are_own(ask, (*(() if fixed else brief), *later)):
             shown: tuple[str, ...] = ()
             if not fixed:
                 return
         else:
-            shown = self._shown_to_planner(ask)
+            shown = self.shown_to_planner(ask)
         outer = ask.work.get(work.within)
         around = self.of(ask, outer) if outer is not None else ()
         for name in dict.fromkeys((*shown, *around)):
             yield name.removeprefix(f"{_WRITTEN} ")
 
-    def _shown_to_planner(self, ask: Ask) -> tuple[str, ...]:
-        """Name what is private of all that was shown to who planned a request, and to who revised its plan."""
-        if ask.id not in self.planners:
+    def _are_own(self, ask: Ask, texts: Iterable[str]) -> bool:
+        """Return True if the requester wrote each of some texts, whole, in the job."""
+        said = {_wording(text) for text in texts if text.strip()} - {_wording(ask.request.text)}
+        return all(_is_wording(one, own_words(self.job, ask)) for one in said)
+
+    def shown_to_planner(self, ask: Ask) -> tuple[str, ...]:
+        """Name what is private of all that was shown to who planned the request, and to who revised its plan."""
+        if self.planner is None:
             found = (
                 *(_named(one) for one in material_of(self.job, ask) if self._is_private(ask, one)),
                 *(_short(file.name) for file in ask.request.attachments),
@@ -182,24 +228,20 @@ class _Views:
                 *self._asked_before(ask),
                 *((_result(one) for one in ask.work.values() if one.read_private) if ask.revisions else ()),
             )
-            self.planners[ask.id] = tuple(dict.fromkeys(found))
-        return self.planners[ask.id]
-
-    def _before(self, ask: Ask) -> tuple[Ask, ...]:
-        return self.job.asks[: self.job.place_of(ask.id) or 0]
+            self.planner = tuple(dict.fromkeys(found))
+        return self.planner
 
     def _asked_before(self, ask: Ask) -> Iterator[str]:
-        if any(one.request.user != ask.request.user for one in self._before(ask)):
+        if {one.request.user for one in self.job.asks[: self.job.place_of(ask.id) or 0]} - {ask.request.user}:
             yield "what somebody else asked before"
 
     def _is_private(self, ask: Ask, material: Material) -> bool:
         """Return True unless the requester wrote it, or it was made for them from nothing private."""
         if material.origin != "model":
             return material.origin != "requester"
-        source = next((one for one in self._before(ask) if _came_of(one, material)), None)
-        if source is None or source.request.user != ask.request.user:
-            return True
-        return bool(self._shown_to_planner(source)) or any(one.read_private for one in source.work.values())
+        key = (False, material.text) if material.file is None else (True, material.file.id)
+        user, private = self.made.get(key, ("", True))
+        return private or user != ask.request.user
 
 
 _WRITTEN = "a brief written by who had seen"
@@ -239,14 +281,6 @@ def _said_by_others(ask: Ask) -> Iterator[str]:
         yield "the message that it was started from"
     if any(said.user != ask.request.user for said in _answers(ask)):
         yield "what somebody else answered"
-
-
-def _came_of(ask: Ask, material: Material) -> bool:
-    """Return True if a material is the answer of a request, or a file that was made for it."""
-    if material.file is None:
-        return bool(ask.run.answer) and digest_of(ask.run.answer or "") == material.text
-    results = (work.result for work in ask.work.values() if work.result is not None)
-    return any(file.id == material.file.id for result in results for file in result.artifacts)
 
 
 def _named(material: Material) -> str:

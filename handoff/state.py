@@ -33,6 +33,7 @@ from handoff.contracts import (
     Usage,
 )
 from handoff.events import ToolReturned, ToolStarted
+from handoff.once import KEPT, once
 from handoff.state_values import (
     Answered,
     Candidate,
@@ -89,6 +90,7 @@ else:
         It is five times as fast, and reading a long log makes thousands of copies.
         """
         fields = value.__dict__.copy()
+        fields.pop(KEPT, None)
         fields.update(changes)
         copy = object.__new__(type(value))
         object.__setattr__(copy, "__dict__", fields)  # the class is frozen
@@ -282,6 +284,8 @@ class Work:
 
 
 ENDED: frozenset[RequestState] = frozenset({"completed", "failed", "cancelled"})
+OVER = "_over"
+"""Where the first requests of a job lie that have ended, as far as was looked: `replace` gives them to copies."""
 
 
 @dataclass(frozen=True)
@@ -470,11 +474,18 @@ class Job:
 
     @property
     def current(self) -> Ask | None:
-        """The first request that has not ended: the requests of a thread are worked on in order."""
-        for ask in self.asks:  # asked again and again of threads with hundreds of requests, so without calls
-            if ask.run.state not in ENDED:
-                return ask
-        return None
+        """The first request that has not ended: the requests of a thread are worked on in order.
+
+        Asked again and again of threads with hundreds of requests: those that had ended in the job that this one is a
+        copy of are not looked at again, as long as they are the same.
+        """
+        ended: tuple[Ask, ...] = self.__dict__.get(OVER, ())
+        place = len(ended) if self.asks[: len(ended)] == ended else 0
+        while place < len(self.asks) and self.asks[place].run.state in ENDED:
+            place += 1
+        if place != len(ended):
+            self.__dict__[OVER] = self.asks[:place]
+        return self.asks[place] if place < len(self.asks) else None
 
     @property
     def latest(self) -> Ask:
@@ -486,27 +497,31 @@ class Job:
         place = self.place_of(request_id)
         return None if place is None else self.asks[place]
 
+    @once
     def earlier(self, ask: Ask) -> tuple[Ask, ...]:
         """Return the requests before one, oldest first; before a second try, those before the first try.
 
         Of several tries the last one that was answered counts.
         """
-        first = (ask, *ask.tries)[-1].request.at
-        before = [one for one in self.asks if one.id != ask.id and one.request.at < first]
-        bettered = {other.id for one in before if one.run.answer is not None for other in one.tries}
-        return tuple(one for one in before if one.id not in bettered)
+        own, first = ask.id, (ask, *ask.tries)[-1].request.at
+        before = [one for one in self.asks if (asked := one.request).at < first and asked.id != own]
+        tries = [one for one in before if one.before is not None and one.run.answer is not None]
+        bettered = {other.id for one in tries for other in one.tries}
+        return tuple([one for one in before if one.request.id not in bettered] if bettered else before)
 
-    def changed_since(self, before: Job | None) -> tuple[Ask, ...]:
-        """Return the requests that are new, or not as they were, in the job as it was before some events.
+    def changed_since(self, before: Job | None) -> list[tuple[Ask, Ask | None]]:
+        """Return the requests that are new, or not as they were before some events, each with itself before.
 
         A thread may have hundreds of requests, and an event changes one or two.
         """
-        same = {id(ask) for ask in before.asks} if before is not None else set()
-        return tuple([ask for ask in self.asks if id(ask) not in same])
+        were = before.asks if before is not None else ()
+        changed = [(ask, was) for ask, was in zip(self.asks, were, strict=False) if ask is not was]
+        return [*changed, *((ask, None) for ask in self.asks[len(were) :])]
 
     def with_ask(self, ask: Ask) -> Job:
         """Return the job with `ask` in place of the earlier version of that request."""
-        return replace(self, asks=tuple(ask if each.id == ask.id else each for each in self.asks))
+        place = self.place_of(ask.id)
+        return self if place is None else replace(self, asks=(*self.asks[:place], ask, *self.asks[place + 1 :]))
 
     def place_of(self, request_id: str) -> int | None:
         """Return the index in `asks` of the request of that id.

@@ -6,6 +6,7 @@ anything.
 
 from __future__ import annotations
 
+from handoff.once import Step, step
 from handoff.spoken import ASKING
 from handoff.state import Ask, Job
 from handoff.text_words import words
@@ -18,17 +19,27 @@ SHARED = 0.25
 
 def subject_of(job: Job) -> Ask | None:
     """Return the request that names the job's thread; None if all were withdrawn."""
-    named: Ask | None = None
-    about: frozenset[str] = frozenset()
-    for ask in job.asks:
-        if ask.withdrawn:
-            continue
-        said = words(ask.wording or ask.request.text) - ASKING
-        if named is None or (len(said) >= ENOUGH and len(said & about) <= SHARED * len(said)):
-            named, about = ask, _heard(ask)
-        else:
-            about |= _heard(ask)
-    return named
+    last: Step[int | None] | None = None
+    for place, ask in enumerate(job.asks):
+        last = step(_named_by, last, ask, job, place, last and last.found)
+    return None if last is None or last.found is None else job.asks[last.found]
+
+
+def _named_by(ask: Ask, job: Job, place: int, named: int | None) -> int | None:
+    """Return the place of the request that names the thread up to one, given that of the thread up to the one before.
+
+    A request that goes on with the subject mostly shares words with the one that named it, or with the last ones.
+    """
+    if ask.withdrawn or named is None:
+        return named if ask.withdrawn else place
+    said = new = words(ask.wording or ask.request.text) - ASKING
+    if len(said) < ENOUGH:
+        return named
+    for one in (job.asks[named], *reversed(job.asks[named + 1 : place])):
+        new -= frozenset() if one.withdrawn else _heard(one)
+        if len(said) - len(new) > SHARED * len(said):
+            return named
+    return place
 
 
 def _heard(ask: Ask) -> frozenset[str]:

@@ -9,6 +9,7 @@ import shutil
 import time
 from collections.abc import AsyncIterator, Awaitable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from bot.jobs.job_runner import JobRunner
@@ -22,7 +23,7 @@ from handoff.approval_values import Approval
 from handoff.audit_entry import AuditEntry, Note, dropped
 from handoff.checking import checks
 from handoff.checking.figures import behind
-from handoff.context import said_to
+from handoff.context import said_before, said_to
 from handoff.contracts import Escalation, Handoff, Result, ToolCall, ToolReply, Turn, Usage
 from handoff.effects import RunSubtask
 from handoff.engine.approvals import ruled_before
@@ -258,9 +259,12 @@ class _Log:
         """Put the result beside what its tools said, in earlier attempts too, for the free checks."""
         job, ask = self._runner.find(effect.request)
         work = ask.work[effect.subtask]
-        before = [one.result.evidence for one in (work.wanting, work.best) if one is not None]
-        evidence = [*self._evidence, *self._given, *("\n".join(lines) for lines in before if lines)]
-        return checks.Seen(result, said_to(job, ask, work), effect.done_when, tuple(evidence), tuple(self._sources))
+        handed_in = [one.result.evidence for one in (work.wanting, work.best) if one is not None]
+        evidence = [*self._evidence, *self._given, *("\n".join(lines) for lines in handed_in if lines)]
+        before = partial(said_before, job, ask)
+        return checks.Seen(
+            result, said_to(ask, work), effect.done_when, tuple(evidence), tuple(self._sources), before=before
+        )
 
     def news(self) -> tuple[str, ...]:
         """Return what the requester said since this was last asked, or since the handoff was made."""

@@ -11,6 +11,7 @@ import asyncio
 import json
 import logging
 import time
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -85,6 +86,8 @@ class HomeDesk:
         self._unsaid: dict[JobKey, tuple[tuple[str, ...], tuple[str, ...]]] = {}
         """For whom jobs wait, now and before, that the store has not been told yet."""
         self._ended: list[Ended] = []
+        self._counted: OrderedDict[str, float] = OrderedDict()
+        """When requests ended that are counted, or to be: of the last `JUST_ENDED` seconds."""
         self._admins_at = 0.0
 
     def around(self, effects: Effects) -> Effects:
@@ -121,11 +124,22 @@ class HomeDesk:
         if now != was or after.takeovers != before.takeovers:  # who was lost may not have told the store
             self._waits(key, now, was)
         self.touch(*(ask.request.user for ask in after.asks[-5:]), *now, *was)
-        ended = {ask.id for ask in before.asks if ask.over}
-        for ask in after.asks:
-            if ask.over and ask.id not in ended and self._store.clock() - (ask.ended or 0.0) < JUST_ENDED:
-                mark = f"{after.id}:{ask.id}"
-                self._ended.append(Ended(after.place.team, ask.request.user, mark, ask.usage, ask.ended or 0.0))
+        self._note_ended(before, after)
+
+    def _note_ended(self, before: Job, after: Job) -> None:
+        """Count what just ended, once. An owner that was lost may not have told the store of all that did."""
+        just = self._store.clock() - JUST_ENDED
+        while self._counted and next(iter(self._counted.values())) <= just:
+            self._counted.popitem(last=False)
+        known = before if after.takeovers == before.takeovers else None
+        for ask, was in after.changed_since(known):
+            at = ask.ended or 0.0
+            if at <= just or not ask.over or (was is not None and was.over):
+                continue
+            mark = f"{after.id}:{ask.id}"
+            if mark not in self._counted:
+                self._counted[mark] = at
+                self._ended.append(Ended(after.place.team, ask.request.user, mark, ask.usage, at))
 
     def set_aside(self, key: JobKey, user: str) -> None:
         """Take in that a job was set aside."""

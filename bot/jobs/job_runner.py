@@ -114,6 +114,8 @@ class JobRunner:
         self._wake = asyncio.Event()
         self._writer = EventWriter(claim, store, self._wake.set, opened)
         self._running = EffectTasks(self._run_effect, self._wake.set, self._bounds)
+        self._found: Job | None = None
+        """The job as we took it up: what happened to it before was told by its last owner."""
         self._announced: Job | None = None
         self._inbox_changed = True
         self._error: Exception | None = None
@@ -253,6 +255,7 @@ class JobRunner:
             return None
         try:
             await self._writer.load()
+            self._found = self.job
             # If the job is over, its last owner may have stopped before it told the session so: announce it again.
             self._announced = self.job if self.job is None or self.job.current is not None else None
             await self._writer.take_over()
@@ -318,7 +321,7 @@ class JobRunner:
 
     def _announce(self, job: Job) -> None:
         if job is not self._announced:
-            before, self._announced = self._announced, job
+            before, self._announced = self._announced or self._found, job
             self._effects.job_changed(self, before or Job(place=job.place), job)
 
     async def _run_effect(self, effect: Effect) -> None:

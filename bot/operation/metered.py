@@ -99,8 +99,8 @@ class MeteredEffects:
 
     def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
         """See `Effects.job_changed`."""
-        for ask in after.changed_since(before):
-            if ask.over and not _was_over(before, ask) and not ask.request.opens:
+        for ask, was in after.changed_since(before):
+            if ask.over and not (was is not None and was.over) and not ask.request.opens:
                 seconds = (ask.ended or ask.request.at) - ask.request.at
                 self._metrics.request_ended(_end(ask), max(0.0, seconds))
         self._effects.job_changed(runner, before, after)
@@ -143,11 +143,6 @@ def _metered(tool: Tool, metrics: Metrics) -> Tool:
             metrics.tool_ended(tool.name, ended)
 
     return dataclasses.replace(tool, run=run)
-
-
-def _was_over(before: Job, ask: Ask) -> bool:
-    earlier = before.ask(ask.id)
-    return earlier is not None and earlier.over
 
 
 def _end(ask: Ask) -> str:

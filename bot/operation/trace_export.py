@@ -198,8 +198,8 @@ class TracedEffects:
 
     def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
         """See `Effects.job_changed`."""
-        was_over = {ask.id for ask in before.asks if ask.over}
-        ended = {ask.id for ask in after.changed_since(before) if ask.over and ask.id not in was_over}
+        known = before if after.takeovers == before.takeovers else None  # a lost owner may not have sent its traces
+        ended = {ask.id for ask, was in after.changed_since(known) if ask.over and not (was is not None and was.over)}
         if ended:
             self._over.setdefault(runner.claim.key, set()).update(ended)
         self._effects.job_changed(runner, before, after)

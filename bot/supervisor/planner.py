@@ -18,6 +18,7 @@ from handoff.events import AnswerWritten, PlannerAsked, PlanProposed, PlanReject
 from handoff.headings import demote_headings
 from handoff.materials.at_hand import LAST_ANSWER
 from handoff.materials.outline import columns, in_short
+from handoff.once import once
 from handoff.planning.adhoc import Allowance
 from handoff.planning.plan_brief import PlanBrief
 from handoff.planning.plan_check import MAX_SUBTASKS
@@ -149,7 +150,7 @@ def describe(brief: PlanBrief, context: int) -> Pack:
     if brief.earlier:
         parts += ["", "# Earlier in this thread"]
     pieces = [Piece("the request", ("\n".join(parts),))]
-    pieces += [_earlier(other, age) for age, other in enumerate(brief.earlier)]
+    pieces += [Piece(*_earlier(other), age) for age, other in enumerate(brief.earlier)]
     pieces += [_note(note) for note in brief.notes]
     pieces += [_plan_before(brief.plan_before)] if brief.plan_before is not None else []
     return pack([*pieces, *_source_material(brief)], context)
@@ -215,12 +216,14 @@ def _plan_before(plan: Plan) -> Piece:
     return Piece("the plan of the last request", (f"\n{PLAN_BEFORE}\n{text}", ""))
 
 
-def _earlier(ask: Ask, weight: int) -> Piece:
+@once
+def _earlier(ask: Ask) -> tuple[str, tuple[str, ...]]:
+    """Return the name and the forms of a request before."""
     end = ask.run.answer or (f"(no answer: {ask.run.failure.reason})" if ask.run.failure else "(no answer yet)")
     asked, end = demote_headings(ask.request.text), demote_headings(end)
     whole = f"## Asked: {asked}\n{end[:EARLIER]}"
     short = f"## Asked: {asked[:SHORT]}\n{end[:SHORT]}"
-    return Piece(f"asked before: {asked[:40]}", (whole, short, "") if len(short) < len(whole) else (whole, ""), weight)
+    return f"asked before: {asked[:40]}", (whole, short, "") if len(short) < len(whole) else (whole, "")
 
 
 def repair(faults: Sequence[str]) -> str:

@@ -17,7 +17,7 @@ from bot.tracing.steps import Walked, walk
 from bot.tracing.waits_told import Waits
 from handoff import events as ev
 from handoff.engine.engine import CHECKPOINTS
-from handoff.state import Ask, Job, RequestState
+from handoff.state import Job, RequestState
 
 _ENDS: dict[RequestState, SpanState] = {"completed": "done", "failed": "failed", "cancelled": "stopped"}
 
@@ -65,7 +65,7 @@ class SpanReader:
             if before is not None and ask is not before:
                 self._attempts.event(event, before, ask)
         self._roles.event(event)
-        for changed, _ in _changed(one.before, job):
+        for changed, _ in job.changed_since(one.before):
             self._waits.questions(changed)
             self._attempts.settle(changed)
             self._attempts.untouched(changed)
@@ -89,7 +89,7 @@ class SpanReader:
             )
 
     def _end_requests(self, before: Job | None, job: Job) -> None:
-        for ask, earlier in _changed(before, job):
+        for ask, earlier in job.changed_since(before):
             if not ask.over or (earlier is not None and earlier.over) or ask.id not in self._requests:
                 continue
             failure, run = ask.run.failure, ask.run
@@ -101,10 +101,3 @@ class SpanReader:
     def spans(self) -> tuple[Span, ...]:
         """Return what was found, with the critical path of each request marked."""
         return mark(self._book.spans(), self._roles.handed_up)
-
-
-def _changed(before: Job | None, job: Job) -> list[tuple[Ask, Ask | None]]:
-    """Return the requests that an event changed, each with itself before."""
-    there = before.asks if before is not None else ()
-    found = [(ask, there[place] if place < len(there) else None) for place, ask in enumerate(job.asks)]
-    return [(ask, earlier) for ask, earlier in found if ask is not earlier]

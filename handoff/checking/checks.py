@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
@@ -29,9 +29,10 @@ QUOTED = 120
 class Seen:
     """A result and its origins.
 
-    `intent` is all that the brief, people and earlier results say; `evidence` are the replies of its tools, and
-    `sources` are what those read. `settled` are figures, as they are written, of which nothing is to be said: how sure
-    others are, and what is marked as of no source already. Nothing follows from them.
+    `intent` is all that the brief, people and earlier results say, and `before` gives what was asked and answered
+    before in the thread, which may be much; `evidence` are the replies of its tools, and `sources` are what those read.
+    `settled` are figures, as they are written, of which nothing is to be said: how sure others are, and what is marked
+    as of no source already. Nothing follows from them.
     """
 
     result: Result
@@ -40,6 +41,7 @@ class Seen:
     evidence: Sequence[str] = ()
     sources: Sequence[str] = ()
     settled: Sequence[str] = ()
+    before: Callable[[], str] = str
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ class Looked:
 def look(seen: Seen) -> Looked:
     """Run all checks over a result."""
     settled = {one.rstrip(" %") for one in seen.settled}
-    found = unsupported(text_of(seen.result), (seen.intent, *seen.evidence))
+    found = unsupported(text_of(seen.result), _known(seen))
     figures = tuple(one for one in found if one.text.rstrip(" %") not in settled)
     checks = (*(check(seen) for check in CHECKS), _figures(seen, figures), _confidence(seen))
     remarks = [remark for check in checks for remark in islice(check, MOST)]
@@ -74,6 +76,12 @@ def look(seen: Seen) -> Looked:
         tuple(dict.fromkeys(remark.text for remark in remarks if remark.kind == "doubt")),
         figures,
     )
+
+
+def _known(seen: Seen) -> Iterator[str]:
+    """Yield the texts that a result's figures may come from, the nearest first."""
+    yield from (seen.intent, *seen.evidence)
+    yield seen.before()
 
 
 def text_of(result: Result) -> str:
@@ -127,7 +135,7 @@ def _emptiness(seen: Seen) -> Iterable[Remark]:
 
 
 def _is_known_file(name: str, seen: Seen) -> bool:
-    given = (seen.intent, *seen.evidence, *seen.sources, *(one.name for one in seen.result.artifacts))
+    given = (seen.intent, seen.before(), *seen.evidence, *seen.sources, *(one.name for one in seen.result.artifacts))
     return any(name.casefold() in text.casefold() for text in given)
 
 
@@ -171,7 +179,7 @@ def _figures(seen: Seen, figures: Iterable[Figure]) -> Iterable[Remark]:
     for as_written in dict.fromkeys(one.text for one in figures):
         if near := misquoted(as_written, seen.evidence):
             yield Remark("doubt", f"A tool said {quoted(near)}, {_SAID} {quoted(as_written)}.")
-        elif near := misquoted(as_written, (seen.intent,)):
+        elif near := misquoted(as_written, (seen.intent, seen.before())):
             yield Remark("doubt", f"The brief says {quoted(near)}, {_SAID} {quoted(as_written)}.")
         else:
             yield Remark("doubt", f"{quoted(as_written)} {_OF_NOBODY}")

@@ -37,14 +37,19 @@ class Figure:
 
 
 def unsupported(text: str, known: Iterable[str]) -> tuple[Figure, ...]:
-    """Return the figures of a text that no text of `known` says, and that do not follow from what they say."""
+    """Return the figures of a text that no text of `known` says, and that do not follow from what they say.
+
+    `known` begins with what is nearest: of a long thread all is read only for a figure that nothing nearer says.
+    """
     shown = _shown(text)
-    given = figures_of(shown)
-    if not given:
-        return ()
-    ground = Known(tuple(known), shown)
-    standing = [one for one in given if _is_said(one, ground, shown)]
-    left = [one for one in given if one not in standing]
+    given = left = figures_of(shown)
+    ground = Known(shown)
+    for texts in _batches(known) if given else ():
+        ground.read(texts)
+        left = [one for one in left if not _is_said(one, ground, shown)]
+        if not left:
+            return ()
+    standing = [one for one in given if one not in left]
     while left:
         found = [one for one in left if _follows(one, ground, shown, standing)]
         if not found:
@@ -52,6 +57,24 @@ def unsupported(text: str, known: Iterable[str]) -> tuple[Figure, ...]:
         standing += found
         left = [one for one in left if one not in found]
     return tuple(Figure(text[one.start : one.end].strip(), one.start, one.end) for one in left)
+
+
+def _batches(texts: Iterable[str]) -> Iterator[Sequence[str]]:
+    """Yield texts, each once, in batches: each is at least as long as all before it together, but for the last."""
+    seen: dict[str, None] = {}
+    batch: list[str] = []
+    read = size = 0
+    for text in texts:
+        if text in seen:
+            continue
+        seen[text] = None
+        batch.append(text)
+        size += len(text)
+        if size >= read:
+            yield batch
+            batch, read, size = [], read + size, 0
+    if batch:
+        yield batch
 
 
 def _shown(text: str) -> str:

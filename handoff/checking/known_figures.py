@@ -183,12 +183,17 @@ def _misquotations(digits: str) -> Iterator[tuple[int, str]]:
 class Known:
     """All that is known, of whoever said it, for the figures of one text (`shown`)."""
 
-    def __init__(self, texts: Iterable[str], shown: str) -> None:
-        self.said = [said(text) for text in dict.fromkeys(texts)]
+    def __init__(self, shown: str) -> None:
+        self.said: list[Said] = []
         self._text, self._shown = shown, scales(shown)
         self._values: dict[str, list[float]] = {}
         self._signs: dict[float, set[str]] = {}
-        for one in self.said:
+
+    def read(self, texts: Iterable[str]) -> None:
+        """Take in some texts. All of them come before anything is worked out from what they say."""
+        new = [said(text) for text in texts]
+        self.said += new
+        for one in new:
             for numeral in one.numerals:
                 for value, _ in numeral.readings:
                     self._add(value, numeral, one)

@@ -107,7 +107,7 @@ def _heard(job: Job, event: SAID | GONE) -> Job:
             return deleted(job, event.file)
         case ev.CopiesDropped():
             return replace(job, copies=job.copies[event.count :])
-    for ask in after.changed_since(job):
+    for ask, _ in after.changed_since(job):
         after = after if ask.over else after.with_ask(_with_state(ask, event.at))
     return after
 

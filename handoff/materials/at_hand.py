@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from handoff.answering.material import whole
 from handoff.contracts import Artifact, Material
+from handoff.once import once
 from handoff.state import Ask, Job, Work
 
 LONG_REQUEST, LONG_LINES = 600, 8
@@ -31,6 +33,7 @@ class Needed:
         return (*self.given, *self.aside)
 
 
+@once
 def material_of(job: Job, ask: Ask) -> tuple[Material, ...]:
     """List all that a request can work on, the likeliest first. No two have the same name.
 
@@ -41,8 +44,8 @@ def material_of(job: Job, ask: Ask) -> tuple[Material, ...]:
     before = job.earlier(ask)[::-1]
     found = [*_request(ask), *_of_kind(ask, "thread"), *_of_kind(ask, "memory"), *_of_kind(ask, "file")]
     found += _answers(before)
-    found += [one for earlier in before for one in (*_of_kind(earlier, "thread"), *_of_kind(earlier, "file"))]
-    found += [_made(file) for earlier in before for file in _made_for(earlier)]
+    found += [one for earlier in before if earlier.materials for one in _for_later(earlier)]
+    found += [one for earlier in before for one in _made_for(earlier)]
     return tuple(_named_apart(found))
 
 
@@ -57,21 +60,33 @@ def _of_kind(ask: Ask, kind: str) -> list[Material]:
     return [one for one in ask.materials if one.kind == kind]
 
 
+def _for_later(ask: Ask) -> list[Material]:
+    return [*_of_kind(ask, "thread"), *_of_kind(ask, "file")]
+
+
 def _answers(before: Sequence[Ask]) -> list[Material]:
-    texts = [one.run.answer for one in before if one.run.answer][:MOST_ANSWERS]
+    last = islice((one for one in before if one.run.answer), MOST_ANSWERS)
     return [
-        Material(name=_answer(number), kind="answer", size=len(text), text=digest_of(text), origin="model")
-        for number, text in enumerate(texts, 1)
+        Material(name=_answer(number), kind="answer", size=len(one.run.answer or ""), text=digest, origin="model")
+        for number, one in enumerate(last, 1)
+        if (digest := answer_digest(one))
     ]
+
+
+@once
+def answer_digest(ask: Ask) -> str:
+    """Return the digest of a request's answer; empty if it has none."""
+    return digest_of(ask.run.answer) if ask.run.answer else ""
 
 
 def _answer(number: int) -> str:
     return LAST_ANSWER if number == 1 else f"{LAST_ANSWER} {number}"
 
 
-def _made_for(ask: Ask) -> list[Artifact]:
+@once
+def _made_for(ask: Ask) -> tuple[Material, ...]:
     results = [work.result for work in ask.work.values() if work.result is not None and not work.within]
-    return [file for result in results for file in result.artifacts if file.publish_as != "nothing"]
+    return tuple(_made(file) for result in results for file in result.artifacts if file.publish_as != "nothing")
 
 
 def _made(file: Artifact) -> Material:
@@ -146,9 +161,9 @@ def not_needed(ask: Ask) -> tuple[Material, ...]:
 
 def texts_of(job: Job, ask: Ask) -> dict[str, str]:
     """Return the texts that lie in the log itself by digest: of the request, of answers, and of results."""
-    before = (one.run.answer for one in job.asks if one.run.answer)
+    before = {answer_digest(one): one.run.answer for one in job.asks if one.run.answer}
     results = (whole(work.result) for work in ask.work.values() if work.result is not None)
-    return {digest_of(text): text for text in (ask.request.text.strip(), *before, *results)}
+    return {**before, **{digest_of(text): text for text in (ask.request.text.strip(), *results)}}
 
 
 def result_material(work: Work) -> Material | None:

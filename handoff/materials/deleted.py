@@ -60,14 +60,16 @@ def _marked(one: Material, gone: tuple[str, ...], copies: list[Copy]) -> Materia
 def _thread(one: Material, gone: tuple[str, ...], copies: list[Copy]) -> Material:
     """Take messages out of a thread's text, or what was forgotten out of what is remembered.
 
-    Their sections stay, so that the others are cited as before.
+    Their sections stay, so that the others are cited as before. A thread that could not be read has none.
     """
+    if not one.outline:
+        return one
     ends = [*(section.start for section in one.outline[1:]), one.size]
     for section, end in zip(one.outline, ends, strict=True):
         if section.message in gone and one.text:
             copies.append(Copy(one.text, section.start, end))
     kept = (each.model_copy(update={"message": ""}) if each.message in gone else each for each in one.outline)
-    return one.model_copy(update={"outline": tuple(kept)}) if gone and one.outline else one
+    return one.model_copy(update={"outline": tuple(kept)}) if gone else one
 
 
 def _digests(one: Material) -> tuple[str, ...]:

@@ -63,7 +63,7 @@ def of_request(job: Job, ask: Ask, texts: Mapping[str, str] = MappingProxyType({
     mine = {one.file.id if one.file is not None else one.text for one in ask.materials}
     own = (one for one in materials if one.kind == "request" or (one.file.id if one.file else one.text) in mine)
     earlier = job.earlier(ask)
-    files = tuple(dict.fromkeys(file for one in (*earlier, ask) for file in one.artifacts))
+    files = tuple(dict.fromkeys(file for one in (*earlier, ask) if one.materials for file in one.artifacts))
     return PlanBrief(
         ask.request.text,
         files,

@@ -17,8 +17,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 from urllib.parse import quote, unquote
 
@@ -85,17 +86,26 @@ class EgressGuard:
         self._words = provenance.words
         self._toolbox = toolbox
         self._allowed = frozenset(bare(one) for one in allow_out)
-        self._named, self._known = KnownUrls(), KnownUrls()
-        for url in sorted((url for text in provenance.words for url in named_in(text)), reverse=True):  # https first
-            self._named.add(url)
-            self._known.add(url)
-        self._hosts = {host_of(url) for text in provenance.words for url in named_in(text)} - {""}
         self._private = list(provenance.private)
         self._in_view = tuple(self._private)
         self._has_read = self._restricted = derived
         self._budget = Budget(BITS * provenance.share)
         self._asked: Counter[str] = Counter()
         self._judged: dict[str, Verdict] = {}
+
+    @cached_property
+    def _named(self) -> KnownUrls:
+        """The URLs in the requester's words: read once something is to be sent, as a long thread has many words."""
+        return _known_urls(self._words)
+
+    @cached_property
+    def _known(self) -> KnownUrls:
+        """These, and those that tools found."""
+        return _known_urls(self._words)
+
+    @cached_property
+    def _hosts(self) -> set[str]:
+        return {host_of(url) for text in self._words for url in named_in(text)} - {""}
 
     # ------------------------------------------------------------ what was read
 
@@ -219,6 +229,13 @@ class EgressGuard:
         clear = sends.clear or unquote(sends.wire)
         leaves = sends.wire if clear == sends.wire else f"{sends.wire}\n{IN_CLEAR}\n{clear}"
         return Verdict(arguments, sends.to, asks=Leaving(sends.to, leaves, f"{why}{_could_see(self._in_view)}"))
+
+
+def _known_urls(words: Iterable[str]) -> KnownUrls:
+    known = KnownUrls()
+    for url in sorted({url for text in words for url in named_in(text)}, reverse=True):  # https first
+        known.add(url)
+    return known
 
 
 def _could_see(private: Sequence[str]) -> str:

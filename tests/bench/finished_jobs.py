@@ -27,7 +27,8 @@ A_BATCH = 500
 PEOPLE = 100
 """Who asked for them, in turn; the first is ana."""
 LOOKS = 15
-JOBS, ROUNDS = 20, 3
+JOBS, ROUNDS = 100, 3
+"""So many at once, as the system counts CPU in ticks of 10 ms: the store takes some 3 ms a job."""
 IDLE_SECONDS = 10.0
 ASKS = "How far is it from Oslo to Bergen?"
 SOON_MS = 100

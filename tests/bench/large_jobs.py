@@ -15,8 +15,8 @@ Row = Callable[..., None]
 REQUESTS = 200
 AT_ONCE = 10
 """Requests of which the CPU is read together."""
-SETTLES = 3
-"""The first of them, in which what is loaded late is loaded, are left out."""
+TURNS = 6
+"""How often requests of a new thread and of the long one are measured, in turn."""
 SMALL, LARGE = 6, 57
 """Parts in three crews; with the crews themselves, 60 subtasks are the most that a request may have."""
 TIMES = {SMALL: 8, LARGE: 3}
@@ -36,22 +36,34 @@ async def long_thread(pair: TwoInstances, row: Row) -> None:
     """CPU of a request at the beginning of a thread and at its end."""
     (root,) = await pair.say("How far is it from Oslo to Bergen?", 1)
     await pair.answers([root])
-    used = [await pair.measured(more(pair, root, AT_ONCE)) for _ in range(REQUESTS // AT_ONCE)]
-    first, last = used[SETTLES - 2 : SETTLES + 1], used[-3:]
+    used = [await pair.measured(more(pair, root, at, AT_ONCE)) for at in range(0, REQUESTS, AT_ONCE)]
+    turns = [await early_and_late(pair, root, REQUESTS + turn * AT_ONCE) for turn in range(TURNS)]
     for name, of in (("instances", "bots"), ("store", "store")):
-        before, after = (statistics.median(getattr(one, of) for one in some) for some in (first, last))
-        figure, ratio = f"{after / AT_ONCE * 1000:.1f} ms", after / before
+        early, late = (sum(getattr(one, of) for one in some) / TURNS for some in zip(*turns, strict=True))
+        figure, ratio = f"{late / AT_ONCE * 1000:.1f} ms", late / early
         label = f"request {REQUESTS} of a thread: CPU, {name}"
         row(label, figure, f"<= {LEVEL} x", f"{ratio:.2f} x", met=ratio <= LEVEL)
+    ratios = sorted(late.bots / early.bots for early, late in turns)
+    row(f"  lowest and highest of {TURNS} turns", f"{ratios[0]:.2f}-{ratios[-1]:.2f} x")
     halves = [statistics.mean(one.bots for one in used[at : at + 5]) / AT_ONCE * 1000 for at in range(0, len(used), 5)]
     row("  by fifties", ", ".join(f"{one:.0f}" for one in halves) + " ms")
 
 
-async def more(pair: TwoInstances, root: str, count: int) -> None:
-    """So many more requests in a thread, one after the other."""
+async def early_and_late(pair: TwoInstances, old: str, number: int) -> tuple[Used, Used]:
+    """What some requests use in a new thread, and in an old one, just after: neighbours come and go on the cores."""
+    (new,) = await pair.say("How far is it from Oslo to Bergen?", 1)
+    await pair.answers([new])
+    await more(pair, new, 0, AT_ONCE)
+    early = await pair.measured(more(pair, new, AT_ONCE, AT_ONCE))
+    return early, await pair.measured(more(pair, old, number, AT_ONCE))
+
+
+async def more(pair: TwoInstances, root: str, first: int, count: int) -> None:
+    """So many more requests in a thread, one after the other. No two of them, or of their answers, are alike."""
     person, workspace = pair.workspace.person("ana"), pair.workspace
-    for _ in range(count):
-        ts = await person.say("#general", "@leadhand How far is it from Oslo to Bergen?", thread_ts=root)
+    for number in range(first, first + count):
+        asks = f"@leadhand How far is it from Oslo to Bergen by way {number}? Is it {400 + number} km?"
+        ts = await person.say("#general", asks, thread_ts=root)
         await workspace.until(lambda ts=ts: answered(pair, root, ts), timeout=60)  # type: ignore[misc]
 
 

@@ -87,3 +87,10 @@ def test_blanks_keep_the_places_of_everything_else() -> None:
     assert BLANK[:10] in done
     assert blanked("abc", [(1, 99)]) == "a" + BLANK[:2]
     assert blanked(done, [(5, 28)]) == done
+
+
+def test_a_thread_that_could_not_be_read_holds_nothing_to_delete() -> None:
+    unread = Material(name="thread", kind="thread", fault="The thread could not be read.")
+    state = job(asked(), gathered(unread, FILE), gone("F1"))
+    assert ask(state).materials[0] == unread
+    assert Copy("f1") in waiting(state)

@@ -472,7 +472,7 @@ def test_what_a_complaint_quotes_is_not_known_and_what_people_and_results_say_is
     )
     state = job(*log)
     work = ask(state).work["b"]
-    known = said_to(state, ask(state), work)
+    known = said_to(ask(state), work)
     for text in ("why did churn rise", "Do the whole of it", "all of a", "sum a", "North | 17"):
         assert text in known
     assert "4,200" not in known

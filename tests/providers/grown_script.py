@@ -15,6 +15,7 @@ from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
 
 CITIES = ("Oslo", "Bergen")
+FURTHER = "The road of way {way} climbs over the fell, and it is closed when there is snow. " * 4
 
 
 def grown(request: WireRequest) -> Reply:
@@ -68,5 +69,7 @@ def _specialist(texts: str) -> Reply:
         asks = {"reason": "ambiguous_input", "message": "In which city is it to be?", "options": list(CITIES)}
         return Reply(calls=(ToolCall(id="asks", name="escalate", arguments=asks),), stop="tool_use")
     said = "What was asked is worked out, and it is as it should be."
+    if way := re.search(r"by way (\d+)", task):
+        said = f"By way {way[1]} it is {400 + int(way[1])} km from Oslo to Bergen. " + FURTHER.format(way=way[1])
     result = {"summary": said, "content": said, "confidence": 90}
     return Reply(calls=(ToolCall(id="end", name="return_result", arguments=result),), stop="tool_use")

@@ -33,6 +33,7 @@ from bot.slack.send.web_calls import NoReply, Refused, WebCalls
 from bot.slack.show.people import People
 from bot.slack.views.outgoing import counted
 from handoff.contracts import Attachment, Material, Place, Request
+from handoff.once import once
 from handoff.state import Ask, Job
 
 log = logging.getLogger(__name__)
@@ -163,9 +164,9 @@ class ThreadReader:
         if message.get("user") != self._bot_user:
             return False
         request, _, what = key_of(message).partition(":")
-        if what == "card" or any(request == ask.id for ask in job.asks):
+        if what == "card" or job.ask(request) is not None:
             return True
-        return _stamp(message["ts"]) > min(_stamp(_latest(ask.request)) for ask in job.asks)
+        return _stamp(message["ts"]) > min(_asked_at(ask)[0] for ask in job.asks)
 
     async def _names(self, said: list[Said]) -> Mapping[str, str]:
         """Look up the names of those who wrote, and of those whom they named."""
@@ -176,9 +177,22 @@ class ThreadReader:
 
 def read_until(job: Job, ask: Ask) -> str:
     """Return the `ts` up to which the thread was read for earlier requests; 0 if it never was."""
-    before = [one for one in job.asks if one.id != ask.id and one.request.at <= ask.request.at]
-    read = [one for one in before if not _in_thread(job.place, one.request) or _was_read(one)]
-    return max((_latest(one.request) for one in read), key=_stamp, default="0")
+    own, until, first = ask.id, ask.request.at, job.place.thread_ts
+    before = [(one, said.id) for one in job.asks if (said := one.request).at <= until and said.id != own]
+    found = [_asked_at(one) if name == first else _read_until(one) for one, name in before]
+    return max(filter(None, found), default=((0, 0), "0"))[1]
+
+
+@once
+def _read_until(ask: Ask) -> tuple[tuple[int, int], str] | None:
+    """Return when a request was made if the thread was read for it, else None."""
+    return _asked_at(ask) if _was_read(ask) else None
+
+
+def _asked_at(ask: Ask) -> tuple[tuple[int, int], str]:
+    """Return when a request was made, as numbers and as a `ts`."""
+    ts = _latest(ask.request)
+    return _stamp(ts), ts
 
 
 def _was_read(ask: Ask) -> bool:

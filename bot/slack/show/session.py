@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from slack_sdk.web.async_client import AsyncWebClient
@@ -87,16 +87,14 @@ def session_title(job: Job) -> str:
 
 
 def retitled(before: Job, after: Job) -> bool:
-    """Return True if a session has another title than before. Asked at each commit, of which few touch a request.
-
-    `before` has no requests where a job that rested is taken up: then the latest one is what is new.
-    """
-    if not before.asks:
-        before = replace(after, asks=after.asks[:-1])
-    if not before.asks:
+    """Return True if a session has another title than before. Asked at each commit, of which few touch a request."""
+    if not before.asks or not any(_reads_anew(*changed) for changed in after.changed_since(before)):
         return False
-    said = [[(ask.id, ask.wording, ask.withdrawn) for ask in job.asks] for job in (before, after)]
-    return said[0] != said[1] and session_title(before) != session_title(after)
+    return session_title(before) != session_title(after)
+
+
+def _reads_anew(ask: Ask, was: Ask | None) -> bool:
+    return was is None or (ask.wording, ask.withdrawn) != (was.wording, was.withdrawn)
 
 
 async def rename(client: AsyncWebClient, calls: WebCalls, job: Job, *, allowed: Allowed) -> None:

@@ -282,6 +282,7 @@ class Thread:
             self._show_status(after, ask, allowed)
         if retitled(before, after):
             self._edit(key, rename(self._client, self._outbox.calls, after, allowed=allowed), "rename the session")
+        goes_on = goes_on and old is not None and not old.over
         answered = old is not None and (old.answered or any(work.answered for work in old.work.values()))
         if taken_over or (goes_on and answered):
             self._edit(key, close_open_questions(self._outbox, after, allowed=allowed), "close questions anew")

@@ -1,0 +1,117 @@
+"""A thread that is asked again and again: what ended before is counted and sent once, not anew with each request."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from bot.jobs.home_desk import HomeDesk
+from bot.jobs.job_runner import JobRunner
+from bot.operation.metered import MeteredEffects
+from bot.operation.metrics import Metrics
+from bot.operation.trace_export import TracedEffects
+from bot.slack.send.budget import Budget
+from bot.slack.send.web_calls import WebCalls
+from bot.store.counters import Settlement
+from bot.store.interface import Claim, JobKey
+from bot.store.redis.redis_counters import RedisCounters
+from bot.store.redis.redis_store import RedisStore
+from handoff import events as ev
+from handoff.contracts import Place, Request
+from handoff.effects import Effect, MakePlan, Post, answer_key, card_end_key
+from handoff.state import Job
+from handoff.summary import QuarantineNotice
+from tests.operation.probe import Samples
+from tests.store.kit import MovedClock
+
+PLACE = Place(team="T1", channel="C1", thread_ts="100.1")
+KEY = JobKey(PLACE.team, PLACE.job_id)
+REQUESTS = ("100.1", "200.1", "300.1")
+
+
+class Counters(RedisCounters):
+    """Notes what is settled."""
+
+    def __init__(self, store: RedisStore) -> None:
+        super().__init__(store._calls)
+        self.settled: list[str] = []
+
+    async def settle(self, settled: Sequence[Settlement]) -> None:
+        self.settled += [one.operation for one in settled]
+        await super().settle(settled)
+
+
+class Failing:
+    """Every request fails when it is planned. Notes the requests that were shown as they were before."""
+
+    def __init__(self) -> None:
+        self.known: list[tuple[str, ...]] = []
+
+    async def run(self, effect: Effect, runner: JobRunner) -> ev.Event | None:
+        if isinstance(effect, MakePlan):
+            return ev.RequestFailed(at=runner.now(), request=effect.request, step="planning", reason="r", advice="a")
+        assert isinstance(effect, Post)
+        return ev.Posted(at=runner.now(), request=effect.request, key=effect.key, ts="5.5")
+
+    def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
+        del runner
+        self.known.append(tuple(ask.id for ask in before.asks))
+        assert {ask.id for ask in before.asks} <= {ask.id for ask in after.asks}
+
+    async def job_released(self, runner: JobRunner) -> None:
+        del runner
+
+    async def job_quarantined(self, claim: Claim, notice: QuarantineNotice) -> None:
+        raise AssertionError(claim.key, notice.reason)
+
+
+async def asked(store: RedisStore, request: str) -> None:
+    new = Request(id=request, user="U1", text=f"do {request}", at=store.clock())
+    event = ev.RequestAdded(at=new.at, place=PLACE, request=new)
+    await store.jobs.ingest(KEY, ev.dump(event), dedupe=(request,))
+
+
+class Told:
+    """What an instance counts and sends beside showing."""
+
+    def __init__(self, store: RedisStore) -> None:
+        store.counters = self.counters = Counters(store)
+        self.metrics, self.sent, self.shown = Metrics(), list[str](), Failing()
+        desk = HomeDesk(store, team="T1", calls=WebCalls(Budget()))
+        counted = MeteredEffects(desk.around(self.shown), self.metrics)
+        self.effects = TracedEffects(counted, lambda _, request: self.sent.append(request))
+
+    async def run(self, store: RedisStore) -> None:
+        claim = await store.jobs.claim("me", lease=30, schema=ev.SCHEMA)
+        assert claim is not None
+        await asyncio.wait_for(JobRunner(claim, store, self.effects, lease=30).run(), 5)
+
+
+async def test_a_request_that_ended_is_told_of_once(store: RedisStore) -> None:
+    told = Told(store)
+    for request in REQUESTS:
+        await asked(store, request)
+        await told.run(store)
+    assert told.sent == list(REQUESTS)
+    assert Samples(told.metrics.page()[0].decode()).of("requests_ended_total") == len(REQUESTS)
+    assert len(told.counters.settled) == len(set(told.counters.settled)) == len(REQUESTS)
+    assert REQUESTS[:2] in told.shown.known, "whoever takes a thread up knows what was there"
+
+
+async def test_what_ended_under_an_owner_that_was_lost_is_told_of_by_the_next(store: RedisStore) -> None:
+    told = Told(store)
+    await asked(store, REQUESTS[0])
+    claim = await store.jobs.claim("lost", lease=30, schema=ev.SCHEMA)
+    assert claim is not None
+    (added,) = [entry.payload for entry in await store.jobs.inbox(KEY)]
+    of = {"at": store.clock(), "request": REQUESTS[0]}
+    failed = ev.RequestFailed.model_validate({**of, "step": "planning", "reason": "r", "advice": "a"})
+    ends = [
+        ev.Posted.model_validate({**of, "key": key(REQUESTS[0]), "ts": "5.5"}) for key in (answer_key, card_end_key)
+    ]
+    lines = [added, *map(ev.dump, (failed, *ends))]
+    await store.jobs.commit(claim, "all", 0, lines, taken=[1], schema=ev.SCHEMA)
+    MovedClock(store).advance(60)
+    await told.run(store)
+    assert told.sent == [REQUESTS[0]]
+    assert len(told.counters.settled) == 1
