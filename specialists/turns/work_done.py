@@ -1,7 +1,8 @@
 """What an attempt's tools gave, and what that says of a result that is handed in: it may be a refusal, and no result.
 
 No words are looked for, as a refusal has others in each language. A result without work shows in what was done: nothing
-that a tool gave is in it, and the last calls failed, or a file that is attached was never read.
+that a tool gave is in it, and the last calls failed, or a file that is attached was never read. A result without the
+right work shows in what was asked: the task names a column or a value that no call asked for or brought.
 """
 
 from __future__ import annotations
