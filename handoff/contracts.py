@@ -424,11 +424,6 @@ class Terms(Contract):
     channel_words: str = Field(default="", exclude=True)
     """What the channel asks for in its instructions; put in like `roles`."""
 
-    @property
-    def asks_above(self) -> bool:
-        """True if costly subtasks are approved before they begin."""
-        return bool(self.ask_above_tokens or self.ask_above_cost)
-
     def tier_of(self, role: str) -> Tier:
         """Return the tier that a role of the supervisor works on: `balanced` unless set, `fast` for `QUICK_ROLES`."""
         return self.roles.get(role, "fast" if role in QUICK_ROLES else "balanced")

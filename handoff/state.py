@@ -371,6 +371,12 @@ class Ask:
         return own | {work.subtask.id: work.question for work in waiting if work.question is not None}
 
     @property
+    def asks_for_costs(self) -> bool:
+        """True if the terms of a run have costly subtasks approved before they begin."""
+        runs = (self.run, *(work.run for work in self.work.values() if work.run is not None))
+        return any(run.terms.ask_above_tokens or run.terms.ask_above_cost for run in runs)
+
+    @property
     def over(self) -> bool:
         """True once people have seen how the request ended."""
         return self.run.state in ENDED

@@ -201,7 +201,7 @@ def ask_for_costs(ask: Ask, at: float) -> Ask:
     """Ask about each subtask that could begin now, and is likely to cost more than the terms of its run allow."""
     runs = [ask.run, *(work.run for work in ask.all_inside("") if work.run is not None and is_open(work))]
     for run in runs:
-        for work in ready(ask, run) if run.plan is not None and run.terms.asks_above else ():
+        for work in ready(ask, run) if run.plan is not None else ():
             if work.attempt == 0 and not work.cost_approved and (what := _cost_words(run, work)):
                 ask = ask_for(ask, work, _costly(run, work, what), at)
     return ask

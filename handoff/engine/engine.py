@@ -183,7 +183,8 @@ def _with_state(ask: Ask, at: float) -> Ask:
         return replace(ask, run=replace(run, state="cancelled" if ask.cancelled_by else "failed"), ended=at)
     if run.plan is None:
         return ask.with_run(_in_state(run, "submitted" if ask.question is None else "input_required", at))
-    ask = approvals.ask_for_costs(ask, at)
+    if ask.asks_for_costs:
+        ask = approvals.ask_for_costs(ask, at)
     run, own = ask.run, ask.inside("")
     if any(work.run is not None for work in own):
         ask = _with_states_inside(ask, at)
