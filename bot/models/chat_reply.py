@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from bot.models.event_stream import Event, Kind
+from bot.models.repetition import RepetitionWatch
 from bot.models.think_tags import ThinkTagStripper, strip_thinking
 from bot.models.wire import BadReplyError, Emitter, Reading, Tokens, WireError, tokens_of, tool_call, within_bound
 from handoff.contracts import StopReason, ToolCall
@@ -58,6 +59,13 @@ def _text(content: Any) -> str:
     return "".join(text for text in texts if isinstance(text, str))
 
 
+def _all_said(delta: dict[str, Any]) -> str:
+    """Return whatever a delta adds to a reply: words, thoughts under the names that servers have, arguments."""
+    functions = (part.get("function") or {} for part in delta.get("tool_calls") or ())
+    said = (_text(delta.get("content")), delta.get("reasoning_content"), delta.get("reasoning"))
+    return "".join(piece for piece in (*said, *(one.get("arguments") for one in functions)) if isinstance(piece, str))
+
+
 def _calls(wished: list[dict[str, Any]], tokens: Tokens) -> tuple[ToolCall, ...]:
     """Read the tool calls, and give each an id of its own: some servers give none, or one to all."""
     calls: dict[str, ToolCall] = {}
@@ -78,11 +86,16 @@ def kind_of(chunk: Event) -> Kind:
 
 
 async def collect(chunks: AsyncIterator[Event], emitter: Emitter) -> dict[str, Any]:
-    """Collect a stream into the completion that a call without one returns. A whole completion stays as it is."""
+    """Collect a stream into the completion that a call without one returns. A whole completion stays as it is.
+
+    A reply that only repeats itself is given up, as if at its limit of tokens: a machine at home would go on for
+    minutes. What it cost was not told then, so each event counts as one token.
+    """
     text: list[str] = []
     refusal: list[str] = []
     without_thinking = ThinkTagStripper()
     calls = _StreamedCalls()
+    watch, events = RepetitionWatch(), 0
     finish = None
     usage: dict[str, Any] = {}
     async for chunk in chunks:
@@ -95,11 +108,15 @@ async def collect(chunks: AsyncIterator[Event], emitter: Emitter) -> dict[str, A
         finish = choices[0].get("finish_reason") or finish
         delta = choices[0].get("delta") or {}
         refusal.append(delta.get("refusal") or "")
+        events += 1
         for part in delta.get("tool_calls") or ():
             calls.add(part)
         if piece := _text(delta.get("content")):
             text.append(piece)
             await emitter.emit(without_thinking.feed(piece))
+        if watch.feed(_all_said(delta)):
+            finish, usage = "length", usage or {"completion_tokens": events}
+            break
     await emitter.emit(without_thinking.end())
     message = {"content": "".join(text), "refusal": "".join(refusal), "tool_calls": calls.whole()}
     return {"choices": [{"message": message, "finish_reason": finish}], "usage": usage}

@@ -82,11 +82,12 @@ PHRASES: Mapping[Phrase, Mapping[Language, str]] = MappingProxyType(
             "ja": "対応できる担当者がいません: {what}", "zh": "团队中无人能做: {what}",
         },
         "cut_off": {
-            "en": "cut off at the length limit", "de": "an der Längengrenze abgeschnitten",
-            "fr": "coupé à la longueur maximale", "es": "cortado por el límite de longitud",
-            "it": "tagliato al limite di lunghezza", "pt": "cortado no limite de comprimento",
-            "nl": "afgekapt op de lengtelimiet", "pl": "ucięte na limicie długości", "ja": "長さの上限で切れています",
-            "zh": "因长度限制被截断",
+            "en": "cut off here: too long, or repeating itself",
+            "de": "hier abgeschnitten: zu lang oder in Wiederholungen",
+            "fr": "coupé ici : trop long, ou répétitif", "es": "cortado aquí: demasiado largo o repetitivo",
+            "it": "tagliato qui: troppo lungo o ripetitivo", "pt": "cortado aqui: longo demais ou repetitivo",
+            "nl": "hier afgekapt: te lang of in herhaling", "pl": "ucięte tutaj: za długie albo się powtarza",
+            "ja": "ここで打ち切り: 長すぎるか、繰り返しのためです", "zh": "在此截断: 过长或不断重复",
         },
         "apart": {
             "en": "The parts could not be put together; here they are as they came.",

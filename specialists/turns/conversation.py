@@ -40,7 +40,7 @@ class Conversation:
 
     Attributes:
         turns: How many turns were taken.
-        cuts: How many of them were cut off at their length limit.
+        cuts: How many of them were cut off: too long, or repeating themselves.
         silent: How many turns in a row made no call, up to the last.
         words: What was said in them and not cut off: the first of it if a tool gave something before, else the most.
         finishes: How many calls to hand back were wrong and got an answer.

@@ -35,7 +35,7 @@ class Endings:
             return self._ended(self._in_words(self.conversation.words), limit)
         if self.conversation.cuts == 1 and not limit:
             return None
-        gap = f"The answer was cut off at its limit of {self.max_tokens:,} tokens."
+        gap = f"The answer was cut off: it repeated itself, or went beyond {self.max_tokens:,} tokens."
         found = self._in_words(turn.text.strip(), fault=gap)
         return found if isinstance(found, Escalation) else self.conversation.complete(found, gap=gap)
 

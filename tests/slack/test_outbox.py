@@ -287,9 +287,9 @@ async def test_what_the_answer_has_more_than_the_stream_is_added(scene: Scene) -
     stream = scene.stream()
     await stream.write(" One two ")
     await scene.workspace.until(scene.seen)
-    assert await stream.finish("One two\n\n_(cut off at the length limit)_", [HELLO], [])
+    assert await stream.finish("One two\n\n_(cut off here: too long, or repeating itself)_", [HELLO], [])
     (message,) = scene.seen()
-    assert "(cut off at the length limit)" in str(message)
+    assert "(cut off here: too long, or repeating itself)" in str(message)
 
 
 async def test_a_half_written_stream_of_a_dead_owner_is_replaced(scene: Scene) -> None:

@@ -460,7 +460,7 @@ async def test_a_cut_off_turn_runs_nothing_and_is_asked_for_once_more() -> None:
     assert looker.seen == []
     assert isinstance(outcome, Result)
     assert (outcome.content, outcome.gaps) == ("shorter", ())
-    assert "cut off at the length limit" in model.calls[1].messages[-1].text
+    assert "was cut off, as it was too long or repeated itself" in model.calls[1].messages[-1].text
     assert not model.calls[1].messages[-2].calls
 
 
@@ -469,7 +469,7 @@ async def test_cut_off_twice_is_a_result_with_a_gap() -> None:
     assert len(model.calls) == 2
     assert isinstance(outcome, Result)
     assert outcome.content == "Half again"
-    assert outcome.gaps == ("The answer was cut off at its limit of 500 tokens.",)
+    assert outcome.gaps == ("The answer was cut off: it repeated itself, or went beyond 500 tokens.",)
 
 
 async def test_cut_off_twice_without_a_word_is_given_up() -> None:

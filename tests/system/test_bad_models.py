@@ -49,7 +49,7 @@ BAD_PLANS = {
     "ten thousand": (MANY, f"10,000 subtasks; at most {MAX_SUBTASKS}"),
     "too long": (LONG, "characters long; at most 60,000"),
     "nonsense": (NONSENSE, "no JSON object"),
-    "cut off": (HALF, "cut off at the length limit"),
+    "cut off": (HALF, "cut off here: too long, or repeating itself"),
     "wrong shape": (WRONG_SHAPE, "subtasks:"),
 }
 
