@@ -46,6 +46,8 @@ GRAVEST = 8
 """Findings of a result that stay if there is no room for all."""
 LINE = 300
 """Characters of each of those findings."""
+HOW_TO_TELL = {"Contradictions": "Show both sides of each, with their sources; never pick one in silence."}
+"""What stands below a heading of the brief, above its lines."""
 CONDENSE = "(strategy: reduce; keep every figure that the conclusion needs)"
 FINDINGS = "# Findings, gravest first: keep the severity, place and suggestion of each"
 
@@ -80,7 +82,7 @@ async def perform(effect: WriteAnswer, case: Case) -> AnswerWritten | Contradict
     if turn.stop == "refused" or not text:
         text = instead(ask, run, phrase("apart", ask.request.text))
         return AnswerWritten(at=now(), **of, text=text, draft=is_draft(run, now()))
-    text = without_form(text, titles=_titles(ask, run).values(), sections=_sections(ask, run))
+    text = without_form(text, titles=_titles(ask, run).values(), sections=_sections(ask, run), lists=_lists(ask, run))
     if turn.stop == "max_tokens":
         text += f"\n\n_({phrase('cut_off', ask.request.text)})_"
     text = disputes.with_contradictions(text, told(ask, run), ask.request.text)
@@ -100,6 +102,15 @@ def _sections(ask: Ask, run: Run) -> dict[str, str]:
     plan = run.plan
     goal, instruction = (plan.goal, plan.instruction) if plan is not None else ("", "")
     return {"Request": demote_headings(asked(ask, run)), "Plan": goal, "Instruction": instruction}
+
+
+def _lists(ask: Ask, run: Run, left_out: Sequence[str] = ()) -> dict[str, tuple[str, ...]]:
+    """Return what the answer must tell besides the results, by the headings of the brief."""
+    return {
+        "Contradictions": tuple(demote_headings(disputes.line(conflict)) for conflict in told(ask, run)),
+        "Gaps": tuple(demote_headings(gap) for gap in gaps(ask, run)),
+        "Left out for length": (*left_out, *run.left_out)[:LEFT_OUT],
+    }
 
 
 def instead(ask: Ask, run: Run, preface: str) -> str:
@@ -133,13 +144,9 @@ def describe(ask: Ask, run: Run, *, role: str = "synthesizer", below: str = "") 
 def _rest(ask: Ask, run: Run, at: Stage) -> list[str]:
     """Return what the answer must tell besides the results."""
     rest: list[str] = []
-    if conflicts := told(ask, run):
-        rest += ["# Contradictions", "Show both sides of each, with their sources; never pick one in silence."]
-        rest += [*(f"- {demote_headings(disputes.line(conflict))}" for conflict in conflicts), ""]
-    if lacks := gaps(ask, run):
-        rest += ["# Gaps", *(f"- {demote_headings(gap)}" for gap in lacks), ""]
-    if left_out := (*at.left_out, *run.left_out)[:LEFT_OUT]:
-        rest += ["# Left out for length", *(f"- {each}" for each in left_out), ""]
+    for heading, items in _lists(ask, run, at.left_out).items():
+        advice = [HOW_TO_TELL[heading]] if heading in HOW_TO_TELL else []
+        rest += [f"# {heading}", *advice, *(f"- {each}" for each in items), ""] if items else []
     if run.plan is not None and run.plan.instruction:
         rest += ["# Instruction", run.plan.instruction]
     return rest

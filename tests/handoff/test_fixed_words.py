@@ -116,6 +116,7 @@ def test_a_crew_may_keep_them_apart_with_their_number() -> None:
 # ---------------------------------------------------------------- what a model copies
 
 
+LISTS = {"Gaps": ["Flats: no source has figures", "Rent: not asked"], "Contradictions": []}
 SECTIONS = {"Request": "What was churn?", "Plan": "Churn in May", "Instruction": "Begin with the total."}
 
 
@@ -132,10 +133,14 @@ SECTIONS = {"Request": "What was churn?", "Plan": "Churn in May", "Instruction":
         ("# Results\nThe trial went well (confidence 95 %).", "# Results\nThe trial went well (confidence 95 %)."),
         ("# Plan\n1. Begin.\n\n# Instruction\nWash hands.", "# Plan\n1. Begin.\n\n# Instruction\nWash hands."),
         ("I am sure (analyst, confidence 70) of it.", "I am sure (analyst, confidence 70) of it."),
+        ("It was 4 %.\n\n# Gaps\n- Rent: not asked", "It was 4 %.\n\n- Rent: not asked"),
+        ("# Gaps\n\n* Flats: no source has figures\n* Rent", "* Flats: no source has figures\n* Rent"),
+        ("## Gaps\n- Between our fingers", "## Gaps\n- Between our fingers"),
+        ("# Contradictions\n- None", "# Contradictions\n- None"),
     ],
 )
 def test_our_own_form_is_taken_out_and_nothing_else(text: str, kept: str) -> None:
-    assert without_form(text, titles=["Churn"], sections=SECTIONS) == kept
+    assert without_form(text, titles=["Churn"], sections=SECTIONS, lists=LISTS) == kept
 
 
 # ---------------------------------------------------------------- words
