@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 _LEAST = 2_000
-"""Characters that must repeat what stands before them. No table, list or picture of characters has so many by itself."""
+"""Characters that must repeat what stands before them. No table or list has so many by itself."""
 _TIMES = 6
 _LONGEST_PERIOD = 600
 _EVERY = 400

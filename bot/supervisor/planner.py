@@ -40,7 +40,7 @@ PLAN_BEFORE = "# Plan of the last request"
 MOST_NAMES = 100
 """Names of material that the schema lists: providers allow no schema of any length."""
 
-CUT_OFF = "The reply was cut off at the length limit; make it shorter."
+CUT_OFF = "The reply was cut off, as it was too long or repeated itself; make it shorter."
 ADVICE = "Mention me again in a while; if it stays, ask whoever runs me to look at `leadhand check`."
 
 Planned = PlanProposed | PlanRejected | AnswerWritten | PlannerAsked | RequestFailed
@@ -267,7 +267,7 @@ def plan_schema(
     """
     enums = {"subtasks.needs": needs} if len(needs) <= MOST_NAMES else {}
     without = {"subtasks.only_for"} if needs else {"subtasks.only_for", "subtasks.needs"}
-    most = {"subtasks": MAX_SUBTASKS}
+    most = {"subtasks": MAX_SUBTASKS} | ({"subtasks.needs": len(needs)} if needs else {})
     if allowed is None:
         enums["subtasks.specialist"] = specialists
         without.add("made")

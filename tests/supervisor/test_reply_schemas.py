@@ -64,3 +64,13 @@ def test_a_part_stands_where_it_is_used_with_what_was_asked_for_there() -> None:
         rest={"type": "array", "items": closed(kind={"type": "string", "enum": ["oak"]})},
         words={"type": "array", "items": {"type": "string", "enum": ["a", "b"]}, "maxItems": 2},
     )
+
+
+def test_a_subtask_needs_no_more_than_there_is() -> None:
+    """A small model went on naming the only file until it had used all of its tokens."""
+    subtask = plan_schema(CREW, needs=("a.csv", "b.csv"))["properties"]["subtasks"]["items"]["properties"]
+    assert subtask["needs"] == {
+        "type": "array",
+        "items": {"type": "string", "enum": ["a.csv", "b.csv"]},
+        "maxItems": 2,
+    }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
@@ -38,7 +39,9 @@ TEA = in_turn(result("Tea is calm."))
 """The writer's work, which takes a model: the rehearsal adds no words of its own."""
 UNKNOWN = plan(subtask("a", "astrologer"))
 EMPTY = plan()
-LONG = plan(subtask("a", "writer", intent="Write about it again and again. " * 3_000))
+WORDS = tuple("".join(letters) for letters in product("abcdefgh", repeat=6))
+"""Words of six letters, no two alike: what repeats itself is given up before it is read."""
+LONG = plan(subtask("a", "writer", intent="Write about " + " ".join(WORDS[:15_000])))
 MANY = replace(plan(*(subtask(f"s{n}", "writer") for n in range(10_000))), piece=10_000)
 NONSENSE = Reply("Bananas are berries; strawberries are not.")
 HALF = Reply('{"goal": "half a plan", "subtasks": [{"id": "a"', stop="max_tokens")
@@ -49,7 +52,7 @@ BAD_PLANS = {
     "ten thousand": (MANY, f"10,000 subtasks; at most {MAX_SUBTASKS}"),
     "too long": (LONG, "characters long; at most 60,000"),
     "nonsense": (NONSENSE, "no JSON object"),
-    "cut off": (HALF, "cut off here: too long, or repeating itself"),
+    "cut off": (HALF, "cut off, as it was too long or repeated itself"),
     "wrong shape": (WRONG_SHAPE, "subtasks:"),
 }
 
@@ -147,7 +150,7 @@ async def test_a_synthesizer_that_refuses(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize(
-    "said", ["", "Bananas.", "\u0000\ud83c\udf4c" * 20, "x" * 400_000], ids=["", "a", "odd", "huge"]
+    "said", ["", "Bananas.", "\u0000\ud83c\udf4c" * 20, " ".join(WORDS[:57_000])], ids=["", "a", "odd", "huge"]
 )
 async def test_a_specialist_that_talks_nonsense_still_ends_in_one_message(scene: Scene, said: str) -> None:
     async with played(scene, planner=lambda _: GOOD, specialist=lambda _: Reply(said)):
