@@ -485,7 +485,7 @@ async def test_a_part_that_nobody_could_condense_is_named_in_the_answer(scene: S
 
 async def test_every_role_is_given_a_pack_within_its_budget_and_the_trace_says_how_much(scene: Scene) -> None:
     long = "\n\n".join(f"Remark r{n}: all of it is well and nothing of note came up there." for n in range(200))
-    unsure = escalation("confidence_too_low", "I am not sure what is meant. " * 300)
+    unsure = escalation("confidence_too_low", "".join(f"I am not sure what row {n} means. " for n in range(300)))
     musing = Reply("Let me muse: xyzzy.", tool_call("calculate", expression="1+1").calls, "tool_use")
     file, page = TWO
     terms = Terms(critic=True, context=Context(fast=2_000, balanced=2_000, deep=2_000))

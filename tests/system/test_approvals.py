@@ -336,7 +336,7 @@ async def test_a_restart_while_it_waits_asks_nothing_twice(office: Office) -> No
 
 
 async def test_long_arguments_are_shown_whole_in_a_window(office: Office) -> None:
-    long = "word " * 1_500 + "the end\u200b"
+    long = "".join(f"{number:04} " for number in range(1_500)) + "the end\u200b"
     planner = lambda _: plan(subtask("note", "clerk"))  # noqa: E731
     async with provider(planner=planner, clerk=clerk(long)) as server:
         office.server = server
