@@ -94,18 +94,23 @@ class EgressGuard:
         self._judged: dict[str, Verdict] = {}
 
     @cached_property
+    def _urls(self) -> list[str]:
+        """The URLs in the requester's words, https first: read once something is to be sent, as threads may be long."""
+        return sorted({url for text in self._words for url in named_in(text)}, reverse=True)
+
+    @cached_property
     def _named(self) -> KnownUrls:
-        """The URLs in the requester's words: read once something is to be sent, as a long thread has many words."""
-        return _known_urls(self._words)
+        """What the requester named."""
+        return _known_urls(self._urls)
 
     @cached_property
     def _known(self) -> KnownUrls:
-        """These, and those that tools found."""
-        return _known_urls(self._words)
+        """The same, and what tools found."""
+        return _known_urls(self._urls)
 
     @cached_property
     def _hosts(self) -> set[str]:
-        return {host_of(url) for text in self._words for url in named_in(text)} - {""}
+        return {host_of(url) for url in self._urls} - {""}
 
     # ------------------------------------------------------------ what was read
 
@@ -231,9 +236,9 @@ class EgressGuard:
         return Verdict(arguments, sends.to, asks=Leaving(sends.to, leaves, f"{why}{_could_see(self._in_view)}"))
 
 
-def _known_urls(words: Iterable[str]) -> KnownUrls:
+def _known_urls(urls: Iterable[str]) -> KnownUrls:
     known = KnownUrls()
-    for url in sorted({url for text in words for url in named_in(text)}, reverse=True):  # https first
+    for url in urls:
         known.add(url)
     return known
 
