@@ -453,6 +453,8 @@ class Member(Contract):
     """The tiers that it may work on; empty: all."""
     examples: tuple[tuple[str, str], ...] = Field(default=(), exclude=True)
     """Requests that it alone does, each with the kind of work in a few words. They are not kept with a plan."""
+    reads: tuple[str, ...] = Field(default=(), exclude=True)
+    """The endings of the files that its tools read, such as `.csv`. They are not kept with a plan."""
     crew: Terms | None = None
 
     @property

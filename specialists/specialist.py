@@ -114,6 +114,11 @@ class Specialist:
         return {tool.name: tool for tool in self.tools}
 
     @cached_property
+    def reads(self) -> frozenset[str]:
+        """The endings of the files that its tools read, such as `.csv`."""
+        return frozenset(ending for tool in self.tools for ending in tool.endings)
+
+    @cached_property
     def specs(self) -> tuple[ToolSpec, ...]:
         """The tools that its model is offered: its own and the two ways to finish. Built once."""
         return (*(tool.spec for tool in self.tools), *finish_tools.SPECS)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from pathlib import PurePath
 from typing import Any
 
 from bot.supervisor.adhoc_offer import Making
@@ -64,7 +65,7 @@ async def ask_planner(
     have made: without it, prompt and schema say nothing of that.
     """
     by_name = {member.name: member for member in members}
-    packed = describe(brief, terms.room_of("planner"))
+    packed = describe(brief, terms.room_of("planner"), members)
     allowed = making.allowed if making else None
     call = call_of(
         "planner",
@@ -136,15 +137,16 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def describe(brief: PlanBrief, context: int) -> Pack:
+def describe(brief: PlanBrief, context: int, members: Sequence[Member] = ()) -> Pack:
     """Describe what the planner sees: the request, the files, and the thread so far or the notes.
 
-    Of a long thread what is oldest goes first; the request, the files and the names of the material always stay.
+    A file that the tools of some members alone read has their names. Of a long thread what is oldest goes first; the
+    request, the files and the names of the material always stay.
     """
     known = {one.file.id: one for one in brief.materials if one.file is not None}
     parts = ["# Request", demote_headings(brief.text)]
     if brief.files:
-        parts += ["", "# Files", *(_file_line(file, known.get(file.id)) for file in brief.files)]
+        parts += ["", "# Files", *(_file_line(file, known.get(file.id), members) for file in brief.files)]
     if brief.file_faults:
         parts += ["", "# Files that could not be read", *(f"- {fault}" for fault in brief.file_faults)]
     if brief.earlier:
@@ -156,9 +158,12 @@ def describe(brief: PlanBrief, context: int) -> Pack:
     return pack([*pieces, *_source_material(brief)], context)
 
 
-def _file_line(file: Artifact, material: Material | None) -> str:
+def _file_line(file: Artifact, material: Material | None, members: Sequence[Member]) -> str:
     name = material.name if material is not None else file.name
-    shown = f"- {name} ({file.media_type}, {file.size} bytes)"
+    ending = PurePath(file.name).suffix.lower()
+    readers = [member.name for member in members if ending in member.reads]
+    whose = f", for {' or '.join(readers)}" if 0 < len(readers) < len(members) else ""
+    shown = f"- {name} ({file.media_type}, {file.size} bytes{whose})"
     if material is None:
         return shown
     outline = columns(material, OUTLINE) if material.is_table else in_short(material, _room(material))

@@ -108,6 +108,7 @@ class Planning:
             description=about.description,
             cannot=about.cannot,
             fallback=about.fallback,
+            reads=tuple(sorted({ending for one in self._members for ending in one.reads})),
             crew=self._terms,
         )
 
@@ -294,6 +295,7 @@ def _member(one: Specialist) -> Member:
         tiers=(one.tier,) if one.wish.name else (),  # it stays on its own model: there is none to raise it to
         fallback=one.fallback or "",
         examples=one.examples,
+        reads=tuple(sorted(one.reads)),
         asks=one.asks,
     )
 

@@ -38,8 +38,7 @@ class SearchMaterial(BaseModel):
 
 def with_readers(specialist: Specialist, readable: Sequence[Material]) -> Specialist:
     """Return a specialist that can read and search the material besides; not tables, if it has tools for them."""
-    tables = any(tool.endings for tool in specialist.tools)
-    texts = tuple(one for one in readable if one.text and not (one.is_table and tables))
+    texts = tuple(one for one in readable if one.text and not (one.is_table and specialist.reads))
     more = tuple(tool for tool in _Readers(texts).tools if tool.name not in specialist.toolbox) if texts else ()
     return replace(specialist, tools=(*specialist.tools, *more)) if more else specialist
 

@@ -19,7 +19,7 @@ CREW = """# Specialists
 - researcher: Searches the public web and reads pages; returns facts with their addresses.
 - reviewer: Checks given results or texts for errors, gaps and contradictions.
 - writer: Writes and restructures texts from given material; publishes documents."""
-SALES = "- sales.csv (text/csv, 1200 bytes)"
+SALES = "- sales.csv (text/csv, 1200 bytes, for analyst)"
 
 
 async def planned(

@@ -37,7 +37,9 @@ UNAVAILABLE = "(not available:"
 
 _ANSWERED = "Answered by a person:"
 _FAILED = "An earlier attempt failed"
-_FILE = re.compile(r"^- (?P<name>.+) \((?P<type>[^()]*), (?P<size>[\d,]+) bytes\)(?: — (?P<about>.*))?$")
+_FILE = re.compile(
+    r"^- (?P<name>.+) \((?P<type>[^()]*), (?P<size>[\d,]+) bytes(?:, for [^()]+)?\)(?: — (?P<about>.*))?$"
+)
 _URL = re.compile(r"https?://[^\s<>\"'|)\]]+")
 _STOP_WORDS = frozenset(
     re.findall(
