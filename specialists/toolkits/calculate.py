@@ -34,7 +34,6 @@ _DUSTY = 15
 _PRINTED_TERM = re.compile(r"print\((.*)\)", re.DOTALL)
 _TERM = re.compile(r"(?=.{1,200}\Z)(?:sum|avg|min|max|count)\([\w\s.*+/-]+\)", re.IGNORECASE)
 """A term that means in SQL what it was to mean in Python."""
-_SQL = re.compile(r"\s*(?:select|with)\s", re.IGNORECASE)
 _NOT_THERE = ("NameError", "ModuleNotFoundError", "ImportError", "SyntaxError", "FileNotFoundError", "PermissionError")
 """Failures of code that looks for a table where none is."""
 
@@ -96,7 +95,6 @@ def _tables_are_elsewhere(code: str, workbench: Workbench) -> str:
     term = _PRINTED_TERM.sub(r"\1", code.strip()).replace(f"{table}.", "")
     what = term if _TERM.fullmatch(term) else "..."
     sql = f"SELECT {what} FROM {table} and the WHERE or GROUP BY that is asked for"  # noqa: S608 - for a model to read
-    sql = "this SQL" if _SQL.match(code) else sql
     return f"\nCode sees no table. Tables attached: {', '.join(names)}. Call query_table with {sql}"
 
 

@@ -278,7 +278,7 @@ async def test_the_last_call_is_told_again_what_a_tool_gave_last() -> None:
         ("sum(revenue)", "Call query_table with SELECT sum(revenue) FROM sales and the WHERE"),
         ("print(sum(sales.nights * sales.price))", "Call query_table with SELECT sum(nights * price) FROM sales"),
         ("import pandas as pd\npd.read_csv('x')", "Call query_table with SELECT ... FROM sales and the"),
-        ("SELECT sum(a) FROM sales", "Call query_table with this SQL"),
+        ("SELECT sum(a) FROM sales", "Call query_table with SELECT ... FROM sales and the"),
     ],
 )
 async def test_code_that_looks_for_a_table_is_told_how_tables_are_asked(code: str, said: str) -> None:
