@@ -38,8 +38,9 @@ async def home_of(page: Page) -> None:
 
 async def say(page: Page, channel: str, text: str) -> None:
     await page.locator(f"[data-testid=channel][data-name={channel}]").click()
-    await page.get_by_test_id("composer").fill(text)
-    await page.get_by_test_id("composer").press("Enter")
+    composer = page.get_by_role("textbox", name=f"Message #{channel}", exact=True)  # not that of the channel before
+    await composer.fill(text)
+    await composer.press("Enter")
 
 
 async def schedule_something(page: Page, scene: Scene) -> None:

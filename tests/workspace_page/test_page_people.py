@@ -66,6 +66,7 @@ async def test_what_is_new_is_marked_for_each_person(workspace: Workspace, page:
     await workspace.person("ana").say("#sales", "an old one")
     await sales.click()
     await expect(page.get_by_test_id("message")).to_have_count(1)
+    await expect(page.get_by_test_id("welcome")).to_contain_text("#sales")  # its history is here: now it is read
     await page.locator("[data-testid=channel][data-name=general]").click()
     ben = workspace.person("ben")
     await ben.say("#sales", "first")
