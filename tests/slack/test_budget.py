@@ -160,7 +160,7 @@ def test_more_instances_than_turns_take_theirs_more_rarely() -> None:
 
 
 async def test_unlimited_and_unknown_methods_never_wait() -> None:
-    async with asyncio.timeout(1):
+    async with asyncio.timeout(30):
         for _ in range(1000):
             await Budget(unlimited=True).take(POST, "C1")
             await Budget().take("auth.test")
