@@ -94,6 +94,7 @@ class CallLimits:
         self._gauges = gauges
         self._owed: list[Settlement] = []
         self._noting: asyncio.Task[None] | None = None
+        self._left: set[asyncio.Task[Admission]] = set()
         self._unpriced: list[str] = []
         self._names = sorted({*model.tiers.values(), *named})
         if strays := rules.stray_rates(model.provider, self._names):
@@ -150,7 +151,7 @@ class CallLimits:
             return [], None
         while True:
             operation = secrets.token_hex(8)
-            admission = await self._admit(operation, limits, call, patience=max(0.0, ends - time.monotonic()))
+            admission = await self._ask(operation, limits, call, patience=max(0.0, ends - time.monotonic()))
             if admission.ruling == "ok":
                 ticket = _Ticket(operation, admission.second)
                 self._held_slots.take(operation, [limit.counter for limit in limits])
@@ -176,6 +177,21 @@ class CallLimits:
             text = "The prices of models are still being looked up, and a budget in dollars is set."
             advice = "Mention me again in a minute or two."
             raise Withheld("budget", text, transient=True, pause=LOOK_AGAIN[1], advice=advice) from None
+
+    async def _ask(self, operation: str, limits: Sequence[Limit], call: ModelCall, *, patience: float) -> Admission:
+        """Ask the store. Who is stopped meanwhile gives back what it was let through with, once that is known."""
+        asking = asyncio.create_task(self._admit(operation, limits, call, patience=patience))
+        try:
+            return await asyncio.shield(asking)
+        except asyncio.CancelledError:
+            self._left.add(asking)
+            asking.add_done_callback(lambda asked: self._give_back(asked, operation, limits))
+            raise
+
+    def _give_back(self, asked: asyncio.Task[Admission], operation: str, limits: Sequence[Limit]) -> None:
+        self._left.discard(asked)
+        if not asked.cancelled() and asked.exception() is None and asked.result().ruling == "ok":
+            self._settle(limits, _Ticket(operation, asked.result().second), NOT_MADE)
 
     async def _admit(self, operation: str, limits: Sequence[Limit], call: ModelCall, *, patience: float) -> Admission:
         owed, self._owed = self._owed, []
@@ -246,6 +262,8 @@ class CallLimits:
     async def close(self, seconds: float = 1.0) -> None:
         """Send the usage still to be sent, within so many seconds: for the rest the estimates stand."""
         await self._held_slots.close()
+        if self._left:
+            await asyncio.wait(self._left, timeout=seconds)
         if self._noting is not None:
             self._noting.cancel()
             await asyncio.wait({self._noting}, timeout=seconds)

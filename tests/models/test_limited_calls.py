@@ -178,6 +178,24 @@ async def test_a_call_that_is_stopped_while_it_waits_gives_back_what_it_was_let_
     assert len(desk.server.requests) == 1
 
 
+async def test_wherever_a_call_is_stopped_on_its_way_to_the_store_it_leaves_nothing_there(desk: Desk) -> None:
+    rates = {"gpt-6.1-terra": RateLimit(requests=1)}
+    limits = desk.limits(rates=rates, at_once=2, budgets={"person": SpendingBudget(tokens=100_000)})
+    await limits.reply(ANA, ask())
+    await limits.close()
+    counters = [Counter("gpt-6.1-terra:requests", "rate", 1), Counter("calls:T1", "slots", 2), TOKENS]
+    before = await desk.store.counters.spent(counters)
+    for moment in range(40):  # more turns of the loop than it takes to be let through
+        call = asyncio.create_task(limits.reply(ANA, ask(deadline=100.0)))
+        for _ in range(moment):
+            await asyncio.sleep(0)
+        call.cancel()
+        await asyncio.wait({call})
+        await limits.close()
+        assert await desk.store.counters.spent(counters) == before, f"stopped after {moment} turns of the loop"
+    assert len(desk.server.requests) == 1
+
+
 async def test_what_is_sent_again_is_counted_again_and_of_a_silent_call_the_estimate_stands(desk: Desk) -> None:
     limits = desk.limits(rates={"": RateLimit(requests=100)}, budgets={"person": SpendingBudget(tokens=100_000)})
     replies: list[Reply | Fault] = [Fault("server_error"), Fault("server_error"), FINE]
