@@ -191,7 +191,7 @@ async def test_wherever_a_call_is_stopped_on_its_way_to_the_store_it_leaves_noth
             await asyncio.sleep(0)
         call.cancel()
         await asyncio.wait({call})
-        await limits.close()
+        await limits.close(60.0)
         assert await desk.store.counters.spent(counters) == before, f"stopped after {moment} turns of the loop"
     assert len(desk.server.requests) == 1
 
