@@ -173,7 +173,7 @@ async def test_a_call_that_is_stopped_while_it_waits_gives_back_what_it_was_let_
     await eventually(waits)
     call.cancel()
     await asyncio.wait({call})
-    await limits.close()
+    await limits.close(60.0)
     assert await desk.store.counters.spent(counters) == before
     assert len(desk.server.requests) == 1
 
