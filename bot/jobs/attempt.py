@@ -261,9 +261,14 @@ class _Log:
         work = ask.work[effect.subtask]
         handed_in = [one.result.evidence for one in (work.wanting, work.best) if one is not None]
         evidence = [*self._evidence, *self._given, *("\n".join(lines) for lines in handed_in if lines)]
-        before = partial(said_before, job, ask)
         return checks.Seen(
-            result, said_to(ask, work), effect.done_when, tuple(evidence), tuple(self._sources), before=before
+            result,
+            said_to(ask, work),
+            effect.done_when,
+            tuple(evidence),
+            tuple(self._sources),
+            before=partial(said_before, job, ask),
+            asked=(ask.request.text, work.brief_text),
         )
 
     def news(self) -> tuple[str, ...]:

@@ -23,16 +23,18 @@ MOST = 10
 """The most remarks of one check: more say nothing new."""
 QUOTED = 120
 """Characters of a quotation."""
+ECHOED = 40
+"""Characters from which on a text that repeats the task is no answer that happens to have the task's words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
     """A result and its origins.
 
-    `intent` is all that the brief, people and earlier results say, and `before` gives what was asked and answered
-    before in the thread, which may be much; `evidence` are the replies of its tools, and `sources` are what those read.
-    `settled` are figures, as they are written, of which nothing is to be said: how sure others are, and what is marked
-    as of no source already. Nothing follows from them.
+    `intent` is all that the brief, people and earlier results say, `asked` are of these the request and the brief, and
+    `before` gives what was asked and answered before in the thread, which may be much; `evidence` are the replies of
+    its tools, and `sources` are what those read. `settled` are figures, as they are written, of which nothing is to be
+    said: how sure others are, and what is marked as of no source already. Nothing follows from them.
     """
 
     result: Result
@@ -42,6 +44,7 @@ class Seen:
     sources: Sequence[str] = ()
     settled: Sequence[str] = ()
     before: Callable[[], str] = str
+    asked: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +142,22 @@ def _is_known_file(name: str, seen: Seen) -> bool:
     return any(name.casefold() in text.casefold() for text in given)
 
 
+_WORDS = re.compile(r"\w+")
+
+
+def _echo(seen: Seen) -> Iterable[Remark]:
+    """Doubt a content that is the task itself, or most of it: small models give a text to review back as it is."""
+    content = _words_in_order(seen.result.content)
+    if len(content) < ECHOED or seen.result.findings or seen.result.artifacts:
+        return
+    if any(content in task and 2 * len(content) > len(task) for task in map(_words_in_order, seen.asked)):
+        yield Remark("doubt", f"The content {quoted(seen.result.content)} repeats what was asked, word for word.")
+
+
+def _words_in_order(text: str) -> str:
+    return f" {' '.join(_WORDS.findall(text.casefold()))} "
+
+
 _ASKS_LINKS = re.compile(r"\b(links?|linked|urls?|verlinkt?)\b", re.IGNORECASE)
 _ASKS_SOURCES = re.compile(r"\b((?<!open[ -])sources?|cite[sd]?|citations?|quellen?)\b", re.IGNORECASE)
 _NAMES_SOURCE = re.compile(r"https?://\S|(?<![\w-])[\w-]+\.[a-z]{2,12}\b", re.IGNORECASE)
@@ -196,5 +215,5 @@ def _confidence(seen: Seen) -> Iterable[Remark]:
         yield Remark("doubt", f"Its own confidence is {seen.result.confidence} of 100.")
 
 
-CHECKS: tuple[Callable[[Seen], Iterable[Remark]], ...] = (_shape, _emptiness, _source)
+CHECKS: tuple[Callable[[Seen], Iterable[Remark]], ...] = (_shape, _emptiness, _echo, _source)
 """The checks that need the result alone; `look` adds those of its figures and its confidence."""

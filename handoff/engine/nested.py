@@ -195,10 +195,12 @@ def handed_up(ask: Ask, work: Work, at: float) -> ev.ResultReturned | ev.Attempt
         raise ValueError(f"subtask {work.subtask.id} is not concluded")
     results = [one.result for one in ask.inside(run.within) if one.result is not None]
     told_of = tuple(line(one) for one in told(ask, run))  # our own words, with how sure the arbiter is
-    asked = "\n\n".join([ask.request.text, work.brief_text, *(note.text for note in work.answers)])
+    asked = (ask.request.text, work.brief_text)
+    said_by_people = "\n\n".join([*asked, *(note.text for note in work.answers)])
     settled = (*(str(each) for one in results for each in how_sure(one)), *run.unsupported)
     said = (*_said(results), *told_of)
-    seen = checks.Seen(result, asked, work.subtask.done_when, said, _sources(results), settled)
+    done_when, sources = work.subtask.done_when, _sources(results)
+    seen = checks.Seen(result, said_by_people, done_when, said, sources, settled, asked=asked)
     found = checks.look(seen) if not is_for_people(ask, run) else checks.Looked()
     return ev.ResultReturned.model_validate({**of, "result": result, "faults": found.faults, "doubts": found.doubts})
 

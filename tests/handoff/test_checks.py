@@ -13,11 +13,20 @@ TOOL = "Region South: 41,207 units, 12.346 % churn, 1,250.50 a month, in 412 day
 
 
 def seen(
-    content: str, *, done_when: str = "", evidence: str = TOOL, sources: tuple[str, ...] = (), **more: object
+    content: str,
+    *,
+    done_when: str = "",
+    evidence: str = TOOL,
+    sources: tuple[str, ...] = (),
+    asked: tuple[str, ...] = (),
+    **more: object,
 ) -> Seen:
     result = Result.model_validate({"summary": "A summary.", "content": content, "confidence": 90, **more})
-    return Seen(result, "Work out the churn of 99,120 customers", done_when, (evidence,), sources)
+    return Seen(result, "Work out the churn of 99,120 customers", done_when, (evidence,), sources, asked=asked)
 
+
+PROOF = "Correct this: “The Eifel Tower are in Paris. It was build in 1889.”"
+GIVEN_BACK = "The Eifel Tower are in Paris. It was build in 1889."
 
 FAULTS = {
     "empty": (seen("  \n"), "nothing was handed in"),
@@ -45,6 +54,12 @@ DOUBTS = {
     "no source asked for": (seen("It is fast.", done_when="Cite each source."), "“Cite each source.”"),
     "low confidence": (seen("It is fast.", confidence=59), "59 of 100"),
     "a nought too many": (seen("South sold 412,070 units."), "“41,207”"),
+    "the text that it was given": (seen(GIVEN_BACK, asked=(PROOF,)), "“The Eifel Tower are in Paris."),
+    "the same in other type": (seen(f"> **{GIVEN_BACK.lower()}**", asked=("Go on.", PROOF)), "word for word"),
+    "the whole task": (
+        seen("Write a note about our move to Oslo in May.", asked=("Write a note about our move to Oslo in May!",)),
+        "Oslo",
+    ),
     "a round figure beside another": (seen("41,300 units.", evidence="41,200 units"), "“41,200”"),
 }
 FINE = {
@@ -74,6 +89,11 @@ FINE = {
     ),
     "todo, in Spanish": seen("Todo el equipo aprobó el plan."),
     "everything, in Spanish": seen("Todo."),
+    "the text, mended": seen("The Eiffel Tower is in Paris. It was built in 1889.", asked=(PROOF,)),
+    "the text, and what is wrong with it": seen(f"{GIVEN_BACK} Wrong: “Eifel”.", asked=(PROOF,)),
+    "one sentence of many": seen(GIVEN_BACK, asked=(f"Which is wrong? {'It rains in Bergen. ' * 6}{GIVEN_BACK}",)),
+    "a short text that was to be said": seen("Hello to all of you!", asked=("Say: Hello to all of you!",)),
+    "a text with what is wrong beside it": seen(GIVEN_BACK, asked=(PROOF,), findings=[{"message": "“Eifel”"}]),
     "a picture": seen("🎉", summary="👍"),
     "a site by its name": seen(
         "According to Reuters, it closed.", done_when="Names the source.", sources=("https://www.reuters.com/x",)
