@@ -18,9 +18,9 @@ from handoff.materials.at_hand import answer_digest, material_of, needed_by
 from handoff.once import Step, once, step
 from handoff.state import Ask, Job, Work, replace
 from handoff.state_values import Answered
+from handoff.text_words import words_in_order
 
 _QUOTE = ">"
-_WORD = re.compile(r"\w+")
 _ADDRESS = re.compile(r"\S*[.:/]\S*")
 _LONGEST_NAME = 80
 """Characters of a name: people are told it."""
@@ -119,12 +119,7 @@ def _answers(ask: Ask) -> tuple[Answered, ...]:
 def _is_wording(wording: str, texts: Iterable[str]) -> bool:
     """Return True if that is the wording of one of some texts. Of the many of a thread few have its longest word."""
     longest = max(wording.split(), key=len, default="")
-    return any(_wording(text) == wording for text in [one for one in texts if longest in one.casefold()])
-
-
-def _wording(text: str) -> str:
-    """Return the words and numbers of a text in order, without their case, with a space between them."""
-    return " ".join([found.casefold() for found in _WORD.findall(text)])
+    return any(words_in_order(text) == wording for text in [one for one in texts if longest in one.casefold()])
 
 
 # ---------------------------------------------------------------- what is private
@@ -215,7 +210,7 @@ class _Views:
 
     def _are_own(self, ask: Ask, texts: Iterable[str]) -> bool:
         """Return True if the requester wrote each of some texts, whole, in the job."""
-        said = {_wording(text) for text in texts if text.strip()} - {_wording(ask.request.text)}
+        said = {words_in_order(text) for text in texts if text.strip()} - {words_in_order(ask.request.text)}
         return all(_is_wording(one, own_words(self.job, ask)) for one in said)
 
     def shown_to_planner(self, ask: Ask) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ STOP = frozenset(
 """English words that say nothing of what a sentence is about."""
 
 _WORD = re.compile(r"[^\W_]+(?:[.&'\u2019/-][^\W_]+)*")
+_WORD_OR_NUMBER = re.compile(r"\w+")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 """A letter of a language that puts no spaces between words."""
 _FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
@@ -52,6 +53,11 @@ def sentences(text: str) -> list[str]:
     joined = _SHORTENED.sub(lambda found: found[0][:-1] + _DOT, "\n".join(lines))
     parts = (part.replace(_DOT, ".").strip() for part in _SENTENCE.split(joined))
     return [part for part in parts if part]
+
+
+def words_in_order(text: str) -> str:
+    """Return the words and numbers of a text in order, without their case, with a space between them."""
+    return " ".join([found.casefold() for found in _WORD_OR_NUMBER.findall(text)])
 
 
 def stem(word: str) -> str:

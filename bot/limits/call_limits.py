@@ -94,7 +94,7 @@ class CallLimits:
         self._gauges = gauges
         self._owed: list[Settlement] = []
         self._noting: asyncio.Task[None] | None = None
-        self._left: set[asyncio.Task[Admission]] = set()
+        self._abandoned: set[asyncio.Task[Admission]] = set()
         self._unpriced: list[str] = []
         self._names = sorted({*model.tiers.values(), *named})
         if strays := rules.stray_rates(model.provider, self._names):
@@ -184,12 +184,12 @@ class CallLimits:
         try:
             return await asyncio.shield(asking)
         except asyncio.CancelledError:
-            self._left.add(asking)
+            self._abandoned.add(asking)
             asking.add_done_callback(lambda asked: self._give_back(asked, operation, limits))
             raise
 
     def _give_back(self, asked: asyncio.Task[Admission], operation: str, limits: Sequence[Limit]) -> None:
-        self._left.discard(asked)
+        self._abandoned.discard(asked)
         if not asked.cancelled() and asked.exception() is None and asked.result().ruling == "ok":
             self._settle(limits, _Ticket(operation, asked.result().second), NOT_MADE)
 
@@ -262,8 +262,8 @@ class CallLimits:
     async def close(self, seconds: float = 1.0) -> None:
         """Send the usage still to be sent, within so many seconds: for the rest the estimates stand."""
         await self._held_slots.close()
-        if self._left:
-            await asyncio.wait(self._left, timeout=seconds)
+        if self._abandoned:
+            await asyncio.wait(self._abandoned, timeout=seconds)
         if self._noting is not None:
             self._noting.cancel()
             await asyncio.wait({self._noting}, timeout=seconds)

@@ -16,6 +16,7 @@ from typing import Literal
 
 from handoff.checking.figures import Figure, misquoted, unsupported
 from handoff.contracts import Result
+from handoff.text_words import words_in_order
 
 DOUBTFUL = 60
 """The confidence of a whole result, 0 to 100, below which somebody should look at it."""
@@ -142,20 +143,14 @@ def _is_known_file(name: str, seen: Seen) -> bool:
     return any(name.casefold() in text.casefold() for text in given)
 
 
-_WORDS = re.compile(r"\w+")
-
-
 def _echo(seen: Seen) -> Iterable[Remark]:
     """Doubt a content that is the task itself, or most of it: small models give a text to review back as it is."""
-    content = _words_in_order(seen.result.content)
+    content = f" {words_in_order(seen.result.content)} "
     if len(content) < ECHOED or seen.result.findings or seen.result.artifacts:
         return
-    if any(content in task and 2 * len(content) > len(task) for task in map(_words_in_order, seen.asked)):
+    tasks = (f" {words_in_order(text)} " for text in seen.asked)
+    if any(content in task and 2 * len(content) > len(task) for task in tasks):
         yield Remark("doubt", f"The content {quoted(seen.result.content)} repeats what was asked, word for word.")
-
-
-def _words_in_order(text: str) -> str:
-    return f" {' '.join(_WORDS.findall(text.casefold()))} "
 
 
 _ASKS_LINKS = re.compile(r"\b(links?|linked|urls?|verlinkt?)\b", re.IGNORECASE)
@@ -172,7 +167,7 @@ def _source(seen: Seen) -> Iterable[Remark]:
     if any(finding.source.strip() for finding in seen.result.findings) or _NAMES_SOURCE.search(seen.result.content):
         return
     links = _ASKS_LINKS.search(seen.done_when)
-    if not links and _named(seen.sources) & set(re.findall(r"\w+", seen.result.content.casefold())):
+    if not links and _named(seen.sources) & set(words_in_order(seen.result.content).split()):
         return
     asked = links or _ASKS_SOURCES.search(seen.done_when)
     read = next((source for source in seen.sources if source.startswith("http")), "")

@@ -22,6 +22,7 @@ from tests.providers.rendering import Reply
 from tests.store.kit import eventually
 
 TOKENS = Counter("person:T1/U1:tokens", "day", 1)
+COUNTED = [Counter("gpt-6.1-terra:requests", "rate", 1), Counter("calls:T1", "slots", 2), TOKENS]
 
 
 @pytest.fixture
@@ -158,33 +159,34 @@ async def test_a_failed_call_pays_for_what_it_took_and_a_cut_off_one_by_its_esti
     assert await desk.store.counters.spent([TOKENS]) == [prompt_tokens(ask()) + 500]
 
 
-async def test_a_call_that_is_stopped_while_it_waits_gives_back_what_it_was_let_through_with(desk: Desk) -> None:
+async def with_its_rate_used_up(desk: Desk) -> CallLimits:
+    """Limits of all three kinds, of which one call has used up the rate: the next one waits."""
     rates = {"gpt-6.1-terra": RateLimit(requests=1)}
     limits = desk.limits(rates=rates, at_once=2, budgets={"person": SpendingBudget(tokens=100_000)})
     await limits.reply(ANA, ask())
     await limits.close()
-    counters = [Counter("gpt-6.1-terra:requests", "rate", 1), Counter("calls:T1", "slots", 2), TOKENS]
-    before = await desk.store.counters.spent(counters)
+    return limits
+
+
+async def test_a_call_that_is_stopped_while_it_waits_gives_back_what_it_was_let_through_with(desk: Desk) -> None:
+    limits = await with_its_rate_used_up(desk)
+    before = await desk.store.counters.spent(COUNTED)
     call = asyncio.create_task(limits.reply(ANA, ask(deadline=100.0)))
 
     async def waits() -> bool:
-        return (await desk.store.counters.spent(counters))[1] == 1
+        return (await desk.store.counters.spent(COUNTED))[1] == 1
 
     await eventually(waits)
     call.cancel()
     await asyncio.wait({call})
     await limits.close(60.0)
-    assert await desk.store.counters.spent(counters) == before
+    assert await desk.store.counters.spent(COUNTED) == before
     assert len(desk.server.requests) == 1
 
 
 async def test_wherever_a_call_is_stopped_on_its_way_to_the_store_it_leaves_nothing_there(desk: Desk) -> None:
-    rates = {"gpt-6.1-terra": RateLimit(requests=1)}
-    limits = desk.limits(rates=rates, at_once=2, budgets={"person": SpendingBudget(tokens=100_000)})
-    await limits.reply(ANA, ask())
-    await limits.close()
-    counters = [Counter("gpt-6.1-terra:requests", "rate", 1), Counter("calls:T1", "slots", 2), TOKENS]
-    before = await desk.store.counters.spent(counters)
+    limits = await with_its_rate_used_up(desk)
+    before = await desk.store.counters.spent(COUNTED)
     for moment in range(40):  # more turns of the loop than it takes to be let through
         call = asyncio.create_task(limits.reply(ANA, ask(deadline=100.0)))
         for _ in range(moment):
@@ -192,7 +194,7 @@ async def test_wherever_a_call_is_stopped_on_its_way_to_the_store_it_leaves_noth
         call.cancel()
         await asyncio.wait({call})
         await limits.close(60.0)
-        assert await desk.store.counters.spent(counters) == before, f"stopped after {moment} turns of the loop"
+        assert await desk.store.counters.spent(COUNTED) == before, f"stopped after {moment} turns of the loop"
     assert len(desk.server.requests) == 1
 
 
