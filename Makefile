@@ -35,10 +35,11 @@ install: $(VENV)/.ready
 wheel: $(VENV)/.ready
 	@$(BIN)/python -m hatchling build --target wheel
 
-# Four workers a core, eight at most: tests that wait for a process or a deadline leave the core to others.
+# Three workers a core, eight at most: tests that wait for a process or a deadline leave the core to others, and each
+# worker collects all tests for itself.
 # Python is asked how many cores there are, since not every system has nproc.
 WORKERS_HERE := import os; cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1; \
-    print(min(4 * cores, 8))
+    print(min(3 * cores, 8))
 WORKERS  = $(shell $(BIN)/python -c '$(WORKERS_HERE)')
 
 PYTEST   = -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
@@ -47,7 +48,11 @@ PYTEST   = -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 REACHING = rm -rf .coverage && mkdir .coverage && $(BIN)/python $(PYTEST) -p tests.handoff.reach $(1) \
     && $(BIN)/coverage combine --quiet && $(BIN)/coverage report
 
-test: check
+# Beside the checks, which mostly keep one core busy, everything is collected once: so it is compiled once, and not by
+# each worker at the same time. Faults of that are those of the run that follows.
+test: $(VENV)/.ready-dev
+	@{ $(BIN)/python -m pytest -q --collect-only tests >/dev/null 2>&1 || true; } & \
+	    $(MAKE) --no-print-directory check || { wait; exit 1; }; wait
 	@$(call REACHING,tests)
 
 quick: check

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -16,9 +17,12 @@ import pytest
 
 from bot.store.embedded import start_embedded, stop_embedded
 from bot.store.redis.redis_store import RedisStore
+from tests.patience import measure_slowdown, patience
 from tests.store.kit import fresh_store
 
 TESTS = Path(__file__).parent
+TEST_SECONDS = 180.0
+"""Seconds of a quick machine after which a test hangs."""
 LONG_FOLDERS = frozenset({"chaos", "crash", "failover", "mutants", "newcomer", "versions", "workspace_page"})
 LONG_FILES = frozenset(
     {
@@ -49,7 +53,6 @@ LONG_TESTS = frozenset({
     "test_a_store_in_a_black_hole_holds_nobody_up",
     "test_a_whole_job_is_counted_and_nothing_of_it_is_logged",
     "test_an_owner_that_is_killed_inside_repeats_only_what_was_in_flight",
-    "test_a_week_of_ten_thousand_schedules_on_two_instances",
     "test_another_instance_takes_it_over_with_nothing_but_the_log",
     "test_hard_data_is_drawn_all_the_same",
     "test_its_name_leaves_nothing_in_the_shared_counters",
@@ -70,8 +73,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path not in long)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure() -> None:
-    """Collect no garbage while the tests are collected: nothing of them goes before the end."""
+    """Measure the machine, give each test its time on it, and collect no garbage while the tests are collected."""
+    measure_slowdown()
+    os.environ.setdefault("PYTEST_TIMEOUT", f"{patience(TEST_SECONDS):.0f}")
     gc.disable()
 
 

@@ -304,7 +304,7 @@ class Workspace:
         """Return how often a method was called, all calls counted."""
         return self._world.call_counts[method]
 
-    async def until(self, predicate: Callable[[], T], timeout: float = 10) -> T:  # noqa: ASYNC109  # part of the public call
+    async def until(self, predicate: Callable[[], T], timeout: float = 60) -> T:  # noqa: ASYNC109  # part of the public call
         """Wait until `predicate` returns something true, and return that.
 
         It is asked at once and after every change, never by the clock.

@@ -27,12 +27,13 @@ async def asked_members(data: Path, row: Row, many: int = MANY) -> None:
         rounds = [await a_round(pair, FEW) for _ in range(ROUNDS)]
         asking, answering = (statistics.median(column) for column in zip(*rounds, strict=True))
         before = await idle(pair)
+        few = await tell_looks(row, pair, "with few questions open")
         threads: list[str] = []
         used = await pair.measured(asked(pair, many, threads))
         level(row, f"{many:,} members are asked: CPU of each", asking, used.bots / many * 1000)
         after = await idle(pair)
         row("  idle CPU a second: none waits, all wait", f"{before[0]:.1f}, {after[0]:.1f} ms")
-        await tell_looks(row, pair, f"with {many:,} questions open")
+        await tell_looks(row, pair, f"with {many:,} questions open", few)
         some = threads[: FEW * ROUNDS]
         used = await pair.measured(answered(pair, some))
         level(row, "  CPU of each answer and its job's end", answering, used.bots / len(some) * 1000)

@@ -20,8 +20,7 @@ from tests.providers.wire import WireRequest
 BAD = "w1"
 CALL = 0.2
 SILENT_DEADLINE = 3.0
-LOOSE = 2.0
-"""Seconds of slack for a busy machine."""
+SILENT_BAR = 3.0
 MOST_CALLS = 60
 """Plan, six parts of three rounds (two calls and a look each), answer, and a little more."""
 
@@ -75,17 +74,19 @@ async def faults(data: Path, row: Callable[..., Any]) -> None:
     play = Play(lambda: Fault("hang"))
     seconds, _ = await _played(data, "silent", play, LEADHAND_SUBTASK_DEADLINE=f"{SILENT_DEADLINE:g}")
     row("one specialist silent: answered", f"{len(play.answered)} of 6", "5 of 6", met=len(play.answered) == 5)
-    most = SILENT_DEADLINE + LOOSE
-    row("  wall, its deadline 3 s", f"{seconds:.2f} s", f"<= {most:.0f} s", met=seconds <= most)
+    plain, _ = await _played(data, "plain", Play())
+    row("  wall beyond its deadline", f"{seconds - SILENT_DEADLINE:.2f} s", "", f"{plain:.2f} s")
+    ratio = (seconds - SILENT_DEADLINE) / plain
+    label = "    as a multiple of the job without a fault"
+    row(label, f"{ratio:.2f} x", f"<= {SILENT_BAR:.2f} x", met=ratio <= SILENT_BAR)
     play = Play()
-    seconds, _ = await _played(data, "slow", play, slowed(CALL, BAD, 5.0))
+    await _played(data, "slow", play, slowed(CALL, BAD, 5.0))
     row(
         "one specialist five times slower: answered",
         f"{len(play.answered)} of 6",
         "6 of 6",
         met=len(play.answered) == 6,
     )
-    row("  wall at 200 ms (path 3.2 s)", f"{seconds:.2f} s", f"<= {3.2 + LOOSE:.1f} s", met=seconds <= 3.2 + LOOSE)
     play = Play(unsure=True)
     _, calls = await _played(data, "asking", play)
     row("a supervisor that never stops asking: calls", str(calls), f"<= {MOST_CALLS}", met=calls <= MOST_CALLS)

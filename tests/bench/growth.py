@@ -34,6 +34,9 @@ PAUSED = 10_000
 SIDE_BY_SIDE = 25
 STARTS = 5
 IDLE_SECONDS = 20.0
+BY_HAND = 2_000
+"""Jobs whose logs and heads are kept once more as plain streams and hashes."""
+OPENING_BAR, MEMORY_BAR, IDLE_BAR = 4.0, 1.0, 2.0
 AFTER_START = 2.0
 
 
@@ -75,12 +78,12 @@ async def opening(url: str, row: Row) -> None:
     await store.close()
     both = [first + second for first, second in zip(reading, folding, strict=True)]
     size = sum(len(entry.payload) for entry in entries) // EVENTS
-    median = statistics.median(both)
-    row(f"a job of {EVENTS:,} events ({size} bytes each) opens", f"{median:.0f} ms", "<= 50 ms", met=median <= 50)
+    row(f"a job of {EVENTS:,} events ({size} bytes each) opens", f"{statistics.median(both):.0f} ms")
     parts = f"{statistics.median(reading):.0f} + {statistics.median(folding):.0f} ms"
     row("  reading it + folding it", parts)
     ratio = statistics.median(whole / lines for whole, lines in zip(both, parsing, strict=True))
-    row("  as a multiple of json.loads of its lines", f"{ratio:.2f} x")
+    bar = f"<= {OPENING_BAR:.2f} x"
+    row("  as a multiple of json.loads of its lines", f"{ratio:.2f} x", bar, met=ratio <= OPENING_BAR)
     row(f"  lowest and highest of {OPENINGS}", f"{min(both):.0f}-{max(both):.0f} ms")
 
 
@@ -124,11 +127,33 @@ async def crowd(url: str, team: str, row: Row) -> None:
     store = await RedisStore.connect(url)
     before = await used_memory(store)
     await asyncio.gather(*(some(store, team, number) for number in range(SIDE_BY_SIDE)))
-    each = round((await used_memory(store) - before) / PAUSED)
-    beyond = each - await contents(store, team)
-    row(f"Redis for one of {PAUSED:,} jobs that wait for people", f"{each:,} B")
-    row("  beyond its contents (log and head)", f"{beyond:,} B", "<= 4,096 B", met=beyond <= 4096)
+    between = await used_memory(store)
+    each = (between - before) / PAUSED
+    await by_hand(store, team)
+    hand = (await used_memory(store) - between) / BY_HAND
+    row(f"Redis for one of {PAUSED:,} jobs that wait for people", f"{each:,.0f} B", "", f"{hand:,.0f} B")
+    label, bar = "  as a multiple of its log and head alone", f"<= {MEMORY_BAR:.2f} x"
+    row(label, f"{each / hand:.2f} x", bar, met=each / hand <= MEMORY_BAR)
     await store.close()
+
+
+async def by_hand(store: RedisStore, team: str) -> None:
+    """Keep the same logs and heads as plain streams and hashes, of `BY_HAND` jobs; take them away at the end."""
+    key = await first_paused(team)
+    head = await store.jobs.head(key)
+    lines = [entry.payload for entry in await store.jobs.log(key)]
+    fields = [word for item in (head.fields if head else {}).items() for word in item]
+    for number in range(BY_HAND):
+        stream = [("XADD", f"hand:{number}", f"{at + 1}-0", "p", line) for at, line in enumerate(lines)]
+        await store._server.commands([*stream, ("HSET", f"hand-head:{number}", *fields)])
+
+
+async def first_paused(team: str) -> JobKey:
+    """Return the key of the first of the paused jobs."""
+    job = fold(waiting_log(team, 0))
+    if job is None:
+        raise AssertionError
+    return JobKey(team, job.id)
 
 
 async def seconds_to_start(data: Path, workspace: Workspace, url: str) -> float:
@@ -152,9 +177,9 @@ async def idle(data: Path, workspace: Workspace, url: str, crowded_url: str, row
         before = [bot.cpu() for bot in both]
         await asyncio.sleep(IDLE_SECONDS)
         cpu = [(bot.cpu() - then) / IDLE_SECONDS * 1000 for bot, then in zip(both, before, strict=True)]
-        more = cpu[1] - cpu[0]
+        ratio = cpu[1] / cpu[0] if cpu[0] else 1.0
         row("idle CPU a second: no job, then so many", f"{cpu[0]:.1f}, {cpu[1]:.1f} ms")
-        row("  the difference", f"{more:+.1f} ms", "<= 1.5 ms", met=more <= 1.5)
+        row("  as a multiple", f"{ratio:.2f} x", f"<= {IDLE_BAR:.2f} x", met=ratio <= IDLE_BAR)
         row("memory of the idle instances", f"{alone.memory():.0f}, {crowded.memory():.0f} MB")
 
 
@@ -214,14 +239,3 @@ async def pause(store: Store, team: str, number: int) -> Job:
 async def used_memory(store: RedisStore) -> int:
     """Bytes that the server uses."""
     return int((await store._server.command("INFO", "memory"))["used_memory"])
-
-
-async def contents(store: RedisStore, team: str) -> int:
-    """Bytes of one job's log and head, as text."""
-    job = fold(waiting_log(team, 0))
-    if job is None:
-        raise AssertionError
-    key = JobKey(team, job.id)
-    head = await store.jobs.head(key)
-    fields = sum(len(name) + len(value) for name, value in head.fields.items()) if head else 0
-    return fields + sum(len(entry.payload) for entry in await store.jobs.log(key))

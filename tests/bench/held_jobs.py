@@ -28,6 +28,7 @@ async def held_jobs(data: Path, row: Row, most: int = 1000) -> None:
     async with provider(data, THINKS_MS) as url, two_instances(data, url, LEADHAND_SILENCE="900") as pair:
         await begun(pair, 20)  # what is loaded and kept with the first jobs is no part of a job
         jobs, memory = 20, pair.memory()
+        few = await tell_looks(row, pair, f"with {jobs} jobs under way")
         earlier: float | None = None
         for count in (one for one in STEPS if one <= most):
             await begun(pair, count)
@@ -46,7 +47,7 @@ async def held_jobs(data: Path, row: Row, most: int = 1000) -> None:
             )
             row(f"  CPU of each of {jobs:,} in a second", f"{cpu * 1e6:.0f} us")
             earlier = (each, cpu)
-        await tell_looks(row, pair, f"with {jobs:,} jobs under way")
+        await tell_looks(row, pair, f"with {jobs:,} jobs under way", few)
 
 
 async def begun(pair: TwoInstances, count: int) -> None:

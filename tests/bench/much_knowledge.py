@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sqlite3
 import statistics
 import time
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from pathlib import Path
 from specialists.toolkits.knowledge.knowledge import Knowledge
 
 DOCUMENTS, WORDS, SEARCHES = 10_000, 430, 200
-FIRST_SECONDS, SEARCH_MS = 120, 50
+INDEX_BAR, SEARCH_BAR = 4.0, 4.0
 Row = Callable[..., None]
 
 
@@ -29,11 +30,16 @@ async def much_knowledge(data: Path, row: Row) -> None:
     start = time.perf_counter()
     await knowledge.renew()
     took = time.perf_counter() - start
-    row(f"first index of {DOCUMENTS:,} documents", f"{took:.1f} s", f"{FIRST_SECONDS} s", met=took <= FIRST_SECONDS)
+    start = time.perf_counter()
+    plain = index_by_hand(folder, data / "by-hand.sqlite")
+    hand = time.perf_counter() - start
+    row(f"first index of {DOCUMENTS:,} documents", f"{took:.1f} s", "", f"{hand:.1f} s")
+    label = "  as a multiple of a bare FTS5 table"
+    row(label, f"{took / hand:.2f} x", f"<= {INDEX_BAR:.2f} x", met=took / hand <= INDEX_BAR)
     start = time.perf_counter()
     await knowledge.renew()
     row("a look that finds nothing new", f"{(time.perf_counter() - start) * 1000:.0f} ms")
-    spans, cpu = [], []
+    spans, cpu, hands = [], [], []
     for number in range(SEARCHES):
         common = dice.choices(words, weights, k=6)
         question = f"how do i {' '.join(common)}" if number % 2 else " ".join(dice.choices(words[:2000], k=3))
@@ -41,10 +47,34 @@ async def much_knowledge(data: Path, row: Row) -> None:
         await knowledge.search(question, 24)
         spans.append((time.perf_counter() - start) * 1000)
         cpu.append((time.process_time() - used) * 1000)
+        start = time.perf_counter()
+        search_by_hand(plain, question)
+        hands.append((time.perf_counter() - start) * 1000)
     middle, most = statistics.median(spans), sorted(spans)[int(0.99 * len(spans))]
-    row("a search, in the middle", f"{middle:.1f} ms", f"{SEARCH_MS} ms", met=middle <= SEARCH_MS)
-    row("a search, 99 of 100", f"{most:.1f} ms", f"{SEARCH_MS} ms", met=most <= SEARCH_MS)
+    plain.close()
+    hand = statistics.median(hands)
+    row("a search, in the middle", f"{middle:.1f} ms", "", f"{hand:.1f} ms")
+    ratio = middle / hand
+    row("  as a multiple of a bare query", f"{ratio:.2f} x", f"<= {SEARCH_BAR:.2f} x", met=ratio <= SEARCH_BAR)
+    row("a search, 99 of 100", f"{most:.1f} ms")
     row("its processor time, in the middle", f"{statistics.median(cpu):.1f} ms")
+
+
+def index_by_hand(folder: Path, file: Path) -> sqlite3.Connection:
+    """Read the same documents into an FTS5 table, a row each: what anybody writes first."""
+    database = sqlite3.connect(file)
+    database.execute("CREATE VIRTUAL TABLE documents USING fts5(path, text)")
+    rows = ((str(path), path.read_text()) for path in sorted(folder.rglob("*.md")))
+    database.executemany("INSERT INTO documents VALUES (?, ?)", rows)
+    database.commit()
+    return database
+
+
+def search_by_hand(database: sqlite3.Connection, question: str) -> None:
+    """Ask that table for the best 24 documents with any of the words."""
+    wanted = " OR ".join(f'"{word}"' for word in question.split())
+    sql = "SELECT path, snippet(documents, 1, '', '', '', 40) FROM documents WHERE documents MATCH ? ORDER BY rank"
+    database.execute(f"{sql} LIMIT 24", (wanted,)).fetchall()
 
 
 def _document(number: int, words: list[str]) -> str:

@@ -12,6 +12,7 @@ import pytest
 from bot.store.embedded import is_running, stop_embedded
 from bot.workspace.workspace_server import Workspace
 from tests.command_line.command import Ended, Running, environment, leadhand
+from tests.patience import patience
 from tests.store.kit import free_port, tcp_server
 
 Start = Callable[..., Awaitable[Workspace]]
@@ -32,7 +33,7 @@ async def answer(workspace: Workspace) -> dict[str, Any]:
         replies = workspace.thread("#general", ts)[1:]
         return next((reply for reply in replies if CONTEXT in str(reply.get("blocks"))), None)
 
-    message = await workspace.until(found, timeout=40)
+    message = await workspace.until(found, timeout=patience())
     assert message is not None
     return message
 

@@ -15,9 +15,10 @@ from tests.crash.ends import End, end_of, without_questions
 from tests.crash.points import passed
 from tests.crash.scenarios import SCENARIOS
 from tests.nursery.nursery import Nursery
+from tests.patience import patience
 from tests.system.scene import POLL, Scene, Talk
 
-PATIENCE = 40.0
+PATIENCE = patience(60)
 LATER = 60.0
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from handoff import events as ev
 from tests.failover.servers import NEEDS_SIDES, watched
+from tests.patience import patience
 from tests.store.kit import eventually
 from tests.system.brains import Gate, connect, plan, provider, purposes, result, subtask
 from tests.system.scene import scene_on
@@ -26,9 +27,9 @@ async def test_a_job_ends_once_across_a_failover(tmp_path: Path) -> None:
             talk = await scene.ask("Do two things")
             await gate.reached.wait()
             await asyncio.to_thread(servers.silence)
-            await eventually(lambda: asyncio.to_thread(servers.has_new_primary), patience=30)
+            await eventually(lambda: asyncio.to_thread(servers.has_new_primary))
             gate.open()
-            job = await talk.over(patience=12)
+            job = await talk.over(patience=patience())
             # The new primary gives and takes signals too.
             reply = await scene.ask("Do two things again")
             await reply.over()

@@ -15,7 +15,7 @@ JOBS = [JobKey("T1", f"J{n:010}") for n in range(24)]
 
 async def _lose_a_primary(nodes: Cluster) -> None:
     await asyncio.to_thread(nodes.nodes[0].kill)
-    await eventually(lambda: asyncio.to_thread(nodes.is_primary, nodes.nodes[3]), patience=30)
+    await eventually(lambda: asyncio.to_thread(nodes.is_primary, nodes.nodes[3]))
     # Until it is back, as a replica, the new one has nobody to confirm its writes.
     await asyncio.to_thread(nodes.start_node, nodes.nodes[0])
     await asyncio.to_thread(nodes.wait)

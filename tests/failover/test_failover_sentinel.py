@@ -42,7 +42,7 @@ async def _through_a_partition(servers: Watched, options: str) -> list[Promised]
             tasks.create_task(writer.run(over))
         await more(writers)
         await asyncio.to_thread(servers.part)
-        await eventually(lambda: asyncio.to_thread(servers.has_new_primary), patience=30)
+        await eventually(lambda: asyncio.to_thread(servers.has_new_primary))
         # Whoever asks a Sentinel of the others goes on at the new primary.
         await more(writers[1:])
         if not options:
@@ -50,7 +50,7 @@ async def _through_a_partition(servers: Watched, options: str) -> list[Promised]
         # And hears what is said there, though nobody has closed its line to the old one.
         await eventually(hears)
         await asyncio.to_thread(servers.heal)
-        await eventually(lambda: asyncio.to_thread(servers.is_whole), patience=30)
+        await eventually(lambda: asyncio.to_thread(servers.is_whole))
         await more(writers)
         over.set()
     listener.cancel()

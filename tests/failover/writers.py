@@ -117,4 +117,4 @@ async def more(writers: Sequence[Writer], by: int = 20) -> None:
     async def done() -> bool:
         return all(writer.promised.count >= count for writer, count in zip(writers, counts, strict=True))
 
-    await eventually(done, patience=40)
+    await eventually(done)

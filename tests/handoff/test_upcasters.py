@@ -1,7 +1,6 @@
 """Older events are lifted step by step, newer ones refused by name, and those of today read at once."""
 
 import json
-import time
 from types import MappingProxyType
 from typing import Any
 
@@ -71,27 +70,6 @@ def test_a_schema_that_is_no_number_is_refused(version: Any) -> None:
 def test_what_is_no_event_of_ours_is_a_value_error(line: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - each has a message of its own
         ev.load(line)
-
-
-def test_an_event_of_today_is_parsed_once() -> None:
-    line = ev.dump(
-        ev.TurnTaken(
-            at=1.0, request="1.0", subtask="s", attempt=1, turn={"text": "word " * 100, "stop": "end", "usage": {}}
-        )
-    )
-    plain = quickest(lambda: ev._adapter.validate_json(line))
-    assert quickest(lambda: ev.load(line)) < 1.6 * plain
-
-
-def quickest(call: Any) -> float:
-    """Seconds of a processor for 200 calls, the quickest of many tries."""
-    found = []
-    for _ in range(15):
-        began = time.process_time()
-        for _ in range(200):
-            call()
-        found.append(time.process_time() - began)
-    return min(found)
 
 
 OF: dict[str, Any] = {"at": 1.0, "request": "1.0", "subtask": "s", "attempt": 1}

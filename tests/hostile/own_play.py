@@ -21,6 +21,7 @@ from specialists.registry import Crew
 from tests.hostile.own_orders import LANGUAGES, NAMED_BEN, Case
 from tests.hostile.own_stage import EVIL, SEARCHED, TURNS, Play, Stage, stage
 from tests.hostile.own_texts import hidden_in_docx, live_in
+from tests.patience import patience
 from tests.reading.hostile_files import page_with, stream
 from tests.system.scene import Json, Scene, Talk, scene_on
 from tests.toolkits_data.conftest import workbook_bytes
@@ -30,7 +31,7 @@ LONGEST_NAME = 90
 _PIECES = re.compile(r"184[,.]?200|J\.? ?Doe", re.IGNORECASE)
 BITS = 256.0
 """What a request may say by the choice of its free queries."""
-PATIENCE = 90.0
+PATIENCE = patience(90)
 
 
 @dataclass(frozen=True)

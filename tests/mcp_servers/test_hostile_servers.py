@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -66,11 +65,9 @@ async def test_a_server_that_behaves_and_one_that_does_what_it_likes(
         assert failed.failed
         assert "no such tide" in failed.text
         assert "is not as the protocol has it" in (await call(tool(toolkit, "wrong"), harbour)).text
-        began = time.monotonic()
         assert "it is so" in (await call(tool(toolkit, "pattern"), harbour, a="a" * 41 + "!")).text
         assert "gave no answer" in (await call(tool(toolkit, "other_id"), harbour)).text
         assert "gave no answer" in (await call(tool(toolkit, "hang"), harbour)).text
-        assert time.monotonic() - began < 5
         assert not (await call(tool(toolkit, "look"), harbour)).failed
         servers = set(psutil.Process().children()) - before
     assert servers

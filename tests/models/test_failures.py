@@ -10,6 +10,7 @@ import pytest
 from bot.models.retrying import RetryPolicy
 from specialists.turns.model import ModelError
 from tests.models.conftest import Heard, Pair, ask, paired
+from tests.patience import patience
 from tests.providers.faults import Fault, FaultKind
 from tests.providers.rendering import Reply
 from tests.providers.wire import Api, WireRequest
@@ -111,17 +112,15 @@ async def test_retry_after_is_obeyed(pair: Pair) -> None:
     pair.server.fail_next(Fault("rate_limited", retry_after="0.4"))
     began = time.monotonic()
     await pair.model.reply(ask())
-    assert 0.4 <= time.monotonic() - began < 5
+    assert time.monotonic() - began >= 0.4
 
 
 async def test_a_retry_after_beyond_the_deadline_is_not_waited_for(pair: Pair) -> None:
     await pair.model.reply(ask())
-    pair.server.fail_next(Fault("rate_limited", retry_after="60"))
-    began = time.monotonic()
+    pair.server.fail_next(Fault("rate_limited", retry_after="36000"))
     with pytest.raises(ModelError) as caught:
-        await pair.model.reply(ask(deadline=10.0))
+        await pair.model.reply(ask(deadline=3600.0))
     assert caught.value.kind == "rate_limited"
-    assert time.monotonic() - began < 5
 
 
 async def test_the_deadline_ends_a_call_that_hangs(pair: Pair, heard: Heard) -> None:
@@ -133,19 +132,17 @@ async def test_the_deadline_ends_a_call_that_hangs(pair: Pair, heard: Heard) -> 
             await pair.model.reply(ask(deadline=0.3, on_text=listen))
         assert caught.value.kind == "timeout"
         assert caught.value.transient
-        assert 0.3 <= time.monotonic() - began < 3
+        assert time.monotonic() - began >= 0.3
 
 
 async def test_the_deadline_holds_over_all_attempts(api: Api) -> None:
     limits = RetryPolicy(attempts=50, first_pause=0.1, longest_pause=0.1, chance=lambda: 1.0)
     async with paired(api, lambda _: Fault("overloaded"), limits) as pair:
         await pair.model.warm()
-        began = time.monotonic()
         with pytest.raises(ModelError) as caught:
             await pair.model.reply(ask(deadline=0.5))
-        assert time.monotonic() - began < 2
     assert caught.value.kind in {"unavailable", "timeout"}
-    assert 2 <= pair.server.stats.calls <= 6
+    assert pair.server.stats.calls <= 6
 
 
 async def test_pauses_have_full_jitter(api: Api) -> None:
@@ -158,7 +155,7 @@ async def test_pauses_have_full_jitter(api: Api) -> None:
             await pair.model.reply(ask())
         took = time.monotonic() - began
     assert pair.server.stats.calls == 3
-    assert 0.4 <= took < 3  # 0.2 * 0 and 0.4 * 1
+    assert took >= 0.4  # 0.2 * 0 and 0.4 * 1
 
 
 async def test_an_address_where_nobody_listens(api: Api) -> None:
@@ -174,15 +171,13 @@ async def test_an_address_where_nobody_listens(api: Api) -> None:
 async def test_cancelling_ends_the_call_at_once(pair: Pair) -> None:
     await pair.model.reply(ask())
     pair.server.fail_next(Fault("hang"))
-    task = asyncio.create_task(pair.model.reply(ask(deadline=30.0)))
-    async with asyncio.timeout(5):
+    task = asyncio.create_task(pair.model.reply(ask(deadline=3600.0)))
+    async with asyncio.timeout(patience()):
         while pair.server.stats.calls < 2:  # noqa: ASYNC110 - a server's counter sets no event
             await asyncio.sleep(0.01)
     task.cancel()
-    began = time.monotonic()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert time.monotonic() - began < 2
     assert (await pair.model.reply(ask())).stop == "end"
 
 

@@ -17,6 +17,7 @@ from specialists.turns.model import Withheld
 from tests.models.conftest import ask, connect
 from tests.models.limits_desk import ANA, Said
 from tests.models.price_lists import failing_price_list, held_price_list
+from tests.patience import patience
 from tests.providers.rendering import Reply
 from tests.providers.server import ProviderServer
 from tests.store.kit import eventually
@@ -40,7 +41,7 @@ async def test_the_cost_of_a_call_waits_for_the_prices_however_long_they_take(
         async def answered() -> bool:
             return server.stats.calls == 1 and await held.started()
 
-        assert await eventually(answered, patience=60)
+        assert await eventually(answered)
         time, began = loop.time, loop.time()
         monkeypatch.setattr(loop, "time", lambda: began + 100 * (time() - began))
         await asyncio.sleep(30.0)  # which pass in a blink
@@ -80,7 +81,7 @@ async def test_no_call_passes_by_a_budget_in_dollars_while_prices_are_looked_up(
             await limits.reply(ANA, ask(deadline=0.2))
         assert (caught.value.reason, caught.value.transient) == ("budget", True)
         call = asyncio.create_task(limits.reply(ANA, ask(deadline=100.0)))
-        assert await eventually(held.started, patience=60)
+        assert await eventually(held.started)
         await asyncio.sleep(0.05)
         assert server.stats.calls == 0, "its cost is unknown"
         held.release()
@@ -118,7 +119,7 @@ async def test_a_lookup_ends_with_its_model(tmp_path: Path, monkeypatch: pytest.
     async with ProviderServer(lambda _: FINE) as server:
         model = connect("responses", server)
         warming = asyncio.create_task(model.warm())
-        assert await eventually(held.started, patience=60)
+        assert await eventually(held.started)
         await model.close()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(patience()):
             await asyncio.wait({warming})

@@ -14,6 +14,7 @@ from bot.store.counters import CLOSED, Counter
 from specialists.turns.model import ModelCall, ModelError, Withheld
 from tests.models.conftest import ask
 from tests.models.limits_desk import ANA, FINE, Desk, open_desk
+from tests.patience import patience
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.store.kit import eventually
@@ -203,7 +204,7 @@ async def test_a_specialist_that_works_again_is_asked_side_by_side(desk: Desk) -
     calls = [asyncio.create_task(ended(limits, ask(purpose=WRITER))) for _ in range(4)]
     await reached(desk, 3)
     held.let()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(patience()):
         assert await asyncio.gather(*calls) == ["fine"] * 4
 
 

@@ -13,10 +13,11 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from tests.mutants.mutations import Mutant
+from tests.patience import patience
 
 CHECKOUT = Path(__file__).parent.parent.parent
 PARTS = ("handoff", "specialists", "bot", "tests", "pyproject.toml", "manifest.yml")
-PATIENCE = 400.0
+PATIENCE = patience(400)
 """Seconds for one run of tests."""
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest_asyncio
 
 from tests.nursery import forked
+from tests.patience import patience
 from tests.workspace_page.browser import browser, chromium, open_page
 
 __all__ = ["browser", "chromium", "open_page"]
@@ -45,7 +46,7 @@ class Try:
         assert self.process.stdout is not None
         self.said = ""
         while "Ctrl-C" not in self.said:
-            line = await asyncio.wait_for(self.process.stdout.readline(), 60)
+            line = await asyncio.wait_for(self.process.stdout.readline(), patience())
             assert line, f"it ended early: {self.said}"
             self.said += line.decode()
         found = ADDRESS.search(self.said)
@@ -57,7 +58,7 @@ class Try:
         assert self.process is not None
         if self.process.returncode is None:
             self.process.send_signal(signal.SIGINT)
-        return await asyncio.wait_for(self.process.wait(), 20)
+        return await asyncio.wait_for(self.process.wait(), patience())
 
 
 @pytest_asyncio.fixture(loop_scope="session")

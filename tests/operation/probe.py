@@ -11,6 +11,7 @@ import aiohttp
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.command_line.command import Running
+from tests.patience import patience
 
 Labels = frozenset[tuple[str, str]]
 
@@ -34,9 +35,9 @@ async def look(url: str, path: str, method: str = "GET", host: str = "") -> Seen
         return Seen(0)
 
 
-async def until(url: str, path: str, status: int, patience: float = 20.0) -> Seen:
+async def until(url: str, path: str, status: int) -> Seen:
     """Ask until the answer has that status."""
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + patience()
     while (seen := await look(url, path)).status != status:
         assert time.monotonic() < deadline, seen
         await asyncio.sleep(0.02)

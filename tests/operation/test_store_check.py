@@ -8,6 +8,7 @@ import pytest
 
 from bot.operation.periodic import StoreCheck, every
 from bot.store.redis.redis_store import RedisStore
+from tests.patience import patience
 from tests.store.kit import ask, tcp_server
 
 OFTEN = 0.02
@@ -49,7 +50,7 @@ async def test_it_goes_on_after_a_failure_never_twice_at_once_and_ends(caplog: p
 
     with every(OFTEN, work):
         for _ in range(3):
-            await asyncio.wait_for(begun.acquire(), 10)
+            await asyncio.wait_for(begun.acquire(), patience())
     assert most == 1
     assert "it went wrong" in caplog.text
     with pytest.raises(TimeoutError):

@@ -23,6 +23,7 @@ from tests.system.brains import plan, rehearsed, subtask, tool_call
 HOLDER = """
 import sys, time
 from specialists.toolkits.scratch import scratch
+from tests.patience import patience
 (scratch() / "secret.csv").write_text("x")
 print(scratch(), flush=True)
 time.sleep(60)
@@ -129,7 +130,7 @@ async def test_a_bot_killed_in_the_middle_of_a_query_leaves_nothing_after_the_ne
             running = await Running.start("run", env=env, afresh=True)
             await running.says("listening")
             await place.person("ana").say("#general", "@leadhand sum it up", files=[("sales.csv", rows.encode())])
-            found = await eventually(lambda: _files(temporary), patience=30)
+            found = await eventually(lambda: _files(temporary))
             await running.stop(signal.SIGKILL)
             assert found[0].exists()
             again = await Running.start("run", env=env | {"LEADHAND_SLOTS": "1"}, afresh=True)

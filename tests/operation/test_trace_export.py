@@ -17,6 +17,7 @@ from handoff import events as ev
 from handoff.contracts import Place, Request, Usage
 from handoff.state_values import Decision
 from tests.operation.collector import Collector, attributes, collecting, said
+from tests.patience import patience
 
 KEY = JobKey("T1", "J0123456789")
 SECRET = "the merger with Zanzibar"
@@ -140,7 +141,7 @@ async def test_nothing_is_lost_while_a_collector_is_away(
         for number, job in enumerate(jobs, start=1):
             export.ended(job, f"{number}.1")
         collector.answers = [503, 503, 400]
-        async with export.sending(store), asyncio.timeout(10):
+        async with export.sending(store), asyncio.timeout(patience()):
             await collector.took.wait()
     assert collector.bodies, (
         "and once more if the instance stops before it hears that it was taken: the ids are the same"

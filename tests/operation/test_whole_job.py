@@ -13,6 +13,7 @@ from tests.command_line.command import ROOT, Running, environment
 from tests.command_line.test_command_run import slack
 from tests.operation.collector import Collector, attributes, collecting
 from tests.operation.probe import Samples, look, url_of
+from tests.patience import patience
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.server import ProviderServer
@@ -67,7 +68,7 @@ async def test_a_whole_job_is_counted_and_nothing_of_it_is_logged(tmp_path: Path
                 seen = await asked(place)
                 page = await look(url, "/metrics")
                 counts = Samples(page.text)
-                async with asyncio.timeout(20):
+                async with asyncio.timeout(patience()):
                     await collector.took.wait()
             finally:
                 code = await running.stop(signal.SIGTERM)
@@ -96,7 +97,7 @@ async def asked(place: Workspace) -> str:
         over = place.session(channel, ts)["status"] == "active"
         return replies[-1] if over and len(replies) > 1 else ""
 
-    return str(await place.until(ended, timeout=40))
+    return str(await place.until(ended, timeout=patience()))
 
 
 def check_counts(counts: Samples, calls: int, tokens: int, provider_name: str) -> None:

@@ -13,13 +13,14 @@ from bot.slack.send.published_limits import JITTER, LIMITS, RANK, Priority
 from bot.store.counters import Lane, Turns, Wish
 from bot.store.interface import StoreError
 from bot.store.redis.redis_store import RedisStore
+from tests.patience import patience
 from tests.store.kit import MovedClock, age
 
 POST, EDIT, STREAM = "chat.postMessage", "chat.update", "chat.startStream"
 
 
 @pytest.fixture(autouse=True)
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+def unhurried_store(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine is not taken for a store that is away."""
     monkeypatch.setattr(budgets, "ASKING", 60.0)
 
@@ -160,7 +161,7 @@ def test_more_instances_than_turns_take_theirs_more_rarely() -> None:
 
 
 async def test_unlimited_and_unknown_methods_never_wait() -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(patience()):
         for _ in range(1000):
             await Budget(unlimited=True).take(POST, "C1")
             await Budget().take("auth.test")

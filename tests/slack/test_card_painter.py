@@ -19,6 +19,7 @@ from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place, Plan, Request, Result, Subtask, Usage
 from handoff.state import Ask, Job, Run, SubtaskState, Work, replace
 from handoff.state_values import Candidate, ReplanTrigger
+from tests.patience import patience
 
 MANIFEST = Path(__file__).parents[1] / "workspace" / "manifest.yml"
 
@@ -88,7 +89,7 @@ async def test_changes_that_come_together_are_one_edit(card: Card) -> None:
     card.show("pending", "pending")
     card.show("in_progress", "pending")
     card.show("in_progress", "in_progress")
-    await card.workspace.until(lambda: card.edits, timeout=5)
+    await card.workspace.until(lambda: card.edits, timeout=patience())
     await asyncio.sleep(2 * GATHER)
     (edit,) = card.edits
     assert edit.count("in_progress") == 2
@@ -119,11 +120,11 @@ async def test_an_owner_that_was_frozen_draws_nothing_over_the_next_ones_card(ca
 async def test_a_second_look_at_the_plan_is_drawn_and_so_is_what_came_of_it(card: Card) -> None:
     job, ask = card.job("in_progress", "pending")
     card.painter.show(job, replace(ask, replans=(ReplanTrigger("s0", "no bug here", "finding"),)), card.ts)
-    await card.workspace.until(lambda: card.edits, timeout=5)
+    await card.workspace.until(lambda: card.edits, timeout=patience())
     assert "Taking a second look at the plan" in card.edits[0]
     changed = replace(ask.work["s1"], changed="new brief: it is an option")
     card.painter.show(job, replace(ask, work=MappingProxyType({**ask.work, "s1": changed})), card.ts)
-    await card.workspace.until(lambda: len(card.edits) == 2, timeout=5)
+    await card.workspace.until(lambda: len(card.edits) == 2, timeout=patience())
     assert "Plan changed: Part 1 (new brief: it is an option)" in card.edits[1]
 
 
@@ -132,7 +133,7 @@ async def test_a_result_that_is_being_checked_is_drawn(card: Card) -> None:
     card.painter.posted(plan_card(job, ask, card.now(), stop=False))
     checked = replace(ask.work["s0"], look=Candidate(Result(summary="s", content="c"), doubts=("is it?",)))
     card.painter.show(job, replace(ask, work=MappingProxyType({**ask.work, "s0": checked})), card.ts)
-    await card.workspace.until(lambda: card.edits, timeout=5)
+    await card.workspace.until(lambda: card.edits, timeout=patience())
     assert "the result is being checked" in card.edits[0]
 
 
@@ -149,7 +150,7 @@ async def test_what_looks_the_same_is_not_sent_and_time_alone_is_when_it_shows(
     assert card.edits == [], "it was looked at several times by now"
     long_ago = replace(started, started=card.now() - 70)
     card.painter.show(job, replace(ask, work=MappingProxyType({**ask.work, "s0": long_ago})), card.ts)
-    await card.workspace.until(lambda: card.edits, timeout=5)
+    await card.workspace.until(lambda: card.edits, timeout=patience())
     assert "over 1 min" in card.edits[0]
 
 
@@ -157,16 +158,16 @@ async def test_an_edit_that_slack_did_not_take_is_sent_again(card: Card, monkeyp
     monkeypatch.setattr("bot.slack.show.card_painter.QUIET", 0.05)
     card.workspace.faults.add("chat.update", "error", error="update_failed")
     card.show("complete", "in_progress")
-    await card.workspace.until(lambda: len(card.edits) == 2, timeout=10)
+    await card.workspace.until(lambda: len(card.edits) == 2, timeout=patience())
     await asyncio.sleep(4 * GATHER)
     assert len(card.edits) == 2
 
 
 async def test_the_card_gets_a_stop_button_when_slack_shows_none(card: Card) -> None:
     card.show("in_progress", "pending")
-    await card.workspace.until(lambda: card.edits, timeout=5)
+    await card.workspace.until(lambda: card.edits, timeout=patience())
     assert "Stop" not in card.edits[0]
     card.needs_stop = True
     card.painter.look_again()
-    await card.workspace.until(lambda: len(card.edits) == 2, timeout=5)
+    await card.workspace.until(lambda: len(card.edits) == 2, timeout=patience())
     assert "Stop" in card.edits[1]

@@ -26,6 +26,7 @@ from handoff import events as ev
 from handoff.contracts import Artifact, Escalation, Member, Place, Plan, Request, Subtask
 from handoff.effects import question_key
 from handoff.engine.engine import fold
+from tests.patience import patience
 from tests.store.kit import MovedClock
 
 MANIFEST = Path(__file__).parents[1] / "workspace" / "manifest.yml"
@@ -67,7 +68,7 @@ class Scene:
 
 async def polled(condition: Callable[[], object]) -> None:
     """Return once it holds; a failing call changes nothing that could be waited on."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(patience()):
         while not condition():  # noqa: ASYNC110 - there is no event to wait for
             await asyncio.sleep(0.02)
 

@@ -14,7 +14,9 @@ from pathlib import Path
 from sqlalchemy import create_engine, text
 from sqlalchemy.exc import OperationalError
 
-PATIENCE = 60.0
+from tests.patience import patience
+
+PATIENCE = patience(60)
 _NOBODY = "nobody"
 MARIADB_PATH = f"{os.environ['PATH']}:/usr/sbin"
 """Where its server may lie: not every user's PATH names the last."""

@@ -18,6 +18,7 @@ from bot.settings import read_settings
 from specialists.toolkits.databases import database_child, database_tools, named_databases, read_only
 from specialists.toolkits.databases.database_tools import ListTables, QueryDatabase
 from specialists.toolkits.toolkit import Toolkit, ToolSettings
+from tests.patience import patience
 
 from .database_servers import MARIADB_PATH, mariadb, postgres
 from .places import bench
@@ -170,7 +171,7 @@ async def test_a_mysql_is_told_to_end_what_was_cut_off(logs: str) -> None:
     """It does not notice that whoever asked is gone, as a PostgreSQL does; a SQLite ends with its process."""
     database = named_databases.read(f"it={logs}")[0]["it"]
     slow = asyncio.create_task(asyncio.to_thread(ask, database, task="query", sql="select sleep(40)", seconds=50))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(patience()):
         while not ask(database, task="stop")["stopped"]:  # noqa: ASYNC110 - the server tells nobody
             await asyncio.sleep(0.05)
         assert "interrupted" in (await slow)["error"]
@@ -201,7 +202,7 @@ async def test_a_query_that_is_cut_off_is_stopped_in_the_server(shop: str) -> No
 
     async def until(count: int) -> None:
         with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            async with asyncio.timeout(40):
+            async with asyncio.timeout(patience()):
                 while connection.execute(active).scalar() != count:  # noqa: ASYNC110 - the server tells nobody
                     await asyncio.sleep(0.1)
 

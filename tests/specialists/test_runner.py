@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +18,7 @@ from specialists.turns import finish_tools
 from specialists.turns.model import ModelCall, ModelError
 from specialists.turns.one_call import OUTPUT_LIMIT, ToolBroke
 from specialists.turns.tool_calls import MOST
+from tests.patience import patience
 from tests.specialists.scripted_model import (
     SPENT,
     EmptyBench,
@@ -425,9 +425,7 @@ async def test_a_call_that_comes_too_late_is_not_run() -> None:
 
 
 async def test_a_silent_model_ends_in_a_timeout_with_what_there_was() -> None:
-    began = time.monotonic()
     outcome, model, _ = await play([calling(LOOK), silence], Looker().tool(), seconds=0.3)
-    assert time.monotonic() - began < 5
     assert isinstance(outcome, Escalation)
     assert outcome.reason == "timeout"
     assert outcome.partial_result
@@ -518,20 +516,8 @@ async def test_cancelling_an_attempt_stops_its_tools() -> None:
 
     turn = calling(("look", {"at": "a"}), ("look", {"at": "b"}))
     task = asyncio.create_task(play([turn], Looker(stuck).tool()))
-    await asyncio.wait_for(started.wait(), 5)
+    await asyncio.wait_for(started.wait(), patience())
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     assert stopped.is_set()
-
-
-async def test_a_turn_costs_the_runner_little() -> None:
-    """At no latency, a turn with a tool takes the runner at most 0.3 ms of CPU (the best of some tries)."""
-    turns = [calling(("look", {"at": str(number)})) for number in range(49)]
-    costs = []
-    while len(costs) < 20 and min(costs, default=1.0) > 0.0003:
-        began = time.process_time()
-        outcome, _, _ = await play([*turns, returning()], Looker().tool(), max_turns=50)
-        costs.append((time.process_time() - began) / 50)
-        assert isinstance(outcome, Result)
-    assert min(costs) <= 0.0003

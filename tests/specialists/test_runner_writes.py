@@ -15,6 +15,7 @@ from specialists.runner import End, run
 from specialists.toolkits.tool import Key, Tool, ToolOutcome, Workbench, WorkbenchLost
 from specialists.turns import tool_calls, write_calls
 from specialists.turns.model import ModelCall
+from tests.patience import patience
 from tests.specialists.far_side import FarSide, NoteArguments, far_side
 from tests.specialists.scripted_model import (
     OF,
@@ -56,7 +57,7 @@ def begun(call: str, tool: str, what: str, key: str, digest: str) -> ToolStarted
 async def killed(log: KeptLog, side: FarSide, tool: Tool, *calls: tuple[str, dict[str, str]]) -> None:
     """An attempt whose instance dies while its call is under way."""
     task = asyncio.create_task(attempt(log, [calling(*(calls or (TEA,)))], tool))
-    await asyncio.wait_for(side.came.wait(), 5)
+    await asyncio.wait_for(side.came.wait(), patience())
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert isinstance(log.history[-1], ToolStarted)
@@ -383,7 +384,7 @@ async def test_a_call_that_ends_soon_after_its_attempt_is_told_to_stop_has_an_ou
     async with far_side(held="after") as side:
         log = KeptLog()
         task = asyncio.create_task(attempt(log, [calling(TEA)], side.tool()))
-        await asyncio.wait_for(side.taken.wait(), 5)
+        await asyncio.wait_for(side.taken.wait(), patience())
         for _ in range(2):
             task.cancel()
             await asyncio.sleep(0)

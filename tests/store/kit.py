@@ -17,6 +17,7 @@ from bot.store.embedded import find_server
 from bot.store.interface import Claim, Commit, JobKey, Store
 from bot.store.redis.redis_store import RedisStore
 from bot.store.redis_server import Arg, Script, Server
+from tests.patience import patience
 
 JOB = JobKey("T1", "J0000000001")
 OTHER_JOB = JobKey("T1", "J0000000002")
@@ -127,22 +128,22 @@ def listens(port: int) -> bool:
 
 def ask(port: int, *words: str) -> bytes:
     """One command to a server on the loopback, and the start of its reply."""
-    with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=patience()) as connection:
         parts = b"".join(b"$%d\r\n%s\r\n" % (len(word.encode()), word.encode()) for word in words)
         connection.sendall(b"*%d\r\n%s" % (len(words), parts))
         return connection.recv(65536)
 
 
-def until(condition: Callable[[], bool], fault: str, *, patience: float = 10.0) -> None:
-    deadline = time.monotonic() + patience
+def until(condition: Callable[[], bool], fault: str) -> None:
+    deadline = time.monotonic() + patience()
     while not condition():
         assert time.monotonic() < deadline, fault
         time.sleep(0.01)
 
 
-async def eventually(condition: Callable[[], Any], *, patience: float = 10.0) -> Any:
+async def eventually(condition: Callable[[], Any]) -> Any:
     """The first true value of an async condition."""
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + patience()
     while not (value := await condition()):
         assert time.monotonic() < deadline, "it never came true"
         await asyncio.sleep(0.01)

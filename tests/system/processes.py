@@ -19,10 +19,11 @@ from typing import Any
 from bot.settings import NAMES
 from bot.workspace.workspace_server import Workspace
 from tests.nursery import forked
+from tests.patience import patience
 from tests.store.kit import until
 from tests.system.scene import eventually
 
-PATIENCE = 60.0
+PATIENCE = patience(60)
 """Seconds that a process gets to start, or to end, on a busy machine."""
 
 

@@ -26,13 +26,14 @@ from handoff.engine.engine import fold
 from handoff.state import Job
 from specialists.registry import Crew
 from specialists.several_crews import Crews
+from tests.patience import patience
 
 E = TypeVar("E")
 T = TypeVar("T")
 Json = dict[str, Any]
 
 SAMPLE = Path(__file__).parent.parent.parent / "specialists" / "samples" / "sales.csv"
-PATIENCE = 45.0
+PATIENCE = patience(60)
 """Seconds that a test waits for what must come: far longer than it takes, for machines that have other work."""
 POLL = 0.05
 

@@ -15,6 +15,7 @@ from handoff import events as ev
 from handoff.contracts import Place, Request
 from handoff.effects import Effect, MakePlan
 from handoff.state import Job
+from tests.patience import patience
 from tests.store.kit import MovedClock
 from tests.system.scene import eventually
 
@@ -134,7 +135,7 @@ async def runner_of(store: RedisStore, effects: Planning) -> JobRunner:
 async def test_a_noted_event_goes_with_the_next_report_and_before_it(store: RedisStore, jobs: Jobs) -> None:
     effects = Planning()
     runner = await runner_of(store, effects)
-    await asyncio.wait_for(runner.run(), 5)
+    await asyncio.wait_for(runner.run(), patience())
     together = next(commit for commit in jobs.commits if "PlanRejected" in commit)
     assert [name for name in together if name != "Posted"] == ["PlanRejected", "RequestFailed"]
 
@@ -143,13 +144,13 @@ async def test_what_is_noted_within_a_moment_shares_a_write_and_is_kept_though_n
     store: RedisStore, jobs: Jobs
 ) -> None:
     runner = await runner_of(store, Noting(store, jobs))
-    await asyncio.wait_for(runner.run(), 5)
+    await asyncio.wait_for(runner.run(), patience())
     assert ["PlanRejected", "PlanRejected"] in jobs.commits
 
 
 async def test_of_the_head_only_what_changed_is_written(store: RedisStore, jobs: Jobs) -> None:
     runner = await runner_of(store, Planning())
-    await asyncio.wait_for(runner.run(), 5)
+    await asyncio.wait_for(runner.run(), patience())
     first, *later = jobs.fields
     assert {"state", "channel", "thread_ts", "title", "user"} <= first.keys()
     assert later
@@ -162,7 +163,7 @@ async def test_of_the_head_only_what_changed_is_written(store: RedisStore, jobs:
 async def test_people_are_shown_the_last_state(store: RedisStore) -> None:
     effects = Planning()
     runner = await runner_of(store, effects)
-    await asyncio.wait_for(runner.run(), 5)
+    await asyncio.wait_for(runner.run(), patience())
     assert effects.shown[-1] == runner.job
     assert effects.shown[-1].latest.state == "failed"
 
@@ -170,7 +171,7 @@ async def test_people_are_shown_the_last_state(store: RedisStore) -> None:
 async def test_all_work_stops_where_a_noted_event_cannot_be_kept(store: RedisStore, jobs: Jobs) -> None:
     effects = Robbed(store, jobs)
     runner = await runner_of(store, effects)
-    await asyncio.wait_for(runner.run(), 5)
+    await asyncio.wait_for(runner.run(), patience())
     assert effects.stopped
     assert not runner.idle
     assert "PlanRejected" not in [ev.load(entry.payload).type for entry in await store.jobs.log(KEY)]
@@ -178,7 +179,7 @@ async def test_all_work_stops_where_a_noted_event_cannot_be_kept(store: RedisSto
 
 async def test_what_was_reported_is_kept_where_a_job_is_left_to_a_newer_release(store: RedisStore, jobs: Jobs) -> None:
     runner = await runner_of(store, Surprised(store, jobs))
-    await asyncio.wait_for(runner.run(), 5)
+    await asyncio.wait_for(runner.run(), patience())
     assert "PlanRejected" in [ev.load(entry.payload).type for entry in await store.jobs.log(KEY)]
     head = await store.jobs.head(KEY)
     assert head is not None
@@ -213,7 +214,7 @@ async def test_handed_over_in_the_middle_of_its_work_a_job_keeps_its_count_of_lo
     work = asyncio.create_task(runner.run())
     await effects.begun.wait()
     runner.stop()
-    await asyncio.wait_for(work, 5)
+    await asyncio.wait_for(work, patience())
     head = await store.jobs.head(KEY)
     assert head is not None
     assert (head.owner, head.lost) == ("", 1)

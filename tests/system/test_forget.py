@@ -10,6 +10,7 @@ from bot.slack.receive import forget_window
 from bot.slack.show import notices
 from bot.store.interface import JobKey
 from bot.store.redis.redis_store import RedisStore
+from tests.patience import patience
 from tests.system.brains import Gate, connect, in_turn, plan, provider, result, subtask, tool_call
 from tests.system.scene import SAMPLE, Scene, Talk, eventually, scene_on, shown
 
@@ -46,7 +47,7 @@ async def receipt(scene: Scene, who: str = "ana") -> str:
         said = [shown(one) for one in scene.workspace.messages(person.dm) if one["user"] == scene.workspace.bot_user_id]
         return next((text for text in said if "Forgotten" in text), "")
 
-    return await scene.workspace.until(there, timeout=20)
+    return await scene.workspace.until(there, timeout=patience())
 
 
 async def keys_of(scene: Scene, key: JobKey) -> set[str]:

@@ -16,6 +16,7 @@ from handoff.contracts import Terms
 from specialists.registry import load_crew
 from specialists.toolkits import messages
 from specialists.turns import tool_calls
+from tests.patience import patience
 from tests.providers.rendering import Reply
 from tests.providers.server import ProviderServer
 from tests.providers.wire import WireRequest
@@ -239,6 +240,6 @@ async def test_forgetting_a_job_leaves_what_it_sent_elsewhere(desk: Desk, monkey
         assert await ana.submit(view["id"])
         bot = desk.scene.workspace.bot_user_id
         said = lambda: [shown(one) for one in desk.scene.workspace.messages(ana.dm) if one["user"] == bot]  # noqa: E731
-        await desk.scene.workspace.until(lambda: any("Forgotten" in one for one in said()), timeout=20)
+        await desk.scene.workspace.until(lambda: any("Forgotten" in one for one in said()), timeout=patience())
     assert talk.replies() == []
     assert len(desk.sent("#general")) == 1

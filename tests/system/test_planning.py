@@ -137,7 +137,7 @@ async def test_an_estimate_without_a_planner_waits_for_the_prices(
     held = held_price_list(tmp_path, monkeypatch)
     async with played(scene, api="responses", analyst=in_turn(result(FIGURES, 90))):
         talk = await scene.ask(ONE_SKILL, files=[SAMPLE])
-        assert await eventually(held.started, patience=60)
+        assert await eventually(held.started)
         held.release()
         await talk.over()
     (planned,) = await talk.of(ev.PlanProposed)

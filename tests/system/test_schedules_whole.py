@@ -11,6 +11,7 @@ from bot.slack.views.schedule_message import DISCARD, EDIT, NOW, PAUSE, REMOVE, 
 from bot.store.interface import JobKey
 from handoff import events as ev
 from handoff.contracts import Audience, Place, Request
+from tests.patience import patience
 from tests.system.scene import Json, Scene, Talk, buttons, eventually, shown
 
 DAY = 86_400.0
@@ -60,7 +61,7 @@ async def run_of(scene: Scene, words: str, channel: str = "#general", number: in
         found = [one for one in scene.workspace.messages(where) if one["user"] == bot and words in shown(one)]
         return found if len(found) >= number else []
 
-    return scene.thread(channel, (await scene.workspace.until(tops, timeout=30))[number - 1]["ts"])
+    return scene.thread(channel, (await scene.workspace.until(tops, timeout=patience()))[number - 1]["ts"])
 
 
 def messages(scene: Scene, channel: str) -> list[Json]:
@@ -263,7 +264,7 @@ async def test_forget_me_removes_schedules(scene: Scene) -> None:
         view = (await scene.workspace.until(lambda: scene.person().views()))[-1]
         assert "1 schedule. They run no more." in str(view["blocks"])
         await scene.person().submit(view["id"])
-        (receipt,) = await scene.workspace.until(lambda: direct(scene), timeout=30)
+        (receipt,) = await scene.workspace.until(lambda: direct(scene), timeout=patience())
     assert "*Removed:* 1 schedule." in receipt
     assert await schedules(scene) == ()
 

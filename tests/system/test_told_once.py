@@ -22,6 +22,7 @@ from handoff.effects import Effect, MakePlan, Post, answer_key, card_end_key
 from handoff.state import Job
 from handoff.summary import QuarantineNotice
 from tests.operation.probe import Samples
+from tests.patience import patience
 from tests.store.kit import MovedClock
 
 PLACE = Place(team="T1", channel="C1", thread_ts="100.1")
@@ -84,7 +85,7 @@ class Told:
     async def run(self, store: RedisStore) -> None:
         claim = await store.jobs.claim("me", lease=30, schema=ev.SCHEMA)
         assert claim is not None
-        await asyncio.wait_for(JobRunner(claim, store, self.effects, lease=30).run(), 5)
+        await asyncio.wait_for(JobRunner(claim, store, self.effects, lease=30).run(), patience())
 
 
 async def test_a_request_that_ended_is_told_of_once(store: RedisStore) -> None:

@@ -20,6 +20,7 @@ from specialists import runner
 from specialists.registry import Crew, load_crew
 from specialists.toolkits.tool import Tool
 from specialists.turns import tool_calls
+from tests.patience import patience
 from tests.providers.rendering import Reply
 from tests.providers.server import ProviderServer
 from tests.providers.wire import WireRequest
@@ -80,7 +81,7 @@ class Office:
         setattr(self.side, stage, gate)
         async with self.bot():
             talk = await self.scene.ask("Tell everybody that there is tea")
-            await asyncio.wait_for((self.side.came if stage == "before" else self.side.taken).wait(), 20)
+            await asyncio.wait_for((self.side.came if stage == "before" else self.side.taken).wait(), patience())
         opened = asyncio.Event()
         opened.set()
         setattr(self.side, stage, opened)  # the first call waits at the old gate for good
@@ -121,7 +122,7 @@ async def test_a_bot_that_is_told_to_stop_lets_a_call_end(office: Office, monkey
     gate.clear()
     async with office.bot():
         talk = await office.scene.ask("Tell everybody that there is tea")
-        await asyncio.wait_for(office.side.taken.wait(), 20)
+        await asyncio.wait_for(office.side.taken.wait(), patience())
         asyncio.get_running_loop().call_later(0.1, gate.set)
     async with office.bot():
         await talk.over()
@@ -211,7 +212,7 @@ async def test_a_stopped_job_names_what_may_have_been_done(office: Office, when:
             await doubt(talk)
         else:
             talk = await office.scene.ask("Tell everybody that there is tea")
-            await asyncio.wait_for(office.side.taken.wait(), 20)
+            await asyncio.wait_for(office.side.taken.wait(), patience())
         await talk.say("@leadhand stop")
         job = await talk.over()
         await talk.seen(lambda: not any("It happened" in buttons(message) for message in talk.words()))

@@ -15,6 +15,7 @@ import pytest
 from specialists.toolkits import wall_proof, wall_proof_child
 from specialists.toolkits.child_process import ChildReply, Given, Limits, _python, at_once, hide_once, run_child
 from specialists.toolkits.kernel_walls import WALLS, Wall
+from tests.patience import patience
 
 TESTS = Path(__file__).parents[1]
 ROOT = TESTS.parent
@@ -94,13 +95,13 @@ async def test_a_child_does_not_outlive_a_parent_that_is_killed() -> None:
     )
     parent = await asyncio.create_subprocess_exec(sys.executable, "-c", code, cwd=ROOT, env={"PYTHONPATH": str(ROOT)})
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(patience()):
             while not (children := _asleep(parent.pid)):  # noqa: ASYNC110 - nobody tells
                 await asyncio.sleep(0.05)
     finally:
         parent.kill()
         await parent.wait()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(patience()):
         while any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in children):  # noqa: ASYNC110 - the same
             await asyncio.sleep(0.05)
 

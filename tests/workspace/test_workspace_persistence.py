@@ -11,6 +11,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.manifest import read_manifest
 from bot.workspace.workspace_server import Workspace
+from tests.patience import patience
 
 MANIFEST = Path(__file__).parent / "manifest.yml"
 
@@ -106,13 +107,13 @@ async def test_it_starts_alone_and_stops_on_a_signal() -> None:
         sys.executable, "-m", "bot.workspace", "--manifest", str(MANIFEST), cwd=root, stdout=asyncio.subprocess.PIPE
     )
     lines = {}
-    while b"Ctrl-C" not in (line := await asyncio.wait_for(process.stdout.readline(), 20)):
+    while b"Ctrl-C" not in (line := await asyncio.wait_for(process.stdout.readline(), patience())):
         name, _, value = line.decode().strip().removeprefix("export ").partition("=")
         lines[name] = value
     client = AsyncWebClient(lines["SLACK_BOT_TOKEN"], base_url=lines["SLACK_API_URL"])
     assert (await client.auth_test())["ok"]
     process.terminate()
-    assert await asyncio.wait_for(process.wait(), 10) == 0
+    assert await asyncio.wait_for(process.wait(), patience()) == 0
 
 
 async def test_a_manifest_that_cannot_be_used_is_one_line(tmp_path: Path) -> None:
@@ -127,7 +128,7 @@ async def test_a_manifest_that_cannot_be_used_is_one_line(tmp_path: Path) -> Non
         cwd=Path(__file__).parents[2],
         stderr=asyncio.subprocess.PIPE,
     )
-    _, errors = await asyncio.wait_for(process.communicate(), 20)
+    _, errors = await asyncio.wait_for(process.communicate(), patience())
     assert process.returncode == 1
     assert errors.decode().count("\n") == 1
     assert "is not an app manifest" in errors.decode()

@@ -9,6 +9,7 @@ from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.workspace_server import Workspace
+from tests.patience import patience
 
 PLAIN = {"type": "plain_text", "text": "Go"}
 
@@ -115,7 +116,7 @@ class Page:
 
     async def until(self, kind: str) -> Any:
         while True:
-            body = json.loads(await self.socket.receive_str(timeout=5))
+            body = json.loads(await self.socket.receive_str(timeout=patience()))
             self.seen.append(body)
             if body["type"] == kind:
                 return body

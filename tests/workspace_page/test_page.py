@@ -12,6 +12,7 @@ from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.workspace_server import Workspace
+from tests.patience import patience
 
 # One event loop for all of them, because they share one browser.
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
@@ -226,9 +227,9 @@ async def test_a_menu_choice_and_feedback_reach_the_app(
     blocks = [{"type": "actions", "elements": [select]}, {"type": "context_actions", "elements": [thumbs]}]
     await client.chat_postMessage(channel=workspace.channel_id("#general"), text="x", blocks=blocks)
     await page.get_by_label("Tier").select_option("Deep")
-    assert await asyncio.wait_for(chosen.get(), 10) == "deep"
+    assert await asyncio.wait_for(chosen.get(), patience()) == "deep"
     await page.get_by_role("button", name="good").click()
-    assert await asyncio.wait_for(chosen.get(), 10) == "good"
+    assert await asyncio.wait_for(chosen.get(), patience()) == "good"
     await expect(page.get_by_role("button", name="good")).to_have_attribute("aria-pressed", "true")
 
 
@@ -345,7 +346,7 @@ async def test_stop_shows_while_work_goes_on_and_reaches_the_app(
     await client.assistant_threads_setStatus(**where, status="is reading…")
     await expect(page.get_by_test_id("status")).to_contain_text("pagehand is reading…")
     await page.get_by_test_id("stop").click()
-    event = await asyncio.wait_for(stopped.get(), 10)
+    event = await asyncio.wait_for(stopped.get(), patience())
     assert event["thread_ts"] == root
     await client.agents_sessions_setStatus(**where, status="suspended")
     await expect(page.get_by_test_id("session")).to_have_text("Waits for an answer")
@@ -379,7 +380,7 @@ async def test_a_thread_that_loads_slowly_does_not_undo_what_was_told_live(
 
     await page.route("**/thread", late)
     await page.get_by_test_id("thread-line").click()
-    await asyncio.wait_for(asked.wait(), 10)
+    await asyncio.wait_for(asked.wait(), patience())
     await client.assistant_threads_setStatus(**where, status="is reading…")
     await expect(page.get_by_test_id("status")).to_contain_text("pagehand is reading…")
     told.set()
@@ -433,7 +434,7 @@ async def test_home_prompts_and_commands(page: Page, app: AsyncApp, run: Run) ->
     await run(app)
     await page.get_by_test_id("channel").filter(has_text="pagehand").click()
     await page.get_by_test_id("prompt").click()
-    assert await asyncio.wait_for(asked.get(), 10) == "Tell me all"
+    assert await asyncio.wait_for(asked.get(), patience()) == "Tell me all"
     await page.get_by_test_id("tab-home").click()
     await expect(page.get_by_test_id("home")).to_contain_text("Your jobs")
     await page.get_by_test_id("tab-messages").click()

@@ -22,6 +22,7 @@ from specialists.turns import tool_calls
 from tests.code.conftest import FIRST, SECOND, THIRD
 from tests.code.local_forge import HEAD, LocalForge, local_forge
 from tests.code.made_repository import commit
+from tests.patience import patience
 from tests.providers.rendering import Reply
 from tests.providers.scripts import first_text, purpose_of
 from tests.providers.server import ProviderServer
@@ -208,7 +209,7 @@ async def test_a_bot_that_dies_while_it_posts_finds_the_review_and_posts_no_othe
             talk = await scene.ask("Post the review on shop#7")
             card = (await talk.seen(lambda: [one for one in talk.words() if "Approve" in buttons(one)]))[0]
             await scene.person().click(talk.channel, card["ts"], "approval:approve")
-            await asyncio.wait_for(forge.taken.wait(), 20)
+            await asyncio.wait_for(forge.taken.wait(), patience())
         forge.gate = asyncio.Event()
         forge.gate.set()
         async with desk(scene, forge, tmp_path / "data"):

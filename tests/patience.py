@@ -1,0 +1,43 @@
+"""How long a test waits at most for what must come: a bound that only a fault reaches, longer on a slower machine.
+
+Nothing that works waits so long. `conftest.py` measures once, before the first test, how much slower all cores of this
+machine are now than those the bounds were chosen on, and passes it on to workers and child processes.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+WALL, PROCESSOR = "LEADHAND_TEST_SLOWDOWN", "LEADHAND_TEST_SLOW_CORES"
+QUICK = 0.36
+"""Seconds that `WORK` takes on each core of a quick machine at rest, all cores at once."""
+WORK = "import time; t = time.perf_counter(); sum(n * n for n in range(3_000_000)); "
+WORK += "print(time.perf_counter() - t, time.process_time())"
+
+
+def slowdown() -> float:
+    """Return how many times longer than on a quick machine work takes here; at least 1."""
+    return float(os.environ.get(WALL, "1"))
+
+
+def slow_cores() -> float:
+    """Return how many times more processor seconds than on a quick machine work takes here; at least 1."""
+    return float(os.environ.get(PROCESSOR, "1"))
+
+
+def patience(seconds: float = 60.0) -> float:
+    """Return that many seconds of a quick machine, in seconds of this one."""
+    return seconds * slowdown()
+
+
+def measure_slowdown() -> None:
+    """Measure both, on all cores at once, and keep them in the environment for this process and those it starts."""
+    if WALL in os.environ:
+        return
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    at_once = [subprocess.Popen([sys.executable, "-IS", "-c", WORK], stdout=subprocess.PIPE) for _ in range(cores)]
+    took = [[float(part) for part in process.communicate()[0].split()] for process in at_once]
+    for name, seconds in zip((WALL, PROCESSOR), map(max, zip(*took, strict=True)), strict=True):
+        os.environ[name] = f"{max(1.0, seconds / QUICK):.2f}"
