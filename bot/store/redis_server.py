@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -22,16 +24,24 @@ from bot.store.server_diagnosis import (
     examine_replicas,
     explain,
     full,
+    is_no_primary,
 )
 
 if TYPE_CHECKING:
     from bot.store.sentinels import Primary
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Arg = str | bytes | int | float
 BROKEN = (RedisError, RedisClusterException, OSError)
 REPLICA_PATIENCE = 1.5
 """Seconds that a write may take to reach the replicas; less if calls are given up sooner."""
+FAILOVER_PAUSES = (0.05, 0.1, 0.2, 0.4, 0.7)
+"""Seconds before each repeat of a call that met a server which is no primary: Slack waits 3 s for an answer."""
+LOOK_SECONDS = 3.0
+"""Seconds between two looks at the server that the URL leads to."""
+_ROLE, _RUN_ID = re.compile(rb"^role:(\w+)", re.MULTILINE), re.compile(rb"^run_id:(\w+)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +80,8 @@ class Server:
         self._patience = min(REPLICA_PATIENCE, timeout / 2)
         self._room = asyncio.Semaphore(CONNECTIONS)
         self._replicas_seen = False
+        self._generation = 0
+        """Rises when all connections are left, because they may lead to a server that is no primary."""
 
     @property
     def is_cluster(self) -> bool:
@@ -129,10 +141,12 @@ class Server:
         return reply
 
     async def _look_again(self) -> None:
-        """Ask who the primary is: whoever took a write that no replica has may be it no longer."""
+        """Find the primary anew: the server that took a write which no replica has may be it no longer."""
         if self._primary is not None:
             with contextlib.suppress(*BROKEN):
                 await self._primary.look_again()
+        elif not self.is_cluster:
+            await self._leave_connections(self._generation)
 
     @property
     def _primary(self) -> Primary | None:
@@ -171,41 +185,132 @@ class Server:
             raise Silence(f"no answer within {(1 + RETRIES) * self._timeout:g} s") from None
 
     async def _answered(self, call: Callable[[], Awaitable[Any]]) -> Any:
-        """Make a call, and again if the server stays silent, as the client does if a connection breaks."""
-        for _ in range(1 + RETRIES):
-            with contextlib.suppress(TimeoutError):
+        """Make a call, and again if the server stays silent or is no primary, then on new connections.
+
+        A server that is no primary has refused the call, so a repeat does nothing twice.
+        """
+        silences, pauses = 0, iter(FAILOVER_PAUSES)
+        while True:
+            generation = self._generation
+            try:
                 async with asyncio.timeout(self._timeout):
                     return await call()
-            await self._leave_idle_lines()
-        raise Silence(f"no answer within {self._timeout:g} s")
+            except TimeoutError:
+                await self._leave_idle_connections()
+                silences += 1
+                if silences > RETRIES:
+                    raise Silence(f"no answer within {self._timeout:g} s") from None
+            except RedisError as error:
+                if not is_no_primary(error):
+                    raise
+                await self._leave_connections(generation)
+                pause = next(pauses, None)
+                if pause is None:
+                    raise
+                await asyncio.sleep(pause)
 
-    async def _leave_idle_lines(self) -> None:
+    async def _leave_idle_connections(self) -> None:
         """Close idle connections: if one fell silent so do the others, and each costs as long to find out."""
         if isinstance(self._client, Redis):
             await self._client.connection_pool.disconnect(inuse_connections=False)
 
+    async def _leave_connections(self, generation: int) -> None:
+        """Leave all connections, those in use after their call, so that the next call resolves the URL's host anew.
+
+        Nothing is done if that happened since the generation that was seen.
+        """
+        if generation == self._generation and isinstance(self._client, Redis):
+            self._generation += 1
+            pool = self._client.connection_pool
+            await pool.update_active_connections_for_reconnect()  # type: ignore[no-untyped-call]
+            await pool.disconnect(inuse_connections=False)
+
     async def listen(self, *channels: str) -> AsyncIterator[bytes]:
-        """Listen to channels. Connects again by itself; what is sent meanwhile is missed."""
+        """Listen to channels. Connects again by itself; what is sent meanwhile is missed.
+
+        For as long, it looks every few seconds if the URL leads to another server, and then leaves the former one.
+        """
+        looking = None if self.is_cluster else asyncio.create_task(self._keep_looking(await self._look(b"")))
         pause = 0.05
-        while True:
-            listener = self._client.pubsub(ignore_subscribe_messages=True)
-            try:
+        try:
+            while True:
+                listener, generation = self._client.pubsub(), self._generation
+                try:
+                    async with asyncio.timeout(self._timeout):
+                        await cancellable(listener.subscribe(*channels))
+                    async for data in self._messages(listener, generation):
+                        pause = 0.05
+                        if data is not None:
+                            yield data
+                except BROKEN:
+                    await asyncio.sleep(pause)
+                    pause = min(2 * pause, 1.0)
+                finally:
+                    await listener.aclose()  # type: ignore[no-untyped-call]
+        finally:
+            if looking is not None:
+                looking.cancel()
+
+    async def _messages(self, listener: Any, generation: int) -> AsyncIterator[bytes | None]:
+        """Give what a listener hears, and None for each sign of life, until the connections of then are left.
+
+        Raises:
+            Silence: The server did not answer a ping.
+        """
+        is_asked = False
+        while generation == self._generation and not self._is_former(listener.connection):
+            # Shorter than the socket's own timeout, which would look like a lost connection.
+            message = await cancellable(listener.get_message(timeout=self._timeout / 2))
+            if message is not None:
+                is_asked = False
+                yield message["data"] if message["type"] == "message" else None
+            elif is_asked:
+                raise Silence(f"no answer within {self._timeout / 2:g} s")
+            else:
                 async with asyncio.timeout(self._timeout):
-                    await cancellable(listener.subscribe(*channels))
-                while not self._is_former(listener.connection):
-                    # Shorter than the socket's own timeout, which would look like a lost connection.
-                    message = await cancellable(listener.get_message(timeout=self._timeout / 2))
-                    pause = 0.05
-                    if message is not None:
-                        yield message["data"]
-            except BROKEN:
-                await asyncio.sleep(pause)
-                pause = min(2 * pause, 1.0)
-            finally:
-                await listener.aclose()  # type: ignore[no-untyped-call]
+                    await cancellable(listener.ping())
+                is_asked = True
 
     def _is_former(self, connection: Any) -> bool:
         return self._primary is not None and self._primary.is_former(connection)
+
+    async def _keep_looking(self, known: bytes) -> None:
+        """Look again and again which server the URL leads to. Never ends by itself."""
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            known = await self._look(known)
+
+    async def _look(self, known: bytes) -> bytes:
+        """See which server a new connection reaches, and leave all others unless it is the `known` one, a primary.
+
+        A connection that is only listened to never meets an error that says so, nor does any to a former primary
+        that goes on, and takes writes which the new one never sees.
+
+        Returns:
+            The id of its run; that of the known one if nothing is reached.
+        """
+        try:
+            async with asyncio.timeout(self._timeout):
+                role, run_id = await cancellable(self._reached())
+        except (*BROKEN, TimeoutError) as error:
+            log.debug("a look at the store failed (%s)", type(error).__name__)  # calls meet the same, and tell
+            return known
+        if role == b"slave" or run_id != known:
+            await self._leave_connections(self._generation)
+        return run_id
+
+    async def _reached(self) -> tuple[bytes, bytes]:
+        """Connect anew. Returns the role of the server that is reached, and the id of its run; empty if not told."""
+        connection = self._client.connection_pool.make_connection()  # type: ignore[union-attr]
+        try:
+            await connection.connect()
+            await connection.send_command("INFO", "server", "replication")
+            text = await connection.read_response()
+        finally:
+            await connection.disconnect(nowait=True)
+        found = (pattern.search(text) for pattern in (_ROLE, _RUN_ID))
+        role, run_id = (match[1] if match else b"" for match in found)
+        return role, run_id
 
     async def faults(self) -> list[ServerFault]:
         """List the faults of the server, or of all primaries of a cluster."""

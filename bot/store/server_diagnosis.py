@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,9 @@ from redis.asyncio.sentinel import MasterNotFoundError
 from bot.store.interface import StoreError
 
 OLDEST = (7, 0)
+_NO_PRIMARY = re.compile(r"(?:^|[\s-])(?:READONLY|MASTERDOWN|NOREPLICAS|UNBLOCKED|LOADING)\b")
+"""Codes of a server that was demoted, is cut off from its replicas, or has just started: also inside other errors,
+as scripts and pipelines wrap them."""
 NO_OTHER = "is down and no other is chosen yet"
 FULL_FROM = 0.8
 """Share of `maxmemory` from which on no new work should be taken."""
@@ -25,6 +29,17 @@ class ServerFault:
 
     text: str
     fatal: bool = True
+
+
+def is_no_primary(error: Exception) -> bool:
+    """True if a server refused a call because it is not, or not now, the primary: the URL may lead to another by now.
+
+    What it refused was not done.
+    """
+    kinds = (exceptions.ReadOnlyError, exceptions.MasterDownError, exceptions.BusyLoadingError)
+    return isinstance(error, kinds) or (
+        isinstance(error, exceptions.ResponseError) and _NO_PRIMARY.search(str(error)) is not None
+    )
 
 
 def explain(error: Exception, shown: str) -> StoreError:
@@ -46,15 +61,27 @@ def explain(error: Exception, shown: str) -> StoreError:
         return StoreError(
             f"{where} does not allow this user enough ({text}). Grant it: ~lh:* &lh:* +@all -@dangerous +info."
         )
-    if isinstance(error, exceptions.ReadOnlyError):
-        return StoreError(f"{where} is a read-only replica. Point REDIS_URL at the primary, or use redis+sentinel://.")
+    if is_no_primary(error):
+        return _explain_no_primary(error, text, where)
     if isinstance(error, exceptions.OutOfMemoryError):
         return StoreError(f"{where} is out of memory. Raise its `maxmemory`; nothing was lost, work goes on then.")
     if isinstance(error, exceptions.MovedError):
         return StoreError(f"{where} is part of a cluster. Use redis+cluster:// in REDIS_URL.")
-    if isinstance(error, exceptions.BusyLoadingError):
-        return StoreError(f"{where} is still loading its data. Try again in a moment.")
     return _explain_rest(error, text, where)
+
+
+def _explain_no_primary(error: Exception, text: str, where: str) -> StoreError:
+    """Word what a server that is demoted, cut off or just started makes of a call: it may pass by itself."""
+    if isinstance(error, exceptions.BusyLoadingError) or "LOADING" in text:
+        return StoreError(f"{where} is still loading its data. Try again in a moment.")
+    if "NOREPLICAS" in text:
+        return StoreError(
+            f"{where} has fewer replicas than its `min-replicas-to-write`, so it takes no writes. Bring them back."
+        )
+    return StoreError(
+        f"{where} is a read-only replica. In a failover its new primary is found by itself; if this stays so, point "
+        "REDIS_URL at the primary, or use redis+sentinel://."
+    )
 
 
 def _explain_rest(error: Exception, text: str, where: str) -> StoreError:

@@ -75,6 +75,15 @@ class Node:
             self.process.send_signal(signal.SIGKILL)
             self.process.wait()
 
+    def freeze(self) -> None:
+        """Stop it in the middle of everything: it takes connections, and answers nobody."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        if self.process is not None:
+            self.process.send_signal(signal.SIGCONT)
+
     def ask(self, *words: str) -> bytes:
         """One command and the start of its reply; nothing where a Sentinel, at that moment, throws all clients out."""
         try:

@@ -3,18 +3,20 @@
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from handoff import events as ev
+from tests.failover.names import forwarder, is_primary, replicated
 from tests.failover.servers import NEEDS_SIDES, watched
 from tests.patience import patience
 from tests.store.kit import eventually
 from tests.system.brains import Gate, connect, plan, provider, purposes, result, subtask
 from tests.system.scene import scene_on
 
-pytestmark = NEEDS_SIDES
-
 TWO = plan(subtask("first", "writer"), subtask("second", "reviewer", ["first"]))
 
 
+@NEEDS_SIDES
 async def test_a_job_ends_once_across_a_failover(tmp_path: Path) -> None:
     gate = Gate(result("Done."))
 
@@ -41,3 +43,32 @@ async def test_a_job_ends_once_across_a_failover(tmp_path: Path) -> None:
             assert [event.subtask for event in await each.of(ev.ResultReturned)] == ["first", "second"]
         assert purposes(server).count("specialist:writer") == 2, "what was finished is not done again"
         assert purposes(server).count("planner") == 2
+
+
+@pytest.mark.parametrize("fate", ["a replica", "hangs"])
+async def test_a_job_ends_once_across_a_failover_behind_one_name(fate: str, tmp_path: Path) -> None:
+    """Neither a restart nor a second answer, though nothing is named but a proxy."""
+    gate = Gate(result("Done."))
+    with replicated(tmp_path) as (former, new), forwarder(former) as name:
+        async with (
+            provider(planner=lambda _: TWO, writer=lambda _: result("First."), reviewer=gate) as server,
+            scene_on(f"redis://{name.place}") as scene,
+            scene.bot(connect("chat", server), lease=3.0),
+        ):
+            talk = await scene.ask("Do two things")
+            await gate.reached.wait()
+            assert former.ask("WAIT", "1", "5000")
+            if fate == "hangs":
+                former.freeze()
+                assert new.ask("REPLICAOF", "NO", "ONE").startswith(b"+OK")
+            else:
+                assert former.ask("FAILOVER", "TO", "127.0.0.1", str(new.port)).startswith(b"+OK")
+                await eventually(lambda: asyncio.to_thread(is_primary, new), patience=60)
+            name.move(new)
+            gate.open()
+            job = await talk.over(patience=60)
+            reply = await scene.ask("Do two things again")
+            await reply.over(patience=60)
+        assert job.latest.state == "completed"
+        for each in (talk, reply):
+            assert len(each.words()) == 1

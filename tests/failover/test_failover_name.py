@@ -1,0 +1,159 @@
+"""A failover behind one name: the store's URL stays, and leads to another server.
+
+What the store holds open leads to the former primary, which may be a replica by now, may hang, or may go on as if
+nothing had happened.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from redis._parsers.base import BaseParser
+
+from bot.store.interface import JobKey
+from bot.store.redis.redis_store import RedisStore
+from bot.store.server_diagnosis import is_no_primary
+from tests.failover.names import NAMES, Name, follows, forwarder, furthest, hearing, is_primary, replicated
+from tests.failover.servers import Node
+from tests.failover.writers import Writer, broken, more
+from tests.store.kit import JOB, eventually, until
+
+JOBS = [JobKey("T1", f"J{n:010}") for n in range(8)]
+PATIENCE = 60.0
+"""Seconds for what takes a few: the machine may be busy."""
+
+
+def demote(former: Node, new: Node) -> None:
+    """Hand over as a planned failover does: the former primary stops, lets the other catch up, and follows it."""
+    assert former.ask("FAILOVER", "TO", "127.0.0.1", str(new.port)).startswith(b"+OK")
+    until(lambda: is_primary(new) and follows(former), "no failover", patience=PATIENCE)
+
+
+@contextlib.asynccontextmanager
+async def stores(place: str, count: int, options: str = "") -> AsyncIterator[list[RedisStore]]:
+    made = [await RedisStore.connect(f"redis://{place}{options}", timeout=1.0) for _ in range(count)]
+    try:
+        yield made
+    finally:
+        for store in made:
+            await store.close()
+
+
+@pytest.mark.parametrize(("kind", "cut"), [("proxy", False), ("proxy", True), ("dns", False)])
+async def test_a_primary_that_became_a_replica_is_left(kind: str, tmp_path: Path, *, cut: bool) -> None:
+    with replicated(tmp_path) as (former, new), NAMES[kind](former) as name:
+        async with stores(name.place, 2, "?replicas=1") as both:
+            writers = [Writer("one", both[0], JOBS), Writer("two", both[1], JOBS[::-1])]
+            over = asyncio.Event()
+            async with asyncio.TaskGroup() as tasks:
+                for writer in writers:
+                    tasks.create_task(writer.run(over))
+                await more(writers)
+                await asyncio.to_thread(demote, former, new)
+                name.move(new, cut=cut)
+                await more(writers)
+                over.set()
+            assert await broken(both[0], [writer.promised for writer in writers]) == []
+
+
+@pytest.mark.parametrize("kind", NAMES)
+async def test_a_primary_that_hangs_is_left(kind: str, tmp_path: Path) -> None:
+    with replicated(tmp_path, replicas=2) as (former, *replicas), NAMES[kind](former) as name:
+        async with stores(name.place, 2, "?replicas=1") as both:
+            writers = [Writer("one", both[0], JOBS), Writer("two", both[1], JOBS[::-1])]
+            over = asyncio.Event()
+            async with asyncio.TaskGroup() as tasks:
+                for writer in writers:
+                    tasks.create_task(writer.run(over))
+                await more(writers)
+                former.freeze()
+                await asyncio.to_thread(promote_furthest, name, replicas)
+                await more(writers)
+                over.set()
+            assert await broken(both[0], [writer.promised for writer in writers]) == []
+
+
+def promote_furthest(name: Name, replicas: list[Node]) -> None:
+    new = furthest(replicas)
+    (other,) = (node for node in replicas if node is not new)
+    assert new.ask("REPLICAOF", "NO", "ONE").startswith(b"+OK")
+    assert other.ask("REPLICAOF", "127.0.0.1", str(new.port)).startswith(b"+OK")
+    until(lambda: follows(other), "no link", patience=PATIENCE)
+    name.move(new)
+
+
+@pytest.mark.parametrize("kind", NAMES)
+@pytest.mark.parametrize("fate", ["a replica", "hangs", "goes on"])
+async def test_who_only_listens_hears_what_is_said_at_the_new_primary(kind: str, fate: str, tmp_path: Path) -> None:
+    with replicated(tmp_path) as (former, new), NAMES[kind](former) as name:
+        async with stores(name.place, 1) as (idle,):
+            heard: list[JobKey] = []
+            async with hearing(idle.signals(), heard):
+                await eventually(lambda: _hears(former, heard), patience=PATIENCE)
+                assert new.ask("REPLICAOF", "NO", "ONE").startswith(b"+OK")
+                if fate == "hangs":
+                    former.freeze()
+                elif fate == "a replica":
+                    # Of nobody: a replica of the new one would pass on what is published there.
+                    assert former.ask("REPLICAOF", "127.0.0.1", "1").startswith(b"+OK")
+                name.move(new)
+                heard.clear()
+                await eventually(lambda: _hears(new, heard), patience=PATIENCE)
+
+
+async def _hears(node: Node, heard: list[JobKey]) -> bool:
+    """Whether what is said at a server has arrived."""
+    async with stores(f"127.0.0.1:{node.port}", 1) as (there,):
+        await there.jobs.ingest(JOB, "{}", dedupe=[])
+        await asyncio.sleep(0.05)
+    return JOB in heard
+
+
+@pytest.mark.parametrize("kind", NAMES)
+async def test_a_former_primary_that_goes_on_gets_no_writes_for_long(kind: str, tmp_path: Path) -> None:
+    """It answers everything, so that no call meets an error: only a new connection shows where the name leads."""
+    with replicated(tmp_path) as (former, new), NAMES[kind](former) as name:
+        async with stores(name.place, 1) as (store,):
+            heard: list[JobKey] = []
+            async with hearing(store.signals(), heard):
+                await store.jobs.ingest(JOB, '{"n":0}', dedupe=["0"])
+                assert new.ask("REPLICAOF", "NO", "ONE").startswith(b"+OK")
+                name.move(new)
+
+                async def arrives() -> bool:
+                    await store.settings.put("T1", "mark", "there")
+                    return b"there" in new.ask("HGET", store._keys.settings("T1"), "mark")
+
+                await eventually(arrives, patience=PATIENCE)
+
+
+async def test_what_was_recorded_before_a_primary_died_is_known_to_the_new_one(tmp_path: Path) -> None:
+    with replicated(tmp_path) as (former, new), forwarder(former) as name:
+        async with stores(name.place, 1) as (store,):
+            await store.jobs.ingest(JOB, "{}", dedupe=["1"])
+            former.kill()
+            name.move(new, cut=True)
+            assert new.ask("REPLICAOF", "NO", "ONE").startswith(b"+OK")
+            assert not await store.jobs.ingest(JOB, "{}", dedupe=["1"]), "what was recorded is known"
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        ("READONLY You can't write against a read only replica.", True),
+        ("READONLY You can't write against a read only replica. script: 1a2b, on @user_script:3.", True),
+        ("ERR Error running script (call to f_1a2b): @user_script:1: -READONLY You can't write against it.", True),
+        ("MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.", True),
+        ("NOREPLICAS Not enough good replicas to write.", True),
+        ("UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)", True),
+        ("LOADING Redis is loading the dataset in memory", True),
+        ("OOM command not allowed when used memory > 'maxmemory'.", False),
+        ("NOSCRIPT No matching script. Please use EVAL.", False),
+        ("WRONGTYPE Operation against a key holding the wrong kind of value", False),
+        ("WRONGPASS invalid username-password pair or user is disabled.", False),
+    ],
+)
+def test_the_errors_of_a_server_that_is_no_primary_are_known(text: str, *, refused: bool) -> None:
+    assert is_no_primary(BaseParser.parse_error(text)) is refused
