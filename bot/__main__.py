@@ -54,10 +54,11 @@ def _run_stoppable(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace) -> int:
     import asyncio  # noqa: PLC0415 - not needed for --help
     import logging  # noqa: PLC0415 - the same
+    import os  # noqa: PLC0415 - the same
 
     from bot import logs  # noqa: PLC0415 - the same
     from bot.command_line.console import OutputLost  # noqa: PLC0415 - the same
-    from bot.settings import SettingsError, read_settings  # noqa: PLC0415 - the same
+    from bot.settings import SettingsError, read_settings, secret_values  # noqa: PLC0415 - the same
     from bot.store.interface import StoreError  # noqa: PLC0415 - the same
 
     level = logging.INFO if options.command == "run" else logging.WARNING
@@ -66,7 +67,7 @@ def _run(options: argparse.Namespace) -> int:
         logs.configure(settings.log, verbose=options.verbose, level=level, secrets=settings.secrets)
         return asyncio.run(_stoppable(_command(options, settings)(options, settings)))
     except (SettingsError, StoreError, OutputLost) as error:
-        print(f"leadhand: {error}", file=sys.stderr)
+        print(f"leadhand: {logs.hide(str(error), secret_values(os.environ))}", file=sys.stderr)
         return 1
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None

@@ -27,6 +27,7 @@ Ids = Mapping[str, str | int]
 OURS = ("bot", "specialists", "handoff")
 """Our own packages. Libraries' loggers stay at WARNING: below it some write whole requests and replies."""
 HIDDEN = "[hidden]"
+_SHORTEST_SECRET = 4
 _TOKEN = re.compile(
     r"\b(?:xox[a-z]-|xapp-|xoxe\.|sk-|tvly-|BSA)[\w-]{4,}"  # Slack, model providers, search services
     r"|(?<=bearer )[\w.~+/=-]{4,}"
@@ -36,7 +37,7 @@ _TOKEN = re.compile(
 )
 _ABOUT_CODE = (AttributeError, ImportError, NameError, NotImplementedError, RuntimeError, TypeError)
 """Exceptions whose text is about code. That of any other may quote what people or models wrote."""
-_OWN_WORDS = frozenset({"StoreError", "SettingsError", "NotConnected", "Refused", "Doubt"})
+_OWN_WORDS = frozenset({"StoreError", "SettingsError", "NotConnected", "TokenRefused", "Refused", "Doubt"})
 """Our own exceptions that never quote contents."""
 
 _ids: ContextVar[Ids] = ContextVar("about", default=MappingProxyType({}))
@@ -103,6 +104,14 @@ def formatter(form: Form, *, secrets: Collection[str] = ()) -> logging.Formatter
     return JsonLines(secrets) if form == "json" else TextLines(secrets)
 
 
+def hide(text: str, secrets: Collection[str]) -> str:
+    """Replace every token in a text, and every one of the secrets that has four characters at least."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        if len(secret) >= _SHORTEST_SECRET:
+            text = text.replace(secret, HIDDEN)
+    return _TOKEN.sub(HIDDEN, text)
+
+
 class _Stderr(logging.StreamHandler[TextIO]):
     """Writes to `sys.stderr` as it is at that moment."""
 
@@ -116,13 +125,11 @@ class _Lines(logging.Formatter):
 
     def __init__(self, secrets: Collection[str]) -> None:
         super().__init__()
-        self._secrets = sorted((secret for secret in secrets if len(secret) >= 4), key=len, reverse=True)
+        self._secrets = tuple(secrets)
 
     def hide(self, text: str) -> str:
         """Replace every secret and token in the text."""
-        for secret in self._secrets:
-            text = text.replace(secret, HIDDEN)
-        return _TOKEN.sub(HIDDEN, text)
+        return hide(text, self._secrets)
 
     def error(self, record: logging.LogRecord) -> str:
         """Return the traceback and name of a record's exception; empty if it has none."""

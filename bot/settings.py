@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeVar, get_args
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
@@ -19,6 +19,7 @@ from handoff.contracts import Asking, Context, Terms, Tier
 from handoff.effects import ROLES
 from handoff.member_ids import CHANNEL
 from handoff.working_time import read_span
+from specialists.service_url import secrets_in, web_fault
 
 Read = TypeVar("Read")
 Form = Literal["text", "json"]
@@ -68,16 +69,6 @@ HTTP = Address("127.0.0.1", 3000)
 BUDGETS: Mapping[Scope, str] = {"person": "$10, 5m tokens", "day": "$100, 50m tokens"}
 """Budgets that hold unless others are set, so that nobody finds out by the bill."""
 SECRET = re.compile(r"TOKEN|SECRET|KEY")
-DATABASES = "LEADHAND_DATABASES"
-_PASSWORD = re.compile(r"://[^:/@\s]*:([^@\s]+)@")
-
-
-def _password(url: str) -> str:
-    """Return the password in an address, as it stands there; empty if there is none, or nobody can read it."""
-    try:
-        return urlsplit(url).password or ""
-    except ValueError:
-        return ""
 
 
 @dataclass(frozen=True)
@@ -122,12 +113,9 @@ class Settings:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """Texts that must never be shown: tokens, keys, and the passwords of the store and of databases."""
-        named = {value for name, value in self.env.items() if name in NAMES and SECRET.search(name)}
-        urls = (self.redis_url, self.env.get("LEADHAND_SMTP", ""))
-        passwords = {*map(_password, urls), *_PASSWORD.findall(self.env.get(DATABASES, ""))}
-        plain = map(unquote, passwords)
-        return frozenset({*named, self.bot_token, self.app_token, self.signing_secret, *passwords, *plain} - {""})
+        """Texts that must never be shown: tokens, keys, and what is secret in the addresses of services."""
+        tokens = {self.bot_token, self.app_token, self.signing_secret}
+        return frozenset({*secret_values(self.env), *secrets_in(self.redis_url), *tokens} - {""})
 
     @property
     def socket_mode(self) -> bool:
@@ -245,6 +233,13 @@ NAMES: Mapping[str, str] = {
     "TAVILY_API_KEY": "search the web with Tavily",
 }
 """Every environment variable that Leadhand reads, and its purpose."""
+
+
+def secret_values(env: Mapping[str, str]) -> frozenset[str]:
+    """List what is secret in an environment: our tokens and keys, and passwords and tokens in any address."""
+    named = {value for name, value in env.items() if name in NAMES and SECRET.search(name)}
+    of_addresses = (secrets_in(value) for value in env.values() if "://" in value)
+    return frozenset(named.union(*of_addresses) - {""})
 
 
 def read_settings(env: Mapping[str, str] | None = None) -> Settings:
@@ -510,15 +505,10 @@ def _address(text: str) -> Address | None:
 
 def _check_addresses(env: Mapping[str, str]) -> None:
     """Raise SettingsError for an address without scheme or host: its user would only report that nobody answers."""
-    for name in ("SLACK_API_URL", "ANTHROPIC_BASE_URL", "OPENAI_BASE_URL"):
+    for name in ("SLACK_API_URL", "ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "GITHUB_API_URL", "GITLAB_URL"):
         text = env.get(name, "").strip()
-        try:
-            parts = urlsplit(text)
-            fit = parts.scheme in {"http", "https"} and bool(parts.hostname)
-        except ValueError:
-            fit = False
-        if text and not fit:
-            raise SettingsError(f"{name} is no address; it takes one that begins with https:// or http://.")
+        if text and (fault := web_fault(text)):
+            raise SettingsError(f"{name} {fault}.")
 
 
 def _whole(env: Mapping[str, str], name: str, default: int, *, low: int, high: int) -> int:

@@ -16,6 +16,7 @@ from bot.app import manifest_path, open_channels, open_crews
 from bot.command_line import tool_list
 from bot.command_line.console import say
 from bot.command_line.model_proof import prove
+from bot.logs import hide
 from bot.models.choosing import ModelSettingsError, choose_model
 from bot.models.named_models import names_at, take_on
 from bot.models.rehearsal.rehearsal import RehearsalModel
@@ -64,7 +65,7 @@ async def check(options: argparse.Namespace, settings: Settings) -> int:
         async for verdict in found:
             wrong += bool(verdict.fault)
             risky += bool(verdict.risk and not verdict.fault)
-            say(str(verdict))
+            say(hide(str(verdict), settings.secrets))
     if wrong:
         say(f"{wrong} to mend.")
     else:

@@ -24,6 +24,7 @@ from handoff import events as ev
 from handoff.effects import Effect
 from handoff.state import Job
 from handoff.summary import QuarantineNotice
+from specialists.service_url import shown, web_fault
 
 log = logging.getLogger(__name__)
 
@@ -71,9 +72,10 @@ class Sender:
             raise NoCollector(
                 f"{ENDPOINT} is set, and the extra `otel` is not installed: pip install 'leadhand[otel]'"
             ) from None
-        self.endpoint = _address(env)
-        if not self.endpoint.startswith(("http://", "https://")):
-            raise NoCollector(f"{ENDPOINT} is {self.endpoint[:80]!r}; it takes http://HOST:4318")
+        self._url = _address(env)
+        if fault := web_fault(self._url):
+            raise NoCollector(f"{ENDPOINT} {fault}; it takes http://HOST:4318")
+        self.endpoint = shown(self._url)
         contents = env.get("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "").strip().lower()
         self.contents = contents in {"true", "1", "span_only", "span_and_event"}
         headers = _headers(env.get("OTEL_EXPORTER_OTLP_HEADERS", ""))
@@ -87,7 +89,7 @@ class Sender:
         try:
             async with (
                 aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(TIMEOUT), trust_env=True) as session,
-                session.post(self.endpoint, data=body, headers=self._headers, allow_redirects=False) as response,
+                session.post(self._url, data=body, headers=self._headers, allow_redirects=False) as response,
             ):
                 if response.status < 300:
                     return Sent()

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 from redis.asyncio import Redis, RedisCluster
 from redis.asyncio.cluster import ClusterNode
-from redis.asyncio.connection import parse_url
+from redis.asyncio.connection import URL_QUERY_ARGUMENT_PARSERS
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialWithJitterBackoff
 
 from bot.store.interface import StoreError
+from specialists.service_url import ENCODE, BadUrl, ServiceUrl, read_url
 
 RETRIES = 2
-SCHEMES = "redis://, rediss://, unix://, redis+sentinel://, rediss+sentinel://, redis+cluster://, rediss+cluster://"
+_MODES = ("", "+sentinel", "+cluster")
+_SCHEMES = (*(f"{scheme}{mode}" for mode in _MODES for scheme in ("redis", "rediss")), "unix")
+_OPTIONS = frozenset(
+    {
+        *("replicas", "db", "username", "password", "sentinel_username", "sentinel_password", "client_name"),
+        *("socket_timeout", "socket_connect_timeout", "socket_keepalive", "health_check_interval", "max_connections"),
+        *("ssl_ca_certs", "ssl_ca_path", "ssl_certfile", "ssl_keyfile", "ssl_password", "ssl_cert_reqs"),
+        *("ssl_check_hostname", "ssl_min_version", "ssl_ciphers"),
+    }
+)
+_MASTER = re.compile(r"[\w.-]+")
+_LONGEST_NUMBER = 10
 MOST_REPLICAS = 9
 CONNECTIONS = 32
 """How many commands one store has under way at a time."""
@@ -38,64 +50,78 @@ class ServerAddress:
 
 
 def parse(url: str) -> ServerAddress:
-    """Take a store's URL apart. Raises StoreError, without a password in the text, if it is none."""
+    """Take a store's URL apart. Raises StoreError, which quotes nothing of it, if it is none."""
     try:
-        scheme, mode = _scheme(url)
-        address = _single(url) if mode == "single" else _several(url, scheme, mode)
-        shown = f"{address.shown} (TLS)" if scheme == "rediss" else address.shown
-        return replace(address, shown=shown, replicas=_replicas(address.options.pop("replicas", None)))
-    except ValueError as error:
-        raise StoreError(f"REDIS_URL is not usable ({error}). It starts with one of: {SCHEMES}.") from None
+        parts = read_url(url, _SCHEMES)
+        scheme, _, mode = parts.scheme.partition("+")
+        options = _options(parts)
+        replicas = _replicas(options.pop("replicas", None))
+        address = _single(parts, options) if not mode else _several(parts, mode, options)
+    except BadUrl as error:
+        raise StoreError(f"REDIS_URL is not usable: {error}.") from None
+    if scheme == "rediss" or mode:
+        options["ssl"] = scheme == "rediss"
+    shown = f"{address.shown} (TLS)" if scheme == "rediss" else address.shown
+    return replace(address, shown=shown, replicas=replicas)
 
 
-def _scheme(url: str) -> tuple[str, str]:
-    scheme, _, mode = urlsplit(url).scheme.partition("+")
-    if (scheme, mode) not in {
-        *((scheme, mode) for scheme in ("redis", "rediss") for mode in ("", "sentinel", "cluster")),
-        ("unix", ""),
-    }:
-        raise ValueError("unknown scheme")
-    return scheme, mode or "single"
+def _options(parts: ServiceUrl) -> dict[str, Any]:
+    """Give the login and the options of a URL, as redis-py takes them. Raises BadUrl."""
+    found: dict[str, Any] = {}
+    for name, value in parts.options.items():
+        if name not in _OPTIONS:
+            raise BadUrl(f"an option behind the ? is not known; there are {', '.join(sorted(_OPTIONS))}")
+        try:
+            found[name] = URL_QUERY_ARGUMENT_PARSERS.get(name, str)(value)
+        except (TypeError, ValueError):
+            raise BadUrl(f"the value of {name} behind the ? is none that it takes") from None
+    login = {"username": parts.user, "password": parts.password}
+    return found | {name: value for name, value in login.items() if value}
 
 
-def _single(url: str) -> ServerAddress:
-    options = dict(parse_url(url))
-    if "path" in options:
-        return ServerAddress("single", (), options, "", str(options["path"]))
-    host, port = str(options.get("host", "localhost")), int(str(options.get("port", 6379)))
+def _single(parts: ServiceUrl, options: dict[str, Any]) -> ServerAddress:
+    if parts.scheme == "unix":
+        if not parts.path.strip("/"):
+            raise BadUrl("the path of the socket is missing: unix:///path/redis.sock")
+        options["path"] = parts.path
+        return ServerAddress("single", (), options, "", parts.path)
+    if len(parts.hosts) > 1:
+        raise BadUrl("it names several hosts; several are for redis+sentinel:// and redis+cluster://")
+    host, port = parts.host or "localhost", parts.port or 6379
+    if parts.path.strip("/"):
+        options.setdefault("db", _database(parts.path.strip("/")))
     return ServerAddress("single", ((host, port),), options, "", f"{host}:{port}")
 
 
-def _several(url: str, scheme: str, mode: str) -> ServerAddress:
-    parts = urlsplit(url)
-    login, _, places = parts.netloc.rpartition("@")
-    hosts = tuple(_host(place, 26379 if mode == "sentinel" else 6379) for place in places.split(","))
+def _several(parts: ServiceUrl, mode: str, options: dict[str, Any]) -> ServerAddress:
+    if not all(host for host, _ in parts.hosts):
+        raise BadUrl("a host is missing")
+    hosts = tuple((host, port or (26379 if mode == "sentinel" else 6379)) for host, port in parts.hosts)
     master, _, database = parts.path.strip("/").partition("/")
-    if mode == "sentinel" and not master:
-        raise ValueError("the master's name is missing: redis+sentinel://host:port/NAME")
-    if mode == "cluster" and master not in {"", "0"}:
-        raise ValueError("a cluster has no databases")
-    # redis-py reads the login and the query of a plain URL; hosts and path are ours.
-    plain = urlunsplit((scheme, f"{login}@h" if login else "h", f"/{database}", parts.query, ""))
-    options = {name: value for name, value in parse_url(plain).items() if name not in {"host", "connection_class"}}
-    options["ssl"] = scheme == "rediss"
-    shown = ",".join(f"{host}:{port}" for host, port in hosts) + (f"/{master}" if mode == "sentinel" else "")
-    return ServerAddress(mode, hosts, options, master, shown)
+    shown = ",".join(f"{host}:{port}" for host, port in hosts)
+    if mode == "cluster":
+        if master not in {"", "0"} or database:
+            raise BadUrl("a cluster has no databases")
+        return ServerAddress(mode, hosts, options, "", shown)
+    if not _MASTER.fullmatch(master):
+        raise BadUrl("the primary's name is missing: redis+sentinel://host:port/NAME")
+    if database:
+        options.setdefault("db", _database(database))
+    return ServerAddress(mode, hosts, options, master, f"{shown}/{master}")
+
+
+def _database(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) < _LONGEST_NUMBER):
+        raise BadUrl(f"what stands behind the last / is the number of a database; {ENCODE}")
+    return int(text)
 
 
 def _replicas(text: str | None) -> int | None:
     if text is None:
         return None
     if not text.isdecimal() or int(text) > MOST_REPLICAS:
-        raise ValueError(f"replicas is a number from 0 to {MOST_REPLICAS}")
+        raise BadUrl(f"replicas is a number from 0 to {MOST_REPLICAS}")
     return int(text)
-
-
-def _host(place: str, default: int) -> tuple[str, int]:
-    parts = urlsplit(f"//{place}")
-    if not parts.hostname:
-        raise ValueError("a host is missing")
-    return parts.hostname, parts.port or default
 
 
 def client(address: ServerAddress, timeout: float) -> Redis | RedisCluster:
@@ -111,7 +137,7 @@ def client(address: ServerAddress, timeout: float) -> Redis | RedisCluster:
     """
     for name in ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile"):
         if (path := address.options.get(name)) and not Path(path).is_file():
-            raise StoreError(f"REDIS_URL names a file that is not there: {name}={path}.")
+            raise StoreError(f"REDIS_URL names a file that is not there, or may not be read: {name}.")
     settings: dict[str, Any] = {
         "socket_timeout": timeout,
         "socket_connect_timeout": timeout,
@@ -146,11 +172,8 @@ def _primary_client(address: ServerAddress, options: dict[str, Any]) -> Redis:
 
 
 def _plain_client(address: ServerAddress, options: dict[str, Any]) -> Redis:
-    kind = options.pop("connection_class", None)
     if "path" in options:
         options["unix_socket_path"] = options.pop("path")
-    elif kind is not None:
-        options["ssl"] = True
-    elif address.hosts:
+    else:
         options["host"], options["port"] = address.hosts[0]
     return Redis(**options)

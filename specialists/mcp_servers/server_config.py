@@ -11,6 +11,7 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from specialists.mcp_servers.oauth_requests import is_loopback
+from specialists.service_url import read_url, web_fault
 
 NAME = ".mcp.json"
 MOST_SERVERS = 20
@@ -139,8 +140,7 @@ def _server(name: str, said: Any, env: Mapping[str, str]) -> ServerConfig:
     read_only, local = _ours(said.get(OURS, {}))
     if kind == "http":
         url = _filled(_text(said, "url"), env)
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username:
+        if web_fault(url) or (parts := read_url(url, ("http", "https"))).user or parts.password:
             raise _Wrong("url must be an http or https address, without a name and password; those go into headers")
         headers = _texts(said, "headers", env)
         oauth, client = _signing_in(said.get(OURS, {}), url, headers, env)

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from email.message import EmailMessage
 from email.utils import parseaddr
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qs, unquote, urlsplit
+
+from specialists.service_url import BadUrl, read_url
 
 if TYPE_CHECKING:
     from aiosmtplib import SMTP
@@ -57,19 +58,18 @@ def server_of(env: Mapping[str, str]) -> SmtpServer:
     if not is_address(parseaddr(sender)[1]) or any(not one.isprintable() for one in sender):
         return SmtpServer(fault=f"{FROM} must be the address that mail comes from: `Leadhand <bot@example.com>`.")
     try:
-        url = urlsplit(text)
-        host, port = url.hostname or "", url.port
-    except ValueError:
-        host, port = "", None
-    if url.scheme not in {"smtp", "smtps"} or not host:
+        url = read_url(text, ("smtp", "smtps"))
+    except BadUrl as error:
+        return SmtpServer(fault=f"{SERVER} is not understood: {error}. It is {FORM}.")
+    host, port, asked = url.host, url.port, url.options.get("tls", "")
+    if not host or url.path.strip("/") or len(url.hosts) > 1:
         return SmtpServer(fault=f"{SERVER} is not understood; it is {FORM}.")
-    asked = (parse_qs(url.query).get("tls") or [""])[0]
     if asked not in {"", "on", "off"} or (asked == "off" and url.scheme == "smtps"):
         return SmtpServer(fault=f"{SERVER}: tls is `on` or `off`, and smtps:// has no `off`.")
     plain = asked == "off" or (not asked and host in _LOOPBACK)
     security = "tls" if url.scheme == "smtps" else "none" if plain else "starttls"
     usual = 465 if security == "tls" else 587
-    return SmtpServer(host, port or usual, unquote(url.username or ""), unquote(url.password or ""), security, sender)
+    return SmtpServer(host, port or usual, url.user, url.password, security, sender)
 
 
 def is_address(text: str) -> bool:

@@ -71,7 +71,7 @@ def test_the_setting_names_databases_and_each_entry_that_is_none() -> None:
         ("logs", "mysql", "h:3307/logs"),
     ]
     assert faults == (
-        "LEADHAND_DATABASES: odd begins with 'oracle'; it takes postgresql://, mysql:// or sqlite:///path",
+        "LEADHAND_DATABASES: the address of odd begins with postgresql://, mysql:// or sqlite:///path",
         "LEADHAND_DATABASES names shop twice; rename one",
     )
     assert found["shop"].without_password('no "p@ss" nor p%40ss') == 'no "***" nor ***'

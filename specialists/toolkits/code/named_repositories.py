@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
+from specialists.service_url import BadUrl, read_url
 from specialists.toolkits.code import ssh_remote
 from specialists.toolkits.code.ssh_remote import SshRemote
 
@@ -70,10 +71,11 @@ def read(env: Mapping[str, str]) -> Named:
     """Read the setting; what is wrong with an entry leaves that entry out and no other."""
     found: dict[str, Repository] = {}
     faults = []
-    for entry in filter(None, map(str.strip, re.split(r"[,\n]", env.get("LEADHAND_REPOSITORIES", "")))):
+    entries = filter(None, map(str.strip, re.split(r"[,\n]", env.get(VARIABLE, ""))))
+    for number, entry in enumerate(entries, 1):
         name, equals, address = (part.strip() for part in entry.partition("="))
         if not equals or not address or not _NAME.fullmatch(name):
-            faults.append(f"{VARIABLE}: {_shown(entry)!r} is not {_FORMS}.")
+            faults.append(f"{VARIABLE}: entry {number} is not {_FORMS}.")
         elif name in found:
             faults.append(f"{VARIABLE}: {name} is named twice; give one of them another name.")
         elif isinstance(one := _read(name, address, env), Repository):
@@ -114,17 +116,11 @@ def _fault(address: str) -> str:
     if "://" not in address:
         return "" if Path(address).expanduser().is_absolute() else "the path must begin with / (or ~)."
     try:
-        parts = urlsplit(address)
-        host = parts.hostname or ""
-    except ValueError:
-        return "the address cannot be read."
-    if parts.scheme != "https" and not (parts.scheme == "http" and host in _LOOPBACK):
-        return f"{parts.scheme}:// is not used here; give a path, an https address or one for ssh."
-    if parts.username is not None or parts.query or parts.fragment:
+        parts = read_url(address, ("https", "http"))
+    except BadUrl as error:
+        return f"the address cannot be used: {error}; or give a path, or one for ssh."
+    if parts.scheme != "https" and parts.host not in _LOOPBACK:
+        return "http:// is not used here; give a path, an https address or one for ssh."
+    if "@" in address or "?" in address or "#" in address:
         return "give the address without a user, a password or a query; tokens go into GITHUB_TOKEN or GITLAB_TOKEN."
-    return "" if host and len(parts.path.strip("/")) > 0 else "the address names no repository."
-
-
-def _shown(entry: str) -> str:
-    """Show the beginning of an entry, without what could be a password in it."""
-    return re.sub(r"//[^/@]*@", "//...@", entry)[:60]
+    return "" if parts.host and len(parts.path.strip("/")) > 0 else "the address names no repository."

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from typing import Literal
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote
+
+from specialists.service_url import BadUrl, read_url, secrets_in
 
 SETTING = "LEADHAND_DATABASES"
 Kind = Literal["postgresql", "mysql", "sqlite"]
@@ -31,8 +33,7 @@ class Database:
 
     def without_password(self, text: str) -> str:
         """Take the password out of what a driver said."""
-        password = urlsplit(self.url).password or ""
-        for one in filter(None, {password, unquote(password)}):
+        for one in sorted(secrets_in(self.url), key=len, reverse=True):
             text = text.replace(one, "***")
         return text
 
@@ -43,7 +44,7 @@ def read(text: str) -> tuple[dict[str, Database], tuple[str, ...]]:
     faults = []
     parts = _NAMED.split(text.strip())
     if parts[0].strip():
-        faults.append(f"{SETTING} takes name=address, with commas or new lines; it begins with {parts[0][:20]!r}")
+        faults.append(f"{SETTING} takes name=address, with commas or new lines, and begins with something else")
     for name, address in zip(parts[1::2], parts[2::2], strict=True):
         database = _database(name, address.strip().rstrip(","))
         if isinstance(database, str):
@@ -59,14 +60,15 @@ def _database(name: str, address: str) -> Database | str:
     scheme, _, rest = address.partition("://")
     kind = _KINDS.get(scheme.lower().partition("+")[0])
     if kind is None or not rest:
-        return f"{SETTING}: {name} begins with {scheme[:20]!r}; it takes postgresql://, mysql:// or sqlite:///path"
+        return f"{SETTING}: the address of {name} begins with postgresql://, mysql:// or sqlite:///path"
     if kind == "sqlite":
         path = rest.removeprefix("/")  # sqlite:////absolute and sqlite:///relative, as everywhere
         return Database(name, kind, f"sqlite:///file:{quote(path)}?mode=ro&uri=true", path)
     try:
-        parts = urlsplit(f"//{rest}")
-        host, port = parts.hostname or "localhost", parts.port
-    except ValueError:
-        return f"{SETTING}: the address of {name} cannot be read; signs in a password are written as %40 and the like"
-    where = f"{host}{f':{port}' if port else ''}{parts.path}"
-    return Database(name, kind, f"{_DRIVERS[kind]}://{rest}", where)
+        parts = read_url(f"{kind}://{rest}", _DRIVERS)
+    except BadUrl as error:
+        return f"{SETTING}: the address of {name} cannot be used: {error}"
+    host = parts.host or "localhost"
+    where = f"{host}{f':{parts.port}' if parts.port else ''}{parts.path}"
+    login = f"{quote(parts.user, safe='')}:{quote(parts.password, safe='')}@" if parts.user or parts.password else ""
+    return Database(name, kind, f"{_DRIVERS[kind]}://{login}{rest.rpartition('@')[2]}", where)

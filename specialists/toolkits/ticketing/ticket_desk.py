@@ -81,5 +81,5 @@ def _fault(desk: TicketDesk, base: str) -> str:
         return f"{NAME} names {desk.path}, and {_TOKENS[desk.kind]} is not set: nobody may open issues without it."
     address = urlsplit(base)
     if address.scheme != "https" and address.hostname not in _LOOPBACK:
-        return f"{base} is not https: the token would go over the network in clear. Name an https address."
+        return f"{address.hostname} is not https: the token would go over the network in clear. Name an https address."
     return ""

@@ -1,0 +1,117 @@
+"""Reads the addresses of services that operators name, such as `redis://user:password@host:6379/0`.
+
+One parser for all of them, since a library's own words about an address that it cannot read quote parts of it, and
+with a password that has a `#`, `/` or `?` in it, these are parts of the password. Nothing here quotes anything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import parse_qsl, unquote
+
+ENCODE = "write # / ? @ : % in a user name or password as %23 %2F %3F %40 %3A %25"
+_FORM = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/?#]*)(?P<rest>.*)", re.DOTALL)
+_REST = re.compile(r"(?P<path>[^?#]*)(?:\?(?P<query>[^#]*))?(?P<fragment>#.*)?", re.DOTALL)
+_PLACE = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[\w.-]+)?(?P<port>:[0-9]*)?")
+_RAW_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_WEB = frozenset({"http", "https"})
+_HIGHEST_PORT = 65_535
+_SECRET_OPTION = re.compile(r"pass|pwd|secret|token|key|sig|auth|code", re.IGNORECASE)
+_CUTS = re.compile(r"[\s/?#@:,\[\]]+")
+"""Where parsers cut an address, and so a password in it that was not encoded."""
+
+
+class BadUrl(ValueError):
+    """An address that cannot be used. The text says why and what to do, and quotes nothing of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceUrl:
+    """A parsed address. User, password and the values of options are decoded; `hosts` have their port, if any."""
+
+    scheme: str
+    hosts: tuple[tuple[str, int | None], ...]
+    path: str = ""
+    user: str = field(default="", repr=False)
+    password: str = field(default="", repr=False)
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def host(self) -> str:
+        """The first host; empty if none is named."""
+        return self.hosts[0][0]
+
+    @property
+    def shown(self) -> str:
+        """The address without login, options and fragment, as people may see it."""
+        places = (f"[{host}]" if ":" in host else host for host, _ in self.hosts)
+        ports = (f":{port}" if port else "" for _, port in self.hosts)
+        return f"{self.scheme}://{','.join(map(''.join, zip(places, ports, strict=True)))}{self.path}"
+
+    @property
+    def port(self) -> int | None:
+        """The port of the first host; None if none is named."""
+        return self.hosts[0][1]
+
+
+def read_url(text: str, schemes: Collection[str]) -> ServiceUrl:
+    """Take an address apart. Raises BadUrl unless it has one of the schemes, and is written as it must be."""
+    found = _FORM.fullmatch(text.strip())
+    if found is None or found["scheme"].lower() not in schemes:
+        raise BadUrl(f"it begins with one of: {', '.join(f'{scheme}://' for scheme in schemes)}")
+    if any(sign.isspace() or not sign.isprintable() for sign in text.strip()):
+        raise BadUrl("it holds a blank or an invisible character; take it out, or write it as %20 and the like")
+    scheme, rest = found["scheme"].lower(), _REST.fullmatch(found["rest"])
+    assert rest is not None  # noqa: S101 - it matches everything
+    login, _, places = found["authority"].rpartition("@")
+    if (scheme not in _WEB and ("@" in found["rest"] or rest["fragment"])) or _RAW_PERCENT.search(login):
+        raise BadUrl(ENCODE)
+    user, _, password = login.partition(":")
+    options = dict(parse_qsl(rest["query"] or "", keep_blank_values=True))
+    hosts = tuple(map(_host, places.split(",")))
+    return ServiceUrl(scheme, hosts, unquote(rest["path"]), unquote(user), unquote(password), options)
+
+
+def _host(place: str) -> tuple[str, int | None]:
+    found = _PLACE.fullmatch(place)
+    if found is None:
+        raise BadUrl(f"its host or port cannot be read: a port is a number; {ENCODE}")
+    port = int((found["port"] or ":").removeprefix(":") or 0)
+    if port > _HIGHEST_PORT:
+        raise BadUrl(f"its port is higher than {_HIGHEST_PORT}; {ENCODE}")
+    return (found["host"] or "").strip("[]").lower(), port or None
+
+
+def web_fault(text: str) -> str:
+    """Say why a text is no http or https address with a host, in words that follow its name; empty if it is one."""
+    try:
+        found = read_url(text, ("https", "http"))
+    except BadUrl as error:
+        return f"is no address: {error}"
+    return "" if found.host else "is no address: its host is missing"
+
+
+def shown(address: str) -> str:
+    """Give a web address without login, options and fragment, as people may see it. Raises BadUrl."""
+    return read_url(address, ("https", "http")).shown
+
+
+def secrets_in(text: str) -> frozenset[str]:
+    """List what may be secret in a text with addresses, however they are written: whole, decoded, and in pieces.
+
+    These are passwords, user names without one (a token, say), and the values of options whose name says so.
+    """
+    found: set[str] = set()
+    for _, address in re.findall(r"([A-Za-z][A-Za-z0-9+.-]*)://(\S+)", text):
+        login, at, _ = address.rpartition("@")
+        user, colon, password = login.partition(":")
+        if not at:  # no host behind it: whatever stands behind a colon that is no port
+            _, colon, password = address.partition(":")
+            user, password = "", re.split(r"[/?]", password)[0] if not password[:1].isdecimal() else ""
+        secret = password if colon else user
+        found |= {secret, *_CUTS.split(secret)}
+        options = parse_qsl(address.partition("?")[2].partition("#")[0])
+        found |= {value for name, value in options if _SECRET_OPTION.search(name)}
+    return frozenset({*found, *map(unquote, found)} - {""})

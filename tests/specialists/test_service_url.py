@@ -1,0 +1,135 @@
+"""Addresses of services: what they say, and that a secret in one is never quoted."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Callable, Mapping
+from urllib.parse import quote
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from bot.logs import hide
+from bot.operation.trace_export import NoCollector, open_sender
+from bot.settings import SettingsError, read_settings, secret_values
+from bot.store.address import parse
+from bot.store.interface import StoreError
+from specialists.service_url import BadUrl, read_url, secrets_in
+from specialists.toolkits.code import named_repositories
+from specialists.toolkits.databases import named_databases
+from specialists.toolkits.smtp_server import server_of
+from specialists.toolkits.ticketing.ticket_desk import desk_of
+
+SIGNS = "#/?@:%[]&=+,;!$ \t\\'\"<>^`{|}~é中\u2100\x7f"
+PIECE = st.text(string.ascii_letters + string.digits, min_size=6, max_size=12)
+
+
+def secrets_with(signs: str) -> st.SearchStrategy[tuple[str, list[str]]]:
+    """A secret as somebody pastes it, and the pieces of it between the signs, which must never be seen."""
+    parts = st.lists(st.tuples(PIECE, st.sampled_from(signs)), min_size=1, max_size=3)
+    return parts.map(lambda found: ("".join(piece + sign for piece, sign in found), [piece for piece, _ in found]))
+
+
+PLACES = (
+    "{s}://user:{x}@host:7/0",
+    "{s}://{x}@host/0",
+    "{s}://user:{x}",
+    "{s}://{x}",
+    "{x}",
+    "{s}:{x}@host",
+    "{x}://host",
+)
+OPTIONS = (
+    "{s}://host/0?password={x}",
+    "{s}://host/0?{x}=1",
+    "{s}://host/0#{x}",
+    "{s}://host/{x}@b",
+    "{s}://host:{x}/0",
+)
+
+
+def _redis(env: Mapping[str, str]) -> str:
+    try:
+        parse(env["REDIS_URL"])
+    except StoreError as error:
+        return str(error)
+    return ""
+
+
+def _settings(env: Mapping[str, str]) -> str:
+    try:
+        read_settings(env)
+    except SettingsError as error:
+        return str(error)
+    return ""
+
+
+def _collector(env: Mapping[str, str]) -> str:
+    try:
+        open_sender(env)
+    except NoCollector as error:
+        return str(error)
+    return ""
+
+
+READERS: Mapping[str, tuple[str, Callable[[Mapping[str, str]], str]]] = {
+    "REDIS_URL": ("redis", _redis),
+    "REDIS_URL ": ("redis+sentinel", _redis),
+    "LEADHAND_SMTP": ("smtp", lambda env: server_of({**env, "LEADHAND_MAIL_FROM": "a@b.example"}).fault),
+    "LEADHAND_DATABASES": ("postgresql", lambda env: str(named_databases.read(env["LEADHAND_DATABASES"])[1])),
+    "LEADHAND_REPOSITORIES": ("https", lambda env: str(named_repositories.read(env).faults)),
+    "SLACK_API_URL": ("https", _settings),
+    "OPENAI_BASE_URL": ("https", _settings),
+    "OTEL_EXPORTER_OTLP_ENDPOINT": ("https", _collector),
+    "GITLAB_URL": ("http", lambda env: desk_of({**env, "LEADHAND_TICKETS": "gitlab:a/b", "GITLAB_TOKEN": "t"}).fault),
+}
+
+
+@settings(deadline=None)
+@given(setting=st.sampled_from(list(READERS)), form=st.sampled_from(PLACES + OPTIONS), secret=secrets_with(SIGNS))
+@example("REDIS_URL", PLACES[0], ("S3cretLongPart#9", ["S3cretLongPart"]))
+@example("REDIS_URL", PLACES[0], ("123456/7", ["123456"]))
+def test_no_fault_quotes_a_secret(setting: str, form: str, secret: tuple[str, list[str]]) -> None:
+    scheme, read = READERS[setting]
+    pasted, pieces = secret
+    address = form.format(s=scheme, x=pasted)
+    value = f"one={address}" if setting in {"LEADHAND_DATABASES", "LEADHAND_REPOSITORIES"} else address
+    told = read({setting.strip(): value})
+    assert not [piece for piece in pieces if piece.lower() in told.lower()], told
+
+
+@settings(deadline=None)
+@given(form=st.sampled_from(PLACES[:2]), secret=secrets_with("#/?@:"))
+def test_what_a_library_quotes_of_an_address_is_hidden(form: str, secret: tuple[str, list[str]]) -> None:
+    pasted, pieces = secret
+    secrets = secret_values({"ANY_PROXY": form.format(s="http", x=pasted)})
+    for quoted in (pasted, *pieces, pasted.partition("#")[0], quote(pasted)):
+        told = hide(f"not a port: {quoted!r}", secrets)
+        assert not [piece for piece in pieces if piece in told], told
+
+
+@settings(deadline=None)
+@given(user=st.text(max_size=12), password=st.text(max_size=12))
+def test_an_encoded_login_is_read_whole(user: str, password: str) -> None:
+    try:
+        login = f"{quote(user, safe='')}:{quote(password, safe='')}"
+    except UnicodeEncodeError:  # half a surrogate pair, which no address can hold
+        return
+    found = read_url(f"redis://{login}@Host.example:6380/3?a=b%20c", ("redis",))
+    assert (found.user, found.password, found.hosts) == (user, password, (("host.example", 6380),))
+    assert (found.path, found.options) == ("/3", {"a": "b c"})
+    assert found.shown == "redis://host.example:6380/3"
+
+
+@pytest.mark.parametrize("sign", "#/?%")
+def test_a_sign_that_was_not_encoded_is_explained(sign: str) -> None:
+    with pytest.raises(BadUrl, match=r"%23 %2F %3F %40 %3A %25"):
+        read_url(f"redis://user:before{sign}zz@host", ("redis",))
+
+
+def test_secrets_are_found_whole_decoded_and_in_pieces() -> None:
+    assert secrets_in("x=https://me:p%40ss#word@host, y=https://token@host?api_key=abc&page=2") >= {
+        *("p%40ss#word", "p@ss#word", "p%40ss", "word", "token", "abc"),
+    }
+    assert secrets_in("http://host:8080/path?page=2") == frozenset()
