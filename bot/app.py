@@ -40,7 +40,7 @@ from bot.operation.audit_log import AuditLog
 from bot.operation.periodic import CHECK_SECONDS, StoreCheck, every
 from bot.operation.sweeping import sweep
 from bot.settings import Settings, SettingsError
-from bot.slack.connection import Bolt, BotAccount, Client, NotConnected, make_bolt, proven_client
+from bot.slack.connection import Bolt, BotAccount, Client, NotConnected, make_bolt, proven_client, token_proof
 from bot.slack.receive.gate import Gate
 from bot.slack.receive.listeners import register
 from bot.slack.send.lookup import LOOKS
@@ -50,6 +50,7 @@ from bot.slack.show.directory import Directory
 from bot.slack.show.job_messenger import Messengers
 from bot.slack.show.people import People
 from bot.slack.show.thread import Thread
+from bot.slack.token_proof import TokenProof
 from bot.store.interface import Store
 from bot.supervisor.instance_board import InstanceBoard
 from specialists.loading import package_toolkits
@@ -177,6 +178,7 @@ class App:
     thread: Thread
     work: asyncio.Task[None]
     """The task of the instance: it ends when the instance does."""
+    token: TokenProof
 
 
 @contextlib.asynccontextmanager
@@ -200,7 +202,9 @@ async def running(
     client, account, channels, named = await _connected(settings, store, model, crews)
     # From the model and Slack up to the instance, which claims jobs from the store and runs them.
     name = new_name()
+    proof = token_proof(client, account)
     outbox = shared_outbox(client, store, account, who=name, unlimited=settings.slack_unlimited, looks=looks)
+    outbox.calls.token_refused = proof.suspect
     people = People(client, outbox.calls, account.home)
     people.name_groups([*named, *crews.asked])
     messengers = Messengers(outbox, people, Directory(client, outbox.calls, people), settings.admins)
@@ -239,10 +243,17 @@ async def running(
         effects, outbox.calls.seen = instruments.effects(effects), instruments.metrics.slack_called
     bounds = Bounds(effect=max(Bounds().effect, STUCK * settings.terms.call_seconds))
     instance = Instance(
-        store, effects, slots=settings.slots, lease=settings.lease, bounds=bounds, name=name, elsewhere=runs.elsewhere
+        store,
+        effects,
+        slots=settings.slots,
+        lease=settings.lease,
+        bounds=bounds,
+        name=name,
+        elsewhere=runs.elsewhere,
+        hold=lambda: proof.fault,
     )
     # From what people do in Slack down to the store.
-    bolt = make_bolt(client, signing_secret=settings.signing_secret)
+    bolt = make_bolt(client, proof, signing_secret=settings.signing_secret)
     gate = Gate(people, channels, first=limits.first_in_an_hour, clock=store.clock, note=note)
     memories = MemoryDesk(store, instance.nudge, admins=settings.admins, pages=account.url, note=note)
     forgetting = Forgetting(store, outbox, admins=settings.admins, note=note, memories=memories)
@@ -277,9 +288,9 @@ async def running(
     with about(instance=instance.name):
         work = asyncio.create_task(instance.run())
     toolkits = (begin() for one in crews.by_name.values() for begin in one.beside)
-    own = (model.warm(), forgetting.run(), board.run(), home.run(), standing.run(service.request))
+    own = (model.warm(), proof.run(), forgetting.run(), board.run(), home.run(), standing.run(service.request))
     beside = [asyncio.create_task(one) for one in (*own, *toolkits)]
-    app = App(bolt, instance, store, model, thread, work)
+    app = App(bolt, instance, store, model, thread, work, proof)
     try:
         yield app
     finally:

@@ -53,7 +53,10 @@ async def _serve(settings: Settings, stop: StopSignal) -> None:
         store, model = instruments.store(plain), instruments.model(chosen)
         sending = traces.sending(store) if traces is not None else contextlib.nullcontext()
         async with sending, running(settings, store, model, crews, instruments=instruments) as app:
-            with about(instance=app.instance.name), instruments.watching(app.instance, app.work, slots=settings.slots):
+            watching = instruments.watching(
+                app.instance, app.work, slots=settings.slots, token_fault=lambda: app.token.fault
+            )
+            with about(instance=app.instance.name), watching:
                 async with connected(app.bolt, settings) as connection:
                     stop.ready = True
                     keep_what_is_loaded()

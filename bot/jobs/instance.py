@@ -8,6 +8,7 @@ import functools
 import logging
 import secrets
 from collections import Counter, OrderedDict, deque
+from collections.abc import Callable
 
 from bot.jobs.job_runner import LEAVE, Effects, Elsewhere, JobRunner, nowhere_else
 from bot.jobs.lease import boottime
@@ -61,6 +62,7 @@ class Instance:
         bounds: Bounds | None = None,
         name: str = "",
         elsewhere: Elsewhere = nowhere_else,
+        hold: Callable[[], str] = str,
     ) -> None:
         self.name = name or new_name()
         self.full = ""
@@ -76,6 +78,7 @@ class Instance:
         self._unreleased: deque[Claim] = deque(maxlen=slots)
         self._away_since: float | None = None
         self._elsewhere = elsewhere
+        self._hold = hold
         self._left: dict[str, float] = {}
         """Until when due jobs of a person are left alone, as one of theirs was left to another instance."""
         self._stopping = False
@@ -209,10 +212,12 @@ class Instance:
             log.error("no job can be claimed until the store is back: %s", error, extra={"event": "store_away"})
 
     async def _is_full(self) -> bool:
-        full = await self._store.full()
+        """Return True if no job may be claimed: the store is full, or what shows things to people is in trouble."""
+        memory = await self._store.full()
+        full = self._hold() or memory
         if bool(full) != bool(self.full):
-            text = f"no job is claimed: {full}" if full else "the store has room again; jobs are claimed"
-            log.warning("%s", text, extra={"event": "memory_full"} if full else None)
+            text = f"no job is claimed: {full}" if full else "jobs are claimed again"
+            log.warning("%s", text, extra={"event": "memory_full"} if full and full == memory else None)
         self.full = full
         return bool(full)
 

@@ -44,6 +44,8 @@ class HealthState:
     """Tells whether the instance still looks for work; None before it has started."""
     slack_connected: Callable[[], Awaitable[bool]] | None = None
     """Tells whether Slack reaches us; None before it does."""
+    token_fault: Callable[[], str] = str
+    """Says why Slack does not take the bot's token; empty while it does."""
     stopping: bool = False
 
     def unhealthy(self) -> list[str]:
@@ -69,6 +71,8 @@ class HealthState:
             reasons += await _store_faults(self.store)
         if self.slack_connected is None or not await self.slack_connected():
             reasons.append("Slack is not connected")
+        if fault := self.token_fault():
+            reasons.append(fault)
         return reasons
 
 

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from bot.jobs.instance import Instance
 from bot.jobs.job_runner import Effects
@@ -58,9 +58,17 @@ class Instrumentation:
         return health_server(address, self.health, self.metrics, self._measure)
 
     @contextlib.contextmanager
-    def watching(self, instance: Instance, work: asyncio.Task[None], *, slots: int) -> Iterator[None]:
-        """Watch an instance and its log records inside the `with` block. `work` is the task that claims jobs."""
+    def watching(
+        self, instance: Instance, work: asyncio.Task[None], *, slots: int, token_fault: Callable[[], str] = str
+    ) -> Iterator[None]:
+        """Watch an instance and its log records inside the `with` block. `work` is the task that claims jobs.
+
+        `token_fault` says why Slack does not take the bot's token, empty while it does.
+        """
         self.health.claiming = lambda: not work.done()
+        self.health.token_fault = token_fault
+        text = "1 while Slack takes the bot's token, 0 while it refuses it."
+        self.metrics.watch("slack_token_accepted", text, lambda: float(not token_fault()))
         self.metrics.watch("jobs_owned", "Jobs that this instance works on.", lambda: instance.owned)
         self.metrics.watch("slots", "Jobs that this instance works on at most.", lambda: slots)
         handler = self.metrics.log_handler()

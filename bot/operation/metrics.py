@@ -24,6 +24,7 @@ EVENTS: Mapping[str, tuple[str, str]] = {
     "stalled": ("jobs_stalled", "Jobs let go of, as their work made no progress."),
     "reconciled": ("posts_reconciled", "Posts in doubt that were found in their thread."),
     "store_away": ("store_outages", "Times that the store could no longer be reached."),
+    "token_refused": ("slack_token_refusals", "Times that Slack began to refuse the bot's token."),
     "memory_full": ("store_memory_full", "Times that the store's memory was found too full to claim jobs."),
 }
 """Events that are counted as they happen, mostly from log records: the record's `event`, its counter and its help."""

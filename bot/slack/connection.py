@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import aiohttp
 from aiohttp import web
 from slack_bolt.async_app import AsyncApp
+from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
@@ -21,15 +22,11 @@ from bot.settings import Address
 from bot.slack.receive.bolt_dispatch import SocketMode
 from bot.slack.receive.http import web_app
 from bot.slack.send.web_calls import close_client, make_client
+from bot.slack.token_proof import REFUSED_TOKEN, TokenProof
+from specialists.service_url import shown
 
-AGAIN = "copy it again from the app's page at https://api.slack.com/apps"
-INSTALL = "install the app again and copy the new token"
 ADVICE: Mapping[str, str] = {
-    "invalid_auth": f"the token is not (or no longer) valid: {AGAIN}",
-    "not_authed": f"the token is empty: {AGAIN}",
-    "account_inactive": f"the app was uninstalled: {INSTALL}",
-    "token_revoked": f"the token was revoked: {INSTALL}",
-    "token_expired": f"the token has expired: {INSTALL}, with token rotation off",
+    **REFUSED_TOKEN,
     "not_allowed_token_type": "this is the wrong kind of token: xoxb-... for the bot, xapp-... for Socket Mode",
     "missing_scope": "the app-level token needs the scope connections:write: make a new one with it",
     "socket_mode_not_enabled": "switch Socket Mode on in the app's settings, or use SLACK_SIGNING_SECRET instead",
@@ -60,6 +57,8 @@ class BotAccount:
     scopes: frozenset[str]
     home: Home
     url: str = ""
+    bot: str = ""
+    """Our own bot id (B...)."""
 
 
 async def bot_account(client: AsyncWebClient) -> BotAccount:
@@ -70,9 +69,36 @@ async def bot_account(client: AsyncWebClient) -> BotAccount:
         scopes = frozenset(scope.strip() for scope in granted if scope.strip())
         home = Home(str(who["team_id"]), str(who.get("enterprise_id") or ""))
         url = str(who.get("url") or "")
-        return BotAccount(str(who["user_id"]), str(who["user"]), str(who["team"]), scopes, home, url)
+        bot = str(who.get("bot_id") or "")
+        return BotAccount(str(who["user_id"]), str(who["user"]), str(who["team"]), scopes, home, url, bot)
     except (SlackApiError, OSError, TimeoutError, aiohttp.ClientError) as error:
         raise explained(error, client, "auth.test") from error
+
+
+def token_proof(client: AsyncWebClient, account: BotAccount) -> TokenProof:
+    """Make what knows if Slack still takes the token of a client, which was just proven to be that account's."""
+
+    async def prove() -> str | None:
+        try:
+            await client.auth_test()
+        except SlackApiError as error:
+            code = _code(error)
+            return code if code in REFUSED_TOKEN else None
+        except (OSError, TimeoutError, aiohttp.ClientError):
+            return None
+        return ""
+
+    return TokenProof(
+        prove,
+        AuthorizeResult(
+            enterprise_id=account.home.enterprise or None,
+            team_id=account.home.team,
+            bot_id=account.bot,
+            bot_user_id=account.user,
+            bot_token=client.token,
+            bot_scopes=sorted(account.scopes),
+        ),
+    )
 
 
 async def prove_app_token(client: AsyncWebClient, app_token: str) -> None:
@@ -84,17 +110,32 @@ async def prove_app_token(client: AsyncWebClient, app_token: str) -> None:
 
 
 def explained(error: Exception, client: AsyncWebClient, method: str) -> NotConnected:
-    """Say in words for people what went wrong."""
+    """Say in words for people what went wrong, without those of a library: they may quote an address and its login."""
+    where = shown(client.base_url)
     if not isinstance(error, SlackApiError):
-        why = str(error) or type(error).__name__
-        return NotConnected(f"{client.base_url} cannot be reached ({why}): look at SLACK_API_URL and the network")
-    answer = error.response
-    data = getattr(answer, "data", None)
-    code = str(data.get("error", "")) if isinstance(data, dict) else ""
+        return NotConnected(f"{where} cannot be reached ({_reason(error)}): look at SLACK_API_URL and the network")
+    code = _code(error)
     if not code:
-        return NotConnected(f"{client.base_url} does not answer as Slack does: look at SLACK_API_URL")
+        return NotConnected(f"{where} does not answer as Slack does: look at SLACK_API_URL")
     advice = ADVICE.get(code, f"look it up at https://docs.slack.dev/reference/methods/{method}")
     return NotConnected(f"Slack says {code}: {advice}")
+
+
+def _code(error: SlackApiError) -> str:
+    """Return Slack's own word for an error; empty where something else answered."""
+    data = getattr(error.response, "data", None)
+    return str(data.get("error", "")) if isinstance(data, dict) else ""
+
+
+def _reason(error: Exception) -> str:
+    """Say in a few words why a call got no answer."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return "its certificate is not trusted; SSL_CERT_FILE names the file of an authority of your own"
+    if isinstance(error, aiohttp.ClientProxyConnectionError | aiohttp.ClientHttpProxyError):
+        return "the proxy of HTTPS_PROXY does not let it through"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return "no answer in time" if isinstance(error, TimeoutError) else type(error).__name__
 
 
 def scope_fault(granted: frozenset[str], wanted: frozenset[str]) -> str:
@@ -139,18 +180,21 @@ async def proven_client(token: str, base_url: str) -> tuple[AsyncWebClient, BotA
         raise
 
 
-def make_bolt(client: AsyncWebClient, *, signing_secret: str) -> Bolt:
+def make_bolt(client: AsyncWebClient, proof: TokenProof, *, signing_secret: str) -> Bolt:
     """Make an app that runs its listeners before Slack is told "received": what was not recorded comes again."""
     logger = logging.getLogger(f"{__name__}.bolt")
     logger.setLevel(logging.getLogger().level)
     logger.addFilter(_drop_token_warning)
-    return AsyncApp(
+    bolt = AsyncApp(
         client=client,
+        authorize=proof,
         signing_secret=signing_secret or "unused in Socket Mode",
         name="leadhand",  # without one, Bolt looks for it on the stack, for 50 ms
         process_before_response=True,
         logger=logger,
     )
+    proof.watch(bolt)
+    return bolt
 
 
 @contextlib.asynccontextmanager
@@ -195,8 +239,8 @@ async def _listens() -> bool:
 
 
 def _drop_token_warning(record: logging.LogRecord) -> bool:
-    """Bolt finds SLACK_BOT_TOKEN by itself, and warns that the client which we made with it comes first."""
-    return "`token` will be unused" not in record.getMessage()
+    """Bolt finds SLACK_BOT_TOKEN by itself, and warns that it goes by our client and our `authorize`."""
+    return not any(words in record.getMessage() for words in ("`token` will be unused", "will be ignored"))
 
 
 def _without_traces() -> logging.Logger:

@@ -48,6 +48,7 @@ EVENT_SCOPES: dict[str, tuple[str, ...]] = {
     "agent_session_stopped": ("chat:write",),
     "app_home_opened": (),
     "app_mention": ("app_mentions:read",),
+    "app_uninstalled": (),
     "file_deleted": ("files:read",),
     "message.channels": ("channels:history",),
     "message.groups": ("groups:history",),
@@ -55,6 +56,7 @@ EVENT_SCOPES: dict[str, tuple[str, ...]] = {
     "message.mpim": ("mpim:history",),
     "reaction_added": ("reactions:read",),
     "reaction_removed": ("reactions:read",),
+    "tokens_revoked": (),
 }
 """The events that are handled."""
 

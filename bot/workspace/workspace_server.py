@@ -231,6 +231,18 @@ class Workspace:
         event |= {"removed_users": removed, "removed_users_count": str(len(removed))}
         self._world.delivery.emit(kind, {**event, "date_update": int(state.clock.now())})
 
+    def refuse_token(self, error: str = "invalid_auth") -> None:
+        """Answer every call with the bot's token with that error from now on; with "" take the token again."""
+        self._world.token_error = error
+
+    def uninstall(self) -> None:
+        """Take the app out of the workspace: its token is void, and it is told so (tokens_revoked, app_uninstalled)."""
+        self.refuse_token("account_inactive")
+        stamp = self._world.state.clock.next_ts()
+        revoked = {"oauth": [], "bot": [self.bot_user_id]}
+        self._world.delivery.emit("tokens_revoked", {"type": "tokens_revoked", "tokens": revoked, "event_ts": stamp})
+        self._world.delivery.emit("app_uninstalled", {"type": "app_uninstalled", "event_ts": stamp})
+
     def archive(self, channel: str) -> None:
         """Archive a channel."""
         place = self._channel(channel)

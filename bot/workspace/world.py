@@ -58,6 +58,8 @@ class World:
     sample: Path | None = None
     draft: Draft | None = None
     base_url: str = ""
+    token_error: str = ""
+    """Slack's error for every call with the bot's token; empty while the token is good."""
     calls: deque[ApiCall] = field(default_factory=lambda: deque(maxlen=MOST_CALLS))
     call_counts: Counter[str] = field(default_factory=Counter)
 

@@ -18,6 +18,7 @@ from bot.slack.receive.desks import Desks
 from bot.slack.receive.listeners import Listeners, register
 from bot.slack.receive.payloads import CHANNEL_EVENTS
 from bot.slack.send.web_calls import Background
+from bot.slack.token_proof import INSTALLATION_EVENTS
 from bot.slack.views.home import PROMPTS, START_JOB
 from tests.slack.gates import MemoryGate
 from tests.slack.memory_service import MemoryService
@@ -79,6 +80,7 @@ def test_the_events_are_those_that_have_a_listener() -> None:
     form = MemoryGate(AsyncWebClient(), "T1").form
     listeners = Listeners(service, Commands(service, background, form), background).events
     handled = {event for event in listeners if event != "message"} | set(CHANNEL_EVENTS.values())
+    handled |= set(INSTALLATION_EVENTS) - {"team_access_revoked"}  # of apps for a whole organisation alone
     assert subscribed == handled
     assert subscribed == set(scopes.EVENT_SCOPES)
 

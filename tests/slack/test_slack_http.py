@@ -1,5 +1,6 @@
 """HTTP mode: what Slack signed gets in once it can be read; nothing else does, and no body is logged."""
 
+import asyncio
 import hashlib
 import hmac
 import json
@@ -13,15 +14,21 @@ from urllib.parse import quote
 import aiohttp
 import pytest
 from aiohttp import web
-from slack_bolt.async_app import AsyncApp
+from slack_sdk.errors import SlackApiError
 
+from bot.slack.connection import bot_account, make_bolt, token_proof
+from bot.slack.receive.bolt_dispatch import unhandled
 from bot.slack.receive.desks import Desks
 from bot.slack.receive.http import web_app
 from bot.slack.receive.listeners import register
-from bot.slack.send.web_calls import close_client, make_client
+from bot.slack.send.web_calls import NoReply, close_client, make_client
+from bot.slack.token_proof import REFUSED_TOKEN, TokenProof, TokenRefused
+from bot.store.interface import PayloadTooLarge, StoreError
+from bot.workspace.fault_injection import Kind
 from bot.workspace.workspace_server import Workspace
 from tests.slack.gates import MemoryGate
 from tests.slack.memory_service import MemoryService
+from tests.store.kit import eventually
 
 SECRET = "a signing secret"
 JSON = "application/json"
@@ -30,8 +37,10 @@ MANIFEST = Path(__file__).parents[2] / "manifest.yml"
 
 
 class Door:
-    def __init__(self, url: str, session: aiohttp.ClientSession, service: MemoryService, town: Workspace) -> None:
-        self.url, self.session, self.service = url, session, service
+    def __init__(
+        self, url: str, session: aiohttp.ClientSession, service: MemoryService, town: Workspace, proof: TokenProof
+    ) -> None:
+        self.url, self.session, self.service, self.town, self.proof = url, session, service, town, proof
         self.team, self.ana = town.team_id, town.person("ana").id
 
     def event(self, **fields: Any) -> bytes:
@@ -52,7 +61,8 @@ class Door:
 async def door() -> AsyncIterator[Door]:
     workspace = await Workspace.start(MANIFEST, rate_limits=False)
     client = make_client(workspace.bot_token, workspace.api_url)
-    app = AsyncApp(client=client, signing_secret=SECRET, process_before_response=True)
+    proof = token_proof(client, await bot_account(client))
+    app = make_bolt(client, proof, signing_secret=SECRET)
     service = MemoryService()
     gate = MemoryGate(client, workspace.team_id)
     background = register(app, service, gate, Desks(settings=gate.form))
@@ -62,7 +72,7 @@ async def door() -> AsyncIterator[Door]:
     await site.start()
     bound: Any = runner.addresses[0]
     async with aiohttp.ClientSession() as session:
-        yield Door(f"http://127.0.0.1:{bound[1]}/slack/events", session, service, workspace)
+        yield Door(f"http://127.0.0.1:{bound[1]}/slack/events", session, service, workspace, proof)
     await background.drain()
     await runner.cleanup()
     await close_client(client)
@@ -140,3 +150,94 @@ async def test_a_command_is_answered(door: Door) -> None:
     status, text = await door.knock(body.encode(), FORM)
     assert status == 200
     assert "How to use Leadhand" in text
+
+
+# ---------------------------------------------------------------- the bot's token
+
+
+async def test_a_cold_start_burst_asks_nothing_that_the_start_did_not(door: Door) -> None:
+    asked = door.town.call_count("auth.test")
+    assert asked == 1
+    door.town.faults.add("auth.test", "server_error_before", times=500)
+    events = [door.event(ts=f"{number}.1").replace(b"Ev1", b"Ev%d" % number) for number in range(100)]
+    burst = [door.knock(event) for event in events]
+    answers = [status for status, _ in await asyncio.gather(*burst)]
+    assert len(door.service.requests) == answers.count(200) > 0
+    assert door.town.call_count("auth.test") == asked
+
+
+@pytest.mark.parametrize("error", sorted(REFUSED_TOKEN))
+async def test_an_event_comes_again_while_slack_refuses_the_token(door: Door, error: str) -> None:
+    door.town.refuse_token(error)
+    door.proof.suspect(error)
+    burst = [door.knock(door.event(ts=f"{number}.1")) for number in range(50)]
+    assert {status for status, _ in await asyncio.gather(*burst)} == {500}
+    assert door.service.requests == [], "what was not acknowledged was not recorded"
+    assert error in door.proof.fault
+    assert REFUSED_TOKEN[error] in door.proof.fault
+    assert door.town.call_count("auth.test") <= 2, "once at the start, and once for the burst"
+    door.town.refuse_token("")
+
+    async def accepted() -> bool:
+        return (await door.knock(door.event()))[0] == 200
+
+    await eventually(accepted, patience=60)
+    assert [request.text for _, request, _ in door.service.requests] == ["do it"]
+    assert door.proof.fault == ""
+
+
+@pytest.mark.parametrize("fault", ["server_error_before", "rate_limited", "lost_reply", "error"])
+async def test_a_proof_without_an_answer_says_nothing_against_the_token(door: Door, fault: Kind) -> None:
+    door.town.faults.add("auth.test", fault)
+    door.proof._proven_at = 0.0
+    await door.proof.prove()
+    assert door.proof.fault == ""
+    assert (await door.knock(door.event()))[0] == 200
+
+
+async def test_the_end_of_an_installation_is_heard(door: Door) -> None:
+    watching = asyncio.create_task(door.proof.run())
+    door.town.refuse_token("account_inactive")
+    body = {"type": "event_callback", "team_id": door.team, "event_id": "Ev2", "event": {"type": "app_uninstalled"}}
+    assert (await door.knock(json.dumps(body).encode()))[0] == 200
+
+    async def refused() -> bool:
+        return bool(door.proof.fault)
+
+    await eventually(refused, patience=60)
+    assert "the app was uninstalled" in door.proof.fault
+    assert (await door.knock(door.event()))[0] == 500
+    watching.cancel()
+
+
+async def test_a_revoked_token_of_somebody_else_changes_nothing(door: Door) -> None:
+    watching = asyncio.create_task(door.proof.run())
+    asked = door.town.call_count("auth.test")
+    revoked = {"type": "tokens_revoked", "tokens": {"oauth": ["U1"], "bot": []}}
+    body = {"type": "event_callback", "team_id": door.team, "event_id": "Ev3", "event": revoked}
+    assert (await door.knock(json.dumps(body).encode()))[0] == 200
+
+    async def proven() -> bool:
+        return door.town.call_count("auth.test") > asked
+
+    await eventually(proven, patience=60)
+    assert (await door.knock(door.event()))[0] == 200
+    watching.cancel()
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (StoreError("away"), 500),
+        (SlackApiError("no", {"ok": False, "error": "fatal_error"}), 500),  # type: ignore[no-untyped-call]
+        (NoReply("users.info: no answer"), 500),
+        (TokenRefused("dead"), 500),
+        (TimeoutError(), 500),
+        (RuntimeError("a fault of ours"), 500),
+        (PayloadTooLarge("too large at each delivery"), 400),
+        (KeyError("type"), 400),
+        (AttributeError("'str' object has no attribute 'get'"), 400),
+    ],
+)
+def test_what_was_not_recorded_comes_again_unless_the_payload_is_at_fault(error: Exception, status: int) -> None:
+    assert unhandled(error, {"type": "event_callback"}).status == status

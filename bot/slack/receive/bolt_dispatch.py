@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from aiohttp import ClientError
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.adapter.socket_mode.async_internals import send_async_response
 from slack_bolt.adapter.socket_mode.internals import build_headers
@@ -22,11 +21,13 @@ from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.socket_mode.request import SocketModeRequest
 
 from bot.logs import describe
-from bot.store.interface import PayloadTooLarge, StoreError
+from bot.store.interface import PayloadTooLarge
 
 log = logging.getLogger(__name__)
 
 OK, CANNOT_BE_READ, COMES_AGAIN = 200, 400, 500
+_PAYLOAD_FAULTS = (PayloadTooLarge, AttributeError, TypeError, LookupError, ValueError, RecursionError)
+"""What a payload makes Bolt or us raise that is too large, or has another form than Slack's: at each delivery."""
 
 
 async def dispatch(app: AsyncApp, made: Callable[[], AsyncBoltRequest]) -> BoltResponse:
@@ -38,8 +39,11 @@ async def dispatch(app: AsyncApp, made: Callable[[], AsyncBoltRequest]) -> BoltR
 
 
 def unhandled(error: Exception, body: Any) -> BoltResponse:
-    """Answer a payload whose handling raised, and log the fault, never the body: it is people's words."""
-    passing = isinstance(error, StoreError | OSError | ClientError) and not isinstance(error, PayloadTooLarge)
+    """Answer a payload whose handling raised, and log the fault, never the body: it is people's words.
+
+    It was not recorded, so it comes again, unless the fault is the payload's own.
+    """
+    passing = not isinstance(error, _PAYLOAD_FAULTS)
     kind = body.get("type") if isinstance(body, dict) else None
     log.error("a %s payload was not handled: %s", kind if isinstance(kind, str) else "broken", describe(error))
     return BoltResponse(status=COMES_AGAIN if passing else CANNOT_BE_READ, body="")

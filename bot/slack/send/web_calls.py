@@ -19,6 +19,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.send.budget import Budget
 from bot.slack.send.published_limits import Priority
+from bot.slack.token_proof import REFUSED_TOKEN
 from bot.store.interface import StoreError
 
 CALL_SECONDS = 10.0
@@ -51,6 +52,12 @@ Allowed = Callable[[], Awaitable[bool]]
 TRIES = 5
 WAITS = (0.5, 1.0, 2.0, 4.0)
 LONGEST_RETRY_AFTER = 120.0
+TOKEN_PAUSE = 2.5
+"""Seconds between tries of a call while Slack does not take the token."""
+TOKEN_PATIENCE = 300.0
+"""Seconds for which such a call is tried: bad spells of Slack's pass."""
+SHORT_TOKEN_PATIENCE = 20.0
+"""Seconds for which all other calls are."""
 STUBBORN = 0.1
 """Seconds that a task which was cancelled gets to end."""
 
@@ -98,6 +105,8 @@ class WebCalls:
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
         self.seen: Callable[[str, str], None] = _unseen
+        self.token_refused: Callable[[str], None] = _unheard
+        """Told of Slack's error where a call is refused for its token."""
 
     async def make(
         self,
@@ -129,7 +138,7 @@ class WebCalls:
             Gone: It is not allowed any more; this try was left out.
             Needless: It was said to be needless while it waited; this try was left out.
         """
-        failures = 0
+        failures, waited = 0, 0.0
         while failures < TRIES:
             await self._turn(method, channel, priority, needless)
             if allowed is not None and not await allowed():
@@ -137,7 +146,13 @@ class WebCalls:
             try:
                 response = await send()
             except SlackApiError as error:
-                limited, wait = self._wait_after(error, method, again=again)
+                patience = TOKEN_PATIENCE if allowed is not None else SHORT_TOKEN_PATIENCE
+                if self._is_token_refused(error) and waited < patience:
+                    self.seen(method, "failed")
+                    limited, wait = False, TOKEN_PAUSE
+                    failures, waited = failures - 1, waited + wait
+                else:
+                    limited, wait = self._wait_after(error, method, again=again)
                 if limited:
                     await self.budget.hold(method, channel, wait)
                 failures += not limited or priority == "stream"
@@ -153,6 +168,14 @@ class WebCalls:
             log.info("%s: tried again in %.1f s", method, wait)
             await asyncio.sleep(wait)
         raise NoReply(f"{method}: no answer after {TRIES} tries")
+
+    def _is_token_refused(self, error: SlackApiError) -> bool:
+        """Return True if Slack does not take the token: then nothing was done, and the call is tried for a while."""
+        data = getattr(error.response, "data", None)
+        code = str(data.get("error", "")) if isinstance(data, dict) else ""
+        if code in REFUSED_TOKEN:
+            self.token_refused(code)
+        return code in REFUSED_TOKEN
 
     async def _turn(self, method: str, channel: str, priority: Priority, needless: asyncio.Event | None) -> None:
         """Wait for the turn of a call. Raises Needless."""
@@ -208,6 +231,10 @@ def calls_of(client: AsyncWebClient) -> WebCalls:
     """Return the calls that are shared by those who use this client's session; else some without a budget."""
     shared = _SHARED.get(client.session) if client.session is not None else None
     return shared if shared is not None else WebCalls(Budget(unlimited=True))
+
+
+def _unheard(code: str) -> None:
+    """Nobody is told."""
 
 
 def _unseen(method: str, outcome: str) -> None:

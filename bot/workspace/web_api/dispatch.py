@@ -76,6 +76,8 @@ class Dispatch:
             raise Refusal("invalid_auth")
         if token != (who.bot_token if method.authority == "bot" else who.app_token):
             raise Refusal("not_allowed_token_type")
+        if self._world.token_error and token == who.bot_token:
+            raise Refusal(self._world.token_error)
 
     async def _reply(  # one private place that knows the whole call
         self, request: web.Request, name: str, raw: dict[str, Any], body: Answer, fault: Fault | None

@@ -1,0 +1,140 @@
+"""Whether Slack still takes the bot's token, and Bolt's `authorize`, which stands on that.
+
+Bolt's own asks `auth.test` for every event of a cold start, and where that fails answers 200, so that Slack does not
+deliver the event again. Ours asks nothing while the token is good: the start has proven it, and who it belongs to
+never changes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from slack_bolt.async_app import AsyncApp
+from slack_bolt.authorization import AuthorizeResult
+from slack_bolt.authorization.async_authorize import AsyncAuthorize
+from slack_bolt.context.async_context import AsyncBoltContext
+
+log = logging.getLogger(__name__)
+
+AGAIN = "copy it again from the app's page at https://api.slack.com/apps"
+INSTALL = "install the app again and copy the new token"
+REFUSED_TOKEN: Mapping[str, str] = {
+    "invalid_auth": f"the token is not (or no longer) valid: {AGAIN}",
+    "not_authed": f"the token is empty: {AGAIN}",
+    "account_inactive": f"the app was uninstalled: {INSTALL}",
+    "token_revoked": f"the token was revoked: {INSTALL}",
+    "token_expired": f"the token has expired: {INSTALL}, with token rotation off",
+    "team_access_not_granted": "the app may not be used in this workspace: have an admin grant it",
+    "access_denied": "the app may not be used in this workspace: have an admin grant it",
+    "org_login_required": "the workspace is being moved to another organisation: wait until that is done",
+    "enterprise_is_restricted": "the organisation does not allow the app: have an admin allow it",
+}
+"""Slack's errors that say of every call that it does not take the token, with what to do."""
+
+INSTALLATION_EVENTS = ("app_uninstalled", "tokens_revoked", "team_access_revoked")
+"""Events that say that a token may be void. They come in any order, and also for tokens that are not ours."""
+GOOD_SECONDS = 300.0
+"""Seconds between two proofs while the token is good."""
+REFUSED_SECONDS = 10.0
+"""Seconds between two proofs while it is refused."""
+LEAST_SECONDS = 1.0
+"""Seconds for which one proof stands, however many events ask for it."""
+
+Prove = Callable[[], Awaitable[str | None]]
+"""Asks Slack about the token. Returns an error of `REFUSED_TOKEN`, "" if it is taken, None if Slack does not say."""
+
+
+class TokenRefused(Exception):
+    """Slack does not take the bot's token, so that nothing can be done. The text says what to do."""
+
+
+class TokenProof(AsyncAuthorize):
+    """Whether Slack takes the bot's token, as far as is known, and whose it is.
+
+    Args:
+        prove: Asks Slack.
+        result: Whose token it is, but for the user of each event.
+    """
+
+    def __init__(self, prove: Prove, result: AuthorizeResult) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._prove = prove
+        self._result = result
+        self._code = ""
+        self._proof: asyncio.Task[None] | None = None
+        self._proven_at = time.monotonic()
+        self._suspected = asyncio.Event()
+
+    @property
+    def fault(self) -> str:
+        """Why Slack does not take the token, and what to do; empty while it takes it."""
+        return f"Slack refuses the bot's token ({self._code}): {REFUSED_TOKEN[self._code]}" if self._code else ""
+
+    async def __call__(self, *, context: AsyncBoltContext, user_id: str | None, **_: Any) -> AuthorizeResult:
+        """Say whose token an event is handled with.
+
+        Raises:
+            TokenRefused: Slack does not take it now: the event must stay unacknowledged, and come again.
+        """
+        del context
+        if self._code:
+            await self.prove()
+            if self._code:
+                raise TokenRefused(self.fault)
+        return AuthorizeResult(**{**self._result, "user_id": user_id})
+
+    def suspect(self, code: str = "") -> None:
+        """Have the token proven at once. `code`: a call was answered with that error, which is believed meanwhile."""
+        if code in REFUSED_TOKEN:
+            self._note(code)
+        self._suspected.set()
+
+    async def prove(self) -> None:
+        """Ask Slack about the token, once for all who ask at a time. A call without an answer changes nothing."""
+        if self._proof is None and time.monotonic() - self._proven_at >= LEAST_SECONDS:
+            self._proof = asyncio.create_task(self._ask())
+        if self._proof is not None:
+            await asyncio.shield(self._proof)
+
+    async def run(self) -> None:
+        """Prove the token again and again. Never ends by itself."""
+        while True:
+            try:
+                async with asyncio.timeout(REFUSED_SECONDS if self._code else GOOD_SECONDS):
+                    await self._suspected.wait()
+            except TimeoutError:
+                pass  # it is time
+            self._suspected.clear()
+            await self.prove()
+
+    def watch(self, bolt: AsyncApp) -> None:
+        """Listen to what Slack says of the installation."""
+        for event in INSTALLATION_EVENTS:
+            bolt.event(event)(self._on_event)
+
+    async def _on_event(self, body: dict[str, Any]) -> None:
+        event = body.get("event")
+        log.warning("Slack says %s; the token is looked at", event.get("type") if isinstance(event, dict) else "so")
+        self._proven_at = 0.0
+        self.suspect()
+
+    async def _ask(self) -> None:
+        try:
+            code = await self._prove()
+        finally:
+            self._proven_at, self._proof = time.monotonic(), None
+        if code is None:
+            log.warning("Slack did not say whether it takes the bot's token; it is asked again")
+        else:
+            self._note(code)
+
+    def _note(self, code: str) -> None:
+        before, self._code = self._code, code
+        if code and not before:
+            log.error("%s; until it is taken again, nothing is begun", self.fault, extra={"event": "token_refused"})
+        elif before and not code:
+            log.warning("Slack takes the bot's token again")
