@@ -18,7 +18,8 @@ INSTANCES = 3
 BLACK_HOLE = 6.0
 
 ProcessKind = Literal["SIGKILL", "SIGSTOP", "SIGTERM"]
-StoreKind = Literal["reply lost", "request lost", "black hole", "server killed"]
+StoreKind = Literal["reply lost", "request lost", "black hole", "server killed", "failover", "failover, frozen"]
+"""In a failover another server takes over behind the same name, and the former one goes on as a replica, or hangs."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class ProcessFault:
 
 @dataclass(frozen=True)
 class StoreFault:
-    """Something happens to an instance's way to the server, or to the server, which is away for `seconds`."""
+    """Something happens to an instance's way to the server, or to the server, which is away or hangs for `seconds`."""
 
     after: float
     kind: StoreKind
@@ -44,12 +45,16 @@ class StoreFault:
 
 @dataclass(frozen=True)
 class SlackFault:
-    """The next call of `method` (or the next delivery of an event) goes wrong; `then` is one more fault beside it."""
+    """The next call of `method` (or the next delivery of an event) goes wrong; `then` is one more fault beside it.
+
+    Of the token, all calls do, for so many `seconds`.
+    """
 
     after: float
     method: str
     kind: SlackKind
     then: tuple[str, SlackKind] | None = None
+    seconds: float = 0.0
 
 
 def process_faults(seed: int) -> Iterator[ProcessFault]:
@@ -64,7 +69,7 @@ def store_faults(seed: int) -> Iterator[StoreFault]:
     """What happens to the store."""
     rng = Random(f"{seed}/store")
     while True:
-        (kind,) = rng.choices(get_args(StoreKind), (40, 30, 12, 18))
+        (kind,) = rng.choices(get_args(StoreKind), (38, 28, 11, 13, 5, 5))
         times = rng.randint(1, 3)
         yield StoreFault(rng.uniform(2.0, 5.0), kind, rng.randrange(INSTANCES), times, rng.uniform(0.0, 2.0))
 
@@ -88,7 +93,9 @@ def slack_faults(seed: int) -> Iterator[SlackFault]:
         "agents.sessions.setStatus": 8,
         "conversations.replies": 4,
         "reactions.add": 3,
+        "auth.test": 6,
         "an event": 16,
+        "the token": 3,
     }
     while True:
         (method,) = rng.choices(list(methods), list(methods.values()))
@@ -96,6 +103,10 @@ def slack_faults(seed: int) -> Iterator[SlackFault]:
         if method == "an event":
             duplicate = rng.random() < 0.7
             yield SlackFault(after, rng.choice(_EVENTS), "duplicate_delivery" if duplicate else "lost_delivery")
+        elif method == "the token":
+            yield SlackFault(after, method, "error", seconds=rng.uniform(1.0, 4.0))
+        elif method == "auth.test":
+            yield SlackFault(after, method, rng.choice((*_POSTS, "error")))
         else:
             kind = rng.choice(_POSTS)
             in_doubt = kind in {"lost_reply", "server_error_after"} and method != "conversations.replies"

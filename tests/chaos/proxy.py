@@ -12,13 +12,13 @@ CHUNK = 1 << 16
 
 
 class Proxy:
-    """Listens on loopback and passes on to `target` (a port of the loopback)."""
+    """Listens on loopback and passes new connections on to `target` (a port of the loopback)."""
 
     def __init__(self, target: int) -> None:
         self.port = 0
+        self.target = target
         self.done: Counter[str] = Counter()
         """Losses that came about."""
-        self._target = target
         self._losses: deque[Loss] = deque()
         self._links = 0
         self._open = asyncio.Event()
@@ -68,7 +68,7 @@ class Proxy:
             task.add_done_callback(self._tasks.discard)
         await self._open.wait()
         try:
-            there, onward = await asyncio.open_connection("127.0.0.1", self._target)
+            there, onward = await asyncio.open_connection("127.0.0.1", self.target)
         except OSError:
             writer.transport.abort()
             return

@@ -43,6 +43,8 @@ DEEP = 14
 """Calls a minute of the model of the tier `deep`: in a long run, some have to wait for their minute."""
 BUDGET = 100_000
 """Tokens that a job may spend: only a costly errand spends more."""
+SILENCE = 4.0
+"""Seconds from a failover until all instances are with the new server: one call more than one that is given up."""
 LEAST_UP = 2
 """Instances that are connected when something happens to one: on a slow machine a start may take long."""
 
@@ -72,6 +74,8 @@ class Run:
     witness: Witness
     redis: RedisProcess
     proxies: list[Proxy]
+    front: Proxy
+    """The way to the primary of what only looks on."""
     instances: list[Instance]
     models: Models
     far_side: FarSide
@@ -173,6 +177,9 @@ class Run:
                 if fault.kind == "server killed":
                     self.done[fault.kind] += 1
                     await self._server_away(fault.seconds)
+                elif fault.kind in {"failover", "failover, frozen"}:
+                    self.done[fault.kind] += 1
+                    await self._fail_over(fault)
                 elif fault.kind == "black hole":
                     self.done[fault.kind] += 1
                     group.create_task(self._black_hole(proxy))
@@ -189,6 +196,17 @@ class Run:
             await self.redis.start()
             self.outages.append((began, time.time()))
 
+    async def _fail_over(self, fault: faults.StoreFault) -> None:
+        """Let the other server take over. Connections that are open lead to the former one on."""
+        began = time.time()
+        await self.redis.fail_over()
+        frozen = fault.kind == "failover, frozen"
+        with self.redis.former_frozen() if frozen else contextlib.nullcontext():
+            for proxy in (*self.proxies, self.front):
+                proxy.target = self.redis.port
+            self.outages.append((began, time.time() + SILENCE))
+            await asyncio.sleep(SILENCE + fault.seconds if frozen else 0.0)
+
     @staticmethod
     async def _black_hole(proxy: Proxy) -> None:
         proxy.shut()
@@ -200,12 +218,24 @@ class Run:
     async def _slack(self) -> None:
         for fault in faults.slack_faults(self.options.seed):
             await asyncio.sleep(fault.after)
-            self.workspace.faults.add(fault.method, fault.kind)
+            if fault.method == "the token":
+                self.done["Slack: token refused"] += 1
+                await self._refuse_token(fault.seconds)
+                continue
+            error = {"error": "invalid_auth"} if fault.kind == "error" else {}
+            self.workspace.faults.add(fault.method, fault.kind, **error)
             self.done[f"Slack: {fault.kind}"] += 1
             if fault.then is not None:
                 method, kind = fault.then
                 self.workspace.faults.add(method, kind, times=2, seconds=5)
                 self.done[f"Slack: {kind}"] += 1
+
+    async def _refuse_token(self, seconds: float) -> None:
+        self.workspace.refuse_token("invalid_auth")
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            self.workspace.refuse_token("")
 
     def _calm_down(self) -> None:
         waiting = self.workspace.faults
@@ -232,7 +262,7 @@ async def started(options: Options, folder: Path) -> AsyncIterator[Run]:
     logging.getLogger("aiohttp.server").setLevel(logging.CRITICAL)  # it logs each caller that was killed in between
     async with contextlib.AsyncExitStack() as stack:
         redis = await stack.enter_async_context(RedisProcess(folder / "redis"))
-        proxies = [await stack.enter_async_context(Proxy(redis.port)) for _ in range(faults.INSTANCES)]
+        *proxies, front = [await stack.enter_async_context(Proxy(redis.port)) for _ in range(faults.INSTANCES + 1)]
         models = Models(options.seed, calm=options.calm)
         await stack.enter_async_context(models.server)
         far_side = await stack.enter_async_context(FarSide(options.seed, calm=options.calm))
@@ -241,7 +271,7 @@ async def started(options: Options, folder: Path) -> AsyncIterator[Run]:
         delivery = workspace._world.delivery
         witness = Witness(delivery._transport)
         delivery._transport = witness
-        store = RedisStore(Server(f"redis://127.0.0.1:{redis.port}", 3.0))
+        store = RedisStore(Server(f"redis://127.0.0.1:{front.port}", 3.0))
         stack.push_async_callback(store.close)
         visits: list[Visit] = []
         env = _environment(workspace, models, far_side)
@@ -252,13 +282,25 @@ async def started(options: Options, folder: Path) -> AsyncIterator[Run]:
         ]
         watch = Watch(
             store,
-            redis.port,
+            front.port,
             lambda: [each.key for each in visits if each.asked and not each.done],
             lambda: any(one.up and proxy.is_open for one, proxy in zip(instances, proxies, strict=True)),
         )
         stack.push_async_callback(watch.close)
         yield Run(
-            options, folder, workspace, witness, redis, proxies, instances, models, far_side, store, watch, visits
+            options,
+            folder,
+            workspace,
+            witness,
+            redis,
+            proxies,
+            front,
+            instances,
+            models,
+            far_side,
+            store,
+            watch,
+            visits,
         )
 
 
