@@ -11,6 +11,7 @@ from redis import exceptions
 from redis.asyncio.sentinel import MasterNotFoundError
 
 from bot.store.interface import StoreError
+from specialists.service_url import ENCODE
 
 OLDEST = (7, 0)
 _NO_PRIMARY = re.compile(r"(?:^|[\s-])(?:READONLY|MASTERDOWN|NOREPLICAS|UNBLOCKED|LOADING)\b")
@@ -45,7 +46,7 @@ def is_no_primary(error: Exception) -> bool:
 def explain(error: Exception, shown: str) -> StoreError:
     """Put the error in words for people. `shown` names the server, without a password."""
     where = f"The Redis server at {shown}"
-    text = str(error).split("\n", 1)[0]
+    text = _words_of(error)
     if isinstance(error, MasterNotFoundError):
         what = (
             "Most Sentinels must be up to choose one"
@@ -55,7 +56,8 @@ def explain(error: Exception, shown: str) -> StoreError:
         return StoreError(f"No Sentinel at {shown} names a primary ({text}). {what}.")
     if isinstance(error, exceptions.AuthenticationError) or text.startswith(("NOAUTH", "WRONGPASS")):
         return StoreError(
-            f"{where} refused the password. Put the right one in REDIS_URL: redis://user:password@host:port."
+            f"{where} refused the password. Put the right one in REDIS_URL: redis://user:password@host:port. "
+            f"In it, {ENCODE}."
         )
     if isinstance(error, exceptions.NoPermissionError):
         return StoreError(
@@ -68,6 +70,13 @@ def explain(error: Exception, shown: str) -> StoreError:
     if isinstance(error, exceptions.MovedError):
         return StoreError(f"{where} is part of a cluster. Use redis+cluster:// in REDIS_URL.")
     return _explain_rest(error, text, where)
+
+
+def _words_of(error: Exception) -> str:
+    """Give the first line of an error, without the arguments of a command that it quotes: one may be a password."""
+    text = str(error).split("\n", 1)[0]
+    text = text.rpartition("of pipeline caused error: ")[2]
+    return text.partition(", with args beginning with")[0]
 
 
 def _explain_no_primary(error: Exception, text: str, where: str) -> StoreError:

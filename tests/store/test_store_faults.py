@@ -7,12 +7,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from redis.exceptions import ResponseError
 
 from bot.store.address import parse
 from bot.store.interface import Commit, Entry, JobKey, StoreError
 from bot.store.redis.redis_store import RedisStore
 from bot.store.retention import Retention
-from bot.store.server_diagnosis import examine
+from bot.store.server_diagnosis import examine, explain
 from tests.store.kit import JOB, Kit, ask, eventually, free_port, tcp_server, until
 
 AT_ONCE = ("--repl-diskless-sync-delay", "0")
@@ -348,3 +349,20 @@ async def test_everything_kept_has_a_bound(served: Kit) -> None:
     lives = await store._server.commands([("PTTL", name) for name in names])
     forever = [name.decode() for name, life in zip(names, lives, strict=True) if life == -1]
     assert [name.partition("}:")[2] for name in forever] == ["partitions"]
+
+
+def test_the_arguments_that_a_server_quotes_are_left_out() -> None:
+    """A server that knows no AUTH quotes the password, and the client the command of a pipeline."""
+    quoted = ResponseError("unknown command 'AUTH', with args beginning with: 'leadhand' 'S3cret' ")
+    assert "S3cret" not in str(explain(quoted, "db:6379"))
+    assert "unknown command 'AUTH'" in str(explain(quoted, "db:6379"))
+    piped = ResponseError("Command # 1 (SET key S3cret) of pipeline caused error: ERR syntax error")
+    assert str(explain(piped, "db:6379")).endswith("refused a command: ERR syntax error")
+
+
+async def test_a_refused_password_says_how_it_is_written(port: int) -> None:
+    ask(port, "CONFIG", "SET", "requirepass", "p@ss%41")
+    with pytest.raises(StoreError, match="%23 %2F %3F %40 %3A %25"):
+        await RedisStore.connect(f"redis://:p@ss%41@127.0.0.1:{port}")
+    store = await RedisStore.connect(f"redis://:p%40ss%2541@127.0.0.1:{port}")
+    await store.close()
