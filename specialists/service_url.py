@@ -11,11 +11,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, unquote
 
-ENCODE = "write # / ? @ : % in a user name or password as %23 %2F %3F %40 %3A %25"
+ENCODE = "write # / ? @ : % [ ] in a user name or password as %23 %2F %3F %40 %3A %25 %5B %5D"
 _FORM = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/?#]*)(?P<rest>.*)", re.DOTALL)
 _REST = re.compile(r"(?P<path>[^?#]*)(?:\?(?P<query>[^#]*))?(?P<fragment>#.*)?", re.DOTALL)
 _PLACE = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[\w.-]+)?(?P<port>:[0-9]*)?")
-_RAW_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_RAW = re.compile(r"%(?![0-9A-Fa-f]{2})|[\[\]]")
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _WEB = frozenset({"http", "https"})
 _HIGHEST_PORT = 65_535
 _SECRET_OPTION = re.compile(r"pass|pwd|secret|token|key|sig|auth|code", re.IGNORECASE)
@@ -66,8 +67,10 @@ def read_url(text: str, schemes: Collection[str]) -> ServiceUrl:
     scheme, rest = found["scheme"].lower(), _REST.fullmatch(found["rest"])
     assert rest is not None  # noqa: S101 - it matches everything
     login, _, places = found["authority"].rpartition("@")
-    if (scheme not in _WEB and ("@" in found["rest"] or rest["fragment"])) or _RAW_PERCENT.search(login):
+    if (scheme not in _WEB and ("@" in found["rest"] or rest["fragment"])) or _RAW.search(login):
         raise BadUrl(ENCODE)
+    if scheme in _WEB and _NOT_ASCII.search(found["authority"]):
+        raise BadUrl("write signs beyond ASCII percent-encoded, and such a host by its name in xn-- form")
     user, _, password = login.partition(":")
     options = dict(parse_qsl(rest["query"] or "", keep_blank_values=True))
     hosts = tuple(map(_host, places.split(",")))
@@ -106,11 +109,11 @@ def secrets_in(text: str) -> frozenset[str]:
     found: set[str] = set()
     for _, address in re.findall(r"([A-Za-z][A-Za-z0-9+.-]*)://(\S+)", text):
         login, at, _ = address.rpartition("@")
-        user, colon, password = login.partition(":")
+        user, _, password = login.partition(":")
         if not at:  # no host behind it: whatever stands behind a colon that is no port
-            _, colon, password = address.partition(":")
+            password = address.partition(":")[2]
             user, password = "", re.split(r"[/?]", password)[0] if not password[:1].isdecimal() else ""
-        secret = password if colon else user
+        secret = password or user
         found |= {secret, *_CUTS.split(secret)}
         options = parse_qsl(address.partition("?")[2].partition("#")[0])
         found |= {value for name, value in options if _SECRET_OPTION.search(name)}

@@ -22,7 +22,8 @@ from specialists.toolkits.smtp_server import server_of
 from specialists.toolkits.ticketing.ticket_desk import desk_of
 
 SIGNS = "#/?@:%[]&=+,;!$ \t\\'\"<>^`{|}~é中\u2100\x7f"
-PIECE = st.text(string.ascii_letters + string.digits, min_size=6, max_size=12)
+PIECE = st.text(string.ascii_letters + string.digits, min_size=4, max_size=12).map("zq7".__add__)
+"""No word of ours begins so."""
 
 
 def secrets_with(signs: str) -> st.SearchStrategy[tuple[str, list[str]]]:
@@ -86,10 +87,12 @@ READERS: Mapping[str, tuple[str, Callable[[Mapping[str, str]], str]]] = {
 }
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=60)
 @given(setting=st.sampled_from(list(READERS)), form=st.sampled_from(PLACES + OPTIONS), secret=secrets_with(SIGNS))
 @example("REDIS_URL", PLACES[0], ("S3cretLongPart#9", ["S3cretLongPart"]))
 @example("REDIS_URL", PLACES[0], ("123456/7", ["123456"]))
+@example("GITLAB_URL", PLACES[0], ("000000[", ["000000"]))
+@example("OPENAI_BASE_URL", PLACES[1], ("000000\u2100", ["000000"]))
 def test_no_fault_quotes_a_secret(setting: str, form: str, secret: tuple[str, list[str]]) -> None:
     scheme, read = READERS[setting]
     pasted, pieces = secret
@@ -100,10 +103,10 @@ def test_no_fault_quotes_a_secret(setting: str, form: str, secret: tuple[str, li
 
 
 @settings(deadline=None)
-@given(form=st.sampled_from(PLACES[:2]), secret=secrets_with("#/?@:"))
-def test_what_a_library_quotes_of_an_address_is_hidden(form: str, secret: tuple[str, list[str]]) -> None:
+@given(secret=secrets_with("#/?@:"))
+def test_what_a_library_quotes_of_an_address_is_hidden(secret: tuple[str, list[str]]) -> None:
     pasted, pieces = secret
-    secrets = secret_values({"ANY_PROXY": form.format(s="http", x=pasted)})
+    secrets = secret_values({"ANY_PROXY": f"http://user:{pasted}@host:7/0"})
     for quoted in (pasted, *pieces, pasted.partition("#")[0], quote(pasted)):
         told = hide(f"not a port: {quoted!r}", secrets)
         assert not [piece for piece in pieces if piece in told], told
