@@ -29,11 +29,10 @@ REFUSED_TOKEN: Mapping[str, str] = {
     "token_revoked": f"the token was revoked: {INSTALL}",
     "token_expired": f"the token has expired: {INSTALL}, with token rotation off",
     "team_access_not_granted": "the app may not be used in this workspace: have an admin grant it",
-    "access_denied": "the app may not be used in this workspace: have an admin grant it",
     "org_login_required": "the workspace is being moved to another organisation: wait until that is done",
-    "enterprise_is_restricted": "the organisation does not allow the app: have an admin allow it",
 }
-"""Slack's errors that say of every call that it does not take the token, with what to do."""
+"""Slack's errors that say of every call that it does not take the token, with what to do. One that some methods give
+for what they are asked about, such as access_denied, is none."""
 
 INSTALLATION_EVENTS = ("app_uninstalled", "tokens_revoked", "team_access_revoked")
 """Events that say that a token may be void. They come in any order, and also for tokens that are not ours."""
@@ -87,10 +86,8 @@ class TokenProof(AsyncAuthorize):
                 raise TokenRefused(self.fault)
         return AuthorizeResult(**{**self._result, "user_id": user_id})
 
-    def suspect(self, code: str = "") -> None:
-        """Have the token proven at once. `code`: a call was answered with that error, which is believed meanwhile."""
-        if code in REFUSED_TOKEN:
-            self._note(code)
+    def suspect(self) -> None:
+        """Have `run` prove the token at once: a call was refused for it, or Slack says that it may be void."""
         self._suspected.set()
 
     async def prove(self) -> None:

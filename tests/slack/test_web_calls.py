@@ -1,13 +1,17 @@
 """What comes back from Slack, or from something on the way: done, refused for good, or in doubt. Never a bug."""
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 
 import pytest
 from aiohttp import web
 
+from bot.app import manifest_path
+from bot.slack.send import web_calls
 from bot.slack.send.budget import Budget
 from bot.slack.send.web_calls import NoReply, Refused, WebCalls, close_client, make_client
+from bot.workspace.workspace_server import Workspace
 
 
 @contextlib.asynccontextmanager
@@ -47,3 +51,33 @@ async def test_every_answer_is_sorted(status: int, kind: str, body: str, outcome
             await calls.make("chat.postMessage", lambda: client.chat_postMessage(channel="C1", text="x"))
         await close_client(client)
     assert seen == ["failed" if outcome is NoReply else "refused"]
+
+
+async def test_a_call_waits_while_slack_refuses_the_token() -> None:
+    """Nothing was done, so that it is made again, also where a repeat after a lost answer would not do."""
+    workspace = await Workspace.start(manifest_path(), rate_limits=False)
+    client = make_client(workspace.bot_token, workspace.api_url)
+    calls, refused = WebCalls(Budget()), asyncio.Event()
+    calls.token_refused = refused.set
+    workspace.refuse_token("token_revoked")
+    try:
+        channel = workspace.channel_id("#general")
+        post = calls.make("chat.postMessage", lambda: client.chat_postMessage(channel=channel, text="once"))
+        posting = asyncio.create_task(post)
+        await refused.wait()
+        workspace.refuse_token("")
+        assert (await posting)["ok"]
+        assert [message["text"] for message in workspace.messages("#general")].count("once") == 1
+    finally:
+        await close_client(client)
+        await workspace.stop()
+
+
+async def test_a_call_gives_up_on_a_token_that_stays_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web_calls, "TOKEN_PAUSE", 0.01)
+    monkeypatch.setattr(web_calls, "SHORT_TOKEN_PATIENCE", 0.05)
+    async with answering(200, "application/json", '{"ok": false, "error": "account_inactive"}') as url:
+        client = make_client("xoxb-1", url)
+        with pytest.raises(Refused, match="the app was uninstalled"):
+            await WebCalls(Budget()).make("auth.test", client.auth_test)
+        await close_client(client)

@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 Next = Callable[[], Awaitable[BoltResponse]]
 Knows = Callable[[Place], Awaitable[bool]]
-_DELIVERED_AGAIN = frozenset({"mention", "message", "edit", "stop"})
+_DELIVERED_AGAIN = frozenset({"mention", "message", "edit", "stop", "event"})
 """Ways in by an event, which Slack brings again if it is not acknowledged."""
 _SILENT = frozenset({"message", "edit", "event"})
 """Ways in whose refusal nobody is told of: they did not speak to the bot."""

@@ -105,8 +105,8 @@ class WebCalls:
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
         self.seen: Callable[[str, str], None] = _unseen
-        self.token_refused: Callable[[str], None] = _unheard
-        """Told of Slack's error where a call is refused for its token."""
+        self.token_refused: Callable[[], None] = _unheard
+        """Called where a call is refused for its token."""
 
     async def make(
         self,
@@ -149,10 +149,10 @@ class WebCalls:
                 patience = TOKEN_PATIENCE if allowed is not None else SHORT_TOKEN_PATIENCE
                 if self._is_token_refused(error) and waited < patience:
                     self.seen(method, "failed")
-                    limited, wait = False, TOKEN_PAUSE
-                    failures, waited = failures - 1, waited + wait
-                else:
-                    limited, wait = self._wait_after(error, method, again=again)
+                    waited += TOKEN_PAUSE
+                    await asyncio.sleep(TOKEN_PAUSE)
+                    continue
+                limited, wait = self._wait_after(error, method, again=again)
                 if limited:
                     await self.budget.hold(method, channel, wait)
                 failures += not limited or priority == "stream"
@@ -174,7 +174,7 @@ class WebCalls:
         data = getattr(error.response, "data", None)
         code = str(data.get("error", "")) if isinstance(data, dict) else ""
         if code in REFUSED_TOKEN:
-            self.token_refused(code)
+            self.token_refused()
         return code in REFUSED_TOKEN
 
     async def _turn(self, method: str, channel: str, priority: Priority, needless: asyncio.Event | None) -> None:
@@ -233,7 +233,7 @@ def calls_of(client: AsyncWebClient) -> WebCalls:
     return shared if shared is not None else WebCalls(Budget(unlimited=True))
 
 
-def _unheard(code: str) -> None:
+def _unheard() -> None:
     """Nobody is told."""
 
 
