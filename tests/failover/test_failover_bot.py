@@ -63,12 +63,12 @@ async def test_a_job_ends_once_across_a_failover_behind_one_name(fate: str, tmp_
                 assert new.ask("REPLICAOF", "NO", "ONE").startswith(b"+OK")
             else:
                 assert former.ask("FAILOVER", "TO", "127.0.0.1", str(new.port)).startswith(b"+OK")
-                await eventually(lambda: asyncio.to_thread(is_primary, new), patience=60)
+                await eventually(lambda: asyncio.to_thread(is_primary, new))
             name.move(new)
             gate.open()
-            job = await talk.over(patience=60)
+            job = await talk.over(patience=patience())
             reply = await scene.ask("Do two things again")
-            await reply.over(patience=60)
+            await reply.over(patience=patience())
         assert job.latest.state == "completed"
         for each in (talk, reply):
             assert len(each.words()) == 1

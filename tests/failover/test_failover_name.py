@@ -21,14 +21,12 @@ from tests.failover.writers import Writer, broken, more
 from tests.store.kit import JOB, eventually, until
 
 JOBS = [JobKey("T1", f"J{n:010}") for n in range(8)]
-PATIENCE = 60.0
-"""Seconds for what takes a few: the machine may be busy."""
 
 
 def demote(former: Node, new: Node) -> None:
     """Hand over as a planned failover does: the former primary stops, lets the other catch up, and follows it."""
     assert former.ask("FAILOVER", "TO", "127.0.0.1", str(new.port)).startswith(b"+OK")
-    until(lambda: is_primary(new) and follows(former), "no failover", patience=PATIENCE)
+    until(lambda: is_primary(new) and follows(former), "no failover")
 
 
 @contextlib.asynccontextmanager
@@ -80,7 +78,7 @@ def promote_furthest(name: Name, replicas: list[Node]) -> None:
     (other,) = (node for node in replicas if node is not new)
     assert new.ask("REPLICAOF", "NO", "ONE").startswith(b"+OK")
     assert other.ask("REPLICAOF", "127.0.0.1", str(new.port)).startswith(b"+OK")
-    until(lambda: follows(other), "no link", patience=PATIENCE)
+    until(lambda: follows(other), "no link")
     name.move(new)
 
 
@@ -91,7 +89,7 @@ async def test_who_only_listens_hears_what_is_said_at_the_new_primary(kind: str,
         async with stores(name.place, 1) as (idle,):
             heard: list[JobKey] = []
             async with hearing(idle.signals(), heard):
-                await eventually(lambda: _hears(former, heard), patience=PATIENCE)
+                await eventually(lambda: _hears(former, heard))
                 assert new.ask("REPLICAOF", "NO", "ONE").startswith(b"+OK")
                 if fate == "hangs":
                     former.freeze()
@@ -100,7 +98,7 @@ async def test_who_only_listens_hears_what_is_said_at_the_new_primary(kind: str,
                     assert former.ask("REPLICAOF", "127.0.0.1", "1").startswith(b"+OK")
                 name.move(new)
                 heard.clear()
-                await eventually(lambda: _hears(new, heard), patience=PATIENCE)
+                await eventually(lambda: _hears(new, heard))
 
 
 async def _hears(node: Node, heard: list[JobKey]) -> bool:
@@ -126,7 +124,7 @@ async def test_a_former_primary_that_goes_on_gets_no_writes_for_long(kind: str, 
                     await store.settings.put("T1", "mark", "there")
                     return b"there" in new.ask("HGET", store._keys.settings("T1"), "mark")
 
-                await eventually(arrives, patience=PATIENCE)
+                await eventually(arrives)
 
 
 async def test_what_was_recorded_before_a_primary_died_is_known_to_the_new_one(tmp_path: Path) -> None:

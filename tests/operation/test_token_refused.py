@@ -9,13 +9,10 @@ from bot.workspace.workspace_server import Workspace
 from tests.command_line.command import ROOT, Running, environment
 from tests.command_line.test_command_run import CONTEXT, slack
 from tests.operation.probe import Samples, look, url_of
+from tests.patience import patience
 from tests.store.kit import eventually, free_port, tcp_server
 
-PATIENCE = 120.0
-"""Seconds for what takes a few: the machine may be busy."""
 
-
-@pytest.mark.timeout(400)
 @pytest.mark.parametrize("mode", ["socket", "http"])
 async def test_a_refused_token_is_seen_and_what_is_said_meanwhile_is_answered_later(mode: str, tmp_path: Path) -> None:
     port = free_port()
@@ -35,10 +32,10 @@ async def test_a_refused_token_is_seen_and_what_is_said_meanwhile_is_answered_la
             async def is_refused() -> bool:
                 return "account_inactive" in (await look(url, "/readyz")).text
 
-            await eventually(is_ready, patience=PATIENCE)
+            await eventually(is_ready)
             assert Samples((await look(url, "/metrics")).text).of("slack_token_accepted") == 1
             place.uninstall()
-            await eventually(is_refused, patience=PATIENCE)
+            await eventually(is_refused)
             page = await look(url, "/readyz")
             assert page.status == 503
             assert "install the app again" in page.text
@@ -48,12 +45,12 @@ async def test_a_refused_token_is_seen_and_what_is_said_meanwhile_is_answered_la
             assert counts.of("slack_token_refusals_total") == 1
             ts = await place.person("ana").say("#general", "@leadhand write a short note to the board")
             place.refuse_token("")
-            await eventually(is_ready, patience=PATIENCE)
+            await eventually(is_ready)
 
             def answered() -> bool:
                 return any(CONTEXT in str(reply.get("blocks")) for reply in place.thread("#general", ts)[1:])
 
-            await place.until(answered, timeout=PATIENCE)
+            await place.until(answered, timeout=patience())
         finally:
             code = await running.stop(signal.SIGTERM)
     await place.stop()
