@@ -22,9 +22,9 @@ from bot.limits.spending import kept_months
 from bot.logs import log_deed
 from bot.schedules.schedule import KIND
 from bot.slack.send.elsewhere import KEY
-from bot.slack.send.outbox import Outbox
-from bot.slack.send.taking_back import TakenBack, take_back
-from bot.slack.send.web_calls import CALL_SECONDS, NoReply
+from bot.slack.send.outbox import STREAMED, Outbox
+from bot.slack.send.taking_back import SETTLES_IN, TakenBack, take_back
+from bot.slack.send.web_calls import NoReply
 from bot.slack.show.direct_message import tell_person
 from bot.slack.views.erasure import Erased, Forgettable, ToForget, receipt
 from bot.store.homes import EVERYBODY
@@ -43,8 +43,6 @@ LOOK = 5.0
 """Seconds between two looks for what another instance has left undone."""
 HELD = 300.0
 """Seconds after which another instance goes on, if no step was done in between."""
-SETTLES_IN = CALL_SECONDS + 1.0
-"""Seconds after which no call of an owner that was fenced can be under way any more."""
 TRIES = 20
 """Looks at a Slack that does not answer, `HELD` seconds apart, before the receipt says so."""
 MOST_JOBS = 20_000
@@ -125,7 +123,8 @@ class Forgetting:
         job = found_job if isinstance(found_job, Job) else None
         number, size = await self._store.blobs.count(key)
         known = (await self._store.outbox.messages(key)).items()
-        posts = [one for name, one in known if (one.ts or one.draft_ts) and not name.startswith(KEY)]
+        own = [one for name, one in known if not name.startswith(KEY) and not name.endswith(STREAMED)]
+        posts = [one for one in own if one.ts or one.draft_ts]
         who = askers(job) if job is not None else {}
         found = ToForget(
             job=key.job,

@@ -110,6 +110,13 @@ async def streams(call: ModelCall) -> Turn:
     return turn("".join(pieces))
 
 
+async def stops_short(call: ModelCall) -> Turn:
+    """The beginning of an answer, whose end takes for ever."""
+    if call.on_text is not None:
+        await call.on_text("Tea is ready. The sco")
+    return await hangs(call)
+
+
 WHICH_CITY = turn(
     "", ("escalate", {"reason": "ambiguous_input", "message": "Which city?", "options": ["Oslo", "Bergen"]})
 )
@@ -196,6 +203,15 @@ async def stops(talk: Talk, _: Path) -> None:
     """Say stop once the work has begun."""
     await talk.until(lambda job: job.latest.work and all(w.state == "in_progress" for w in job.latest.work.values()))
     await talk.say("@leadhand stop")
+
+
+async def stops_the_answer(talk: Talk, _: Path) -> None:
+    """Press Slack's own Stop once a part of the answer can be read, which ends that message; again if nobody heard."""
+    await talk.seen(lambda: any(message["streaming"] for message in talk.words()), patience=60.0)
+    while True:
+        with contextlib.suppress(ActionFailed):  # a dead bot, or one that does not say yet that it is at work
+            await talk.scene.person().stop(talk.channel, talk.ts)
+        await asyncio.sleep(0.2)
 
 
 async def corrects(talk: Talk, _: Path) -> None:
@@ -408,6 +424,17 @@ _ALL = (
         new=("canvases.access.set", "outbox.done file"),
     ),
     Scenario("cancel", {"planner": planned(WRITER), "specialist:writer": hangs}, people=stops),
+    Scenario(
+        "stopped_answer",
+        {
+            "planner": planned(WRITER, REVIEWER),
+            "specialist:writer": says(result("Tea is ready.")),
+            "specialist:reviewer": says(result("It is tea.")),
+            "synthesizer": stops_short,
+        },
+        people=stops_the_answer,
+        new=("answer:stream", "chat.startStream", "chat.delete", "CancelRequested", "commit Posted answer"),
+    ),
     Scenario(
         "corrected",
         {

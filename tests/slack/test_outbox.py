@@ -10,9 +10,9 @@ import pytest
 
 from bot.jobs.lease import Lease, boottime
 from bot.slack.send.budget import Budget
-from bot.slack.send.lookup import LOOKS, _after
+from bot.slack.send.lookup import LOOKS, Lookup, _after
 from bot.slack.send.outbox import ELSEWHERE, SENDS, Outbox, Sent
-from bot.slack.send.web_calls import CALL_SECONDS, Gone, close_client, make_client
+from bot.slack.send.web_calls import CALL_SECONDS, TRIES, Gone, close_client, make_client
 from bot.slack.show.open_questions import close_open_questions
 from bot.slack.show.publisher import Publisher
 from bot.slack.show.session import Shown, set_status
@@ -51,6 +51,13 @@ class Scene:
 
     async def post(self, key: str = "k") -> Sent:
         return await self.outbox.post(self.claim, self.place, key, HELLO)
+
+    async def end(self, claim: Claim | None = None, message: Outgoing = HELLO) -> Sent:
+        """Post the end of the request whose answer is streamed here, as `Thread` does."""
+        claim = claim or self.claim
+        sent = await self.outbox.post(claim, self.place, "answer", message)
+        await self.outbox.clear_stream(claim, self.place, "answer", allowed=self.outbox.holder(claim))
+        return sent
 
     async def taken_over(self) -> Claim:
         """Another instance has claimed the job: the lease ran out long ago."""
@@ -269,7 +276,7 @@ async def test_a_stream_that_dies_is_replaced_by_the_whole_answer(scene: Scene) 
     await stream.write("two\n\nthree ")
     await polled(lambda: scene.workspace.call_count("chat.appendStream"))
     assert await stream.finish("One two\n\nthree", [HELLO], []) is None
-    await scene.outbox.post(scene.claim, scene.place, "answer", HELLO)
+    await scene.end()
     (message,) = scene.seen()
     assert message["text"] == "Hello"
 
@@ -281,7 +288,9 @@ async def test_an_answer_that_is_not_what_was_streamed_is_posted_whole(scene: Sc
     await stream.write(said)
     await scene.workspace.until(scene.seen)
     assert await stream.finish("The parts could not be put together.", [HELLO], []) is None
-    assert scene.seen() == []
+    await scene.end()
+    (message,) = scene.seen()
+    assert message["text"] == "Hello"
 
 
 async def test_what_the_answer_has_more_than_the_stream_is_added(scene: Scene) -> None:
@@ -299,7 +308,7 @@ async def test_a_half_written_stream_of_a_dead_owner_is_replaced(scene: Scene) -
     await scene.workspace.until(scene.seen)
     stream.drop()
     claim = await scene.taken_over()
-    await scene.outbox.post(claim, scene.place, "answer", HELLO, streamed=True)
+    await scene.end(claim)
     (message,) = scene.seen()
     assert message["text"] == "Hello"
 
@@ -396,28 +405,93 @@ async def test_a_stream_whose_beginning_was_lost_is_swept_away(scene: Scene) -> 
     await stream.write("Half of the ans")
     await scene.workspace.until(scene.seen)
     assert await stream.finish("Half of the answer.", [HELLO], []) is None
-    await scene.outbox.post(scene.claim, scene.place, "answer", HELLO, streamed=True)
+    await scene.end()
     (message,) = scene.seen()
     assert message["text"] == "Hello"
 
 
-async def test_a_stream_is_swept_away_although_no_answer_to_its_end_arrives_for_long(scene: Scene) -> None:
+async def test_a_stream_is_taken_away_although_slack_does_not_answer_for_long(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.slack.send.web_calls.WAITS", (0.01,))
+    monkeypatch.setattr("bot.slack.send.outbox.PAUSES", (0.0, 0.01, 0.01))
     scene.workspace.faults.add("chat.startStream", "lost_reply")
-    scene.workspace.faults.add("chat.stopStream", "lost_reply", times=SENDS)
+    scene.workspace.faults.add("chat.delete", "server_error_before", times=TRIES + 1)
     stream = scene.stream()
     await stream.write("Half of the ans")
     await polled(lambda: stream._broken)
-    assert not scene.seen()
-    assert scene.workspace.call_count("chat.stopStream") == SENDS + 1
+    await scene.end()
+    (message,) = scene.seen()
+    assert message["text"] == "Hello"
 
 
-async def test_in_a_thread_too_new_for_the_history_a_lost_stream_is_swept_away_too(scene: Scene) -> None:
+async def test_a_stream_is_ended_where_the_history_does_not_call_it_one(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`streaming_state` is documented for events alone; without it, what Slack lets us end was a stream."""
+    half_written = Lookup.half_written
+
+    def without_state(self: Lookup, messages: list[dict], record: str, since: float) -> list[dict]:
+        found = half_written(self, messages, record, since)
+        return [{name: value for name, value in one.items() if name != "streaming_state"} for one in found]
+
+    monkeypatch.setattr(Lookup, "half_written", without_state)
+    scene.workspace.faults.add("chat.startStream", "lost_reply")
+    scene.workspace.faults.add("chat.stopStream", "lost_reply", times=SENDS - 1)
+    stream = scene.stream()
+    await stream.write("Half of the ans")
+    await polled(lambda: stream._broken)
+    await scene.outbox.client.chat_postMessage(
+        channel=scene.place.channel, thread_ts=scene.place.thread_ts, text="a notice"
+    )
+    await scene.end()
+    assert [message["text"] for message in scene.seen()] == ["a notice", "Hello"]
+
+
+async def test_in_a_thread_too_new_for_the_history_a_lost_stream_is_taken_away_too(scene: Scene) -> None:
     scene.workspace.faults.add("chat.startStream", "server_error_after")
-    scene.workspace.faults.add("conversations.replies", "lagging_history", times=2, seconds=60)
     stream = scene.stream()
     await stream.write("Half of the ans")
     await polled(lambda: stream._broken)
+    scene.workspace.faults.add("conversations.replies", "lagging_history", times=2, seconds=60)
+    await scene.end()
+    (message,) = scene.seen()
+    assert message["text"] == "Hello"
+
+
+async def test_a_stream_that_slack_refuses_is_not_looked_for(scene: Scene) -> None:
+    scene.workspace.faults.add("chat.startStream", "error", error="method_not_supported_for_channel_type")
+    stream = scene.stream()
+    await stream.write("Half of the ans")
+    await polled(lambda: stream._broken)
+    await scene.end()
+    assert not scene.workspace.calls("conversations.replies")
+    assert len(scene.seen()) == 1
+
+
+async def test_an_owner_that_was_fenced_while_it_started_a_stream_takes_it_away(scene: Scene) -> None:
+    """It was frozen before the call, say, and woke when the next owner had ended the request long ago."""
+    scene.workspace.faults.add("chat.startStream", "slow_reply", seconds=1)
+    stream = scene.stream()
+    await stream.write("Half of the ans")
+    await scene.workspace.until(scene.seen)
+    await scene.taken_over()
+    await polled(lambda: stream._broken)
     assert not scene.seen()
+
+
+async def test_a_second_stream_of_an_answer_is_never_started(scene: Scene) -> None:
+    """One of them would be nobody's: the record has room for one."""
+    first, second = scene.stream(), scene.stream()
+    await first.write("Half of the ans")
+    await scene.workspace.until(scene.seen)
+    await second.write("Half of anoth")
+    await polled(lambda: second._broken)
+    assert scene.workspace.call_count("chat.startStream") == 1
+    await first.settle()
+    await scene.end()
+    (message,) = scene.seen()
+    assert message["text"] == "Hello"
 
 
 async def test_a_question_is_closed_in_a_thread_too_new_for_the_history(scene: Scene) -> None:
@@ -455,8 +529,8 @@ async def test_a_stream_that_died_before_its_id_was_recorded_is_replaced(scene: 
     stream._pump.cancel()
     claim = await scene.taken_over()
     intents = await scene.store.outbox.messages(claim.key)
-    assert intents["answer"].draft_ts == ""
-    await scene.outbox.post(claim, scene.place, "answer", HELLO, streamed=True)
+    assert intents["answer:stream"].draft_ts == ""
+    await scene.end(claim)
     (message,) = scene.seen()
     assert message["text"] == "Hello"
 
@@ -467,7 +541,7 @@ async def test_an_answer_whose_end_went_through_is_adopted_and_never_deleted(sce
     await scene.workspace.until(scene.seen)
     await stream.write("answer.")
     claim = await died_at(scene, "chat.stopStream", lambda: stream.finish("The whole answer.", [HELLO], []))
-    sent = await scene.outbox.post(claim, scene.place, "answer", HELLO, streamed=True)
+    sent = await scene.end(claim)
     (message,) = scene.seen()
     assert message["ts"] == sent.ts
     assert "The whole answer." in str(message)
@@ -487,7 +561,7 @@ async def test_only_our_own_unfinished_stream_is_ever_deleted(scene: Scene) -> N
     stream.drop()
     await client.chat_postMessage(channel=channel, thread_ts=thread_ts, text="another notice")
     claim = await scene.taken_over()
-    await scene.outbox.post(claim, scene.place, "answer", Outgoing("The answer", ()), streamed=True)
+    await scene.end(claim, Outgoing("The answer", ()))
     assert [message["text"] for message in scene.seen()] == ["Hello", "a notice", "another notice", "The answer"]
 
 
@@ -640,7 +714,7 @@ async def test_a_woken_owner_streams_and_ends_nothing(scene: Scene) -> None:
     stream = scene.stream()
     await stream.write("Once upon a time there was ")
     await polled(lambda: scene.workspace.calls("chat.startStream"))
-    await polled(lambda: stream._ts)
+    await polled(lambda: stream.ts)
     await scene.taken_over()
     await stream.write("a stale owner.")
     with pytest.raises(Gone):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
@@ -27,6 +27,8 @@ LOOKS = (0.0, 1.0, 2.0, 4.0)
 FURTHER_LOOKS = 10
 """The looks that follow a last one that failed."""
 FURTHER_PAUSE = 10.0
+CLOCKS_DIFFER = 60.0
+"""Seconds by which Slack's clock may differ from the store's."""
 NOT_YET = "thread_not_found"
 """Slack's word for a thread that is gone, or so new that a history which lags does not have it yet."""
 
@@ -115,6 +117,17 @@ class Lookup:
         return messages
 
     async def _first(self, place: Place, found_in: Callable[[dict[str, Any]], str], waited: float) -> str:
+        async for messages in self.each_look(place, waited=waited):
+            for message in messages:
+                if message.get("user") == self.bot_user_id and (found := found_in(message)):
+                    return found
+        return ""
+
+    async def each_look(self, place: Place, *, waited: float) -> AsyncIterator[list[dict[str, Any]]]:
+        """Read the thread again and again, for as long as Slack's history may lag behind. Raises OutcomeUnknown.
+
+        `waited`: seconds for which nobody has to be patient any more. A look that fails is made up for.
+        """
         looks = _after(self.looks, waited)
         for number, wait in enumerate(itertools.chain(looks, itertools.repeat(FURTHER_PAUSE, FURTHER_LOOKS)), 1):
             await asyncio.sleep(wait)
@@ -127,21 +140,20 @@ class Lookup:
             except NoReply as lost:
                 log.warning("job %s: a look into the thread failed: %s", place.job_id, lost)
                 continue
-            for message in messages:
-                if message.get("user") == self.bot_user_id and (found := found_in(message)):
-                    return found
+            yield messages
             if number >= len(looks):
-                return ""
+                return
         raise OutcomeUnknown("whether it was posted cannot be told: Slack does not answer")
 
-    async def unkeyed(self, place: Place) -> list[str]:
-        """Messages of ours that bear neither key nor file, as a stream does that was not ended; the newest first.
+    def half_written(self, messages: Sequence[dict[str, Any]], record: str, since: float) -> list[dict[str, Any]]:
+        """List our messages that may be a stream which never became an answer; newest first.
 
-        Raises Refused and NoReply.
+        They bear neither key nor file, or the key `record`. `since`: the earliest time that counts, in seconds since
+        the epoch.
         """
-        ours = [message for message in await self.thread(place) if message.get("user") == self.bot_user_id]
-        bare = [message for message in ours if not message.get("metadata") and not message.get("files")]
-        return [str(message["ts"]) for message in reversed(bare)]
+        ours = [message for message in messages if message.get("user") == self.bot_user_id]
+        bare = [one for one in ours if (not one.get("metadata") and not one.get("files")) or key_of(one) == record]
+        return [message for message in reversed(bare) if float(message["ts"]) > since - CLOCKS_DIFFER]
 
     async def thread(self, place: Place) -> list[dict[str, Any]]:
         """Read the whole thread, oldest first, with metadata. Raises Refused and NoReply rather than give a part."""

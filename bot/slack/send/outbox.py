@@ -17,7 +17,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.send.budget import Budget
-from bot.slack.send.lookup import LOOKS, NOT_YET, Lookup, OutcomeUnknown, metadata
+from bot.slack.send.lookup import LOOKS, Lookup, OutcomeUnknown, key_of, metadata
 from bot.slack.send.published_limits import Priority
 from bot.slack.send.web_calls import CALL_SECONDS, Allowed, Gone, Needless, NoReply, Refused, WebCalls
 from bot.slack.views.outgoing import Outgoing
@@ -27,7 +27,7 @@ from handoff.contracts import Place
 log = logging.getLogger(__name__)
 
 SENDS = 3
-"""Tries to end a stream."""
+"""Tries to end a stream that nobody recorded."""
 PAUSES = (0.0, 0.0, 0.0, 10.0, 20.0, 40.0, 60.0, 60.0, 60.0, 60.0)
 """Seconds before each try of a post whose outcome Slack does not tell: some minutes in all, as a bad spell of Slack's
 takes. Given up, a message never comes: a job would go on without its plan card, or end without its answer."""
@@ -38,6 +38,10 @@ TOO_MUCH = frozenset({"msg_too_long", "invalid_blocks", "invalid_blocks_format",
 """Slack's words for blocks that it does not take; what is simpler may still go through."""
 SIMPLE = frozenset({"markdown", "section", "context", "header", "divider", "actions"})
 """Blocks that every workspace knows. Newer ones, such as the thumbs, may be missing in some."""
+STREAMED = ":stream"
+"""The end of the key under which the stream of an answer is recorded: the intent before it starts, its id after."""
+NOT_STARTED = "none"
+"""Recorded as the id of a stream that Slack refused to start."""
 NO_STREAM = frozenset({"message_not_found", "message_not_in_streaming_state", "message_not_owned_by_app"})
 """Slack's words for a message that is not being streamed."""
 
@@ -96,14 +100,13 @@ class Outbox:
         key: str,
         message: Drawn,
         *,
-        streamed: bool = False,
         needless: asyncio.Event | None = None,
         simpler: Simpler | None = None,
     ) -> Sent:
         """Put a message into the thread, once. Raises Gone if the job is no longer ours.
 
-        `streamed`: an earlier owner may have begun it as a stream. What is left of that is taken away. `needless`: it
-        is left out if that comes while it waits for its turn. `simpler` gives what is sent if Slack does not take it.
+        `needless`: it is left out if that comes while it waits for its turn. `simpler` gives what is sent if Slack does
+        not take it.
         """
         if place.job_id != claim.key.job:
             return Sent("", ELSEWHERE)
@@ -112,12 +115,9 @@ class Outbox:
         if intent.ts:
             return Sent(intent.ts, adopted=True)
         try:
-            if not intent.first:
-                if found := await self.earlier(place, key, intent):
-                    await self.done(claim, key, found)
-                    return Sent(found, adopted=True)
-                if streamed:
-                    await self.sweep(place, intent.draft_ts, allowed=self.holder(claim))
+            if not intent.first and (found := await self.earlier(place, key, intent)):
+                await self.done(claim, key, found)
+                return Sent(found, adopted=True)
             ts = await self.send(claim, place, key, message, since=since, needless=needless, simpler=simpler)
         except Needless:
             return Sent("", OVERTAKEN)
@@ -125,9 +125,12 @@ class Outbox:
             return Sent("", str(error))
         return await self.done(claim, key, ts)
 
-    async def begin(self, claim: Claim, key: str) -> Intent:
-        """Record that a message is about to be sent. Raises Gone."""
-        intent = await self.store.outbox.begin(claim, key, f"{claim.owner}:{claim.epoch}:{key}")
+    async def begin(self, claim: Claim, key: str, *, sender: str = "") -> Intent:
+        """Record that a message is about to be sent. Raises Gone.
+
+        It is `first` for the owner that recorded it; where an owner has several senders, for that `sender` of it.
+        """
+        intent = await self.store.outbox.begin(claim, key, f"{claim.owner}:{claim.epoch}:{key}:{sender}")
         if intent is None:
             raise Gone(key)
         return intent
@@ -263,48 +266,68 @@ class Outbox:
             log.info("job %s: %s was there already", place.job_id, key, extra={"event": "reconciled"})
         return found
 
-    async def sweep(
-        self, place: Place, draft: str = "", *, waits: Sequence[float] = (0.0,), allowed: Allowed | None
-    ) -> None:
-        """Take away the stream that an earlier owner, or a call in doubt, began and left unended.
+    async def clear_stream(self, claim: Claim, place: Place, key: str, *, allowed: Allowed, ts: str = "") -> None:
+        """Take away what was streamed of the answer `key` and did not become it, whichever owner began it.
 
-        It is the recorded `draft`, or else a message of ours without a key that Slack lets us end: there is one
-        answer at a time in a thread, and nothing else of ours is streamed. Other messages are left alone.
-        `waits` are the seconds before each look for it. Raises Gone where it is not `allowed` any more.
+        It is part of the end of a request, whatever that is, and may be repeated. Raises Gone and StoreError.
+
+        Args:
+            claim: The right to the job.
+            place: Its thread.
+            key: The answer's.
+            allowed: Asked before each call.
+            ts: The id of the stream, if this owner knows it.
         """
-        if draft:
-            await self.delete(place, draft, allowed=allowed)
+        records = await self.store.outbox.messages(claim.key)
+        begun, answer = records.get(key + STREAMED), records.get(key)
+        if begun is None or begun.ts == NOT_STARTED:
             return
-        unanswered: set[str] = set()
-        for number, wait in enumerate(waits, 1):
-            await asyncio.sleep(wait)
-            try:
-                for ts in await self.lookup.unkeyed(place):
-                    if await self._ended_now(place, ts, allowed, unanswered):
-                        await self.delete(place, ts, allowed=allowed)
-                        return
-            except (Refused, NoReply) as error:
-                if number == len(waits) or getattr(error, "code", NOT_YET) != NOT_YET:
-                    log.warning("job %s: an unfinished answer may be left in the thread: %s", place.job_id, error)
+        if draft := begun.draft_ts or ts:
+            if answer is None or answer.ts != draft:
+                await self.delete(place, draft, allowed=allowed)
+            return
+        try:
+            await self._clear_unrecorded(place, key + STREAMED, begun, allowed)
+        except (Refused, NoReply, OutcomeUnknown) as error:
+            log.warning("job %s: an unfinished answer may be left in the thread: %s", place.job_id, error)
+
+    async def clear_streams(self, claim: Claim, place: Place, *, allowed: Allowed) -> None:
+        """Do so for every answer of a job that is not in the thread yet. Raises Gone and StoreError."""
+        records = await self.store.outbox.messages(claim.key)
+        for key in (name.removesuffix(STREAMED) for name in records if name.endswith(STREAMED)):
+            if key not in records or not records[key].ts:
+                await self.clear_stream(claim, place, key, allowed=allowed)
+
+    async def _clear_unrecorded(self, place: Place, record: str, begun: Intent, allowed: Allowed) -> None:
+        """Find the stream that was about to be started when its owner died, or whose start was left without a reply.
+
+        It is a message of ours without a key that Slack calls a stream, or lets us end as one. Slack ends streams by
+        itself too: after minutes, and when a person presses Stop. Other messages without a key are left alone.
+        """
+        waited = await self.wait_out(begun)
+        async for messages in self.lookup.each_look(place, waited=waited):
+            for message in self.lookup.half_written(messages, record, begun.began):
+                ts = str(message["ts"])
+                is_stream = key_of(message) or message.get("streaming_state")
+                if is_stream or await self._ended_now(place, ts, record, allowed):
+                    await self.delete(place, ts, allowed=allowed)
                     return
 
-    async def _ended_now(self, place: Place, ts: str, allowed: Allowed | None, unanswered: set[str]) -> bool:
-        """End a stream. False where the message was none, or none any more. Raises Refused, NoReply and Gone.
-
-        `unanswered` are messages that a call may have ended without our hearing of it; this one may be added.
-        """
+    async def _ended_now(self, place: Place, ts: str, record: str, allowed: Allowed) -> bool:
+        """End a stream, under a key of its own. False where the message was none. Raises Refused, NoReply and Gone."""
+        lost = False
         for _ in range(SENDS):
             try:
                 await self.calls.make(
                     "chat.stopStream",
-                    lambda: self.client.chat_stopStream(channel=place.channel, ts=ts),
+                    lambda: self.client.chat_stopStream(channel=place.channel, ts=ts, metadata=metadata(place, record)),
                     allowed=allowed,
                 )
             except NoReply:
-                unanswered.add(ts)
+                lost = True
             except Refused as error:
-                if error.code in NO_STREAM:
-                    return ts in unanswered  # then it was the call before, whose answer was lost, that ended it
+                if error.code in NO_STREAM:  # unless it was the call before, whose answer was lost, that ended it
+                    return lost and await self.find(place, record) == ts
                 raise
             else:
                 return True
@@ -312,16 +335,22 @@ class Outbox:
 
     async def delete(self, place: Place, ts: str, *, allowed: Allowed | None) -> None:
         """Take a half-written message out of the thread. Raises Gone where it is not `allowed` any more."""
-        try:
-            await self.calls.make(
-                "chat.delete",
-                lambda: self.client.chat_delete(channel=place.channel, ts=ts),
-                again=True,
-                allowed=allowed,
-            )
-        except (Refused, NoReply) as error:
-            if not isinstance(error, Refused) or error.code != "message_not_found":
-                log.warning("job %s: the unfinished message %s stays: %s", place.job_id, ts, error)
+        for pause in PAUSES:
+            await asyncio.sleep(pause)
+            try:
+                await self.calls.make(
+                    "chat.delete",
+                    lambda: self.client.chat_delete(channel=place.channel, ts=ts),
+                    again=True,
+                    allowed=allowed,
+                )
+            except NoReply:
+                continue
+            except Refused as error:
+                if error.code != "message_not_found":
+                    log.warning("job %s: the unfinished message %s stays: %s", place.job_id, ts, error)
+            return
+        log.warning("job %s: the unfinished message %s stays: Slack does not answer", place.job_id, ts)
 
 
 def _simpler(message: Outgoing) -> Outgoing:

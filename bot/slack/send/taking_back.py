@@ -16,8 +16,8 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.send.elsewhere import KEY
 from bot.slack.send.lookup import key_of
-from bot.slack.send.outbox import Outbox
-from bot.slack.send.web_calls import Refused
+from bot.slack.send.outbox import NOT_STARTED, Outbox
+from bot.slack.send.web_calls import CALL_SECONDS, Refused
 from bot.store.interface import Intent
 from handoff.contracts import Place
 
@@ -25,6 +25,8 @@ ALONE = ":alone"
 """The end of the key of a message that went to one person's direct messages."""
 _GONE = frozenset({"message_not_found", "file_not_found", "file_deleted", "canvas_not_found", "thread_not_found"})
 """Slack's words for what is not there (any more)."""
+SETTLES_IN = CALL_SECONDS + 1.0
+"""Seconds after which no call of an owner that was fenced can be under way any more."""
 FORGOTTEN = "Forgotten"
 """The title that a session gets in place of its request's."""
 
@@ -81,15 +83,19 @@ class _TakingBack:
             await self._delete("files.delete", partial(self._client.files_delete, file=file))
         stamps = {str(one["ts"]) for one in ours}
         stamps |= {ts for one in known.values() for ts in (one.ts, one.draft_ts) if ts and not _is_file(ts)}
-        for ts in sorted(stamps):
+        for ts in sorted(stamps - {NOT_STARTED}):
             await self._message(self._place.channel, ts)
 
     def _is_of_job(self, message: Mapping[str, Any], askers: Mapping[str, str]) -> bool:
-        """Return True for our message of the job: by its key, or if it was there when the job was forgotten."""
+        """Return True for our message of the job: by its key, or if it was there when the job was forgotten.
+
+        A stream, which has no key, may have been started in the moment in which its owner was fenced.
+        """
         if message.get("user") != self._outbox.lookup.bot_user_id:
             return False
-        request = key_of(dict(message)).partition(":")[0]
-        return request in askers or _seconds(str(message.get("ts", ""))) <= self._forgotten
+        key = key_of(dict(message))
+        late = SETTLES_IN if not key and message.get("streaming_state") else 0.0
+        return key.partition(":")[0] in askers or _seconds(str(message.get("ts", ""))) <= self._forgotten + late
 
     async def alone(self, user: str, ts: str) -> None:
         """Delete a direct message about the job."""

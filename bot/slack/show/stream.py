@@ -1,7 +1,9 @@
 """An answer that people can read while it is written, on Slack's streaming methods.
 
 Streaming is an extra: whatever goes wrong with it, the answer is then posted
-whole, and the half-written message goes.
+whole. A stream bears no key until it ends, as Slack takes none at its start: so
+it is recorded before it starts, and what did not become the answer is taken
+away at the end of the request, by `Outbox.clear_stream`.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import secrets
 import time
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -16,7 +19,7 @@ from typing import Any
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.send.lookup import OutcomeUnknown, metadata
-from bot.slack.send.outbox import Outbox, Sent
+from bot.slack.send.outbox import NOT_STARTED, STREAMED, Outbox, Sent
 from bot.slack.send.web_calls import Allowed, Gone, Needless, NoReply, Refused
 from bot.slack.text.cleaning import StreamCleaner
 from bot.slack.views.outgoing import Outgoing
@@ -58,7 +61,9 @@ class AnswerStream:
         self._buffer = ""
         self._said = ""
         self._length = 0
-        self._ts = ""
+        self._id = secrets.token_hex(4)
+        self.ts = ""
+        """The Slack id of the message; empty before it is started."""
         self._broken = False
         self._closing = asyncio.Event()
         self._at_once = asyncio.Event()  # what is streamed waits for no turn: it is an extra
@@ -96,19 +101,20 @@ class AnswerStream:
         self._length += len(piece)
         if self._length > LONGEST:
             raise Refused("msg_too_long", "the answer goes out in parts")
-        if self._ts:
+        if self.ts:
             await self._append(piece)
         else:
             await self._start(piece)
 
     async def _start(self, piece: str) -> None:
-        intent = await self._outbox.begin(self._claim, self._key)
-        if intent.ts or not intent.first:
-            raise Refused("already_begun", "an earlier owner began this answer")
+        """Start the stream, unless one of this answer was begun before. Raises as `Outbox.calls` do."""
+        record = self._key + STREAMED
+        if not (await self._outbox.begin(self._claim, record, sender=self._id)).first:
+            raise Refused("already_begun", "an earlier owner, or an earlier try, began this answer")
         since = time.time()
 
         async def start() -> AsyncSlackResponse:
-            await self._outbox.still_ours(self._claim, self._key, since)
+            await self._outbox.still_ours(self._claim, record, since)
             return await self._outbox.client.chat_startStream(
                 channel=self._place.channel,
                 thread_ts=self._place.thread_ts,
@@ -119,12 +125,15 @@ class AnswerStream:
 
         try:
             data = await self._outbox.calls.make("chat.startStream", start, priority="stream", needless=self._at_once)
-        except NoReply:
-            # It may have begun, under an id that nobody knows: a message that would stay half-written.
-            await self._outbox.sweep(self._place, waits=self._outbox.lookup.looks, allowed=self._allowed)
+        except (Refused, Needless):
+            await self._outbox.done(self._claim, record, NOT_STARTED)
             raise
-        self._ts = str(data["ts"])
-        await self._outbox.draft(self._claim, self._key, self._ts)
+        self.ts = str(data["ts"])
+        try:
+            await self._outbox.draft(self._claim, record, self.ts)
+        except Gone:  # another owner may have ended the request by now, and found nothing to take away
+            await self._outbox.delete(self._place, self.ts, allowed=None)
+            raise
 
     async def _append(self, piece: str) -> None:
         """Send a piece. Where there is no turn for it, it goes with a later one."""
@@ -132,7 +141,7 @@ class AnswerStream:
             await self._outbox.calls.make(
                 "chat.appendStream",
                 lambda: self._outbox.client.chat_appendStream(
-                    channel=self._place.channel, ts=self._ts, markdown_text=piece
+                    channel=self._place.channel, ts=self.ts, markdown_text=piece
                 ),
                 priority="stream",
                 allowed=self._allowed,
@@ -150,10 +159,10 @@ class AnswerStream:
         `status` is what the thread's session says from then on, unless it is to stay as it is.
 
         `answer` is the whole text: where it is not what was streamed and more (the model's reply was cut off, or
-        begun anew), the half-written message goes. Raises Gone if the job is no longer ours.
+        begun anew), it is posted whole. Raises Gone if the job is no longer ours.
         """
-        await self._settle()
-        if not self._ts and (self._broken or len(parts) > 1 or not await self._is_the_shorter_way()):
+        await self.settle()
+        if not self.ts and (self._broken or len(parts) > 1 or not await self._is_the_shorter_way()):
             return None
         said = self._said.strip()
         goes_on = answer.strip().startswith(said)
@@ -161,24 +170,22 @@ class AnswerStream:
             self._buffer + self._cleaner.feed(answer.strip()[len(said) :] if goes_on else "") + self._cleaner.finish()
         )
         if not goes_on or self._broken or self._length + len(rest) > LONGEST or len(parts) > 1:
-            await self.abandon()
             return None
         try:
-            if not self._ts:
+            if not self.ts:
                 await self._start(rest)
                 rest = ""
+            await self._outbox.begin(self._claim, self._key)
             await self._stop(rest, closing, status)
         except Needless:
             return None
         except Refused as error:
             log.info("job %s: the stream could not be closed: %s", self._place.job_id, error)
-            await self.abandon()
             return None
         except NoReply:
-            if not await self._ended_after_all():
-                await self.abandon()
+            if not self.ts or not await self._ended_after_all():
                 return None
-        return await self._outbox.done(self._claim, self._key, self._ts)
+        return await self._outbox.done(self._claim, self._key, self.ts)
 
     async def _is_the_shorter_way(self) -> bool:
         """Return True if the answer comes sooner as a stream: others wait to be posted in its channel."""
@@ -190,7 +197,7 @@ class AnswerStream:
             "chat.stopStream",
             lambda: self._outbox.client.chat_stopStream(
                 channel=self._place.channel,
-                ts=self._ts,
+                ts=self.ts,
                 markdown_text=rest or None,
                 blocks=list(closing),
                 metadata=metadata(self._place, self._key),
@@ -206,18 +213,11 @@ class AnswerStream:
         except OutcomeUnknown:
             return False
 
-    async def _settle(self) -> None:
+    async def settle(self) -> None:
         """Let a piece that is on its way arrive, and send no more."""
         self._closing.set()
         if self._pump is not None:
             await asyncio.gather(self._pump, return_exceptions=True)
-
-    async def abandon(self) -> None:
-        """Take the half-written message, if there is one, out of the thread. Raises Gone as `finish` does."""
-        await self._settle()
-        if self._ts:
-            ts, self._ts = self._ts, ""
-            await self._outbox.delete(self._place, ts, allowed=self._allowed)
 
     def drop(self) -> None:
         """Stop sending and leave the rest to whoever owns the job next."""

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+WITHDRAWN = "its request was deleted"
 LAST_EDITS = 10.0
 """Seconds that a job which is let go of waits for what its thread is still to be told."""
 
@@ -128,24 +129,32 @@ class Thread:
         return SettingKnown(at=self._store.clock(), request=ask.id, setting=setting)
 
     async def post(self, claim: Claim, job: Job, ask: Ask, key: str, *, allowed: Allowed) -> Sent:
-        """Put the message of that key into the thread, once. Raises Gone if the job is no longer ours."""
+        """Put the message of that key into the thread, once. Raises Gone if the job is no longer ours.
+
+        With the end of a request goes what was streamed of its answer and did not become it, however it ended.
+        """
         if ask.request.opens:
             return Sent("", "there is no thread")
-        if ask.withdrawn and ask.id == job.place.thread_ts and key != card_end_key(ask.id):
-            return await self._without_thread(claim, job, ask, key, allowed)
-        return await self._post(claim, job, ask, key, allowed)
+        if key != answer_key(ask.id):
+            return await self._post(claim, job, ask, key, allowed)
+        stream = self._streams.get((claim.key, ask.id))
+        sent = await self._post_the_end(claim, job, ask, stream, allowed)
+        if stream is not None:
+            await stream.settle()
+        await self._outbox.clear_stream(
+            claim, job.place, key, allowed=allowed, ts=stream.ts if stream is not None else ""
+        )
+        self._streams.pop((claim.key, ask.id), None)
+        return sent
 
     async def _post(self, claim: Claim, job: Job, ask: Ask, key: str, allowed: Allowed) -> Sent:
         place = job.place
+        if _has_no_thread(job, ask) and key != card_end_key(ask.id):
+            return Sent("", WITHDRAWN)
         if key == card_key(ask.id):
             return await self._cards.post(claim, job, ask, self._painter(claim.key, allowed))
         if key == card_end_key(ask.id):
             return await self._paint_the_end(job, ask, allowed)
-        if key == answer_key(ask.id):
-            sent = await self._post_the_end(claim, job, ask)
-            if sent.fault:
-                await self._tell_alone(claim, job, ask, sent.fault, allowed)
-            return sent
         if (asking := _question_at(job, ask, key)) is not None:
             return await self._outbox.post(claim, place, key, asking)
         results = [work.result for work in ask.work.values() if work.result is not None]
@@ -174,15 +183,6 @@ class Thread:
         others = {*(ask.request.user for ask in job.asks), *job.talk.speakers} - {user}
         return await self._people.names(sorted(others))
 
-    async def _without_thread(self, claim: Claim, job: Job, ask: Ask, key: str, allowed: Allowed) -> Sent:
-        """Tell the requester alone that a deleted request was withdrawn: nothing is posted under a deleted message."""
-        if key == answer_key(ask.id):
-            if (stream := self._streams.pop((claim.key, ask.id), None)) is not None:
-                await stream.abandon()
-            message = ending.cancelled(job, ask, alone=True)
-            await send_direct(self._outbox, claim, ask.request.user, f"{key}:alone", message, allowed=allowed)
-        return Sent("", "its request was deleted")
-
     async def _post_file(self, claim: Claim, job: Job, ask: Ask, key: str, artifact: Artifact) -> Sent:
         try:
             data = await self._store.blobs.get(claim.key, artifact.id)
@@ -193,20 +193,33 @@ class Thread:
             return await self._publisher.canvas(claim, job.place, key, artifact, markdown)
         return await self._publisher.file(claim, job.place, key, artifact, data)
 
-    async def _post_the_end(self, claim: Claim, job: Job, ask: Ask) -> Sent:
+    async def _post_the_end(
+        self, claim: Claim, job: Job, ask: Ask, stream: AnswerStream | None, allowed: Allowed
+    ) -> Sent:
+        """Post the visible end of a request. Where the thread is out of reach, the requester alone is told.
+
+        Nothing is posted under a deleted message.
+        """
         key = answer_key(ask.id)
-        stream = self._streams.pop((claim.key, ask.id), None)
+        if stream is not None and ask.run.answer is None:
+            stream.drop()
+        if _has_no_thread(job, ask):
+            message = ending.cancelled(job, ask, alone=True)
+            await send_direct(self._outbox, claim, ask.request.user, f"{key}:alone", message, allowed=allowed)
+            return Sent("", WITHDRAWN)
 
         async def post_file(key: str, artifact: Artifact) -> Sent:
             return await self._post_file(claim, job, ask, key, artifact)
 
         if ask.run.answer is None:
-            if stream is not None:
-                await stream.abandon()
             if not ask.cancelled_by:
                 await self._native.as_pictures(ask, post_file)
-            return await self._outbox.post(claim, job.place, key, self._ending(job, ask), streamed=True)
-        return await self._post_the_answer(claim, job, ask, stream, post_file)
+            sent = await self._outbox.post(claim, job.place, key, self._ending(job, ask))
+        else:
+            sent = await self._post_the_answer(claim, job, ask, stream, post_file)
+        if sent.fault:
+            await self._tell_alone(claim, job, ask, sent.fault, allowed)
+        return sent
 
     async def _post_the_answer(
         self, claim: Claim, job: Job, ask: Ask, stream: AnswerStream | None, post_file: PostFile
@@ -228,7 +241,7 @@ class Thread:
             shown = self._native.in_answer(part, charts if last else [])
             simpler = partial(self._native.refused, part, ask, post_file)
             sent = await self._outbox.post(
-                *(claim, job.place, part_key, shown), streamed=last, simpler=simpler if shown != part else None
+                claim, job.place, part_key, shown, simpler=simpler if shown != part else None
             )
             if sent.fault:
                 break
@@ -263,6 +276,8 @@ class Thread:
         key, reader = answer_key(ask.id), ask.request.user
         known = known_addresses(job, ask)
         stream = AnswerStream(self._outbox, claim, job.place, key, reader=reader, allowed=allowed, known=known)
+        if (former := self._streams.get((claim.key, ask.id))) is not None:
+            former.drop()
         self._streams[claim.key, ask.id] = stream
         return stream
 
@@ -313,6 +328,7 @@ class Thread:
         if sent.fault:
             log.warning("job %s: its thread could not be told: %s", notice.place.job_id, sent.fault)
         ask, allowed = notice.job.current if notice.job else None, self._outbox.holder(claim)
+        await self._outbox.clear_streams(claim, notice.place, allowed=allowed)
         if notice.job is not None and ask is not None and (ts := ask.posted.get(card_key(ask.id))):
             card = plan_card(notice.job, ask, self._store.clock())
             await self._outbox.update(notice.place, ts, card, allowed=allowed, priority="settled")
@@ -386,6 +402,11 @@ class Thread:
             await self._background.drain(seconds)
         finally:
             await close_client(self._client)
+
+
+def _has_no_thread(job: Job, ask: Ask) -> bool:
+    """Return True if the message that a thread hangs from was deleted, with the request in it."""
+    return ask.withdrawn and ask.id == job.place.thread_ts
 
 
 def _question_at(job: Job, ask: Ask, key: str) -> Outgoing | None:

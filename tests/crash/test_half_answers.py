@@ -1,0 +1,184 @@
+"""An owner dies while it streams an answer: however the request ends then, nothing half-written stays in the thread.
+
+It is killed at the two points that matter: Slack has the stream and nobody knows its id, and the id is recorded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from bot.slack.send.lookup import key_of
+from bot.slack.send.outbox import STREAMED
+from bot.workspace.refusal import ActionFailed
+from handoff.effects import answer_key
+from handoff.state import Job
+from specialists.registry import load_crew
+from specialists.turns.model import ModelCall, ModelError
+from tests.crash.__main__ import BOTS, stages_on
+from tests.crash.bot import CREW
+from tests.crash.play import LATER, Stage
+from tests.crash.points import passed
+from tests.crash.scenarios import SCENARIOS, PlayedModel, Turn, Words, says, stops_short, tools, turn
+from tests.nursery.nursery import nursery
+from tests.system.scene import Json, Talk, bot_in, eventually, shown
+
+on_one_loop = pytest.mark.asyncio(loop_scope="module")
+NAME = "stopped_answer"
+POINTS = ("after chat.startStream#1", "after outbox.draft answer:stream#1")
+WHOLE = says(turn("Tea is ready. The scones are warm."))
+Act = Callable[[Talk], Awaitable[object]]
+
+
+async def nothing(_: Talk) -> None:
+    """Nobody does anything."""
+
+
+async def native_stop(talk: Talk) -> None:
+    """Press Slack's own Stop until somebody heard of it."""
+    while (job := await talk.job()) is not None and job.current is not None:
+        with contextlib.suppress(ActionFailed):
+            await talk.scene.person().stop(talk.channel, talk.ts)
+        await asyncio.sleep(0.2)
+
+
+async def press_stop(talk: Talk) -> None:
+    """Press Slack's own Stop once: with no bot there, nobody but Slack hears of it."""
+    await talk.scene.person().stop(talk.channel, talk.ts)
+
+
+async def says_stop(talk: Talk) -> None:
+    """Say it."""
+    await talk.say("@leadhand stop")
+
+
+async def deletes(talk: Talk) -> None:
+    """Delete the request, with the thread under it."""
+    await talk.scene.person().delete(talk.channel, talk.ts)
+
+
+async def edits(talk: Talk) -> None:
+    """Say the request anew: too late for a correction, so that it is another request."""
+    await talk.scene.person().edit(talk.channel, talk.ts, "@leadhand Get coffee ready")
+
+
+async def forgets(talk: Talk) -> None:
+    """Have all of it erased."""
+    scene, person = talk.scene, talk.scene.person()
+    await scene.command(f"forget {talk.key.job}")
+    view = (await scene.workspace.until(person.views))[-1]
+    assert await person.submit(view["id"])
+    await talk.seen(lambda: not talk.replies())
+
+
+async def fails(_: ModelCall) -> Turn:
+    """No provider is to be had."""
+    raise ModelError("unavailable", "the model is down", transient=False)
+
+
+async def breaks(_: ModelCall) -> Turn:
+    """A bug."""
+    raise RuntimeError("a bug")
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What people do while no bot is there, and then; what the synthesizer says to the next owner; what comes of it."""
+
+    name: str
+    state: str
+    meanwhile: Act = nothing
+    then: Act = nothing
+    words: Words = field(default=stops_short)
+    said: str = ""
+    ends: int = 1
+
+
+ENDINGS = (
+    Ending("stopped", "cancelled", press_stop, native_stop, said="*Stopped*"),
+    Ending("stopped in words", "cancelled", then=says_stop, said="*Stopped*"),
+    Ending("withdrawn", "cancelled", then=deletes, ends=0),
+    Ending("answered", "completed", words=WHOLE, said="The scones are warm."),
+    Ending("answered after Slack ended the stream", "completed", press_stop, words=WHOLE, said="The scones are warm."),
+    Ending("in part", "completed", words=fails, said="Tea is ready."),
+    Ending("failed", "failed", words=breaks, said="internal error"),
+    Ending("erased", "", then=forgets, ends=0),
+)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def stage(server_url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
+    """A workspace to play in."""
+    folder = tmp_path_factory.mktemp("bots")
+    async with nursery(folder, BOTS) as bots, stages_on(server_url, bots, folder, 1) as made:
+        yield made[0]
+
+
+@contextlib.asynccontextmanager
+async def half_written(stage: Stage, point: str, words: Words, meanwhile: Act) -> AsyncIterator[Talk]:
+    """A thread with half an answer whose owner was killed at that point, in front of another bot."""
+    start, talk, store = await stage._ask(NAME)
+    try:
+        async with stage.nursery.bot(asdict(replace(start, crash_at=point))) as dead:
+            assert await dead == -9
+        assert point in passed(Path(start.passages))
+        (half,) = [message for message in talk.words() if not key_of(message)]
+        assert half["streaming"]
+        await meanwhile(talk)
+        scenario: Mapping[str, Words] = {**SCENARIOS[NAME].words, "synthesizer": words}
+        model = PlayedModel(replace(SCENARIOS[NAME], words=scenario))
+        crew = load_crew(CREW, tools(Path(start.far_side)))
+        options = {"prefix": start.prefix, "model": model, "crew": crew, "later": LATER}
+        async with bot_in(stage.workspace, stage.url, slack_unlimited=True, **options):
+            yield talk
+    finally:
+        await store.close()
+
+
+def half_answers(talk: Talk) -> list[Json]:
+    """The bot's messages that bear no key of a finished one."""
+    bare = [one for one in talk.replies() if not key_of(one) and not one.get("files")]
+    return bare + [one for one in talk.replies() if one["streaming"] or key_of(one).endswith(STREAMED)]
+
+
+@on_one_loop
+@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("ending", ENDINGS, ids=lambda ending: ending.name)
+async def test_no_half_answer_stays(stage: Stage, point: str, ending: Ending, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.jobs.forgetting.SETTLES_IN", 0.3)
+    async with half_written(stage, point, ending.words, ending.meanwhile) as talk:
+        await ending.then(talk)
+        if ending.state:
+            assert (await over(talk)).asks[0].state == ending.state
+    assert not half_answers(talk)
+    ends = [message for message in talk.words() if key_of(message) == answer_key(talk.ts)]
+    assert len(ends) == ending.ends
+    assert all(ending.said in shown(message) for message in ends)
+
+
+async def over(talk: Talk) -> Job:
+    """The job at its end, with nobody at work on it any more."""
+    job = await talk.over()
+
+    async def rests() -> bool:
+        head = await talk.scene.store.jobs.head(talk.key)
+        return head is not None and not head.owner and head.due is None
+
+    await eventually(rests)
+    return job
+
+
+@on_one_loop
+@pytest.mark.parametrize("point", POINTS)
+async def test_an_edited_request_gets_its_own_answer_and_the_first_one_too(stage: Stage, point: str) -> None:
+    async with half_written(stage, point, WHOLE, edits) as talk:
+        await talk.seen(lambda: key_of(talk.words()[-1]) == answer_key(talk.ts))
+        await over(talk)
+    assert not half_answers(talk)
+    assert len([one for one in talk.words() if key_of(one) == answer_key(talk.ts)]) == 1
