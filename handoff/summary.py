@@ -26,6 +26,23 @@ NOT_BEGUN = "taking up the request"
 """The step of a job whose log is still empty."""
 
 
+SET_ASIDE, TRIED_ALONE = "aside:", "trial:"
+"""What the keys of messages about a job's lost owners start with. To post one is no progress of the job."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialNotice:
+    """The message to the thread that its job is about to be tried by itself, posted once for each `key`.
+
+    `lost` is how many owners it has lost in a row, all at `step`.
+    """
+
+    key: str
+    place: Place
+    step: str
+    lost: int
+
+
 @dataclass(frozen=True, slots=True)
 class QuarantineNotice:
     """The message to the thread about a job in quarantine, posted once for each `key`.

@@ -30,7 +30,7 @@ from handoff import events as ev
 from handoff.audit_entry import Note, dropped
 from handoff.contracts import Terms
 from handoff.state import Ask, Job
-from handoff.summary import QuarantineNotice
+from handoff.summary import QuarantineNotice, TrialNotice
 from specialists.registry import Crew
 from specialists.several_crews import Crews
 
@@ -283,6 +283,13 @@ class EffectRunner:
     async def job_released(self, runner: JobRunner) -> None:
         """Stop drawing the card of a job, and drop its unfinished stream."""
         await self._thread.job_released(runner.claim.key, idle=runner.idle)
+
+    async def job_suspected(self, claim: Claim, notice: TrialNotice) -> None:
+        """Tell the thread that its job is about to be tried by itself."""
+        try:
+            await self._thread.job_suspected(claim, notice)
+        except Gone as error:
+            raise Fenced from error
 
     async def job_quarantined(self, claim: Claim, notice: QuarantineNotice) -> None:
         """Tell the thread that its job is quarantined."""

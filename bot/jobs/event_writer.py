@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from bot.jobs.lease import Fenced
 from bot.jobs.opened_jobs import OpenedJobs, gone_on
 from bot.jobs.quarantine import FOLDED, UnreadableLog, read_log
+from bot.jobs.trial import TRIAL
 from bot.logs import log_deed
 from bot.store.interface import Claim, Commit, Entry, Store
 from handoff import events as ev
@@ -58,6 +59,8 @@ class EventWriter:
         self._operations = itertools.count(1)
         self._closed = False
         self._last_at = 0.0
+        self.on_progress: Callable[[], None] | None = None
+        """Called once, when the job has got on; with that goes the mark of its trial. See `bot.jobs.trial`."""
 
     @property
     def waiting(self) -> bool:
@@ -180,6 +183,9 @@ class EventWriter:
         head = projection(after) | shown_rows(after)
         if folded:
             head[FOLDED] = str(self._claim.lost)
+        tried = progress and self.on_progress is not None
+        if tried:
+            head[TRIAL] = ""
         lines = [ev.dump(event) for event in events]
         outcome = await self._store.jobs.commit(
             self._claim,
@@ -199,6 +205,9 @@ class EventWriter:
             log_deed(deed)
         self.job, self._last_line = after, lines[-1] if lines else self._last_line
         self._head |= head
+        if tried and self.on_progress is not None:
+            self.on_progress()
+            self.on_progress = None
 
     def _operation(self) -> str:
         return f"{self._claim.owner}:{self._claim.epoch}:{next(self._operations)}"

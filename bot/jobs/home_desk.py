@@ -26,7 +26,7 @@ from handoff import events as ev
 from handoff.contracts import Place
 from handoff.effects import Effect
 from handoff.state import Job
-from handoff.summary import QuarantineNotice
+from handoff.summary import QuarantineNotice, TrialNotice
 
 log = logging.getLogger(__name__)
 
@@ -289,6 +289,10 @@ class _SeenEffects:
         """See `Effects.job_released`."""
         await self._desk.released(runner.claim.key)
         await self._effects.job_released(runner)
+
+    async def job_suspected(self, claim: Claim, notice: TrialNotice) -> None:
+        """See `Effects.job_suspected`."""
+        await self._effects.job_suspected(claim, notice)
 
     async def job_quarantined(self, claim: Claim, notice: QuarantineNotice) -> None:
         """See `Effects.job_quarantined`."""

@@ -74,7 +74,9 @@ class Instance:
         self._bounds = bounds or Bounds()
         self._runners: dict[JobKey, JobRunner] = {}
         self._opened = OpenedJobs()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], JobKey] = {}
+        self._alone: JobKey | None = None
+        """The job on trial, beside which we hold and claim nothing; None if none is."""
         self._unreleased: deque[Claim] = deque(maxlen=slots)
         self._away_since: float | None = None
         self._elsewhere = elsewhere
@@ -113,7 +115,7 @@ class Instance:
         try:
             while not self._stopping:
                 self._wake.clear()
-                if len(self._runners) >= self._slots or not await self._claim_one():
+                if self._alone or len(self._runners) >= self._slots or not await self._claim_one():
                     await self._nap()
             await self._end_runners()
         finally:
@@ -150,7 +152,7 @@ class Instance:
             hint = self._hints.popitem(last=False)[0] if self._hints else None
             since = boottime()
             claim = await self._claim(hint)
-            if claim is not None and self._stopping:
+            if claim is not None and (self._stopping or self._alone):
                 await self._store.jobs.release(claim, due=self._store.clock(), lost=None)
                 return False
         except StoreError as error:
@@ -167,13 +169,34 @@ class Instance:
             bounds=self._bounds,
             elsewhere=self._elsewhere,
             opened=self._opened,
+            seclusion=self,
         )
         self._runners[claim.key] = runner
         self._hints.pop(claim.key, None)  # the runner reads the inbox first of all
         task = asyncio.create_task(self._run_job(claim.key, runner))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[task] = claim.key
+        task.add_done_callback(self._tasks.pop)
         return True
+
+    async def hand_over_others(self, key: JobKey) -> bool:
+        """See `Seclusion.hand_over_others`. Where no other instance has room, they wait for the end of the trial."""
+        if self._alone or self._stopping:
+            return False
+        self._alone = key
+        for runner in (runner for held, runner in self._runners.items() if held != key):
+            runner.stop()
+        others = [task for task, held in self._tasks.items() if held != key]
+        if others:
+            log.warning("job %s: tried by itself; %d others are handed over", key.job, len(others))
+            await asyncio.wait(others, timeout=RUNNER_SECONDS)
+            await cancel(*others)
+        return True
+
+    def claim_again(self, key: JobKey) -> None:
+        """See `Seclusion.claim_again`."""
+        if self._alone == key:
+            self._alone = None
+            self._wake.set()
 
     async def _claim(self, hint: JobKey | None) -> Claim | None:
         """Claim a job. Once half of the slots are taken, people who have none come first: nobody has to wait for long.
@@ -229,6 +252,7 @@ class Instance:
         finally:
             if self._runners.get(key) is runner:
                 del self._runners[key]
+                self.claim_again(key)
             if runner.left and runner.claim.user:
                 self._left[runner.claim.user] = boottime() + LEFT_ALONE
             if runner.unreleased:
@@ -246,7 +270,7 @@ class Instance:
                 nap = STORE_NAP
             else:
                 wait = LONGEST_NAP if due is None else due - self._store.clock()
-                nap = min(nap, wait) if wait > 0 else SHORTEST_NAP
+                nap = nap if self._alone else min(nap, wait) if wait > 0 else SHORTEST_NAP
         if self.away and not self._stopping:
             self._wake.clear()  # nothing can be claimed now: do not try at each notice
         with contextlib.suppress(TimeoutError):

@@ -25,6 +25,7 @@ from bot.jobs.lease import (
 from bot.jobs.opened_jobs import OpenedJobs
 from bot.jobs.quarantine import UnreadableLog, quarantine, unreadable_reason
 from bot.jobs.tasks import Bounds, EffectTasks
+from bot.jobs.trial import ALONE_SECONDS, NothingElse, Seclusion, Trial
 from bot.logs import about
 from bot.store.interface import Claim, LogBroken, Store, StoreError
 from handoff import events as ev
@@ -32,7 +33,7 @@ from handoff.effects import Effect, RunSubtask
 from handoff.engine.ladder import MAX_LOST_OWNERS
 from handoff.engine.outstanding import outstanding
 from handoff.state import Ask, Job
-from handoff.summary import QuarantineNotice
+from handoff.summary import QuarantineNotice, TrialNotice
 from handoff.upcasters import NewerEvent
 
 log = logging.getLogger(__name__)
@@ -69,6 +70,9 @@ class Effects(Protocol):
     async def job_released(self, runner: JobRunner) -> None:
         """Stop showing a job that is no longer run here, for whatever reason."""
 
+    async def job_suspected(self, claim: Claim, notice: TrialNotice) -> None:
+        """Tell the thread, once, that its job is about to be tried by itself."""
+
     async def job_quarantined(self, claim: Claim, notice: QuarantineNotice) -> None:
         """Tell the thread, once, that its job is quarantined; mend the card and the session as far as possible."""
 
@@ -85,9 +89,10 @@ class JobRunner:
         bounds: When work counts as stuck.
         elsewhere: Says if a request has to be left to another instance.
         opened: Long jobs that the instance had in hand lately.
+        seclusion: Has the instance hold nothing but this job, see `bot.jobs.trial`.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the parts of an instance that a job needs
         self,
         claim: Claim,
         store: Store,
@@ -98,6 +103,7 @@ class JobRunner:
         bounds: Bounds | None = None,
         elsewhere: Elsewhere = nowhere_else,
         opened: OpenedJobs | None = None,
+        seclusion: Seclusion | None = None,
     ) -> None:
         self.claim = claim
         self.left = False
@@ -126,6 +132,10 @@ class JobRunner:
         self._quarantined = False
         self._broken = False
         self._retry_after = lease
+        self._seclusion = seclusion or NothingElse()
+        self._put_off = False
+        """True if we let go of the job until its trial."""
+        self._trial_ends: asyncio.Task[None] | None = None
 
     @property
     def job(self) -> Job | None:
@@ -189,7 +199,7 @@ class JobRunner:
             try:
                 due = await self._first_to_end(main, renewals)
                 release = not self._quarantined
-                self.idle = release and self._posts_until is None and not self.left
+                self.idle = release and self._posts_until is None and not self.left and not self._put_off
             except asyncio.CancelledError:
                 # We are stopped in the middle of the work: another instance, or the next start, goes on at once.
                 self.stop()
@@ -224,6 +234,7 @@ class JobRunner:
         self._writer.close()
         await limits.wait(self._running.cancel(), CANCEL_SECONDS)
         self._writer.close()  # again: effects may have reported while they ended
+        self._end_trial()
         last_edits = asyncio.create_task(self._effects.job_released(self))
         await limits.wait(asyncio.wait({last_edits}), LAST_EDIT_SECONDS)
         last_edits.add_done_callback(log_failure)
@@ -250,9 +261,8 @@ class JobRunner:
     async def _work(self) -> float | None:
         """Work until nothing is runnable. Returns when the job is due again, None if only an event can make it so."""
         self._step_began = boottime()
-        if self.claim.lost >= MAX_LOST_OWNERS:
-            await self._quarantine("")
-            return None
+        if self.claim.lost >= MAX_LOST_OWNERS and not await self._begin_trial():
+            return None if self._quarantined else self.now() + self._retry_after
         try:
             await self._writer.load()
             self._found = self.job
@@ -314,6 +324,33 @@ class JobRunner:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._wake.wait()
+
+    async def _begin_trial(self) -> bool:
+        """Have the instance to ourselves, for a job that has cost too many owners. False if we are to let go of it."""
+        trial = Trial(self.claim, self._store, self._seclusion)
+        verdict = await trial.verdict()
+        if verdict == "guilty":
+            await self._quarantine("")
+            return False
+        if verdict == "untold":
+            await trial.announce(self._effects.job_suspected)
+        elif await trial.begin():
+            self._writer.on_progress = self._end_trial
+            self._trial_ends = asyncio.create_task(self._end_trial_in_time(trial))
+            self._trial_ends.add_done_callback(log_failure)
+            return True
+        self._put_off = True
+        return False
+
+    async def _end_trial_in_time(self, trial: Trial) -> None:
+        await asyncio.sleep(ALONE_SECONDS)
+        self._writer.on_progress = None
+        await trial.end_unproven(self.job.seq if self.job is not None else 0)
+
+    def _end_trial(self) -> None:
+        if self._trial_ends is not None:
+            self._trial_ends.cancel()
+        self._seclusion.claim_again(self.claim.key)
 
     async def _quarantine(self, unreadable: str) -> None:
         self._quarantined = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 
+from bot.jobs.trial import MOST_LOST_OWNERS
 from bot.store.interface import Claim, Entry, Head, LogBroken, Store, StoreError
 from handoff import events as ev
 from handoff.contracts import Place
@@ -12,7 +13,7 @@ from handoff.engine.engine import apply
 from handoff.engine.ladder import MAX_LOST_OWNERS
 from handoff.engine.replay import open_log
 from handoff.state import Job
-from handoff.summary import NOT_BEGUN, QuarantineNotice
+from handoff.summary import NOT_BEGUN, SET_ASIDE, QuarantineNotice
 from handoff.upcasters import NewerEvent
 
 log = logging.getLogger(__name__)
@@ -55,7 +56,7 @@ async def quarantine(
 ) -> None:
     """Tell the thread, then quarantine the job. Only the job's head is needed for it.
 
-    If telling the thread has broken owners too, as many times again, the job is quarantined in silence.
+    If telling the thread breaks owners too, again and again, the job is quarantined in silence.
 
     Args:
         claim: The job.
@@ -70,9 +71,12 @@ async def quarantine(
     if head is None:
         return
     step = READING if unreadable else head.fields.get("step") or NOT_BEGUN
-    reason = unreadable or f"{claim.lost} times in a row, the instance that worked on it ended or got stuck there"
+    reason = unreadable or (
+        f"{claim.lost} times in a row, the instance that worked on it ended or got stuck there, "
+        "at last while it worked on nothing else"
+    )
     event = ev.SetAside(at=store.clock(), step=step, reason=reason)
-    silent = claim.lost >= 2 * MAX_LOST_OWNERS or not {"channel", "thread_ts"} <= head.fields.keys()
+    silent = claim.lost >= MOST_LOST_OWNERS + MAX_LOST_OWNERS or not {"channel", "thread_ts"} <= head.fields.keys()
     if not silent:
         job = await _job_for_card(claim, store, head, event)
         await notify(claim, _notice(claim, head, event, readable=not unreadable, job=job))
@@ -89,7 +93,7 @@ async def quarantine(
 def _notice(claim: Claim, head: Head, event: ev.SetAside, *, readable: bool, job: Job | None) -> QuarantineNotice:
     fields = head.fields
     return QuarantineNotice(
-        key=f"aside:{head.seq}",
+        key=f"{SET_ASIDE}{head.seq}",
         place=Place(team=claim.key.team, channel=fields["channel"], thread_ts=fields["thread_ts"]),
         step=event.step,
         reason=event.reason,

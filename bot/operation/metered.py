@@ -19,7 +19,7 @@ from handoff.contracts import Tier, Turn, Usage
 from handoff.effects import Effect
 from handoff.engine.answer import missing
 from handoff.state import Ask, Job
-from handoff.summary import QuarantineNotice
+from handoff.summary import QuarantineNotice, TrialNotice
 from specialists.registry import Crew
 from specialists.toolkits.tool import Tool, ToolOutcome, WorkbenchLost
 from specialists.turns.model import ModelCall, ModelError
@@ -108,6 +108,10 @@ class MeteredEffects:
     async def job_released(self, runner: JobRunner) -> None:
         """See `Effects.job_released`."""
         await self._effects.job_released(runner)
+
+    async def job_suspected(self, claim: Claim, notice: TrialNotice) -> None:
+        """See `Effects.job_suspected`."""
+        await self._effects.job_suspected(claim, notice)
 
     async def job_quarantined(self, claim: Claim, notice: QuarantineNotice) -> None:
         """See `Effects.job_quarantined`."""

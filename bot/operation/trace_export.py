@@ -23,7 +23,7 @@ from bot.tracing.spans import spans
 from handoff import events as ev
 from handoff.effects import Effect
 from handoff.state import Job
-from handoff.summary import QuarantineNotice
+from handoff.summary import QuarantineNotice, TrialNotice
 from specialists.service_url import shown, web_fault
 
 log = logging.getLogger(__name__)
@@ -211,6 +211,10 @@ class TracedEffects:
         await self._effects.job_released(runner)
         for request in sorted(self._over.pop(runner.claim.key, ())):
             self._ended(runner.claim.key, request)
+
+    async def job_suspected(self, claim: Claim, notice: TrialNotice) -> None:
+        """See `Effects.job_suspected`."""
+        await self._effects.job_suspected(claim, notice)
 
     async def job_quarantined(self, claim: Claim, notice: QuarantineNotice) -> None:
         """See `Effects.job_quarantined`."""

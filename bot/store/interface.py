@@ -284,11 +284,11 @@ class Jobs(Protocol):
 class OutboxRecords(Protocol):
     """The messages that jobs meant to send, and what became of each."""
 
-    async def begin(self, claim: Claim, message: str, operation: str) -> Intent | None:
+    async def begin(self, claim: Claim, message: str, operation: str, *, progress: bool = True) -> Intent | None:
         """Record that a message is about to be sent. None if the job is no longer ours.
 
-        That is progress, as is looking for a message in doubt within its first half minute: no owner counts as
-        lost any more. Raises PayloadTooLarge if the job has 10,000 messages.
+        That is progress, unless said otherwise, as is looking for a message in doubt within its first half minute: no
+        owner counts as lost any more. Raises PayloadTooLarge if the job has 10,000 messages.
         """
 
     async def draft(self, claim: Claim, message: str, ts: str) -> bool:

@@ -21,7 +21,8 @@ MAX_FAILURES = 3
 """Failures of one subtask, of any kind, after which it ends. The same number of model calls may bring it nothing."""
 MAX_QUESTIONS = 3
 MAX_LOST_OWNERS = 3
-"""Owners in a row that a job may stop or stall without progress; then it is set aside."""
+"""Owners in a row that a job may stop or stall without progress; then it is tried by itself, and set aside if it stops
+that owner too."""
 BACKOFF = (1.0, 4.0)
 """Seconds to wait before the first and the second retry after a passing fault."""
 LEAST_SECONDS = 1.0

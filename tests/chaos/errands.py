@@ -25,6 +25,7 @@ Kind = Literal[
     "question",
     "files",
     "cancel",
+    "halted",
     "again",
     "write",
     "ladder",
@@ -34,7 +35,8 @@ Kind = Literal[
     "made",
     "costly",
 ]
-"""The last six are what a supervisor is for.
+"""`halted`: its owner is killed while it streams the answer, and then it is stopped. The last six are what a supervisor
+is for.
 
 `ladder`: a result that the judge sends back, a brief that is rewritten, a stronger model, and a stand-in. `revised`: a
 finding and a failure that each change the plan. `nested`: a crew in a crew in the crew, which contradicts itself and
@@ -48,6 +50,7 @@ WEIGHTS: dict[Kind, int] = {
     "question": 12,
     "files": 8,
     "cancel": 8,
+    "halted": 4,
     "again": 8,
     "write": 8,
     "ladder": 9,
@@ -57,6 +60,10 @@ WEIGHTS: dict[Kind, int] = {
     "made": 5,
     "costly": 4,
 }
+HALTED_AT = 2
+"""How many errands come before the first that is halted for certain: even a short run has one."""
+STREAMED = ("streamed", "halted")
+"""Whose answers take long to write."""
 SUPERVISED: tuple[Kind, ...] = ("ladder", "revised", "nested", "disputed", "made", "costly")
 PEOPLE = ("ana", "ben", "cleo")
 CHANNELS = ("#general", "#sales")
@@ -71,6 +78,7 @@ PARTS: Mapping[str, list[Part]] = MappingProxyType(
         "write": [("a", "booker", [])],
         "streamed": [("a", "clerk_a", []), ("b", "clerk_b", [])],
         "cancel": [("a", "clerk_a", []), ("b", "clerk_b", [])],
+        "halted": [("a", "clerk_a", []), ("b", "clerk_b", [])],
         "ladder": [("a", "clerk_a", []), ("b", "doubter", []), ("c", "refuser", [])],
         "revised": [("a", "clerk_a", []), ("b", "clerk_b", ["a"]), ("e", "loner", [])],
         "nested": [("a", "office", []), ("b", "clerk_b", [])],
@@ -162,7 +170,8 @@ class Errand:
 def errands(seed: int) -> Sequence[Errand]:
     """An endless list would do; this one is long enough for any run."""
     rng = Random(f"{seed}/errands")
-    kinds = rng.choices(list(get_args(Kind)), [WEIGHTS[kind] for kind in get_args(Kind)], k=20_000)
+    kinds: list[Kind] = rng.choices(list(get_args(Kind)), [WEIGHTS[kind] for kind in get_args(Kind)], k=20_000)
+    kinds[HALTED_AT] = "halted"
     return [
         Errand(
             number,
@@ -206,4 +215,4 @@ def together(figures: Iterable[str]) -> str:
 
 def filler(kind: str) -> list[str]:
     """What only makes an answer long."""
-    return [*(["This line only takes its time."] * 30), "That is all."] if kind == "streamed" else []
+    return [*(["This line only takes its time."] * 30), "That is all."] if kind in STREAMED else []

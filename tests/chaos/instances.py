@@ -57,6 +57,10 @@ class Instance:
         self._came_up = self._came_up or (alive and self._listens() > self._listened)
         return alive and not self.frozen and self._came_up
 
+    def is_named(self, name: str) -> bool:
+        """Whether the process at work calls itself so in its log."""
+        return self.up and name in self.log.read_text(errors="replace")
+
     def kill(self) -> None:
         """SIGKILL."""
         self._expected = True

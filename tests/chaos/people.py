@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,6 +38,8 @@ class Visit:
     workspace: Workspace
     was_entered: Callable[[str], bool]
     """Whether the far side of the write tool has a record."""
+    kill_owner: Callable[[JobKey], Awaitable[None]]
+    """Kills the instance that has a job."""
     channel: str = ""
     asked: list[str] = field(default_factory=list)
     done: bool = False
@@ -79,6 +81,10 @@ class Visit:
         if self.errand.kind == "question":
             await self._answer(person)
         elif self.errand.kind == "cancel":
+            await self._stop(person)
+        elif self.errand.kind == "halted":
+            await self._until(lambda: self.ended(self.root) or any(message["streaming"] for message in self.said()))
+            await self.kill_owner(self.key)
             await self._stop(person)
         elif self.errand.kind == "write":
             await self._see_to_record(person)

@@ -13,6 +13,7 @@ from pathlib import Path
 from random import Random
 
 from bot.app import manifest_path
+from bot.store.interface import JobKey, StoreError
 from bot.store.redis.redis_store import RedisStore
 from bot.store.redis_server import Server
 from bot.workspace.refusal import ActionFailed
@@ -133,7 +134,9 @@ class Run:
         for errand in errands(self.options.seed):
             if time.monotonic() >= until:
                 return
-            visit = Visit(errand, self.workspace, lambda record: self.far_side.entered[record] > 0)
+            visit = Visit(
+                errand, self.workspace, lambda record: self.far_side.entered[record] > 0, self._kill_while_it_streams
+            )
             self.visits.append(visit)
             task = asyncio.create_task(visit.go())
             open_now.add(task)
@@ -168,6 +171,19 @@ class Run:
                 else:
                     group.create_task(instance.freeze(fault.leases * LEASE))
                 await self.watch.look()
+
+    async def _kill_while_it_streams(self, key: JobKey) -> None:
+        """Kill the instance that has a job, if there are others to go on with it."""
+        if self.options.calm or self.workspace.connections < LEAST_UP:
+            return
+        with contextlib.suppress(StoreError):  # which is away, as happens here
+            head = await self.store.jobs.head(key)
+            name = head.owner.partition(".")[0] if head is not None else ""
+            for instance in self.instances:
+                if name and instance.is_named(name):
+                    self.done["SIGKILL while it streams"] += 1
+                    instance.kill()
+                    await self.watch.look()
 
     async def _store(self) -> None:
         async with asyncio.TaskGroup() as group:

@@ -18,6 +18,7 @@ from tests.chaos.errands import (
     FILE_NAME,
     INSIDE,
     REPLACED,
+    STREAMED,
     Part,
     figure,
     file_of,
@@ -171,7 +172,7 @@ def _synthesizer(about: Asked, request: WireRequest) -> Reply:
         return Reply(sentence(about.name, about.part, together(_figures(about, text, "xyk"))))
     said = dict.fromkeys(_SAID.findall(text))
     whole = " ".join([f"Errand {about.name} is done.", *said, *filler(about.kind)])
-    return Reply(whole, pause=0.06) if about.kind == "streamed" else Reply(whole)
+    return Reply(whole, pause=0.06) if about.kind in STREAMED else Reply(whole)
 
 
 def _figures(about: Asked, text: str, parts: str) -> list[str]:

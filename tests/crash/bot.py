@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,10 @@ from bot.command_line.serve import connected
 from bot.settings import Settings
 from bot.store.redis.redis_store import RedisStore
 from specialists.registry import load_crew
+from specialists.toolkits.tool import Tool
 from tests.crash.points import Passages
 from tests.crash.proxies import WatchedModel, watched_slack, watched_store, watched_tools
-from tests.crash.scenarios import SCENARIOS, PlayedModel, tools
+from tests.crash.scenarios import SCENARIOS, PlayedModel, Scenario, tools
 from tests.nursery.forks import serve
 
 CREW = Path(__file__).parent / "crew"
@@ -41,8 +43,12 @@ class Start:
     later: float = 0.0
 
 
-async def work(start: Start) -> None:
-    """Be that bot, until killed."""
+async def work(
+    start: Start,
+    scenarios: Mapping[str, Scenario] = SCENARIOS,
+    made: Callable[[Path], Mapping[str, Tool]] = tools,
+) -> None:
+    """Be that bot, until killed. `made` makes the tools of its crew."""
     passages = Passages(Path(start.passages), start.crash_at)
     settings = Settings(
         env={},
@@ -50,11 +56,11 @@ async def work(start: Start) -> None:
         app_token=start.app_token,
         slack_api_url=start.api_url,
         slack_unlimited=True,
-        terms=SCENARIOS[start.scenario].terms,
+        terms=scenarios[start.scenario].terms,
     )
     store = await RedisStore.connect(start.store_url, prefix=start.prefix, clock_offset_ms=round(start.later * 1000))
-    model = WatchedModel(PlayedModel(SCENARIOS[start.scenario]), passages)
-    crew = load_crew(CREW, watched_tools(tools(Path(start.far_side)), passages))
+    model = WatchedModel(PlayedModel(scenarios[start.scenario]), passages)
+    crew = load_crew(CREW, watched_tools(made(Path(start.far_side)), passages))
     with watched_slack(passages):
         async with (
             watched_store(store, passages) as watched,

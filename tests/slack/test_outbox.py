@@ -480,6 +480,37 @@ async def test_an_owner_that_was_fenced_while_it_started_a_stream_takes_it_away(
     assert not scene.seen()
 
 
+async def test_what_an_earlier_release_left_is_taken_away(scene: Scene) -> None:
+    """It was told to end while it streamed, for an upgrade to this release; its record was the answer's own."""
+    client, place = scene.outbox.client, scene.place
+    await scene.outbox.begin(scene.claim, "answer")
+    started = await client.chat_startStream(
+        channel=place.channel,
+        thread_ts=place.thread_ts,
+        markdown_text="Half of the ans",
+        recipient_team_id=place.team,
+        recipient_user_id=scene.workspace.person("ana").id,
+    )
+    await scene.outbox.draft(scene.claim, "answer", str(started["ts"]))
+    await scene.end(await scene.taken_over())
+    (message,) = scene.seen()
+    assert message["text"] == "Hello"
+
+
+async def test_a_job_that_is_set_aside_loses_the_half_of_its_answer_and_keeps_the_earlier_ones(scene: Scene) -> None:
+    await scene.post("earlier:answer")
+    await scene.outbox.begin(scene.claim, "earlier:answer:stream")
+    await scene.outbox.draft(scene.claim, "earlier:answer:stream", scene.seen()[0]["ts"])
+    stream = scene.stream()
+    await stream.write("Half of the ans")
+    await scene.workspace.until(lambda: len(scene.seen()) == 2)
+    stream.drop()
+    claim = await scene.taken_over()
+    await scene.outbox.clear_streams(claim, scene.place, allowed=scene.outbox.holder(claim))
+    (message,) = scene.seen()
+    assert message["text"] == "Hello"
+
+
 async def test_a_second_stream_of_an_answer_is_never_started(scene: Scene) -> None:
     """One of them would be nobody's: the record has room for one."""
     first, second = scene.stream(), scene.stream()

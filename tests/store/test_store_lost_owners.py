@@ -37,6 +37,16 @@ async def test_owners_count_as_lost_whose_lease_ran_out_without_progress(kit: Ki
     assert (await taken_over(kit)).lost == 1
 
 
+async def test_a_message_about_lost_owners_is_no_progress(kit: Kit) -> None:
+    await kit.claimed()
+    claim = await taken_over(kit)
+    for operation in ("first", "second"):  # to record the intent, and to find it in doubt
+        assert await kit.store.outbox.begin(claim, "trial:1", operation, progress=False)
+        assert await lost(kit) == 1
+    assert await kit.store.outbox.begin(claim, "trial:1", "third")
+    assert await lost(kit) == 0
+
+
 async def test_a_job_that_was_let_go_of_lost_no_owner(kit: Kit) -> None:
     await kit.claimed()
     claim = await taken_over(kit)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,7 +20,7 @@ from handoff.contracts import Place, Request
 from handoff.effects import Effect
 from handoff.engine.ladder import MAX_LOST_OWNERS
 from handoff.state import Job
-from handoff.summary import QuarantineNotice
+from handoff.summary import QuarantineNotice, TrialNotice
 from tests.system.brains import Gate, connect, plan, provider, result, subtask
 from tests.system.scene import Scene, Talk, card_title, eventually, shown
 
@@ -30,12 +31,13 @@ KEY = JobKey(PLACE.team, PLACE.job_id)
 
 
 class Breaking:
-    """Effects that break the job runner: with `error`, or by ending it; `mute`: telling the thread breaks as well."""
+    """Effects that break the job runner with `error`; `mute`: telling the thread breaks as well."""
 
     def __init__(self, error: Exception, *, mute: bool = False) -> None:
         self._error = error
         self._mute = mute
         self.tried = 0
+        self.warned: list[TrialNotice] = []
         self.told: list[QuarantineNotice] = []
 
     async def run(self, effect: Effect, runner: JobRunner) -> ev.Event | None:
@@ -49,6 +51,12 @@ class Breaking:
     async def job_released(self, runner: JobRunner) -> None:
         """Nothing is kept."""
 
+    async def job_suspected(self, claim: Claim, notice: TrialNotice) -> None:
+        del claim
+        self.warned.append(notice)
+        if self._mute:
+            raise self._error
+
     async def job_quarantined(self, claim: Claim, notice: QuarantineNotice) -> None:
         del claim
         self.told.append(notice)
@@ -56,17 +64,24 @@ class Breaking:
             raise self._error
 
 
-async def lose_owners(scene: Scene, talk: Talk, count: int = MAX_LOST_OWNERS) -> None:
-    """Let so many owners in a row claim the job and break."""
+async def lose_owners(scene: Scene, talk: Talk, count: int = MAX_LOST_OWNERS + 1) -> None:
+    """Let owners claim the job and break, until so many were lost in a row; the last one in its trial."""
     breaking = Breaking(RuntimeError("a bug"))
-    for _ in range(count):
-
-        async def claimed() -> Claim | None:
-            return await scene.store.jobs.claim("breaks", lease=0.02, schema=ev.SCHEMA, prefer=talk.key)
-
-        runner = JobRunner(await eventually(claimed), scene.store, breaking, lease=0.02)  # type: ignore[arg-type]
-        with pytest.raises(RuntimeError):
+    while (head := await scene.store.jobs.head(talk.key)) is not None and head.lost < count:
+        runner = JobRunner(await claimed(scene, talk), scene.store, breaking, lease=0.02)
+        with contextlib.suppress(RuntimeError):
             await runner.run()
+
+
+async def claimed(scene: Scene, talk: Talk) -> Claim:
+    """A claim to the job, once there is one to be had."""
+
+    async def look() -> Claim | None:
+        return await scene.store.jobs.claim("breaks", lease=5, schema=ev.SCHEMA, prefer=talk.key)
+
+    claim = await eventually(look)
+    assert claim is not None
+    return claim
 
 
 @asynccontextmanager
@@ -97,7 +112,7 @@ async def test_the_thread_is_told_and_an_admin_releases_the_job(scene: Scene) ->
     async with poisoned(scene, admins=frozenset({cleo})) as (talk, gate):
         (told,) = talk.words()
         assert f"*Step:* {STEP}" in shown(told)
-        assert "3 times in a row" in shown(told)
+        assert "4 times in a row" in shown(told)
         assert f"`/leadhand release {talk.key.job}`" in shown(told)
         await talk.seen(lambda: talk.status() == "suspended")
         assert card_title(talk.cards()[0]).startswith("Set aside: ")
@@ -119,7 +134,7 @@ async def test_the_thread_is_told_and_an_admin_releases_the_job(scene: Scene) ->
         assert "do not know" in (await scene.command("release J0000000000", who="cleo"))["text"]
     assert [ask.state for ask in job.asks] == ["completed", "completed"]
     assert job.asks[0].work["first"].attempt == 1, "what was done before is kept"
-    assert [event.lost for event in await talk.of(ev.TakenOver)] == [1, 2]
+    assert [event.lost for event in await talk.of(ev.TakenOver)] == [1, 2, 3]
     assert [event.user for event in await talk.of(ev.Released)] == [cleo]
     assert len([message for message in talk.words() if "set this job aside" in shown(message)]) == 1
 
@@ -226,7 +241,9 @@ async def test_work_that_breaks_its_owner_again_and_again(error: Exception, stor
     await ingested(store)
     await until_quarantined(store, effects, lease=0.1)
     (told,) = effects.told
-    assert effects.tried <= 3 * MAX_LOST_OWNERS, "no fourth owner works on it"
+    (warned,) = effects.warned
+    assert (warned.place, warned.step, warned.lost) == (PLACE, "planning", MAX_LOST_OWNERS)
+    assert effects.tried <= 3 * (MAX_LOST_OWNERS + 1), "nobody works on it after the trial"
     assert (told.place, told.user, told.readable) == (PLACE, "U1", True)
     assert told.step == "planning"
     assert told.job is not None
@@ -234,7 +251,7 @@ async def test_work_that_breaks_its_owner_again_and_again(error: Exception, stor
     assert told.job.quarantine.step == "planning"
     head = await store.jobs.head(KEY)
     assert head is not None
-    assert (head.lost, head.owner, head.due) == (MAX_LOST_OWNERS, "", None)
+    assert (head.lost, head.owner, head.due) == (MAX_LOST_OWNERS + 1, "", None)
 
 
 async def test_where_even_telling_breaks_the_job_is_set_aside_in_silence(
@@ -243,6 +260,7 @@ async def test_where_even_telling_breaks_the_job_is_set_aside_in_silence(
     effects = Breaking(RuntimeError("a bug"), mute=True)
     await ingested(store)
     await until_quarantined(store, effects, lease=0.1)
-    assert len(effects.told) == MAX_LOST_OWNERS
-    assert len({told.key for told in effects.told}) == 1, "one message, however often it is tried"
+    for notices in (effects.warned, effects.told):
+        assert len(notices) == MAX_LOST_OWNERS
+        assert len({told.key for told in notices}) == 1, "one message, however often it is tried"
     assert "its thread was not told" in caplog.text

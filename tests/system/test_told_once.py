@@ -20,7 +20,7 @@ from handoff import events as ev
 from handoff.contracts import Place, Request
 from handoff.effects import Effect, MakePlan, Post, answer_key, card_end_key
 from handoff.state import Job
-from handoff.summary import QuarantineNotice
+from handoff.summary import QuarantineNotice, TrialNotice
 from tests.operation.probe import Samples
 from tests.patience import patience
 from tests.store.kit import MovedClock
@@ -61,6 +61,9 @@ class Failing:
 
     async def job_released(self, runner: JobRunner) -> None:
         del runner
+
+    async def job_suspected(self, claim: Claim, notice: TrialNotice) -> None:
+        raise AssertionError(claim.key, notice.step)
 
     async def job_quarantined(self, claim: Claim, notice: QuarantineNotice) -> None:
         raise AssertionError(claim.key, notice.reason)

@@ -23,6 +23,7 @@ from bot.slack.send.web_calls import CALL_SECONDS, Allowed, Gone, Needless, NoRe
 from bot.slack.views.outgoing import Outgoing
 from bot.store.interface import Claim, Intent, Store
 from handoff.contracts import Place
+from handoff.summary import SET_ASIDE, TRIED_ALONE
 
 log = logging.getLogger(__name__)
 
@@ -130,7 +131,9 @@ class Outbox:
 
         It is `first` for the owner that recorded it; where an owner has several senders, for that `sender` of it.
         """
-        intent = await self.store.outbox.begin(claim, key, f"{claim.owner}:{claim.epoch}:{key}:{sender}")
+        operation = f"{claim.owner}:{claim.epoch}:{key}:{sender}"
+        progress = not key.startswith((SET_ASIDE, TRIED_ALONE))
+        intent = await self.store.outbox.begin(claim, key, operation, progress=progress)
         if intent is None:
             raise Gone(key)
         return intent
@@ -280,11 +283,15 @@ class Outbox:
         """
         records = await self.store.outbox.messages(claim.key)
         begun, answer = records.get(key + STREAMED), records.get(key)
-        if begun is None or begun.ts == NOT_STARTED:
+        if begun is not None and begun.ts == NOT_STARTED:
             return
-        if draft := begun.draft_ts or ts:
-            if answer is None or answer.ts != draft:
-                await self.delete(place, draft, allowed=allowed)
+        # Releases before this one recorded it beside the answer: what they left at an upgrade goes as well.
+        drafts = [one.draft_ts for one in (begun, answer) if one is not None and one.draft_ts] or [ts]
+        if drafts[0]:
+            if answer is None or answer.ts != drafts[0]:
+                await self.delete(place, drafts[0], allowed=allowed)
+            return
+        if begun is None:
             return
         try:
             await self._clear_unrecorded(place, key + STREAMED, begun, allowed)

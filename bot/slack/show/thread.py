@@ -38,7 +38,7 @@ from handoff.engine.asking import askable, expires
 from handoff.events import SettingKnown
 from handoff.state import Ask, Job
 from handoff.state_values import Heard, Question
-from handoff.summary import QuarantineNotice
+from handoff.summary import QuarantineNotice, TrialNotice
 
 if TYPE_CHECKING:
     from bot.slack.receive.channel_reader import ChannelRead
@@ -315,6 +315,13 @@ class Thread:
         ts = ask.posted.get(card_key(ask.id), "")
         if ts and ask.run.answer is None and ask.run.failure is None:  # after that, only the card's last edit is drawn
             self._painter(key, allowed).show(after, ask, ts)
+
+    async def job_suspected(self, claim: Claim, notice: TrialNotice) -> None:
+        """Tell the thread that its job is about to be tried by itself. Raises Gone if the job is no longer ours."""
+        message = ending.tried_alone(notice.place.job_id, notice.step, notice.lost)
+        sent = await self._outbox.post(claim, notice.place, notice.key, message)
+        if sent.fault:
+            log.warning("job %s: its thread could not be told: %s", notice.place.job_id, sent.fault)
 
     async def job_quarantined(self, claim: Claim, notice: QuarantineNotice) -> None:
         """Tell the thread that its job is set aside; put the card and the session right as far as can be.

@@ -79,6 +79,18 @@ def unreachable(job: Job, fault: str, end: Outgoing) -> Outgoing:
     return Outgoing(text=text, blocks=(section(text), {"type": "divider"}, *blocks))
 
 
+def tried_alone(job: str, step: str, lost: int) -> Outgoing:
+    """Say that a job is about to be worked on by an instance that does nothing else, and why. `lost` counts owners."""
+    step = clean(step, limit=200)
+    text = (
+        f":hourglass: *I was interrupted {lost} times in a row while I was at this step:* {step}\n"
+        "In a moment I try it once more with nothing else running beside it, to find out if this job is the cause. "
+        "If it is not, I go on here as usual. If it is, I set the job aside and say so. Finished parts are kept."
+    )
+    short = f"I was interrupted {lost} times in a row. In a moment I try this once more by itself."
+    return Outgoing(text=short, blocks=(section(text), context(f"job {job}")))
+
+
 def quarantined(job: str, step: str, reason: str, *, user: str, readable: bool) -> Outgoing:
     """Say that the job rests until somebody decides. `user` asked for it; `readable`: stopping it gives a report."""
     step, reason = clean(step, limit=200), clean(reason, limit=1200)

@@ -34,9 +34,10 @@ class RedisOutbox:
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
 
-    async def begin(self, claim: Claim, message: str, operation: str) -> Intent | None:
+    async def begin(self, claim: Claim, message: str, operation: str, *, progress: bool = True) -> Intent | None:
         """See `OutboxRecords.begin`."""
-        args = (claim.owner, claim.epoch, message, operation, layout.OUTBOX_LIMIT, layout.SETTLES_IN)
+        about = (claim.owner, claim.epoch, message, operation)
+        args = (*about, layout.OUTBOX_LIMIT, layout.SETTLES_IN, int(progress))
         reply = unless_full(await self._calls.run("outbox_begin", self._calls.keys.of_job(claim.key), *args))
         return None if reply is None else layout.intent(reply[1], first=bool(reply[0]))
 

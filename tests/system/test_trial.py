@@ -1,0 +1,176 @@
+"""A job that lost its owners is tried by itself: its instance hands over all others, and takes them up again after."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import pytest
+
+from bot.jobs.instance import Instance
+from bot.jobs.job_runner import JobRunner
+from bot.jobs.trial import TRIAL
+from bot.store.interface import Claim, JobKey
+from bot.store.redis.redis_store import RedisStore
+from handoff import events as ev
+from handoff.contracts import Place, Request
+from handoff.effects import Effect, MakePlan
+from handoff.engine.ladder import MAX_LOST_OWNERS
+from handoff.state import Job
+from handoff.summary import QuarantineNotice, TrialNotice
+from tests.system.scene import eventually
+
+LEASE = 0.5
+SUSPECT, *OTHERS = (Place(team="T1", channel="C1", thread_ts=f"{number}.1") for number in (100, 200, 300))
+
+
+def key_of(place: Place) -> JobKey:
+    return JobKey(place.team, place.job_id)
+
+
+class Waiting:
+    """Effects that wait: planning ends, as a failure, once its job is let go on."""
+
+    def __init__(self) -> None:
+        self.begun: Counter[JobKey] = Counter()
+        self.at_work: set[JobKey] = set()
+        self.goes_on = {key_of(place): asyncio.Event() for place in (SUSPECT, *OTHERS)}
+        self.warned: list[TrialNotice] = []
+        self.told: list[QuarantineNotice] = []
+
+    async def run(self, effect: Effect, runner: JobRunner) -> ev.Event | None:
+        key = runner.claim.key
+        if not isinstance(effect, MakePlan):
+            await asyncio.Event().wait()
+        self.begun[key] += 1
+        self.at_work.add(key)
+        try:
+            await self.goes_on[key].wait()
+        finally:
+            self.at_work.discard(key)
+        return ev.RequestFailed(at=runner.now(), request=effect.request, step="planning", reason="r", advice="a")
+
+    def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
+        """Nothing is shown."""
+
+    async def job_released(self, runner: JobRunner) -> None:
+        """Nothing is kept."""
+
+    async def job_suspected(self, claim: Claim, notice: TrialNotice) -> None:
+        del claim
+        self.warned.append(notice)
+
+    async def job_quarantined(self, claim: Claim, notice: QuarantineNotice) -> None:
+        del claim
+        self.told.append(notice)
+
+
+async def asked(store: RedisStore, place: Place) -> None:
+    request = Request(id=place.thread_ts, user=f"U{place.thread_ts[0]}", text="do", at=0.0)
+    fields = {"channel": place.channel, "thread_ts": place.thread_ts, "user": request.user, "title": "do"}
+    event = ev.RequestAdded(at=0.0, place=place, request=request)
+    await store.jobs.ingest(key_of(place), ev.dump(event), dedupe=(request.id,), user=request.user, fields=fields)
+
+
+async def suspected(store: RedisStore) -> None:
+    """A job that three owners in a row have lost, and its lease with it."""
+    await asked(store, SUSPECT)
+
+    for number in range(MAX_LOST_OWNERS):
+
+        async def claimed(owner: str = f"gone{number}") -> Claim | None:
+            return await store.jobs.claim(owner, lease=0.02, schema=ev.SCHEMA, prefer=key_of(SUSPECT))
+
+        await eventually(claimed)
+
+
+@asynccontextmanager
+async def at_work(store: RedisStore, effects: Waiting, count: int) -> AsyncIterator[list[Instance]]:
+    """So many instances, one of which holds the suspect alone."""
+    async with AsyncExitStack() as stack:
+        instances = [Instance(store, effects, slots=3, lease=LEASE) for _ in range(count)]
+        for instance in instances:
+            work = asyncio.create_task(instance.run())
+            stack.push_async_callback(asyncio.gather, work)
+            stack.push_async_callback(instance.stop)
+        yield instances
+
+
+async def on_trial(effects: Waiting) -> None:
+    """Wait until the suspect is worked on."""
+
+    async def look() -> bool:
+        return key_of(SUSPECT) in effects.at_work
+
+    await eventually(look)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+async def test_an_instance_holds_nothing_else_while_it_tries_a_job(store: RedisStore, count: int) -> None:
+    effects = Waiting()
+    await suspected(store)
+    for place in OTHERS:
+        await asked(store, place)
+    async with at_work(store, effects, count) as instances:
+        await on_trial(effects)
+        (alone,) = [one for one in instances if key_of(SUSPECT) in one._runners]
+        assert alone.owned == 1
+        others = {key_of(place) for place in OTHERS}
+        assert all(effects.begun[key] >= 1 for key in others), "they went on during the pause"
+        if count > 1:
+
+            async def elsewhere() -> bool:
+                return others <= effects.at_work
+
+            await eventually(elsewhere)
+            assert alone.owned == 1
+        else:
+            assert not others & effects.at_work
+        effects.goes_on[key_of(SUSPECT)].set()
+
+        async def all_back() -> bool:
+            return others <= effects.at_work
+
+        await eventually(all_back)
+
+        async def got_on() -> bool:
+            head = await store.jobs.head(key_of(SUSPECT))
+            return head is not None and (head.lost, head.fields[TRIAL], head.quarantined) == (0, "", False)
+
+        await eventually(got_on)
+    (warned,) = effects.warned
+    assert (warned.lost, warned.place) == (MAX_LOST_OWNERS, SUSPECT)
+    assert not effects.told
+
+
+async def test_others_do_not_wait_for_a_trial_that_proves_nothing(
+    store: RedisStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.jobs.job_runner.ALONE_SECONDS", 0.2)
+    effects = Waiting()
+    await suspected(store)
+    async with at_work(store, effects, 1):
+        await on_trial(effects)
+        for place in OTHERS:
+            await asked(store, place)
+
+        async def all_at_work() -> bool:
+            return effects.at_work == {key_of(place) for place in (SUSPECT, *OTHERS)}
+
+        await eventually(all_at_work)
+        head = await store.jobs.head(key_of(SUSPECT))
+        assert head is not None
+        assert (head.lost, head.fields[TRIAL]) == (MAX_LOST_OWNERS, ""), "if it is lost again, it is tried again"
+    assert not effects.told
+
+
+async def test_an_owner_that_is_told_to_end_during_a_trial_proves_nothing(store: RedisStore) -> None:
+    effects = Waiting()
+    await suspected(store)
+    for _ in range(2):
+        async with at_work(store, effects, 1):
+            await on_trial(effects)
+    assert len(effects.warned) == 1
+    assert not effects.told
