@@ -34,7 +34,7 @@ LEASE = 3.0
 SLOTS = 16
 RETRY_SCALE = 0.05
 """An event that was not acknowledged comes again at once, after 3 s and after 15 s."""
-START_SECONDS = 180.0
+START_SECONDS = 300.0
 ADMIN = "cleo"
 ADMIN_LOOKS = 2.0
 """Seconds between two looks of the admin at what was set aside."""
