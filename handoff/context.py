@@ -77,7 +77,7 @@ def handoff_for(
     handoff = Handoff(
         to_agent=work.specialist,
         intent=packed.texts[0],
-        part_of=_part_of(ask.request.text, intent),
+        part_of=_part_of(ask.text, intent),
         circumstances=circumstances(work.attempt_started if work.state == "in_progress" else now, ask.setting),
         context=(*notes, *(Note(source=note.source, text=text) for note, text in zip(fixed, said, strict=True))),
         given=tuple(_given(one, text) for one, text in zip(material, given, strict=True)),
@@ -98,11 +98,11 @@ def _is_given(material: Material, ask: Ask, intent: str) -> bool:
     """Return True if a text goes into the brief: tools read tables, and the brief may be the request itself."""
     if not material.text or material.is_table:
         return False
-    return material.kind != "request" or " ".join(ask.request.text.split()) not in " ".join(intent.split())
+    return material.kind != "request" or " ".join(ask.text.split()) not in " ".join(intent.split())
 
 
 def _is_request(ask: Ask, intent: str) -> bool:
-    return " ".join(ask.request.text.split()) == " ".join(intent.split())
+    return " ".join(ask.text.split()) == " ".join(intent.split())
 
 
 def _given(material: Material, text: str) -> Note:
@@ -212,7 +212,7 @@ def _described(material: Material) -> Artifact:
 
 def said_before(job: Job, ask: Ask) -> str:
     """Return what was asked and answered before a request in its thread."""
-    texts = [text for one in job.earlier(ask) for text in (one.request.text, one.run.answer or "")]
+    texts = [text for one in job.earlier(ask) for text in (one.text, one.run.answer or "")]
     return "\n\n".join(dict.fromkeys(text for text in texts if text))
 
 
@@ -222,7 +222,7 @@ def said_to(ask: Ask, work: Work) -> str:
     Complaints about its own earlier results are left out, and what they quote with them: being told that a figure is
     wrong makes it no righter.
     """
-    texts = [ask.request.text]
+    texts = [ask.text]
     inner: Work | None = work
     while inner is not None:
         others = [ask.work[name].result for name in inner.subtask.after]

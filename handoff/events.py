@@ -53,7 +53,7 @@ Verdict = Literal["accepted", "revise", "best_effort"]
 """The verdict on a result. `best_effort`: take it as it is and name its faults as gaps."""
 
 
-Aim = Literal["request", "correction", "answer", "explain", "thanks", "nothing"]
+Aim = Literal["request", "correction", "answer", "explain", "thanks", "nothing", "unknown"]
 """The purpose of a message in a job's thread.
 
 - `request`: something new to do, or to do with the last answer.
@@ -62,6 +62,7 @@ Aim = Literal["request", "correction", "answer", "explain", "thanks", "nothing"]
 - `explain`: it asks back what an open question means.
 - `thanks`: it wants no work.
 - `nothing`: it is not for the bot.
+- `unknown`: nobody could tell yet. It is looked at again.
 """
 
 

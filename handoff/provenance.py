@@ -80,13 +80,14 @@ def own_words(job: Job, ask: Ask) -> tuple[str, ...]:
 @once
 def people_said(ask: Ask) -> tuple[str, ...]:
     """Return what people wrote in a request: its text without the names of files, and typed answers to questions."""
-    return (_without_file_names(ask, ask.request.text), *(said.text for said in _typed(ask)))
+    return (_without_file_names(ask, ask.text), *(said.text for said in _typed(ask)))
 
 
 @once
 def _said(ask: Ask) -> tuple[str, tuple[Answered, ...]]:
     """Return the requester's own words of a request, and what was typed as answers."""
-    return _without_file_names(ask, unquoted(ask.request)), _typed(ask)
+    own = "\n\n".join((unquoted(ask.request), *(one.text for one in ask.correction_messages)))
+    return _without_file_names(ask, own), _typed(ask)
 
 
 def unquoted(request: Request) -> str:
@@ -210,7 +211,7 @@ class _Views:
 
     def _are_own(self, ask: Ask, texts: Iterable[str]) -> bool:
         """Return True if the requester wrote each of some texts, whole, in the job."""
-        said = {words_in_order(text) for text in texts if text.strip()} - {words_in_order(ask.request.text)}
+        said = {words_in_order(text) for text in texts if text.strip()} - {words_in_order(ask.text)}
         return all(_is_wording(one, own_words(self.job, ask)) for one in said)
 
     def shown_to_planner(self, ask: Ask) -> tuple[str, ...]:

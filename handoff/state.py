@@ -40,6 +40,7 @@ from handoff.state_values import (
     Checked,
     Checkpoint,
     Copy,
+    Correction,
     Decision,
     Failure,
     Heard,
@@ -284,6 +285,8 @@ class Work:
 
 
 ENDED: frozenset[RequestState] = frozenset({"completed", "failed", "cancelled"})
+LATER = "Said since then, by the same person:"
+"""What stands before a correction in the text of its request."""
 OVER = "_over"
 """Where the first requests of a job lie that have ended, as far as was looked: `replace` gives them to copies."""
 
@@ -298,8 +301,8 @@ class Ask:
     the other, and `revisions` counts how often it was asked. `question` is the planner's open question, and `answered`
     the one that it had answered.
     `setting` says who asks and where; None: nobody has looked yet. `speakers` are the Slack ids of those who wrote in
-    the thread before. `correction_texts` are the words by which the requester changed the request while it was under
-    way: its text has them, and `wording` is the text of the message alone, if it was corrected. `edited` is
+    the thread before. `correction_messages` are the messages that correct the request, the oldest first. `changes` are
+    the words in which those who work on it are told of each change, edits of the request included. `edited` is
     the stamp of the last edit. `withdrawn`: its message was deleted.
     A second try takes up `before`, as `again` says; its words are those of that request. `done` are the calls of the
     tries before it that are not made again.
@@ -321,8 +324,8 @@ class Ask:
     revisions: int = 0
     cancelled_by: str = ""
     withdrawn: bool = False
-    correction_texts: tuple[str, ...] = ()
-    wording: str = ""
+    correction_messages: tuple[Correction, ...] = ()
+    changes: tuple[str, ...] = ()
     edited: float = 0.0
     posted: Mapping[str, str] = field(default_factory=lambda: NOTHING)
     usage: Usage = Usage()
@@ -337,6 +340,12 @@ class Ask:
         return self.request.id
 
     @property
+    def text(self) -> str:
+        """What is asked: the words of the request's own message, and below them its corrections."""
+        later = (f"{LATER} {one.text}" for one in self.correction_messages)
+        return "\n\n".join((self.request.text, *later)) if self.correction_messages else self.request.text
+
+    @property
     def artifacts(self) -> tuple[Artifact, ...]:
         """The files that people attached, as far as they could be had."""
         return tuple(one.file for one in self.materials if one.file is not None)
@@ -349,7 +358,7 @@ class Ask:
     @property
     def corrections(self) -> int:
         """The number of times that the requester changed the request while it was under way."""
-        return len(self.correction_texts)
+        return len(self.changes)
 
     @property
     def answers(self) -> tuple[Note, ...]:
@@ -419,7 +428,8 @@ class Ask:
         if not pack.left_out:
             return self
         why = f"{pack.tokens:,} of {pack.budget:,} tokens; left out: " + "; ".join(pack.left_out)
-        return self.with_decision(at, subtask, "pack", why)
+        decision = Decision(at, subtask, "pack", why, pack.left_out)
+        return replace(self, decisions=(*self.decisions, decision))
 
     def charged(self, work: Work, usage: Usage) -> tuple[Ask, Work]:
         """Add `usage` to a subtask, which is returned, and to the request and the subtasks around it."""

@@ -193,13 +193,15 @@ class Answered:
 class Decision:
     """A decision of the engine and its reason, in words for people.
 
-    `at` is seconds since the epoch. `subtask` is empty if the decision is about the whole request.
+    `at` is seconds since the epoch. `subtask` is empty if the decision is about the whole request. `left_out` names
+    what a model was given in part, or not at all, and how much of it.
     """
 
     at: float
     subtask: str
     what: str
     why: str
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,19 +266,48 @@ class Copy:
     end: int = 0
 
 
-Outcome = Literal["", "request", "queued", "applied", "replaced", "too_late", "taken", "which", "explained", "thanks"]
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """A message by which the requester changed a request under way, as it reads now; `message` is its id.
+
+    `edited` is the stamp of its last edit.
+    """
+
+    message: str
+    text: str
+    edited: float = 0.0
+
+
+Outcome = Literal[
+    "",
+    "request",
+    "queued",
+    "applied",
+    "dropped",
+    "replaced",
+    "too_late",
+    "taken",
+    "which",
+    "explained",
+    "thanks",
+    "unsorted",
+    "unclear",
+]
 """What became of a message.
 
 - empty: nobody has looked yet what it is for.
 - `request`: it is to be handed in as a request.
 - `queued`: it is a request that waits until the one under way has ended.
 - `applied`: it corrects the request under way.
+- `dropped`: it is a correction that its author deleted.
 - `replaced`: it is an edit of a request that nobody has begun.
 - `too_late`: it is an edit of a request whose answer is written.
 - `taken`: it answered a question.
 - `which`: it could answer more than one question, and its author is asked which.
 - `explained`: it asked back, and the question is put again, with its reason.
 - `thanks`: it was a thank-you.
+- `unsorted`: nobody could tell yet what it is for, and the dispatcher is asked again later.
+- `unclear`: nobody could tell what it is for, and nobody is asked any more.
 """
 
 
@@ -286,7 +317,8 @@ class Heard:
 
     `receipt` names it within the job. `groups` are the user groups of its author. `before` is what was said before it.
     `question` is the subtask whose question it is about; empty: the planner's. For a correction, `told` counts the
-    subtasks under way that are told of it, and `waiting` those that the planner looks at again.
+    subtasks under way that are told of it, and `waiting` those that the planner looks at again. `tries` counts how
+    often nobody could tell what it is for, and `not_before` is when the dispatcher is asked again.
     """
 
     receipt: str
@@ -298,3 +330,5 @@ class Heard:
     question: str = ""
     told: int = 0
     waiting: int = 0
+    tries: int = 0
+    not_before: float = 0.0

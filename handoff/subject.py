@@ -32,7 +32,7 @@ def _named_by(ask: Ask, job: Job, place: int, named: int | None) -> int | None:
     """
     if ask.withdrawn or named is None:
         return named if ask.withdrawn else place
-    said = new = words(ask.wording or ask.request.text) - ASKING
+    said = new = words(ask.request.text) - ASKING
     if len(said) < ENOUGH:
         return named
     for one in (job.asks[named], *reversed(job.asks[named + 1 : place])):
@@ -45,4 +45,4 @@ def _named_by(ask: Ask, job: Job, place: int, named: int | None) -> int | None:
 def _heard(ask: Ask) -> frozenset[str]:
     """Return the words of a request and of what was answered: a follow-up may take up either."""
     plan = ask.run.plan.goal if ask.run.plan else ""
-    return words(ask.wording or ask.request.text) | words(plan) | words(ask.run.answer or "")
+    return words(ask.request.text) | words(plan) | words(ask.run.answer or "")

@@ -92,7 +92,7 @@ def projection(job: Job) -> dict[str, str]:
         **begun(job.place, ask.request),
         "state": ask.state,
         "step": step(ask),
-        "title": (ask.run.plan.goal if ask.run.plan else ask.request.text)[:TITLE],
+        "title": (ask.run.plan.goal if ask.run.plan else ask.text)[:TITLE],
         "questions": json.dumps(questions) if questions else "",
         "in_part": "1" if ask.run.answer is not None and answer.gaps(ask, ask.run) else "",
     }

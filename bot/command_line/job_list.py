@@ -139,7 +139,7 @@ def _detail(job: Job) -> list[str]:
 
 def _of(ask: Ask) -> list[str]:
     at = datetime.fromtimestamp(ask.request.at, UTC).strftime("%Y-%m-%d %H:%M UTC")
-    first = " ".join(ask.request.text.split())[:200]
+    first = " ".join(ask.text.split())[:200]
     doing = f": {step(ask)}" if step(ask) else ""
     lines = [f"{at}  {ask.request.user}: {first}", f"  {ask.state.replace('_', ' ')}{doing}"]
     whom = waited_for(ask) if ask.state == "input_required" else None

@@ -86,7 +86,7 @@ def _case(
         "id": _NO_LABEL.sub("-", f"{job.id}-{ask.id}")[:60],
         "tags": ["feedback"],
         **of,
-        "input": ask.request.text,
+        "input": ask.text,
         **named,
     }
     return FeedbackCase(kind, {**about, "feedback": heard, "expect": None})

@@ -268,12 +268,12 @@ class _Log:
             tuple(evidence),
             tuple(self._sources),
             before=partial(said_before, job, ask),
-            asked=(ask.request.text, work.brief_text),
+            asked=(ask.text, work.brief_text),
         )
 
     def news(self) -> tuple[str, ...]:
         """Return what the requester said since this was last asked, or since the handoff was made."""
-        said = self._runner.find(self._effect.request)[1].correction_texts
+        said = self._runner.find(self._effect.request)[1].changes
         fresh, self.corrected = said[self.corrected :], len(said)
         return fresh
 

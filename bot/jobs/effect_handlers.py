@@ -248,7 +248,7 @@ async def ask_role(effect: ef.OfRole, inputs: Inputs) -> ev.Event:
 def _earlier(inputs: Inputs) -> tuple[str, ...]:
     """Return the requests and answers before this one in the thread."""
     before = inputs.job.earlier(inputs.ask)
-    return tuple(text for one in before for text in (one.request.text, one.run.answer or ""))
+    return tuple(text for one in before for text in (one.text, one.run.answer or ""))
 
 
 async def sort_message(effect: ef.SortMessage, inputs: Inputs) -> ev.Event:

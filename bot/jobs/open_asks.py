@@ -119,7 +119,7 @@ class OpenAsks:
 
     def _where(self, head: Head, ask: Ask) -> Block:
         link = message_link(self._url, head.fields.get("channel", ""), head.fields.get("thread_ts", ""))
-        asked = clean(plain(ask.request.text, 120))
+        asked = clean(plain(ask.text, 120))
         return context(f"{f'<{link}|In the thread>' if link else 'In the thread'} · for: {asked}")
 
     def _told(self, head: Head) -> Row:

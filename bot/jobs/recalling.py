@@ -33,7 +33,7 @@ async def gather_remembered(job: Job, ask: Ask, thread: Thread, store: Store, ke
     names = await thread.called(sorted(whose | {user}))
     above = f"({_heading().format(requester=names.get(user) or 'the requester')})"
     offset = await thread.offset_of(user)
-    told = remembered(kept, names, ask.request.text, above=above, offset=offset)
+    told = remembered(kept, names, ask.text, above=above, offset=offset)
     # Before its text is kept: who has a thing forgotten must know who has it.
     await store.blobs.came_from(key, [section.message for section in told.outline])
     digest = await store.blobs.put(key, told.text.encode())

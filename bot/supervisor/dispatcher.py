@@ -50,7 +50,7 @@ def _sorted(effect: SortMessage, case: Case, aim: Aim, why: str, usage: Usage) -
 
 def describe(ask: Ask, effect: SortMessage) -> str:
     """Write what the dispatcher sees: what was asked, how far it is, an open question, and the message."""
-    parts = ["# The bot's last request", _shown(ask.request.text)]
+    parts = ["# The bot's last request", _shown(ask.text)]
     questions = [one for one in ask.open_questions.values() if one.approval is None]
     for asked in questions[:3]:
         parts += ["", "# Open question of the bot", _shown(asked.message), *(f"- {one}" for one in asked.options[:5])]

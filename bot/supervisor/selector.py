@@ -51,7 +51,7 @@ async def perform(effect: SelectAnswer, case: Case) -> AnswerWritten:
         else:
             chosen, why = read(turn.text, there)
             usage = turn.usage
-    text = disputes.with_contradictions(shown(ask, run, chosen, why), told(ask, run), ask.request.text)
+    text = disputes.with_contradictions(shown(ask, run, chosen, why), told(ask, run), ask.text)
     return AnswerWritten(
         at=now(),
         request=ask.id,
@@ -83,7 +83,7 @@ def shown(ask: Ask, run: Run, chosen: str, why: str) -> str:
     if not others:
         return text
     picked = f"“{there[chosen].subtask.title}” ({there[chosen].specialist})"
-    said = phrase("chosen", ask.request.text, picked=picked, others=others, why=why.rstrip("."))
+    said = phrase("chosen", ask.text, picked=picked, others=others, why=why.rstrip("."))
     return f"{text}\n\n_{said}._"
 
 

@@ -73,19 +73,19 @@ async def perform(effect: WriteAnswer, case: Case) -> AnswerWritten | Contradict
     try:
         turn = await case.model.reply(call)
     except ModelError as error:
-        text = instead(ask, run, f"{phrase('apart', ask.request.text)} ({error})")
+        text = instead(ask, run, f"{phrase('apart', ask.text)} ({error})")
         return AnswerWritten(at=now(), **of, text=text, draft=is_draft(run, now()), usage=error.usage)
     of["usage"] = turn.usage
     text, found = disputes.reported(turn.text.strip(), results(ask, run), _titles(ask, run))
     if effect.compare and found is not None and (found or not text):
         return ContradictionsFound(at=now(), **of, conflicts=found)
     if turn.stop == "refused" or not text:
-        text = instead(ask, run, phrase("apart", ask.request.text))
+        text = instead(ask, run, phrase("apart", ask.text))
         return AnswerWritten(at=now(), **of, text=text, draft=is_draft(run, now()))
     text = without_form(text, titles=_titles(ask, run).values(), sections=_sections(ask, run), lists=_lists(ask, run))
     if turn.stop == "max_tokens":
-        text += f"\n\n_({phrase('cut_off', ask.request.text)})_"
-    text = disputes.with_contradictions(text, told(ask, run), ask.request.text)
+        text += f"\n\n_({phrase('cut_off', ask.text)})_"
+    text = disputes.with_contradictions(text, told(ask, run), ask.text)
     unsupported = figures_of_no_source(ask, run, text, case.earlier)
     if stream is not None and not unsupported:
         await stream.finish(text)

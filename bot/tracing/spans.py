@@ -79,11 +79,11 @@ class SpanReader:
         for ask in job.asks[len(before.asks) if before is not None else 0 :]:
             self._requests[ask.id] = self._book.begin(
                 "request",
-                " ".join(ask.request.text.split()) or "a request",
+                " ".join(ask.text.split()) or "a request",
                 SUPERVISORS_LANE,
                 min(ask.request.at, self._book.at),
                 request=ask.id,
-                brief=ask.request.text,
+                brief=ask.text,
                 words=f"asked by {ask.request.user}",
                 reason=ask.refusal,
             )

@@ -144,7 +144,7 @@ def _of_request(ask: Ask, spans: Sequence[Span]) -> RequestFigures:
     return RequestFigures(
         id=ask.id,
         user=ask.request.user,
-        text=ask.request.text,
+        text=ask.text,
         state=ask.state,
         start=ask.request.at,
         end=ask.ended,

@@ -168,7 +168,7 @@ def text_of(ask: Ask, run: Run, work: Work, *, listed: bool = False) -> str:
         return ""
     if work.run is not None:
         return whole(work.result, listed=listed)
-    return marked(work.result, run.terms, ask.request.text, listed=listed)
+    return marked(work.result, run.terms, ask.text, listed=listed)
 
 
 @lru_cache(maxsize=64)
@@ -212,8 +212,8 @@ def out_of_reach(ask: Ask, run: Run) -> tuple[str, ...]:
     files = () if run.within else tuple(fault for fault in ask.file_faults if fault not in passed)
     parts = run.plan.missing if run.plan is not None else ()
     unread = () if run.within else unneeded(ask)
-    said = (phrase("unread", ask.request.text, what=one.name) for one in unread)
-    return (*files, *said, *(phrase("nobody", ask.request.text, what=part) for part in parts))
+    said = (phrase("unread", ask.text, what=one.name) for one in unread)
+    return (*files, *said, *(phrase("nobody", ask.text, what=part) for part in parts))
 
 
 def gaps(ask: Ask, run: Run) -> tuple[str, ...]:
@@ -222,7 +222,7 @@ def gaps(ask: Ask, run: Run) -> tuple[str, ...]:
     own = ask.inside(run.within)
     lines += [gap for work in own if work.result is not None for gap in _gaps_of(work, work.result, len(own) == 1)]
     if run.left_out:
-        lines.append(phrase("passages", ask.request.text, n=len(run.left_out)))
+        lines.append(phrase("passages", ask.text, n=len(run.left_out)))
     if not run.within:  # writes in doubt are named once, by the request's own run
         lines += [f"{PLEASE_CHECK}: {what}" for what in ask.unknown]
         lines += _not_approved(ask)
@@ -231,7 +231,7 @@ def gaps(ask: Ask, run: Run) -> tuple[str, ...]:
 
 def _not_approved(ask: Ask) -> list[str]:
     """Name what was not done because people denied it or did not decide in time."""
-    text = ask.request.text
+    text = ask.text
     return [
         phrase("expired" if outcome == "expired" else "denied", text, what=approval.what)
         for work in ask.work.values()
@@ -318,7 +318,7 @@ def concluded(ask: Ask, run: Run, text: str, at: float, unsupported: tuple[str, 
     """Return the request with the run's answer. In the answer that people get, figures of no source are marked."""
     inherited = (one for result in results(ask, run).values() for one in result.unsupported if one in text)
     figures = tuple(dict.fromkeys((*unsupported, *inherited)))
-    answer = text if run.within else with_marks(text, figures, ask.request.text)
+    answer = text if run.within else with_marks(text, figures, ask.text)
     return ask.with_run(replace(run, answer=answer, unsupported=figures, written=at))
 
 

@@ -43,7 +43,7 @@ def sources(ask: Ask, run: Run, earlier: Sequence[str] = ()) -> tuple[str, ...]:
     titles = (f"{work.subtask.title} {work.reason}" for work in own)
     ours = (*(line(one) for one in told(ask, run)), *gaps(ask, run), *run.left_out)
     given = (text for result in results(ask, run).values() for text in _texts(result))
-    return (ask.request.text, asked(ask, run), *given, *answers, *titles, *ours, *earlier)
+    return (ask.text, asked(ask, run), *given, *answers, *titles, *ours, *earlier)
 
 
 def _texts(result: Result) -> Iterator[str]:

@@ -41,7 +41,7 @@ def mentioned(text: str) -> tuple[str, ...]:
 def askable(job: Job, ask: Ask) -> tuple[str, ...]:
     """Return whom an asker may name beside the requester: whom they mentioned, and who spoke in the thread."""
     spoke = (*ask.speakers, *sorted(job.people))
-    found = dict.fromkeys((*mentioned(ask.request.text), *spoke))
+    found = dict.fromkeys((*mentioned(ask.text), *spoke))
     return tuple(one for one in found if one != ask.request.user)[:MOST_ASKABLE]
 
 

@@ -7,16 +7,21 @@ back. Once all parts have ended it is too late: what people say then is a reques
 
 from __future__ import annotations
 
+import dataclasses
+
 from handoff.contracts import Note
 from handoff.engine import replan
-from handoff.state import SETTLED, Ask, replace
-from handoff.state_values import ReplanTrigger
+from handoff.state import LATER, SETTLED, Ask, replace
+from handoff.state_values import Correction, ReplanTrigger
 
 MOST = 5
 """Corrections of one request; what comes after is a request of its own."""
 SAID = "Said by the requester since"
-LATER = "Said since then, by the same person:"
+CORRECTED = "corrected by the requester"
 NEW_WORDING = "The request was edited. It now reads:"
+CHANGED_CORRECTION = "A correction of the request was edited. The request now reads:"
+TAKEN_BACK = "A correction of the request was taken back. The request now reads:"
+DELETED = "(This correction was deleted.)"
 
 
 def is_open(ask: Ask) -> bool:
@@ -29,25 +34,64 @@ def may_correct(ask: Ask) -> bool:
     return is_open(ask) and ask.corrections < MOST
 
 
-def corrected(ask: Ask, name: str, words: str, at: float) -> tuple[Ask, int, int]:
+def add_correction(ask: Ask, message: str, words: str, at: float) -> tuple[Ask, int, int]:
     """Return the request with a correction in it, how many running parts are told, and how many wait for the planner.
 
-    `name` names the correction. It becomes part of the request's text, as whoever works on it reads that.
+    `message` is the id of the message that says it: who edits or deletes that changes the correction.
     """
-    text = f"{ask.request.text}\n\n{LATER} {words}"
-    ask = replace(ask, wording=ask.wording or ask.request.text)
-    ask = replace(ask, request=ask.request.model_copy(update={"text": text}))
-    return _applied(ask, name, words, at)
+    ask = replace(ask, correction_messages=(*ask.correction_messages, Correction(message, words)))
+    return _applied(ask, message, words, at)
 
 
-def reworded(ask: Ask, name: str, text: str, at: float) -> tuple[Ask, int, int]:
-    """Do the same for a request whose text was edited; `ask` has the new text already."""
-    return _applied(ask, name, f"{NEW_WORDING} {text}", at)
+def apply_edit(ask: Ask, name: str, at: float) -> tuple[Ask, int, int]:
+    """Do the same for a request whose message was edited; `ask` has the new text already. `name` names the edit."""
+    return _applied(ask, name, f"{NEW_WORDING} {ask.text}", at)
+
+
+def find_correction(ask: Ask, message: str) -> Correction | None:
+    """Return the correction of a request that stands in a message; None if that corrects nothing."""
+    return next((one for one in ask.correction_messages if one.message == message), None)
+
+
+def reword_correction(ask: Ask, old: Correction, new: Correction, name: str, at: float) -> tuple[Ask, int, int]:
+    """Do the same for a correction whose message was edited. `name` names the edit."""
+    return _applied(ask := with_correction(ask, old, new), name, f"{CHANGED_CORRECTION} {ask.text}", at)
+
+
+def take_back_correction(ask: Ask, old: Correction, name: str, at: float) -> tuple[Ask, int, int]:
+    """Do the same for a correction whose message was deleted. `name` names the deletion."""
+    return _applied(ask := with_correction(ask, old, None), name, f"{TAKEN_BACK} {ask.text}", at)
+
+
+def with_correction(ask: Ask, old: Correction, new: Correction | None) -> Ask:
+    """Return the request with another wording of a correction, or without it; nothing keeps its former words."""
+    text = new.text if new is not None else DELETED
+
+    def reads_now(words: str) -> str:
+        return text if words == old.text else words.replace(f"{LATER} {old.text}", f"{LATER} {text}")
+
+    for work in ask.all_inside(""):
+        notes = tuple(
+            note.model_copy(update={"text": reads_now(note.text)}) if note.source == SAID else note
+            for note in work.answers
+        )
+        if notes != work.answers:
+            ask = ask.with_work(replace(ask.work[work.subtask.id], answers=notes))
+    messages = (new if one.message == old.message else one for one in ask.correction_messages)
+    return replace(
+        ask,
+        correction_messages=tuple(one for one in messages if one is not None),
+        changes=tuple(map(reads_now, ask.changes)),
+        decisions=tuple(
+            dataclasses.replace(one, why=reads_now(one.why)) if one.what == CORRECTED else one for one in ask.decisions
+        ),
+        replans=tuple(dataclasses.replace(one, words=reads_now(one.words)) for one in ask.replans),
+    )
 
 
 def _applied(ask: Ask, name: str, words: str, at: float) -> tuple[Ask, int, int]:
-    ask = replace(ask, correction_texts=(*ask.correction_texts, words))
-    ask = ask.with_decision(at, "", "corrected by the requester", words)
+    ask = replace(ask, changes=(*ask.changes, words))
+    ask = ask.with_decision(at, "", CORRECTED, words)
     if ask.run.plan is None:
         return ask, 0, 0
     note, told = Note(source=SAID, text=words), 0

@@ -28,15 +28,18 @@ LATE = 24 * 3600.0
 EDITED_LATE = 3600.0
 """Seconds after the answer in which people are told that an edit comes too late; later ones mend typing errors."""
 MOST_SPEAKERS = 20
+PAUSES = (5.0, 20.0, 60.0, 180.0, 600.0)
+"""Seconds before each further look at a message of which nobody could tell what it is for."""
 
 # ---------------------------------------------------------------- what is left to do
 
 
-def effects(job: Job) -> list[Effect]:
-    """Return the effects for messages that are still to be sorted or acknowledged."""
+def effects(job: Job, now: float) -> tuple[list[Effect], float | None]:
+    """Return the effects for messages that are still to be sorted or acknowledged, and the time to look again."""
     if not job.asks:
-        return []
-    return [_effect(job, one) for one in job.heard]
+        return [], None
+    waits = [one.not_before for one in job.heard if one.not_before > now]
+    return [_effect(job, one) for one in job.heard if one.not_before <= now], min(waits, default=None)
 
 
 def _effect(job: Job, one: Heard) -> Effect:
@@ -54,12 +57,15 @@ def waiting(job: Job, receipt: str) -> Heard | None:
 def _possible(job: Job, one: Heard) -> tuple[tuple[Aim, ...], Aim]:
     """Return the purposes that a message may have now, and the one to take if nobody can tell.
 
+    If nobody can tell what a message is for that may change the work or follow up on it, it stays `unknown`, and is
+    looked at again: a correction is not to be lost because a model did not answer.
+
     What the requester says may read as a correction when it is too late for one, or the last that is applied was
     before it. The dispatcher may call it so: `sorted_out` makes a request of it.
     """
     asked = asked_of(job, one)
     corrects = job.current is not None and job.current.request.user == one.message.user
-    unless: Aim = "request" if one.mentioned else "nothing"
+    unless: Aim = "request" if one.mentioned and not corrects else "unknown"
     aims: list[Aim] = ["answer", "explain"] if asked else []
     aims += ["correction"] if corrects else []
     aims += ["request", "thanks"]
@@ -162,6 +168,8 @@ def sorted_out(job: Job, event: ev.MessageSorted) -> Job:
     if one is None or one.outcome:
         return job
     job = _charged(job, event.usage)
+    if event.aim == "unknown":
+        return _unsorted(job, one, event.at)
     aim: Aim = "request" if event.aim == "nothing" and one.mentioned else event.aim
     asked = asked_of(job, one)
     if asked and aim in {"answer", "explain"}:
@@ -178,9 +186,7 @@ def sorted_out(job: Job, event: ev.MessageSorted) -> Job:
         aim = "request" if one.mentioned else "nothing"
     if aim == "correction":
         return _correction(job, one, event.at)
-    if aim == "nothing":
-        return replace(job, heard=tuple(each for each in job.heard if each.receipt != one.receipt))
-    return _marked(job, one, "thanks" if aim == "thanks" else "request")
+    return _without(job, one) if aim == "nothing" else _marked(job, one, "thanks" if aim == "thanks" else "request")
 
 
 def _answered(job: Job, one: Heard, asked: tuple[str, Question], text: str, at: float) -> Job:
@@ -196,8 +202,29 @@ def _correction(job: Job, one: Heard, at: float) -> Job:
     ask = job.current
     if ask is None or not _may_correct(ask, one):
         return _marked(job, one, "request")
-    after, told, waits = correcting.corrected(ask, one.receipt, one.message.text, at)
+    after, told, waits = correcting.add_correction(ask, one.message.id, one.message.text, at)
     return _marked(job.with_ask(after), one, "applied", told=told, waiting=waits)
+
+
+def _unsorted(job: Job, one: Heard, at: float) -> Job:
+    """Have the dispatcher asked again about a message, and tell its author once that this takes a while.
+
+    After the last try a mention is taken for a request, and of other messages whose author has asked for something here
+    they are told that nobody could tell. What others say among themselves is left alone.
+    """
+    theirs = one.mentioned or any(ask.request.user == one.message.user for ask in job.asks)
+    if one.tries < len(PAUSES):
+        later = dataclasses.replace(one, tries=one.tries + 1, not_before=at + PAUSES[one.tries])
+        heard = tuple(later if each is one else each for each in job.heard)
+        told = (Heard(f"{one.receipt}?", one.message, outcome="unsorted"),) if theirs and not one.tries else ()
+        return replace(job, heard=(*heard, *told))
+    if theirs:
+        return _marked(job, one, "request" if one.mentioned else "unclear")
+    return _without(job, one)
+
+
+def _without(job: Job, one: Heard) -> Job:
+    return replace(job, heard=tuple(each for each in job.heard if each.receipt != one.receipt))
 
 
 def edited(job: Job, event: ev.RequestEdited) -> Job:
@@ -208,7 +235,9 @@ def edited(job: Job, event: ev.RequestEdited) -> Job:
         changed = dataclasses.replace(waits, message=message)
         return replace(job, heard=tuple(changed if one is waits else one for one in job.heard))
     ask = job.ask(event.message)
-    if ask is None or ask.refusal or ask.withdrawn or ask.before is not None or event.stamp < ask.edited:
+    if ask is None:
+        return _correction_edited(job, event)
+    if ask.refusal or ask.withdrawn or ask.before is not None or event.stamp < ask.edited:
         return job
     other_crew = event.crew not in {"", ask.request.crew} and ask.run.plan is None
     if _same(ask, event.text) and not other_crew:
@@ -217,17 +246,61 @@ def edited(job: Job, event: ev.RequestEdited) -> Job:
         return job
     crew = event.crew if event.crew and ask.run.plan is None else ask.request.crew  # a plan stays with whose it is
     request = ask.request.model_copy(update={"text": event.text, "crew": crew})
-    new = replace(ask, request=request, wording=event.text, edited=event.stamp)
+    new = replace(ask, request=request, edited=event.stamp)
     receipt = Heard(f"{ask.id}~{event.at}", new.request)
     if ask.over or not correcting.is_open(ask):
-        fresh = ask.run.answer is not None and event.at - (ask.ended or event.at) <= EDITED_LATE
-        late: Outcome = "too_late" if fresh and not ask.cancelled_by else ""
-        return replace(job, heard=(*job.heard, dataclasses.replace(receipt, outcome=late))) if late else job
+        return _too_late(job, ask, receipt, event.at)
     if ask is not job.current:
         return replace(job.with_ask(new), heard=(*job.heard, dataclasses.replace(receipt, outcome="replaced")))
-    after, told, waits_for = correcting.reworded(new, receipt.receipt, event.text, event.at)
-    receipt = dataclasses.replace(receipt, outcome="applied", told=told, waiting=waits_for)
-    return replace(job.with_ask(after), heard=(*job.heard, receipt))
+    return _with_receipt(job, receipt, correcting.apply_edit(new, receipt.receipt, event.at))
+
+
+def _correction_edited(job: Job, event: ev.RequestEdited) -> Job:
+    """Take an edit of a message that corrects a request."""
+    ask = next((one for one in reversed(job.asks) if correcting.find_correction(one, event.message)), None)
+    old = correcting.find_correction(ask, event.message) if ask is not None else None
+    if ask is None or old is None or ask.request.user != event.user or event.stamp < old.edited:
+        return job
+    new = dataclasses.replace(old, text=event.text, edited=event.stamp)
+    receipt = _receipt(ask, event.message, event.text, event.at)
+    if " ".join(new.text.split()).casefold() == " ".join(old.text.split()).casefold():
+        return job
+    if ask.over or not correcting.is_open(ask):
+        return _too_late(job, ask, receipt, event.at)
+    return _with_receipt(job, receipt, correcting.reword_correction(ask, old, new, receipt.receipt, event.at))
+
+
+def _correction_deleted(job: Job, event: ev.RequestWithdrawn) -> Job:
+    """Take back a correction whose message was deleted."""
+    for ask in job.asks:
+        if (old := correcting.find_correction(ask, event.message)) is None:
+            continue
+        if ask.over or not correcting.is_open(ask):
+            job = job.with_ask(correcting.with_correction(ask, old, None))
+            continue
+        receipt = _receipt(ask, event.message, "", event.at)
+        back = correcting.take_back_correction(ask, old, receipt.receipt, event.at)
+        job = _with_receipt(job, receipt, back, "dropped")
+    return job
+
+
+def _receipt(ask: Ask, message: str, text: str, at: float) -> Heard:
+    said = ask.request.model_copy(update={"id": message, "text": text, "attachments": ()})
+    return Heard(f"{message}~{at}", said)
+
+
+def _with_receipt(job: Job, receipt: Heard, changed: tuple[Ask, int, int], outcome: Outcome = "applied") -> Job:
+    ask, told, waits_for = changed
+    receipt = dataclasses.replace(receipt, outcome=outcome, told=told, waiting=waits_for)
+    return replace(job.with_ask(ask), heard=(*job.heard, receipt))
+
+
+def _too_late(job: Job, ask: Ask, receipt: Heard, at: float) -> Job:
+    """Tell the author of an edit that the answer is written already, if that was not long ago."""
+    fresh = ask.run.answer is not None and at - (ask.ended or at) <= EDITED_LATE
+    if not fresh or ask.cancelled_by:
+        return job
+    return replace(job, heard=(*job.heard, dataclasses.replace(receipt, outcome="too_late")))
 
 
 def withdrawn(job: Job, event: ev.RequestWithdrawn) -> tuple[Job, tuple[Ask, ...]]:
@@ -237,6 +310,7 @@ def withdrawn(job: Job, event: ev.RequestWithdrawn) -> tuple[Job, tuple[Ask, ...
     """
     kept = tuple(one for one in job.heard if one.message.id != event.message)
     job = replace(job, heard=kept) if len(kept) < len(job.heard) else job
+    job = _correction_deleted(job, event)
     found = (one for one in job.asks if event.message in {one.id, *(each.id for each in one.tries)})
     return job, tuple(one for one in found if not (one.over or one.withdrawn or one.refusal))
 
@@ -286,7 +360,7 @@ def _may_correct(ask: Ask, one: Heard) -> bool:
 
 
 def _same(ask: Ask, text: str) -> bool:
-    return " ".join(text.split()).casefold() == " ".join((ask.wording or ask.request.text).split()).casefold()
+    return " ".join(text.split()).casefold() == " ".join(ask.request.text.split()).casefold()
 
 
 def _marked(job: Job, one: Heard, outcome: Outcome, *, question: str = "", told: int = 0, waiting: int = 0) -> Job:

@@ -59,7 +59,7 @@ def asked(ask: Ask, run: Run) -> str:
     """
     if run.within:
         return ask.work[run.within].brief_text
-    return "\n\n".join((ask.request.text, *(f"{note.source}\n{note.text}" for note in ask.answers)))
+    return "\n\n".join((ask.text, *(f"{note.source}\n{note.text}" for note in ask.answers)))
 
 
 def writes_before(ask: Ask, work: Work) -> tuple[Written, ...]:
@@ -148,8 +148,7 @@ def gathered(ask: Ask, run: Run, content: str = "") -> Result | None:
     apart = "\n\n".join(f"## {work.subtask.title}\n{text}" for (work, _), text in zip(results, texts, strict=True))
     return Result(
         summary=alone.summary if alone is not None else _summary(results),
-        content=content
-        or with_contradictions(texts[0] if alone is not None else apart, told(ask, run), ask.request.text),
+        content=content or with_contradictions(texts[0] if alone is not None else apart, told(ask, run), ask.text),
         findings=_findings(ask, run, [result for _, result in results]),
         confidence=min(result.confidence for _, result in results),
         artifacts=tuple(files.values()),
@@ -195,7 +194,7 @@ def handed_up(ask: Ask, work: Work, at: float) -> ev.ResultReturned | ev.Attempt
         raise ValueError(f"subtask {work.subtask.id} is not concluded")
     results = [one.result for one in ask.inside(run.within) if one.result is not None]
     told_of = tuple(line(one) for one in told(ask, run))  # our own words, with how sure the arbiter is
-    asked = (ask.request.text, work.brief_text)
+    asked = (ask.text, work.brief_text)
     said_by_people = "\n\n".join([*asked, *(note.text for note in work.answers)])
     settled = (*(str(each) for one in results for each in how_sure(one)), *run.unsupported)
     said = (*_said(results), *told_of)

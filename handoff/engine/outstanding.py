@@ -42,7 +42,8 @@ def outstanding(job: Job, now: float) -> tuple[list[Effect], float | None]:
     ask = job.current
     effects, due = _of_request(ask, now) if ask is not None else ([], None)
     copies = [DropCopies(job.asks[0].id, job.copies)] if job.copies else []
-    return [*effects, *hearing.effects(job), *copies], due
+    heard, later = hearing.effects(job, now)
+    return [*effects, *heard, *copies], _earlier(due, later)
 
 
 def _of_request(ask: Ask, now: float) -> tuple[list[Effect], float | None]:

@@ -40,7 +40,8 @@ def taken_up(job: Job, ask: Ask, again: Again, at: float) -> Ask:
     own = ask.request.user == before.request.user
     ask = replace(
         ask,
-        request=_as_it_was(ask.request, before.request, own=own),
+        request=_as_it_was(ask.request, before, own=own),
+        correction_messages=before.correction_messages if own else (),
         again=again,
         before=before,
         done=_all_written(job, before),
@@ -119,10 +120,10 @@ def last_try(job: Job, ask: Ask) -> Ask:
     return next((one for one in reversed(tries) if not one.withdrawn), ask)
 
 
-def _as_it_was(request: Request, before: Request, *, own: bool) -> Request:
+def _as_it_was(request: Request, before: Ask, *, own: bool) -> Request:
     """Return the request with the words of the one that it takes up; those of somebody else are quoted."""
-    quoted = before.quoted if own else before.text
-    return request.model_copy(update={"text": before.text, "quoted": quoted, "crew": before.crew})
+    first, text = before.request, before.request.text if own else before.text
+    return request.model_copy(update={"text": text, "quoted": first.quoted if own else text, "crew": first.crew})
 
 
 def _all_written(job: Job, before: Ask) -> tuple[Written, ...]:

@@ -58,7 +58,7 @@ def _missing_dependencies(ask: Ask, work: Work) -> tuple[str, ...]:
     lost = [repr(other.subtask.title) for other in others if other.result is None and not other.dropped]
     if not lost:
         return ()
-    return (phrase("without", ask.request.text, title=work.subtask.title, others=", ".join(lost)),)
+    return (phrase("without", ask.text, title=work.subtask.title, others=", ".join(lost)),)
 
 
 def _with_trigger(ask: Ask, work: Work, at: float) -> Ask:

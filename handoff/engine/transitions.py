@@ -100,7 +100,7 @@ def _result_returned(ask: Ask, event: ev.ResultReturned) -> Ask:
     work = _running(ask, event)
     if work is None:
         return ask
-    missed = ask.correction_texts[event.corrected :] if work.run is None else ()
+    missed = ask.changes[event.corrected :] if work.run is None else ()
     if missed:  # it was made before the requester said so
         faults = (*event.faults, *(UNTOLD.format(words=words) for words in missed))
         event = event.model_copy(update={"faults": faults})

@@ -50,7 +50,7 @@ def material_of(job: Job, ask: Ask) -> tuple[Material, ...]:
 
 
 def _request(ask: Ask) -> list[Material]:
-    text = ask.request.text.strip()
+    text = ask.text.strip()
     if len(text) < LONG_REQUEST and text.count("\n") + 1 < LONG_LINES:
         return []
     return [Material(name=REQUEST, kind="request", size=len(text), text=digest_of(text), origin="requester")]
@@ -105,9 +105,17 @@ def _named_apart(found: Sequence[Material]) -> Iterator[Material]:
         name, number = one.name, 1
         while name.casefold() in taken:
             number += 1
-            name = f"{one.name} ({number})"
+            name = _numbered(one, number)
         taken.add(name.casefold())
         yield one if name == one.name else one.model_copy(update={"name": name})
+
+
+def _numbered(one: Material, number: int) -> str:
+    """Return a name with a number in it, before the ending of a file: tools go by that."""
+    head, dot, ending = one.name.rpartition(".")
+    if one.kind != "file" or not head or not ending.isalnum():
+        return f"{one.name} ({number})"
+    return f"{head} ({number}){dot}{ending}"
 
 
 def needed_by(job: Job, ask: Ask, work: Work) -> Needed:
@@ -153,7 +161,7 @@ def not_needed(ask: Ask) -> tuple[Material, ...]:
     What is wrong with them lacks nobody anything.
     """
     needs = {name for work in ask.work.values() for name in work.subtask.needs or ()}
-    said = ask.request.text.casefold()
+    said = ask.text.casefold()
     own = _named_apart([*_request(ask), *_of_kind(ask, "thread"), *_of_kind(ask, "file")])
     theirs = (one for one in own if one.kind == "file" and one.author)
     return tuple(one for one in theirs if one.name not in needs and one.name.casefold() not in said)
@@ -163,7 +171,7 @@ def texts_of(job: Job, ask: Ask) -> dict[str, str]:
     """Return the texts that lie in the log itself by digest: of the request, of answers, and of results."""
     before = {answer_digest(one): one.run.answer for one in job.asks if one.run.answer}
     results = (whole(work.result) for work in ask.work.values() if work.result is not None)
-    return {**before, **{digest_of(text): text for text in (ask.request.text.strip(), *results)}}
+    return {**before, **{digest_of(text): text for text in (ask.text.strip(), *results)}}
 
 
 def result_material(work: Work) -> Material | None:

@@ -45,7 +45,7 @@ def test_a_message_is_sorted_once_then_acknowledged_once() -> None:
     state = job(*ENDED, heard("shorter"))
     (effect,) = effects(state)
     assert isinstance(effect, SortMessage)
-    assert (effect.text, effect.aims, effect.otherwise) == ("shorter", ("request", "thanks", "nothing"), "nothing")
+    assert (effect.text, effect.aims, effect.otherwise) == ("shorter", ("request", "thanks", "nothing"), "unknown")
     state = job(*ENDED, heard("shorter"), heard("shorter"), taken("request"), taken("nothing"))
     assert effects(state) == [Acknowledge("2.0", R)]
     assert outcome(state) == "request"
@@ -74,8 +74,8 @@ def test_a_new_request_waits_for_the_one_under_way_and_that_is_said() -> None:
 def test_a_correction_is_part_of_the_request_and_reaches_who_works() -> None:
     state = job(*AT_WORK, *said("in euros please", "correction"))
     now = ask(state)
-    assert now.request.text.endswith("Said since then, by the same person: in euros please")
-    assert now.wording == "why did churn rise"
+    assert now.text.endswith("Said since then, by the same person: in euros please")
+    assert now.request.text == "why did churn rise"
     one = waiting(state, "2.0")
     assert one is not None
     assert (one.outcome, one.told, one.waiting) == ("applied", 1, 1)

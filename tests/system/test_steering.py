@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import pytest
 
 from handoff import events as ev
+from handoff.engine import hearing
 from handoff.engine.correcting import MOST
+from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.scripts import first_text, purpose_of
 from tests.providers.wire import WireRequest
@@ -82,6 +85,61 @@ async def test_a_correction_changes_what_has_not_begun_and_tells_what_runs(scene
     assert "in euros please" in last, "who writes the answer reads it as part of the request"
     assert "1 running part is told at the next turn, and the plan of 1 part not yet begun" in talk.told()
     assert "new brief: Euros are wanted" in rows(talk.cards()[0])["note"][1]
+
+
+async def test_a_correction_is_not_lost_because_the_dispatcher_failed_even_if_the_bot_dies_meanwhile(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hearing, "PAUSES", (0.5,) * 5)
+    gate, failed = Gate(), asyncio.Event()
+
+    async def writer(request: WireRequest) -> Reply:
+        await gate(request)
+        return result("In euros" if told(request, "in euros please") else "In dollars")
+
+    def fails(_: WireRequest) -> Fault:
+        failed.set()
+        return Fault("bad_request")
+
+    words = {"planner": lambda _: plan(subtask("note", "writer")), "writer": writer}
+    async with played(scene, **words, dispatcher=fails):
+        talk = await scene.ask("Write a note with the price")
+        await gate.reached.wait()
+        ts = await talk.say("in euros please")
+        await failed.wait()
+        await talk.seen(lambda: "could not find out yet what it is for" in talk.told())
+        await talk.seen(lambda: "eyes" in reactions(talk, ts))
+    async with played(scene, **words, dispatcher=lambda _: takes("correction")):
+        await talk.until(lambda job: job.latest.corrections == 1)
+        gate.open()
+        job = await talk.over()
+
+    assert job.latest.run.answer == "In euros"
+    assert len(job.asks) == 1
+    assert talk.told().count("could not find out yet") == 1
+
+
+async def test_a_correction_reaches_the_writer_though_the_request_is_edited_after_it(scene: Scene) -> None:
+    gate = Gate()
+
+    async def writer(request: WireRequest) -> Reply:
+        await gate(request)
+        both = told(request, "only the Sales team") and told(request, "Compare the meals")
+        return result("Both" if both else "One")
+
+    alone = plan(subtask("note", "writer"))
+    async with played(scene, planner=lambda _: alone, writer=writer, dispatcher=lambda _: takes("correction")):
+        talk = await scene.ask("Compare the travel")
+        await gate.reached.wait()
+        await talk.say("only the Sales team")
+        await talk.until(lambda job: job.latest.corrections == 1)
+        await scene.person().edit(talk.channel, talk.ts, "@leadhand Compare the meals")
+        await talk.until(lambda job: job.latest.corrections == 2)
+        gate.open()
+        job = await talk.over()
+
+    assert job.latest.run.answer == "Both"
+    assert job.latest.text.startswith("Compare the meals")
 
 
 async def test_a_result_made_without_the_correction_is_sent_back(scene: Scene) -> None:

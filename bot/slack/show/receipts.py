@@ -24,6 +24,7 @@ REACTIONS: Mapping[Outcome, str] = {
     "which": RECEIVED,
     "explained": RECEIVED,
     "applied": "memo",
+    "unsorted": RECEIVED,
     "replaced": "memo",
     "queued": "hourglass_flowing_sand",
     "thanks": "heart",

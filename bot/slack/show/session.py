@@ -83,7 +83,7 @@ async def set_status(
 def session_title(job: Job) -> str:
     """Return the title of a session: what the request that its job is about says now; deleted words no more."""
     named = subject_of(job)
-    return plain("A withdrawn request" if named is None else named.wording or named.request.text, 200)
+    return plain("A withdrawn request" if named is None else named.request.text, 200)
 
 
 def retitled(before: Job, after: Job) -> bool:
@@ -94,7 +94,7 @@ def retitled(before: Job, after: Job) -> bool:
 
 
 def _reads_anew(ask: Ask, was: Ask | None) -> bool:
-    return was is None or (ask.wording, ask.withdrawn) != (was.wording, was.withdrawn)
+    return was is None or (ask.request.text, ask.withdrawn) != (was.request.text, was.withdrawn)
 
 
 async def rename(client: AsyncWebClient, calls: WebCalls, job: Job, *, allowed: Allowed) -> None:
@@ -179,7 +179,7 @@ class Sessions:
 
         def newest() -> Shown:
             _, ask, _ = self._wanted[key]
-            title = ask.run.plan.goal if ask.run.plan else ask.request.text
+            title = ask.run.plan.goal if ask.run.plan else ask.text
             told.append(Shown(STATUS[ask.state], title, ask.request.user))
             return told[-1]
 

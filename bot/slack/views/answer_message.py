@@ -70,9 +70,9 @@ def answer_end(job: Job, ask: Ask, model_label: str) -> list[Block]:
     known = known_addresses(job, ask)
     if lacks := gaps(ask, ask.run):
         lines = "\n".join(f"• {clean(gap, known=known, limit=400)}" for gap in lacks[:6])
-        more = f"\n• {phrase('more', ask.request.text, n=len(lacks) - 6)}" if len(lacks) > 6 else ""
+        more = f"\n• {phrase('more', ask.text, n=len(lacks) - 6)}" if len(lacks) > 6 else ""
         rest = f"\n{who}" if (who := for_the_rest(ask)) else ""
-        blocks.append(section(f":warning: {phrase('partly', ask.request.text)}\n{lines}{more}{rest}"))
+        blocks.append(section(f":warning: {phrase('partly', ask.text)}\n{lines}{more}{rest}"))
     if sources := cited(ask):
         blocks.append(_sources(job, ask, sources, known))
     if known_besides := notes(ask):
@@ -131,7 +131,7 @@ def _sources(job: Job, ask: Ask, sources: Sequence[str], known: Collection[str])
     `notes.md` looks like an address in the domain of Moldova, which Slack would make a link. So sources that name files
     of the job, and no address, stand in a text that Slack takes as it is.
     """
-    title = phrase("sources", ask.request.text)
+    title = phrase("sources", ask.text)
     files = sorted({one.name for each in job.asks for one in each.materials}, key=len, reverse=True)
     names = [one for one in sources if _names_only(one, files)]
     if not any(_looks_linked(one) for one in names):

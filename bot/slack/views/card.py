@@ -81,7 +81,7 @@ def plan_card(job: Job, ask: Ask, now: float, *, stop: bool = True) -> Outgoing:
 def card_title(ask: Ask, now: float, *, quarantined: bool = False) -> str:
     """Say what the request is at, in one line of plain text. `quarantined`: its job is."""
     plan = ask.run.plan or (ask.before.run.plan if ask.before is not None else None)
-    goal = plan.goal if plan else "" if ask.withdrawn else ask.request.text
+    goal = plan.goal if plan else "" if ask.withdrawn else ask.text
     took = seconds((ask.run.written or ask.ended or now) - ask.request.at)
     phase = "Planning again…" if ask.run.rejections else "Planning…" if ask.before is None else "Taking it up again…"
     if _is_over(ask):

@@ -30,7 +30,7 @@ def for_the_rest(ask: Ask) -> str:
         return ""
     name = ask.setting.contact_name if ask.setting is not None else ""
     who = f"<#{contact}>" if kind_of(contact) == "channel" else _as_it_is(name or contact)
-    return phrase("contact", ask.request.text, who=who)
+    return phrase("contact", ask.text, who=who)
 
 
 def _as_it_is(words: str) -> str:

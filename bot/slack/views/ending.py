@@ -47,7 +47,7 @@ def cancelled(job: Job, ask: Ask, *, alone: bool = False) -> Outgoing:
     who = mention(ask.cancelled_by)
     stopped = f":octagonal_sign: *Stopped* by {who}."
     if ask.withdrawn:
-        asked = clean(" ".join(ask.request.text.split())[:_QUOTED])
+        asked = clean(" ".join(ask.text.split())[:_QUOTED])
         what = f"your request “{asked}”" if alone else f"a request of {who}"
         stopped = f":octagonal_sign: *Withdrawn*: {what} was deleted, so I stopped the work on it."
     blocks = [section(stopped), *_progress(ask), *_unknown(ask)]

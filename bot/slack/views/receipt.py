@@ -24,11 +24,16 @@ def receipt(job: Job, one: Heard) -> Outgoing | None:
     if one.outcome == "which":
         return _which(job, one)
     words = {
-        "applied": _applied(job, one),
+        "applied": _applied(one),
+        "dropped": "Got it: I go on without that message.",
         "replaced": "Changed: I work by the new words when this request is due.",
         "queued": "Noted: I do this once the request before it is done.",
         "too_late": "You changed a request that is answered already, so its answer stays. "
         "Say here what should be different, and I do it.",
+        "unsorted": "I saw your message, but could not find out yet what it is for: the model did not answer. "
+        "I look at it again in a moment. To be sure that I act on it, mention me in it.",
+        "unclear": "I could not find out what your message is for, so I did nothing about it: the model did not "
+        "answer, at several tries. If it is for me, say it again and mention me.",
     }.get(one.outcome)
     return None if words is None else _line(words)
 
@@ -52,13 +57,14 @@ def _which(job: Job, one: Heard) -> Outgoing | None:
     return Outgoing(text=text, blocks=(section(text),), priority="question")
 
 
-def _applied(job: Job, one: Heard) -> str:
+def _applied(one: Heard) -> str:
+    """Say what a correction or an edit (whose receipt is named with a ~) changes."""
     parts = []
     if one.told:
         parts.append(f"{counted(one.told, 'running part')} {'is' if one.told == 1 else 'are'} told at the next turn")
     if one.waiting:
         parts.append(f"the plan of {counted(one.waiting, 'part')} not yet begun is looked at again")
-    taken = "Taken in" if job.ask(one.message.id) is None else "Your edit is taken in"
+    taken = "Your edit is taken in" if "~" in one.receipt else "Taken in"
     return f"{taken}: {', and '.join(parts) or 'I plan with that'}."
 
 

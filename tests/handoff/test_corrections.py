@@ -1,0 +1,153 @@
+"""The words of a request and its corrections stay apart: edits and deletions of either change that one alone."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from handoff import events as ev
+from handoff.contracts import Request
+from handoff.effects import SortMessage
+from handoff.engine.correcting import MOST
+from handoff.engine.hearing import PAUSES, waiting
+from handoff.engine.outstanding import outstanding
+from handoff.provenance import own_words
+from handoff.state import LATER, Job
+from tests.handoff.kit import R, ask, asked, effects, job, planned, started, subtask
+
+AT_WORK = (asked(), planned(subtask("a"), subtask("b", "a")), started("a"))
+
+
+def correction(number: int, text: str) -> tuple[ev.Event, ev.Event]:
+    """A reply that the dispatcher takes for a correction."""
+    name = f"2.{number}"
+    message = Request(id=name, user="U1", text=text, at=10.0)
+    return ev.MessageHeard(at=10.0, message=message), ev.MessageSorted(at=11.0, message=name, aim="correction")
+
+
+def edit(message: str, text: str, stamp: float) -> ev.RequestEdited:
+    return ev.RequestEdited(at=20.0 + stamp, message=message, user="U1", text=text, stamp=stamp)
+
+
+def notes(state: Job) -> str:
+    """All that anybody who works on the request is told, now or later."""
+    now = ask(state)
+    said = [note.text for work in now.work.values() for note in work.answers]
+    return "\n".join(
+        [now.text, *said, *now.changes, *(one.words for one in now.replans), *(d.why for d in now.decisions)]
+    )
+
+
+def test_a_correction_survives_a_later_edit_of_the_request() -> None:
+    state = job(*AT_WORK, *correction(1, "only the Sales team"), edit(R, "compare the meals", 1.0))
+    assert ask(state).text == f"compare the meals\n\n{LATER} only the Sales team"
+    assert ask(state).changes[-1].endswith(ask(state).text), "who works on it is told both"
+    assert own_words(state, ask(state)) == (ask(state).text.replace(f"{LATER} ", ""),)
+
+
+_STEPS = st.lists(
+    st.tuples(st.sampled_from(["correct", "edit", "edit correction", "delete"]), st.integers(0, 2), st.uuids()),
+    max_size=8,
+)
+
+
+@settings(deadline=None, max_examples=100)
+@given(_STEPS)
+def test_whatever_is_said_edited_and_deleted_in_any_order_the_text_is_what_stands_there_now(
+    steps: list[tuple[str, int, object]],
+) -> None:
+    """A thread as people see it: the request, and below it the replies that are still there, as they read now."""
+    request, replies, gone, log = "why did churn rise", dict[str, str](), set[str](), list[ev.Event]()
+    changes = 0
+    for place, (what, number, word) in enumerate(steps):
+        name, words = f"2.{number}", f"word {word}"
+        if what == "edit":
+            request, changes = words, changes + 1
+            log.append(edit(R, words, place + 1.0))
+        elif what == "correct" and name not in replies and name not in gone and changes < MOST:
+            replies[name], changes = words, changes + 1
+            log += correction(number, words)
+        elif what == "edit correction" and name in replies:
+            replies[name], changes = words, changes + 1
+            log.append(edit(name, words, place + 1.0))
+        elif what == "delete" and name in replies:
+            gone.add(name)
+            del replies[name]
+            changes += 1
+            log.append(ev.RequestWithdrawn(at=30.0, message=name))
+    state = job(*AT_WORK, *log)
+    assert ask(state).text == "\n\n".join([request, *(f"{LATER} {words}" for words in replies.values())])
+    assert ask(state).corrections == changes, "who works on it is told of each change"
+
+
+def test_a_deleted_correction_leaves_no_words_behind() -> None:
+    said = (*correction(1, "my salary is 4711"), edit(R, "compare the meals", 1.0))
+    state = job(*AT_WORK, *said, ev.RequestWithdrawn(at=30.0, message="2.1"))
+    assert "4711" in notes(job(*AT_WORK, *said))
+    assert "4711" not in notes(state)
+    assert (
+        ask(state).changes[-1] == "A correction of the request was taken back. The request now reads: compare the meals"
+    )
+    assert [one.outcome for one in state.heard if "~" in one.receipt] == ["applied", "dropped"]
+    assert not ask(state).withdrawn, "it is no deletion of the request"
+
+
+def test_an_edited_correction_is_told_anew_and_others_may_not_edit_it() -> None:
+    said = correction(1, "in euros")
+    state = job(*AT_WORK, *said, edit("2.1", "in pounds", 1.0))
+    assert ask(state).text.endswith(f"{LATER} in pounds")
+    assert "in euros" not in notes(state)
+    other = edit("2.1", "in yen", 1.0).model_copy(update={"user": "U2"})
+    assert ask(job(*AT_WORK, *said, other)).text.endswith("in euros")
+    late = (*AT_WORK, *said, edit("2.1", "in pounds", 2.0), edit("2.1", "in yen", 1.0))
+    assert ask(job(*late)).text.endswith("in pounds"), "edits may come in any order"
+
+
+# ---------------------------------------------------------------- when nobody can tell
+
+
+def unknown(at: float) -> ev.MessageSorted:
+    return ev.MessageSorted(at=at, message="2.1", aim="unknown", why="nobody could be asked")
+
+
+def test_a_message_of_which_nobody_can_tell_what_it_is_for_is_looked_at_again() -> None:
+    state = job(*AT_WORK, correction(1, "in euros")[0], unknown(11.0))
+    assert [one.outcome for one in state.heard] == ["", "unsorted"], "its author is told"
+    found, due = outstanding(state, 12.0)
+    assert not any(isinstance(effect, SortMessage) for effect in found)
+    assert due is not None
+    assert due <= 11.0 + PAUSES[0]
+    assert any(isinstance(effect, SortMessage) for effect in outstanding(state, 11.0 + PAUSES[0])[0])
+    again = job(*AT_WORK, correction(1, "in euros")[0], unknown(11.0), unknown(40.0), correction(1, "")[1])
+    assert ask(again).text.endswith(f"{LATER} in euros")
+    assert [one.outcome for one in again.heard] == ["applied", "unsorted"], "its author is told once"
+
+
+def test_in_the_end_its_author_is_told_that_nobody_could_tell() -> None:
+    def after(*events: ev.Event) -> Job:
+        return job(*AT_WORK, *events, *(unknown(100.0 * number) for number in range(len(PAUSES) + 1)))
+
+    first = correction(1, "in euros")[0]
+    assert isinstance(first, ev.MessageHeard)
+    mine = waiting(after(first), "2.1")
+    assert mine is not None
+    assert mine.outcome == "unclear"
+    mentioned = waiting(after(first.model_copy(update={"mentioned": True})), "2.1")
+    assert mentioned is not None
+    assert mentioned.outcome == "request", "a mention is for the bot, whatever it is for"
+    others = first.model_copy(update={"message": first.message.model_copy(update={"user": "U9"})})
+    assert after(others).heard == (), "people who talk among themselves are not told about it"
+
+
+def test_a_mentioned_correction_waits_for_the_dispatcher_too() -> None:
+    said = correction(1, "in euros")[0]
+    assert isinstance(said, ev.MessageHeard)
+    (sort,) = [
+        one
+        for one in effects(job(*AT_WORK, said.model_copy(update={"mentioned": True})))
+        if isinstance(one, SortMessage)
+    ]
+    assert sort.otherwise == "unknown"
+    other = said.model_copy(update={"mentioned": True, "message": said.message.model_copy(update={"user": "U9"})})
+    (theirs,) = [one for one in effects(job(*AT_WORK, other)) if isinstance(one, SortMessage)]
+    assert theirs.otherwise == "request"
