@@ -72,13 +72,20 @@ class Artifact(Contract):
 
 
 class Attachment(Contract):
-    """A file that somebody attached to a message, before its bytes are fetched. `size` is in bytes."""
+    """What somebody attached to a message: a file, before its bytes are fetched; a table that they pasted; a message.
+
+    `size` is in bytes. `text` is the content of a table (CSV) or message, in the markup of the place that it is from:
+    there is no file to fetch. `author` is who wrote or attached it, if that is not the author of the message.
+    """
 
     file_id: str
     name: str
     media_type: str = "application/octet-stream"
     size: int = 0
     url: str = ""
+    kind: Literal["file", "table", "message"] = "file"
+    text: str = ""
+    author: str = ""
 
 
 class Section(Contract):

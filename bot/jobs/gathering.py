@@ -79,9 +79,11 @@ async def gather(attachments: Sequence[Attachment], fetch: Fetch, store: Store, 
                 return Gathered(faults=(found,))
             file, data = found
             try:
+                if file.kind == "message":
+                    return Gathered((await _keep_message(file, data, store, key),))
                 kept = await keep(file.name, file.media_type, data, store, key)
-                named = (one.model_copy(update={"file_id": attachment.file_id}) for one in kept.materials)
-                return Gathered(tuple(named), kept.faults)
+                whose = {"file_id": attachment.file_id, "author": file.author}
+                return Gathered(tuple(one.model_copy(update=whose) for one in kept.materials), kept.faults)
             except PayloadTooLarge as error:
                 return Gathered(faults=(f"{file.name} could not be kept: {error}.",))
 
@@ -123,6 +125,21 @@ async def keep(name: str, media_type: str, data: bytes, store: Store, key: JobKe
         left = f"{name}: {more:,} of the {len(reading.inside):,} files in it were not read."
         found += Gathered(faults=(left,))
     return found
+
+
+async def _keep_message(message: Attachment, data: bytes, store: Store, key: JobKey) -> Material:
+    """Keep a message that came with a request: what others said, as a thread is."""
+    text, source = data.decode(), message.file_id.partition("/")[0]
+    by = f" by {message.author}" if message.author else ""
+    return Material(
+        name=message.name,
+        kind="thread",
+        size=len(text),
+        text=await store.blobs.put(key, data),
+        outline=(Section(name=f"{message.name}{by}"[:SECTION_NAME], message=source),),
+        author=message.author,
+        file_id=message.file_id,
+    )
 
 
 async def _kept(name: str, media_type: str, data: bytes, reading: Reading, store: Store, key: JobKey) -> Gathered:

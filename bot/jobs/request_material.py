@@ -31,7 +31,8 @@ async def gather_request(job: Job, ask: Ask, thread: Thread, store: Store, key: 
     if not request.look_back:
         return _came_with(own_message, await gather(request.attachments, thread.fetch, store, key))
     read = await thread.read_back(job, ask)
-    own = request.attachments or read.own_files
+    brought = (*request.attachments, *read.own_files)  # Slack's event may lack what the message has
+    own = tuple({one.file_id: one for one in reversed(brought)}.values())[::-1]
     found = _came_with(own_message, await gather(own, thread.fetch, store, key))
     found += Gathered(await _said(MESSAGE, read.about, "", store, key))
     said = await _said(THREAD, read.thread, read.fault, store, key)
@@ -45,7 +46,7 @@ async def gather_named(ask: Ask, crew: Crew, found: Gathered, store: Store, key:
     if not finders:
         return Gathered()
     gathered = Gathered()
-    for text in (ask.request.text, await _thread_text(found, store, key)):
+    for text in (ask.text, await _thread_text(found, store, key)):
         for finder in finders if text else ():
             gathered += await _fetched(finder, text, store, key)
         if gathered.materials or gathered.faults:
@@ -59,8 +60,10 @@ async def _channel(span: ChannelSpan, ask: Ask, thread: Thread, store: Store, ke
     if not read.thread.text and not read.fault:
         read = replace(read, thread=replace(read.thread, text=f"(Nothing was said in {name} since the last run.)"))
     kept = await _said(name, read.thread, read.fault, store, key)
-    labelled = tuple(one.model_copy(update={"audience": audience}) for one in kept)
-    return Gathered(labelled, (read.fault,) if read.fault else (), read.speakers)
+    tables = tuple(one for one in read.thread.files if one.file.kind == "table")
+    found = Gathered(kept) + await _shared(tables, (), thread, store, key)
+    labelled = tuple(one.model_copy(update={"audience": audience}) for one in found.materials)
+    return Gathered(labelled, (*found.faults, *([read.fault] if read.fault else ())), read.speakers)
 
 
 async def _thread_text(found: Gathered, store: Store, key: JobKey) -> str:

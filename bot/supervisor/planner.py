@@ -184,11 +184,13 @@ def _source_material(brief: PlanBrief) -> list[Piece]:
     lines = [MATERIAL, *map(material_line, others)]
     pieces = [Piece("the material", ("\n".join(("", *lines)),))]
     kinds = {one.name: one.kind for one in brief.materials}
-    for place, (name, text) in enumerate(brief.beginnings.items()):
-        shown = demote_headings(text)
-        heading = f"## {name}" if kinds.get(name, "memory") in {"thread", "memory"} else f"## {name} begins"
-        forms = (f"{heading}\n{shown}", f"{heading}\n{shown[:SHORT]}", "")
-        pieces.append(Piece(f"{name}, its beginning", forms if len(shown) > SHORT else forms[::2], -place - 1))
+    for place, (name, texts) in enumerate(brief.beginnings.items()):
+        shown = tuple(map(demote_headings, texts))
+        is_whole = kinds.get(name, "memory") in {"thread", "memory"}
+        heading, called = (f"## {name}", name) if is_whole else (f"## {name} begins", f"{name}, its beginning")
+        short = (shown[-1][:SHORT],) if len(shown[-1]) > SHORT else ()
+        forms = (*(f"{heading}\n{text}" for text in (*shown, *short)), "")
+        pieces.append(Piece(called, forms, -place - 1))
     return pieces
 
 
@@ -225,7 +227,7 @@ def _plan_before(plan: Plan) -> Piece:
 def _earlier(ask: Ask) -> tuple[str, tuple[str, ...]]:
     """Return the name and the forms of a request before."""
     end = ask.run.answer or (f"(no answer: {ask.run.failure.reason})" if ask.run.failure else "(no answer yet)")
-    asked, end = demote_headings(ask.request.text), demote_headings(end)
+    asked, end = demote_headings(ask.text), demote_headings(end)
     whole = f"## Asked: {asked}\n{end[:EARLIER]}"
     short = f"## Asked: {asked[:SHORT]}\n{end[:SHORT]}"
     return f"asked before: {asked[:40]}", (whole, short, "") if len(short) < len(whole) else (whole, "")

@@ -2,7 +2,7 @@
 
 import secrets
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from bot.workspace.agent_sessions import Sessions
@@ -32,8 +32,16 @@ class Messages:
 
     # -- posting ---------------------------------------------------------------------------------
 
-    def by_person(self, channel: Channel, user_id: str, text: str, thread_ts: str | None, files: list[Json]) -> Message:
-        """Post what a person typed (already in Slack's form) and tell the app."""
+    def by_person(  # all that people put into a message
+        self,
+        channel: Channel,
+        user_id: str,
+        text: str,
+        thread_ts: str | None,
+        files: list[Json],
+        attachments: Sequence[Json] = (),
+    ) -> Message:
+        """Post what a person typed (already in Slack's form), with files, pasted tables and forwards; tell the app."""
         data: Json = {
             "type": "message",
             "user": user_id,
@@ -43,6 +51,7 @@ class Messages:
             **self._teams(channel, user_id),
         }
         data |= {"blocks": _typed_blocks(text)} if text else {}
+        data |= {"attachments": list(attachments)} if attachments else {}
         if files:
             data |= {"files": files, "upload": False, "display_as_bot": False, "subtype": "file_share"}
             for name in ("team", "user_team", "source_team", "client_msg_id"):  # Slack leaves them out here
@@ -154,8 +163,9 @@ class Messages:
         self._changed(channel, message, before)
 
     def rewrite(self, channel: Channel, message: Message, text: str) -> None:
-        """Replace what a person typed (already in Slack's form)."""
+        """Replace what a person typed (already in Slack's form). Slack sends `app_mention` for the new words, too."""
         self.edit(channel, message, {"text": text, "blocks": _typed_blocks(text) if text else None})
+        self._mention(channel, message)
 
     def delete(self, channel: Channel, message: Message) -> None:
         """Delete a message. A root with replies leaves a tombstone, and counts as changed into it, as on Slack."""

@@ -29,6 +29,8 @@ class Local:
             "history": self._history,
             "thread": self._thread,
             "say": self._say,
+            "forward": self._forward,
+            "canvas": self._canvas,
             "edit": self._edit,
             "delete": self._delete,
             "action": self._action,
@@ -134,9 +136,18 @@ class Local:
 
     async def _say(self, person: Person, body: Body) -> Body:
         files = [self._file(file_id) for file_id in body.get("files") or ()]
-        ts = person.post(body["channel"], str(body.get("text") or ""), body.get("thread_ts"), files)
+        tables = body.get("tables") or ()
+        ts = person.post(body["channel"], str(body.get("text") or ""), body.get("thread_ts"), files, tables)
         filed = person.channel(body["channel"]).messages[ts]
         return {"ts": ts, "thread_ts": filed.data.get("thread_ts")}
+
+    async def _forward(self, person: Person, body: Body) -> Body:
+        words = str(body.get("text") or "")
+        return {"ts": await person.forward(body["channel"], body["ts"], body["to"], words, body.get("thread_ts"))}
+
+    async def _canvas(self, person: Person, body: Body) -> Body:
+        canvas = await person.write_canvas(str(body["title"]).strip() or "Untitled", str(body["markdown"]))
+        return {"file": for_page(canvas)}
 
     async def _edit(self, person: Person, body: Body) -> Body:
         await person.edit(body["channel"], body["ts"], str(body["text"]))

@@ -1,5 +1,6 @@
 """The people of the workspace, and everything they can do in it."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ from bot.workspace.channel_messages import interactive_elements
 from bot.workspace.identity import User
 from bot.workspace.interactivity import Place
 from bot.workspace.refusal import ActionFailed
+from bot.workspace.shared_content import Rows, forwarded, pasted_table
 from bot.workspace.typed_text import typed
 from bot.workspace.workspace_state import Channel, Json, Message
 from bot.workspace.world import World
@@ -63,10 +65,25 @@ class Person:
 
     # -- writing ---------------------------------------------------------------------------------
 
-    async def say(
-        self, channel: str, text: str, thread_ts: str | None = None, files: list[Attached] | None = None
+    async def say(  # all that people put into a message
+        self,
+        channel: str,
+        text: str,
+        thread_ts: str | None = None,
+        files: list[Attached] | None = None,
+        *,
+        tables: Sequence[Rows] = (),
+        canvases: Sequence[tuple[str, str]] = (),
     ) -> str:
         """Post a message; `@name` becomes a mention.
+
+        Args:
+            channel: Where.
+            text: As it is typed.
+            thread_ts: The thread, for a reply.
+            files: To attach.
+            tables: To paste into the message: the cells of each row, the first row being the heading.
+            canvases: To attach: the title of each, and its text in Markdown.
 
         Returns:
             Its ts.
@@ -78,19 +95,48 @@ class Person:
         for each in files or ():
             name, content = (each.name, each.read_bytes()) if isinstance(each, Path) else each
             attached.append(await self._world.files.add(name, content, self.id))
-        return self.post(channel, text, thread_ts, attached)
+        for title, markdown in canvases:
+            attached.append(await self.write_canvas(title, markdown))
+        return self.post(channel, text, thread_ts, attached, tables)
 
-    def post(self, channel: str, text: str, thread_ts: str | None, files: list[Json]) -> str:
-        """Post a message with files that are uploaded already, and return its ts.
+    async def write_canvas(self, title: str, markdown: str) -> Json:
+        """Write a canvas, to be attached to a message."""
+        return await self._world.files.add_canvas(title, markdown, self.id)
+
+    async def forward(self, channel: str, ts: str, to: str, text: str = "", thread_ts: str | None = None) -> str:
+        """Forward a message of a channel to another one, or into a thread there, with or without words.
+
+        Returns:
+            The ts of the new message.
+
+        Raises:
+            ActionFailed: Not a member of either, an archived channel, no such message or thread.
+        """
+        source = self.channel(channel)
+        share = forwarded(self._state, self._world.base_url, source, self._message(source, ts), 1)
+        return self._put(self._writable(to), text, thread_ts, [], [share])
+
+    def post(
+        self, channel: str, text: str, thread_ts: str | None, files: list[Json], tables: Sequence[Rows] = ()
+    ) -> str:
+        """Post a message with files that are uploaded already and pasted tables, and return its ts.
 
         At the top of the direct message with an `assistant_view` app it goes into an assistant thread, as on Slack.
 
         Raises:
             ActionFailed: As in `say`.
         """
-        place = self._writable(channel)
+        try:
+            pasted = [pasted_table(self._state, rows, number) for number, rows in enumerate(tables, 1)]
+        except ValueError as error:
+            raise ActionFailed(str(error)) from None
+        return self._put(self._writable(channel), text, thread_ts, files, pasted)
+
+    def _put(
+        self, place: Channel, text: str, thread_ts: str | None, files: list[Json], attachments: Sequence[Json]
+    ) -> str:
         self.look_at(place)
-        if not text.strip() and not files:
+        if not text.strip() and not files and not attachments:
             raise ActionFailed("There is nothing to send.")
         if thread_ts:
             root = self._message(place, thread_ts)
@@ -99,7 +145,8 @@ class Person:
             thread_ts = self._world.messages.assistant_thread(place, self.id, self.viewed).ts
         for file in files:
             self._world.files.share(file, place.id)
-        message = self._world.messages.by_person(place, self.id, typed(self._state, text), thread_ts, files)
+        words = typed(self._state, text)
+        message = self._world.messages.by_person(place, self.id, words, thread_ts, files, attachments)
         return message.ts
 
     async def edit(self, channel: str, ts: str, text: str) -> None:
@@ -109,7 +156,7 @@ class Person:
             ActionFailed: It is somebody else's, or nothing would be left of it.
         """
         place, message = self._own(channel, ts)
-        if not text.strip() and not message.data.get("files"):
+        if not text.strip() and not message.data.get("files") and not message.data.get("attachments"):
             raise ActionFailed("There is nothing left of the message: delete it instead.")
         self._world.messages.rewrite(place, message, typed(self._state, text))
 

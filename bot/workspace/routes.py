@@ -9,6 +9,7 @@ from bot.workspace.live import Live
 from bot.workspace.local import Local
 from bot.workspace.refusal import Refusal
 from bot.workspace.safety import Guard
+from bot.workspace.shared_content import canvas_page
 from bot.workspace.web_api.arguments import read_arguments
 from bot.workspace.web_api.dispatch import Dispatch
 from bot.workspace.world import World
@@ -97,5 +98,8 @@ class Site:
         if file is None:
             return web.Response(status=404, text="There is no such file.")
         content = await self._world.files.content(file["id"])
+        if file["mode"] == "quip":  # Slack shows a canvas as a page, whatever its media type says
+            page = canvas_page(file["title"], content.decode())
+            return web.Response(text=page, content_type="text/html")
         headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(file['name'])}"}
         return web.Response(body=content, content_type=file["mimetype"].partition(";")[0], headers=headers)

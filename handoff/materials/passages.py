@@ -90,15 +90,17 @@ def excerpt(text: str, outline: Sequence[Section], wanted: str, most: int, *, ne
     """Return what of a text fits into `most` characters: the best passages in their order, each with its place.
 
     The beginning is always among them. Where no word of `wanted` is found, sections are given by their beginnings. Of a
-    conversation the `newest` is at the end: that is always among them and, where no word is found, what is before it.
+    conversation the `newest` is at the end: that is always among them, and so is how it begins. Where no word is found,
+    what is before the end comes next.
     """
     passages = ranked(text, outline, wanted)
     starts = {one.start for one in outline}
-    first = passages[-1 if newest else 0].start if passages else 0
+    first = [one.start for one in (passages[-1:] if newest else passages[:1])]
+    first += [one.start for one in passages if newest and outline and one.start >= outline[0].start][:1]
 
-    def rank(one: Passage) -> tuple[bool, float, bool, int]:
+    def rank(one: Passage) -> tuple[int, float, bool, int]:
         return (
-            one.start != first,
+            first.index(one.start) if one.start in first else len(first),
             -one.score,
             not newest and one.start not in starts,
             -one.start if newest else one.start,

@@ -14,7 +14,7 @@ from handoff.state import Ask, Job, Work
 
 BEGINNING = 1_500
 """Characters of a material's text that the planner is shown, where there is room."""
-THREAD_END = 6_000
+OPENING, THREAD_END = 2_000, 6_000
 """Characters of what was said in a thread before: of its end."""
 MOST_BEGINNINGS = 12
 
@@ -25,10 +25,10 @@ class PlanBrief:
 
     `earlier` are the earlier requests of the thread, and `notes` came with a subtask, or are the requester's answers. A
     crew sees no more of the thread than its subtask's handoff tells. `materials` is all that subtasks may need (what is
-    remembered is for each of them, and no need), and
-    `own` are the names of those that came with what is to be planned. `beginnings` of their texts, of a thread its end,
-    go by their names. The planner of a request may answer it (`may_answer`), and ask the requester once (`may_ask`). If
-    the request is the last one in other words, it is shown the plan of that (`plan_before`).
+    remembered is for each of them, and no need), and `own` are the names of those that came with what is to be planned.
+    `beginnings` of their texts, of a thread all of it, go by their names, the longest form first. The planner of a
+    request may answer it (`may_answer`), and ask the requester once (`may_ask`). If the request is the last one in
+    other words, it is shown the plan of that (`plan_before`).
     """
 
     text: str
@@ -38,7 +38,7 @@ class PlanBrief:
     notes: tuple[Note, ...] = ()
     materials: tuple[Material, ...] = ()
     own: frozenset[str] = frozenset()
-    beginnings: Mapping[str, str] = field(default_factory=dict)
+    beginnings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     may_answer: bool = False
     may_ask: bool = False
     plan_before: Plan | None = None
@@ -46,12 +46,12 @@ class PlanBrief:
     @property
     def texts(self) -> tuple[str, ...]:
         """All texts of the brief, and the names of its files and of those made earlier in the thread."""
-        earlier = [text for one in self.earlier for text in (one.request.text, one.run.answer or "")]
+        earlier = [text for one in self.earlier for text in (one.text, one.run.answer or "")]
         results = [work.result for one in self.earlier for work in one.work.values() if work.result is not None]
         made = [file.name for result in results for file in result.artifacts]
         notes = [note.text for note in self.notes]
         names = dict.fromkeys((*(file.name for file in self.files), *(one.name for one in self.materials)))
-        return (self.text, *names, *self.file_faults, *notes, *earlier, *made, *self.beginnings.values())
+        return (self.text, *names, *self.file_faults, *notes, *earlier, *made, *(text for texts in self.beginnings.values() for text in texts[:1]))
 
 
 def of_request(job: Job, ask: Ask, texts: Mapping[str, str] = MappingProxyType({})) -> PlanBrief:
@@ -65,7 +65,7 @@ def of_request(job: Job, ask: Ask, texts: Mapping[str, str] = MappingProxyType({
     earlier = job.earlier(ask)
     files = tuple(dict.fromkeys(file for one in (*earlier, ask) if one.materials for file in one.artifacts))
     return PlanBrief(
-        ask.request.text,
+        ask.text,
         files,
         ask.file_faults,
         earlier,
@@ -81,7 +81,7 @@ def of_request(job: Job, ask: Ask, texts: Mapping[str, str] = MappingProxyType({
 
 def _plan_before(ask: Ask, earlier: Sequence[Ask]) -> Plan | None:
     """Return the plan of the request before one that says the same in other words; None for any other."""
-    if not earlier or not names_the_last(ask.request.text):
+    if not earlier or not names_the_last(ask.text):
         return None
     return earlier[-1].run.plan
 
@@ -97,17 +97,24 @@ def _to_choose_from(materials: Sequence[Material]) -> tuple[Material, ...]:
     return tuple(one for one in materials if one.kind != "memory")
 
 
-def _shown(material: Material, text: str) -> str:
-    """Return what the planner is shown of a text: its beginning, or the end of what was said in a thread."""
-    if material.kind != "thread" or len(text) <= THREAD_END:
-        return text[: BEGINNING if material.kind == "file" else THREAD_END]
-    return f"(…)\n{text[-THREAD_END:]}"
+def _shown(material: Material, text: str) -> tuple[str, ...]:
+    """Return what the planner is shown of a text: its beginning, or all of what was said in a thread.
+
+    Of a thread there is a shorter form, for where the whole does not fit: its first message and its end.
+    """
+    if material.kind != "thread":
+        return (text[: BEGINNING if material.kind == "file" else THREAD_END],)
+    if len(text) <= THREAD_END:
+        return (text,)
+    first = text[: material.outline[1].start if len(material.outline) > 1 else 0][:OPENING].rstrip()
+    end = text[-THREAD_END:].partition("\n")[2]  # from the beginning of a line on
+    return (text, f"{first}\n(…)\n{end}")
 
 
 def of_subtask(handoff: Handoff, job: Job, ask: Ask, work: Work) -> PlanBrief:
     """Return the brief on a subtask that is given to a crew, from its handoff: what it needs, its parts may need."""
     materials = needed_by(job, ask, work).all
-    given = {note.source.partition(BY)[0]: note.text[:BEGINNING] for note in handoff.given}
+    given = {note.source.partition(BY)[0]: (note.text[:BEGINNING],) for note in handoff.given}
     return PlanBrief(
         handoff.intent,
         handoff.artifacts,

@@ -8,6 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.slack.receive.actions import quoted_in
+from bot.slack.receive.markup import plain_text
+from bot.slack.receive.message_reader import parse_files
 from bot.slack.receive.modal_metadata import METADATA_LIMIT, decode_metadata, encode_metadata
 from bot.slack.receive.payloads import (
     Click,
@@ -22,11 +24,9 @@ from bot.slack.receive.payloads import (
     parse_change,
     parse_click,
     parse_command,
-    parse_files,
     parse_message,
     parse_shortcut,
     parse_stop,
-    plain_text,
 )
 from handoff.contracts import Attachment, Place
 from handoff.memory import Wish, wish_in

@@ -10,7 +10,7 @@ from aiohttp import web
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.receive.attachments import LARGEST, download, is_slacks
-from bot.slack.receive.payloads import parse_files
+from bot.slack.receive.message_reader import parse_files
 from bot.slack.send.budget import Budget
 from bot.slack.send.web_calls import WebCalls, close_client, make_client
 from bot.workspace.workspace_server import Workspace

@@ -7,7 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.slack.receive.message_text import block_text, words_of
+from bot.slack.receive.block_words import read_blocks
+from bot.slack.receive.message_reader import read_message
 from bot.slack.receive.thread_text import (
     CUT,
     LONGEST_MESSAGE,
@@ -178,10 +179,10 @@ def test_shared_messages_and_unfurled_addresses_are_read() -> None:
         "is_share": True,
     }
     fielded = {"title": "Alert", "fields": [{"title": "host", "value": "db1"}, "broken"]}
-    words = words_of(message("look", attachments=[shared, fielded, "broken", {"fallback": "in short"}]))
+    words = read_message(message("look", attachments=[shared, fielded, "broken", {"fallback": "in short"}])).words
     assert words == (
-        "look\n(attached from <https://x.slack.com/p1>: Cleo\nthe old figure is 12)\n(attached: Alert\nhost: db1)\n"
-        "(attached: in short)"
+        "look\n(forwarded message by Cleo, <https://x.slack.com/p1>: the old figure is 12)\n"
+        "(attached: Alert\nhost: db1)\n(attached: in short)"
     )
 
 
@@ -200,4 +201,4 @@ def test_nothing_that_slack_could_send_breaks_the_reading(blocks: Any, attachmen
     broken = message(text, blocks=blocks, attachments=attachments, files=attachments, bot_profile=blocks)
     thread = thread_text(said(broken), NAMES)
     assert len(thread.outline) <= 1
-    assert isinstance(block_text(blocks), str)
+    assert isinstance(read_blocks(blocks).words, str)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 from urllib.parse import urljoin, urlsplit
 
 import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.slack.receive.payloads import parse_files
+from bot.slack.receive.message_reader import CANVAS, parse_files
 from bot.slack.send.web_calls import NoReply, Refused, WebCalls
 from handoff.contracts import Attachment
 
@@ -20,6 +21,14 @@ SLACK_DOMAINS = ("slack.com", "slack-gov.com")
 _CHUNK = 64 * 1024
 _MOST_MOVES = 3
 _MOVED = frozenset({301, 302, 303, 307, 308})
+HTML = "text/html"
+_PAGES = frozenset({HTML, "application/xhtml+xml"})
+_SIGN_IN_PATHS = frozenset({"", "signin", "sign-in", "login", "sso", "workspace-signin", "get-started"})
+_SIGN_IN_PAGE = re.compile(
+    rb"<title>[^<]*\b(?:sign|log)[ -]?in\b[^<]*slack|<title>[^<]*slack[^<]*\b(?:sign|log)[ -]?in\b"
+    rb"|<form[^>]*(?:action=.[^\"'>]*/(?:signin|login|sso)\b|id=.signin)|data-qa=.(?:sign_?in|login)",
+    re.IGNORECASE,
+)
 
 
 async def download(client: AsyncWebClient, calls: WebCalls, attachment: Attachment) -> tuple[Attachment, bytes] | str:
@@ -51,7 +60,10 @@ async def download(client: AsyncWebClient, calls: WebCalls, attachment: Attachme
         return f"{name} did not arrive within {SECONDS} s. Attach it again, or less of it."
     except aiohttp.ClientError as error:
         return f"{name} could not be fetched from Slack ({type(error).__name__}). Attach it again."
-    return data if isinstance(data, str) else (attachment, data)
+    if isinstance(data, str):
+        return data
+    is_canvas = attachment.media_type == CANVAS
+    return attachment.model_copy(update={"media_type": HTML}) if is_canvas else attachment, data
 
 
 async def _look_up(client: AsyncWebClient, calls: WebCalls, attachment: Attachment) -> Attachment | str:
@@ -85,7 +97,7 @@ async def _get(client: AsyncWebClient, attachment: Attachment) -> bytes | str:
             )
         async with client.session.get(url, headers=headers, allow_redirects=False) as response:
             if response.status not in _MOVED:
-                return await _read(response, attachment)
+                return await _read(response, attachment, url)
             url = urljoin(url, response.headers.get("Location", ""))
     return f"{attachment.name} could not be fetched: Slack sent the request round in a circle. Attach it again."
 
@@ -104,15 +116,29 @@ def is_slacks(url: str, base_url: str) -> bool:
     return same or (parts.scheme == "https" and slacks_port and named)
 
 
-async def _read(response: aiohttp.ClientResponse, attachment: Attachment) -> bytes | str:
+async def _read(response: aiohttp.ClientResponse, attachment: Attachment, url: str) -> bytes | str:
+    """Read the bytes that came from `url`, where Slack sent us; a sentence if that is no file."""
     if response.status != 200:
         return f"{attachment.name} could not be fetched from Slack (HTTP {response.status}). Attach it again."
-    page = response.content_type == "text/html" and not attachment.name.lower().endswith((".html", ".htm"))
-    if page and attachment.media_type != "text/html":
-        return f"{attachment.name} could not be fetched: Slack answered with a login page. The app needs files:read."
     data = bytearray()
     async for chunk in response.content.iter_chunked(_CHUNK):
         data += chunk
         if len(data) > LARGEST:
             return f"{attachment.name} is larger than {LARGEST // 1024 // 1024} MB. Attach less of it."
+    if response.content_type in _PAGES and _is_sign_in(attachment, url, bytes(data)):
+        return f"{attachment.name} could not be fetched: Slack answered with a login page. The app needs files:read."
     return bytes(data)
+
+
+def _is_sign_in(attachment: Attachment, url: str, page: bytes) -> bool:
+    """Return True if a page is Slack's own for signing in, and not the file: canvases and HTML files are pages too.
+
+    It tells by where Slack sent us, and by what the file is. Of a file that is a page, its size and the page's title
+    and form decide.
+    """
+    parts = urlsplit(url)
+    if "redir=" in parts.query or parts.path.strip("/").partition("/")[0].casefold() in _SIGN_IN_PATHS:
+        return True
+    if attachment.media_type not in {*_PAGES, CANVAS} and not attachment.name.lower().endswith((".html", ".htm")):
+        return True
+    return len(page) != attachment.size and _SIGN_IN_PAGE.search(page) is not None

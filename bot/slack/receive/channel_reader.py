@@ -83,7 +83,7 @@ class ChannelReader:
         zone, offset = await self._people.zone(reader) if said else ("UTC", 0)
         text = thread_text(said, names, offset=offset, zone=zone, room=THREAD_TOKENS, above=ABOVE.format(channel=name))
         threads = sum(bool(one.get("reply_count")) for one in found)
-        files = sum(len(one.files) for one in said)
+        files = sum(file.kind == "file" for one in said for file in one.files)
         gaps = (
             *text.gaps,
             *([f"of {name} only the newest {PAGE * MOST_PAGES:,} messages were looked at"] if not whole else ()),

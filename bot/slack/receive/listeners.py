@@ -72,6 +72,11 @@ ONLY_FILES = (
     "“profile this table and tell me what stands out”."
 )
 
+FORWARDED = "Read the message that I forward here, and say what it asks for. If that leaves open what to do, ask me."
+"""The request of somebody who forwards a message to the bot and says nothing."""
+FORWARDED_TO_ALL = "(Somebody forwards a message here, and says nothing about it.)"
+"""The words of a message in a thread that forwards another one without saying so to the bot."""
+
 Listener = Callable[..., Awaitable[None]]
 _ANYTHING = re.compile(r".*", re.DOTALL)
 LONGEST_ID = 80
@@ -237,7 +242,7 @@ class Listeners:
 
     async def _request(self, incoming: Incoming, client: AsyncWebClient) -> bool:
         request = _request_of(incoming)
-        refusal = "" if incoming.text else ONLY_FILES if incoming.attachments else NO_REQUEST
+        refusal = "" if request.text else ONLY_FILES if incoming.attachments else NO_REQUEST
         over = await self._service.over_budget(incoming.place, incoming.user, incoming.ts) if not refusal else None
         if over is not None:
             if over.words:
@@ -306,10 +311,12 @@ class Listeners:
 
 
 def _request_of(incoming: Incoming) -> Request:
+    forwards = any(one.kind == "message" for one in incoming.attachments)
+    alone = (FORWARDED if incoming.mentioned or incoming.direct else FORWARDED_TO_ALL) if forwards else ""
     return Request(
         id=incoming.ts,
         user=incoming.user,
-        text=incoming.text,
+        text=incoming.text or alone,
         at=time.time(),
         attachments=incoming.attachments,
         look_back="thread" if incoming.in_thread else "files" if incoming.may_lack_files else "",

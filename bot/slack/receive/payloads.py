@@ -6,17 +6,16 @@ business is `Ignored`. Neither is an exception, and neither carries its body.
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
+from bot.slack.receive.markup import plain_text
+from bot.slack.receive.message_reader import read_message
 from handoff.contracts import Attachment, Place
 from handoff.member_ids import PERSON
 from handoff.visible_text import visible
-from specialists.turns.known_urls import named_in
 
 Json = Mapping[str, Any]
 
@@ -29,15 +28,10 @@ CHANNEL_EVENTS = {
 """The kinds of channel whose messages are read, and the event that brings them."""
 _SPOKEN = frozenset({None, "file_share", "thread_broadcast", "me_message"})
 """Subtypes with which a person says something. All others report changes, joins and the like."""
-_MAX_FILES = 20
 CHANGES = frozenset({"message_changed", "message_deleted"})
 """Subtypes that report a change of a message, see `parse_change`."""
 _STAMP = re.compile(r"\d{1,12}(\.\d{1,9})?")
 _NAMED = re.compile(rf"<(?:@({PERSON.pattern})|!(?:subteam|here|channel|everyone))")
-GONE = frozenset({"tombstone", "hidden_by_limit"})
-"""Modes of files of which only the place is left: deleted, or hidden by the limit of a free plan."""
-NO_NAMES: Mapping[str, str] = MappingProxyType({})
-_TOKEN = re.compile(r"<([^<>|]+)(?:\|([^<>]*))?>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +50,9 @@ class Ignored:
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """A message that somebody wrote. `text` is plain, without the bot's own name.
+    """A message that somebody wrote. `text` is plain, without the bot's own name, and without what they forward.
 
+    `attachments` are the files, the tables that they pasted, and the messages that they forward.
     `mentioned`: it named the bot. `direct`: in a direct message. `in_thread`: a reply. `twin`: the
     same message also comes as `app_mention`. `may_lack_files`: it is that `app_mention`, and Slack may have put its
     files into its twin alone. `by_bot`: another bot said it, which is `user` then. `others`: it names other people, or
@@ -140,7 +135,10 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Shortcut:
-    """A message that somebody wants a job from. `cut`: its text is only the beginning."""
+    """A message that somebody wants a job from. `text` are its author's words. `cut`: that is only the beginning.
+
+    The job reads the message again, with all that it forwards.
+    """
 
     place: Place
     message_ts: str
@@ -202,15 +200,16 @@ def parse_message(body: Json, bot_user: str) -> Incoming | Ignored | Malformed:
     kind = event.get("channel_type")
     if not is_mention_event and kind not in CHANNEL_EVENTS:
         return Ignored(f"channel_type {kind}")
-    raw = event.get("text") or ""
     thread_ts = event.get("thread_ts") or fields["ts"]
-    if not isinstance(raw, str) or not isinstance(thread_ts, str):
-        return Malformed("text" if not isinstance(raw, str) else "thread_ts")
+    if not isinstance(event.get("text") or "", str) or not isinstance(thread_ts, str):
+        return Malformed("thread_ts" if not isinstance(thread_ts, str) else "text")
+    content = read_message(event)
+    raw = content.own
     mentioned = is_mention_event or (bool(bot_user) and (f"<@{bot_user}>" in raw or f"<@{bot_user}|" in raw))
     ids = [f"message:{fields['channel']}:{fields['ts']}"]
     if isinstance(body.get("event_id"), str):
         ids.append(f"event:{body['event_id']}")
-    attachments = parse_files(event.get("files"))
+    attachments = content.attached(fields["ts"])
     return Incoming(
         place=Place(team=fields["team"], channel=fields["channel"], thread_ts=thread_ts),
         ts=fields["ts"],
@@ -259,8 +258,8 @@ def parse_change(body: Json, bot_user: str) -> Edited | Deleted | Ignored | Malf
     words = _texts({"user": after.get("user"), "edited": edit.get("ts")})
     if isinstance(words, Malformed) or edit.get("user") not in {None, words["user"]}:
         return Ignored("not edited by its author")
-    raw = after.get("text")
-    if not isinstance(raw, str) or raw == before.get("text"):
+    raw = read_message(after).own
+    if raw == read_message(before).own:
         return Ignored("the same words")
     dedupe = (f"edited:{fields['channel']}:{fields['ts']}:{words['edited']}",)
     stamp = float(words["edited"]) if _STAMP.fullmatch(words["edited"]) else 0.0
@@ -333,15 +332,15 @@ def parse_shortcut(body: Json) -> Shortcut | Malformed:
     )
     if isinstance(fields, Malformed):
         return fields
-    thread_ts = message.get("thread_ts") or fields["message"]
+    thread_ts, content = message.get("thread_ts") or fields["message"], read_message(message)
     return Shortcut(
         place=Place(team=fields["team"], channel=fields["channel"], thread_ts=str(thread_ts)),
         message_ts=fields["message"],
         user=fields["user"],
         trigger=fields["trigger_id"],
         author=str(message.get("user") or ""),
-        text=plain_text(str(message.get("text") or ""), ""),
-        attachments=parse_files(message.get("files")),
+        text=plain_text(content.own, ""),
+        attachments=content.files,
     )
 
 
@@ -362,59 +361,6 @@ def parse_window(body: Json) -> Window | Malformed:
     return Window(
         fields["id"], str(view.get("hash") or ""), fields["team"], fields["user"], fields["private_metadata"], values
     )
-
-
-def parse_files(files: object) -> tuple[Attachment, ...]:
-    """Read the files of a message. Leave out those gone or hidden; give those kept outside Slack no address."""
-    if not isinstance(files, list):
-        return ()
-    found = []
-    for file in files[:_MAX_FILES]:
-        if not isinstance(file, Mapping) or not isinstance(file.get("id"), str):
-            continue
-        if str(file.get("mode")) in GONE:
-            continue
-        size = file.get("size")
-        # A file kept elsewhere has an address elsewhere, which must never be asked with our token.
-        outside = file.get("is_external") or file.get("mode") == "external"
-        url = "" if outside else file.get("url_private_download") or file.get("url_private") or ""
-        found.append(
-            Attachment(
-                file_id=file["id"],
-                name=visible(str(file.get("name") or file.get("title") or file["id"]))[:200],
-                media_type=str(file.get("mimetype") or "application/octet-stream"),
-                size=size if isinstance(size, int) and size > 0 else 0,
-                url=str(url),
-            )
-        )
-    return tuple(found)
-
-
-def plain_text(text: str, bot_user: str, names: Mapping[str, str] = NO_NAMES) -> str:
-    """Turn Slack's markup into plain words: names if it gives them, addresses in full, without the bot's own name.
-
-    Slack makes a link of each word that ends like a domain. The name of a file stays one.
-
-    `names` are people's names by their ids, for mentions that give none.
-    """
-
-    def word(match: re.Match[str]) -> str:
-        target, label = match.group(1), match.group(2) or ""
-        if bot_user and target == f"@{bot_user}":
-            return " "
-        if target.startswith(("@", "#")):
-            name = label.lstrip("@#") or names.get(target[1:])
-            return target[0] + name if name else target
-        if target.startswith("!"):
-            return label or "@" + target[1:].partition("^")[0]
-        address = target.removeprefix("mailto:")
-        if address == f"http://{label}" and not named_in(label):  # Slack's own making: of notes.md, say
-            return label
-        return f"{label} ({address})" if label and label not in address else address
-
-    plain = html.unescape(_TOKEN.sub(word, text))
-    lines = (" ".join(line.split(" ")).rstrip() for line in visible(plain).split("\n"))
-    return re.sub(r"[ \t]{2,}", " ", "\n".join(lines)).strip()
 
 
 def _outside(place: Place) -> Place:

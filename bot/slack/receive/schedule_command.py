@@ -11,7 +11,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.schedules.rule_phrases import Reading, read, says_schedule
 from bot.schedules.schedule import Schedule, Unscheduled
-from bot.slack.receive.payloads import Incoming, parse_files
+from bot.slack.receive.message_reader import read_message
+from bot.slack.receive.payloads import Incoming
 from bot.slack.receive.schedule_talk import ScheduleTalk, wanted_from
 from bot.slack.receive.subcommand import Given, Reply
 from bot.slack.show.notices import note, open_window, tell
@@ -121,7 +122,7 @@ async def _files_of(said: Incoming, client: AsyncWebClient) -> tuple[Attachment,
     except (SlackApiError, ClientError, TimeoutError):
         return ()
     own = [one for one in data.get("messages") or () if one.get("ts") == said.ts]
-    return parse_files(own[0].get("files")) if own else ()
+    return read_message(own[0]).attached(said.ts) if own else ()
 
 
 async def _work_out(given: Given, talk: ScheduleTalk, one: Schedule) -> None:

@@ -11,7 +11,8 @@ from bot.schedules.schedule import Schedule, Unscheduled
 from bot.schedules.schedule_desk import ScheduleDesk, new_id
 from bot.schedules.schedule_rights import fault_of
 from bot.schedules.written_rule import reading_of
-from bot.slack.receive.payloads import Incoming, plain_text
+from bot.slack.receive.markup import plain_text
+from bot.slack.receive.payloads import Incoming
 from bot.slack.show.directory import Directory
 from bot.slack.show.people import People
 from bot.slack.show.readable import channel_words, unreadable

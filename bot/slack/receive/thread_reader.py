@@ -16,7 +16,8 @@ from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.slack.receive.payloads import parse_files, plain_text
+from bot.slack.receive.markup import plain_text
+from bot.slack.receive.message_reader import read_message
 from bot.slack.receive.thread_text import (
     ABOUT,
     MOST_MESSAGES,
@@ -93,7 +94,7 @@ class ThreadReader:
         found.sort(key=lambda one: _stamp(one["ts"]))
         own = [one for one in found if one["ts"] == message_of(ask.request)]
         if not _in_thread(job.place, ask.request):
-            return ThreadRead(own_files=_files_of(own), fault="" if own else lost)
+            return ThreadRead(own_files=_brought(ask.request, own), fault="" if own else lost)
         if _from_window(ask.request) and not own:
             fault = fault or MESSAGE_GONE
         said, gaps = self._others(job, ask, [one for one in found if _stamp(one["ts"]) > _stamp(since)])
@@ -103,7 +104,9 @@ class ThreadReader:
         thread = thread_text(said, names, offset=offset, zone=zone, room=room)
         alone = thread_text(about, names, offset=offset, zone=zone, room=room, above=ABOUT)
         speakers = tuple(dict.fromkeys(one.user for one in said if one.user and not one.by_app))[:MOST_PEOPLE]
-        return ThreadRead(replace(thread, gaps=(*thread.gaps, *gaps)), alone, _files_of(own), fault, speakers)
+        return ThreadRead(
+            replace(thread, gaps=(*thread.gaps, *gaps)), alone, _brought(ask.request, own), fault, speakers
+        )
 
     async def _find(self, place: Place, request: Request, since: str, found: list[Json]) -> None:
         """Collect the messages in `found`, the oldest first, so that what was read before a fault is there."""
@@ -249,5 +252,9 @@ def _stamp(ts: str) -> tuple[int, int]:
     return (int(seconds), int(micro or 0)) if seconds.isdigit() and (micro or "0").isdigit() else (0, 0)
 
 
-def _files_of(own: list[Json]) -> tuple[Attachment, ...]:
-    return parse_files(own[0].get("files")) if own else ()
+def _brought(request: Request, own: list[Json]) -> tuple[Attachment, ...]:
+    """Return what came with a request's own message. What one forwards that a window was opened from is in its text."""
+    if not own:
+        return ()
+    content = read_message(own[0])
+    return content.all_files if _from_window(request) else content.attached(own[0]["ts"])

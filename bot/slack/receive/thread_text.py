@@ -12,30 +12,27 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from bot.slack.receive.message_text import words_of
-from bot.slack.receive.payloads import GONE, parse_files, plain_text
+from bot.slack.receive.markup import PERSON_MENTION, plain_text
+from bot.slack.receive.message_reader import CUT, read_message
 from bot.slack.views.outgoing import counted
 from handoff.addresses import APP
 from handoff.context_budget import tokens
 from handoff.contracts import Attachment, Section
-from handoff.member_ids import PERSON
 
 Json = Mapping[str, Any]
 
-THREAD_TOKENS = 16_000
-"""Tokens of a thread's text: half of what a call of the tier `balanced` is given."""
+THREAD_TOKENS = 12_000
+"""Tokens of a thread's text: a brief of the tier `balanced` and the planner's prompt hold all of it, if it is alone."""
 MOST_MESSAGES = 400
 MOST_FILES = 10
 LONGEST_MESSAGE = 20_000
 """Characters of one message: Slack takes 40,000."""
 LONGEST_NAME = 60
-CUT = "(… cut here)"
 BEFORE = "What was said before the request, the oldest first."
 ABOUT = "The request is about this message."
 """What stands above the messages, by what they are to the request."""
 
 _SAID = frozenset({"", "file_share", "thread_broadcast", "me_message", "bot_message"})
-_ID = re.compile(rf"<@({PERSON.pattern})(?:\|[^<>]*)?>")
 _ENDS_A_NAME = re.compile(r"[\[\]():]")
 
 
@@ -43,6 +40,7 @@ _ENDS_A_NAME = re.compile(r"[\[\]():]")
 class Said:
     """One message of a thread: its time, who wrote it, and its words in Slack's markup.
 
+    `files` are those that came with it, and `own_files` those of them that are not of a message that it forwards.
     `name` is the name that the message itself gives, as an app's does. `user` is the author's id; empty: it has none.
     `lost_files` counts files that were deleted, or that Slack hides for its plan's limit.
     """
@@ -52,6 +50,7 @@ class Said:
     name: str
     words: str
     files: tuple[Attachment, ...]
+    own_files: tuple[Attachment, ...]
     lost_files: int
     edited: bool
     by_app: bool
@@ -86,8 +85,8 @@ def parse_said(message: Json) -> Said | None:
     ts = message.get("ts")
     if not isinstance(ts, str) or str(message.get("subtype") or "") not in _SAID or message.get("is_ephemeral"):
         return None
-    words, files = words_of(message), parse_files(message.get("files"))
-    if not words.strip() and not message.get("files"):
+    content = read_message(message)
+    if not content.words.strip() and not content.tables and not message.get("files"):
         return None
     profile = message.get("bot_profile")
     named = (profile.get("name") if isinstance(profile, Mapping) else None) or message.get("username")
@@ -95,17 +94,13 @@ def parse_said(message: Json) -> Said | None:
         ts=ts,
         user=str(message.get("user") or ""),
         name=str(named or ""),
-        words=words,
-        files=files,
-        lost_files=_lost(message.get("files")),
+        words=content.words,
+        files=content.all_files,
+        own_files=(*content.files, *content.tables),
+        lost_files=content.lost_files + sum(one.lost_files for one in content.excerpts),
         edited=isinstance(message.get("edited"), Mapping),
         by_app=bool(message.get("bot_id") or profile),
     )
-
-
-def _lost(files: object) -> int:
-    listed = files if isinstance(files, list) else []
-    return sum(isinstance(one, Mapping) and str(one.get("mode")) in GONE for one in listed)
 
 
 def is_withheld(message: Json) -> bool:
@@ -117,7 +112,8 @@ def people_in(messages: Sequence[Said]) -> tuple[str, ...]:
     """List the ids of those who wrote the messages or are named in them; the newest authors first."""
     newest = list(reversed(messages))
     authors = [one.user for one in newest if one.user and not one.name]
-    named = [found for one in newest for found in _ID.findall(one.words)]
+    texts = (text for one in newest for text in (one.words, *(file.author for file in one.files)))
+    named = [found for text in texts for found in PERSON_MENTION.findall(text)]
     return tuple(dict.fromkeys((*authors, *named)))
 
 
@@ -183,7 +179,7 @@ def _line(said: Said, names: Mapping[str, str], offset: int) -> str:
     words = plain_text(said.words, "", names)
     if len(words) > LONGEST_MESSAGE:
         words = f"{words[:LONGEST_MESSAGE]}\n{CUT}"
-    files = "".join(f" [file: {' '.join(file.name.split())}]" for file in said.files)
+    files = "".join(f" [file: {' '.join(file.name.split())}]" for file in said.own_files)
     marks = " (edited)" if said.edited else ""
     indented = words.replace("\n", "\n  ")
     return f"[{_time(said.ts, offset)}] {_author(said, names)}{marks}: {indented}{files}"
@@ -193,6 +189,12 @@ def _author(said: Said, names: Mapping[str, str]) -> str:
     known = said.name or names.get(said.user) or said.user
     name = " ".join(_ENDS_A_NAME.sub(" ", known).split())[:LONGEST_NAME] or "somebody"
     return f"{name}{APP}" if said.by_app else name
+
+
+def _author_of(file: Attachment, said: Said, names: Mapping[str, str]) -> str:
+    """Name who attached a file: the author of the message that was forwarded with it, or of the message itself."""
+    known = plain_text(file.author, "", names).lstrip("@")
+    return " ".join(_ENDS_A_NAME.sub(" ", known).split())[:LONGEST_NAME] or _author(said, names)
 
 
 def _time(ts: str, offset: int) -> str:
@@ -208,7 +210,7 @@ def _files(messages: Sequence[Said], names: Mapping[str, str]) -> tuple[tuple[Sh
     newest: dict[str, Shared] = {}
     for said in reversed(messages):
         for file in said.files:
-            newest.setdefault(file.file_id, Shared(file, _author(said, names), said.ts))
+            newest.setdefault(file.file_id, Shared(file, _author_of(file, said, names), said.ts))
     files = tuple(newest.values())
     return files[:MOST_FILES], max(0, len(files) - MOST_FILES)
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.receive.attachments import download
+from bot.slack.receive.markup import PERSON_MENTION, plain_text
+from bot.slack.receive.message_reader import plain_content
 from bot.slack.send.outbox import Outbox, Sent
 from bot.slack.send.web_calls import Allowed, Background, Gone, close_client
 from bot.slack.show.card_painter import CardPainter
@@ -48,6 +50,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 WITHDRAWN = "its request was deleted"
+MOST_NAMES = 40
+"""People whose names are looked up for one table or message."""
+
 LAST_EDITS = 10.0
 """Seconds that a job which is let go of waits for what its thread is still to be told."""
 
@@ -89,7 +94,15 @@ class Thread:
         budget.owes("agents.sessions.setStatus", self._sessions.at_work)
 
     async def fetch(self, attachment: Attachment) -> tuple[Attachment, bytes] | str:
-        """Fetch a file's bytes from Slack, or say in a sentence why it cannot be had and what to do."""
+        """Fetch a file's bytes from Slack, or say in a sentence why it cannot be had and what to do.
+
+        Of what came in the message itself it gives the content, with the names of people.
+        """
+        ids = dict.fromkeys(PERSON_MENTION.findall(f"{attachment.author} {attachment.text}"))
+        names = {user: name for user in list(ids)[:MOST_NAMES] if (name := await self._people.name(user))}
+        attachment = attachment.model_copy(update={"author": plain_text(attachment.author, "", names)})
+        if attachment.kind != "file":
+            return attachment, plain_content(attachment, names)
         return await download(self._client, self._outbox.calls, attachment)
 
     async def read_back(self, job: Job, ask: Ask) -> ThreadRead:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from bot.slack.text.cleaning import clean
 from bot.slack.views.outgoing import counted
 from handoff.state import Ask
@@ -25,7 +27,15 @@ def read_words(ask: Ask) -> str:
     more = [f"{counted(len(unread) - NAMED, 'file')} more"] if len(unread) > NAMED else []
     lost = [f"could not read {' and '.join((', '.join(unread[:NAMED]), *more))}"] if unread else []
     read = f"Read {counted(messages, 'message')}" + (f" and {counted(len(files), 'file')}" if files else "")
+    if _is_shown_in_part(ask, [one.name for one in threads]):
+        read += " (not every step was shown all of them)"
     return clean(", ".join((read, *lost, *(gap.rstrip(".") for one in threads for gap in one.gaps))), limit=400)
+
+
+def _is_shown_in_part(ask: Ask, names: Sequence[str]) -> bool:
+    """Return True if the planner or a specialist was given only a part of what was said."""
+    left_out = [line for one in ask.decisions for line in one.left_out]
+    return any(line.startswith(f"{name}: ") for line in left_out for name in names)
 
 
 def thread_faults(ask: Ask) -> tuple[str, ...]:

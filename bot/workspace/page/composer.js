@@ -7,7 +7,9 @@ import { outgoing } from "./entities.js";
 import { fileAddress, sizeOf } from "./files.js";
 import { icon } from "./icons.js";
 import { post, upload } from "./live.js";
+import { heldTable, tableOf } from "./pasted.js";
 import { pickEmoji } from "./reactions.js";
+import { writeCanvas } from "./sheets.js";
 import { state } from "./state.js";
 
 const STYLES = [
@@ -27,6 +29,7 @@ export class Composer {
     this.sending = sending;
     this.sent = sent;
     this.files = []; // {name, size, file or null while it is under way}
+    this.tables = []; // rows of cells
     const prefix = thread ? "thread-" : "";
     this.area = el("textarea", { rows: 1, placeholder, "aria-label": placeholder, data: { testid: `${prefix}composer` }, spellcheck: true });
     this.area.oninput = () => this.#changed();
@@ -49,6 +52,7 @@ export class Composer {
       el("button", { type: "button", class: `style style-${label.toLowerCase()}`, "aria-label": label, title: label, onclick: () => this.#wrap(open, close) }, sign),
     );
     const attach = el("label", { class: "composer-tool", title: "Attach files", data: { testid: `${prefix}attach` } }, this.picker, icon("plus"), el("span", { class: "visually-hidden" }, "Attach files"));
+    const canvas = el("button", { type: "button", class: "composer-tool", "aria-label": "Attach a canvas", title: "Attach a canvas", data: { testid: `${prefix}attach-canvas` }, onclick: () => writeCanvas((file) => this.hold(file)) }, icon("file"));
     const smile = el("button", { type: "button", class: "composer-tool", "aria-label": "Insert emoji", title: "Emoji", onclick: (event) => pickEmoji(event.currentTarget, (name) => this.insert(`:${name}: `)) }, icon("smile"));
     const at = el("button", { type: "button", class: "composer-tool at", "aria-label": "Mention somebody", title: "Mention", onclick: () => this.insert("@") }, "@");
     return el(
@@ -58,7 +62,7 @@ export class Composer {
       el("div", { class: "styles", role: "toolbar", "aria-label": "Text styles" }, styles),
       el("div", { class: "typing" }, this.mirror, this.area),
       this.pending,
-      el("div", { class: "composer-foot" }, attach, smile, at, el("span", { class: "enter-hint" }, "Shift + Enter for a new line"), this.button),
+      el("div", { class: "composer-foot" }, attach, canvas, smile, at, el("span", { class: "enter-hint" }, "Shift + Enter for a new line"), this.button),
     );
   }
 
@@ -94,37 +98,45 @@ export class Composer {
     this.area.focus();
   }
 
+  /** Keeps a file that the workspace has already until the message is sent. */
+  hold(file) {
+    this.files.push({ name: file.name, size: file.size, file });
+    this.#drawPending();
+    this.area.focus();
+  }
+
   async send() {
     const typed = this.area.value.trim();
-    const files = this.files;
+    const { files, tables } = this;
     if (this.#blocked()) return;
     if (typed.startsWith("/") && !typed.startsWith("//")) return this.#command(typed);
-    this.#set("", []);
+    this.#set("", [], []);
     const place = this.thread ? { channel: this.channel, thread_ts: this.thread } : { channel: this.channel };
     this.sending();
-    const answer = await post("say", { ...place, text: outgoing(typed), files: files.map((entry) => entry.file.id) });
+    const answer = await post("say", { ...place, text: outgoing(typed), files: files.map((entry) => entry.file.id), tables });
     if (answer.ok) return this.sent(answer);
     note(`The message was not sent: ${answer.error}`, "error");
-    if (!this.area.value) this.#set(typed, files);
+    if (!this.area.value) this.#set(typed, files, tables);
   }
 
   async #command(typed) {
     const name = typed.split(/\s/)[0];
     if (this.thread) return note(`${name} is not supported in threads. Sorry!`, "error");
     if (!state.workspace.commands.some((entry) => entry.command === name)) return note(`${name} is not a command here.`, "error");
-    this.#set("", this.files);
+    this.#set("", this.files, this.tables);
     const answer = await post("command", { channel: this.channel, text: typed });
     if (!answer.ok) note(`${name} failed: ${answer.error}`, "error");
   }
 
   #blocked() {
     const uploading = this.files.some((entry) => entry.file === null);
-    return uploading || (!this.area.value.trim() && !this.files.length);
+    return uploading || (!this.area.value.trim() && !this.files.length && !this.tables.length);
   }
 
-  #set(text, files) {
+  #set(text, files, tables) {
     this.area.value = text;
     this.files = files;
+    this.tables = tables;
     this.#changed();
     this.#drawPending();
   }
@@ -168,15 +180,22 @@ export class Composer {
   }
 
   #paste(event) {
+    const rows = event.clipboardData ? tableOf(event.clipboardData) : null;
     const files = [...(event.clipboardData?.files ?? [])];
-    if (!files.length) return;
+    if (!rows && !files.length) return;
     event.preventDefault();
-    this.add(files);
+    if (!rows) return this.add(files); // a spreadsheet gives a picture of its cells, too
+    this.tables.push(rows);
+    this.#drawPending();
   }
 
   #drawPending() {
-    this.pending.hidden = this.files.length === 0;
-    this.pending.replaceChildren(...this.files.map((entry) => this.#pendingFile(entry)));
+    const removeTable = (rows) => {
+      this.tables = this.tables.filter((other) => other !== rows);
+      this.#drawPending();
+    };
+    this.pending.hidden = !this.files.length && !this.tables.length;
+    this.pending.replaceChildren(...this.files.map((entry) => this.#pendingFile(entry)), ...this.tables.map((rows) => heldTable(rows, () => removeTable(rows))));
     this.button.disabled = this.#blocked();
   }
 

@@ -12,6 +12,7 @@ import { mrkdwn } from "./mrkdwn.js";
 import { avatar, badge, kindBadge } from "./people.js";
 import { plan, taskCard } from "./plan.js";
 import { pickEmoji } from "./reactions.js";
+import { forwardMessage } from "./sheets.js";
 import { changed, isBot, isReply, nameOf, state } from "./state.js";
 import { fullTime, shortTime } from "./times.js";
 import { threadLine } from "./thread_line.js";
@@ -88,12 +89,28 @@ function placeCaret(parts) {
 /** The older way to add colour and fields to a message. */
 function attachments(message, place) {
   return (message.attachments ?? []).map((part) => {
+    if (part.is_share) return forwarded(part, place);
     const color = /^#?[0-9a-f]{6}$/i.test(part.color ?? "") ? `#${part.color.replace("#", "")}` : null;
     const content = part.blocks?.length
       ? blocks(part.blocks, place)
       : [part.pretext && mrkdwn(part.pretext), part.title && el("strong", {}, part.title_link ? link(part.title_link, part.title) : part.title), el("div", {}, mrkdwn(part.text ?? part.fallback ?? ""))];
     return el("div", { class: "attachment", style: color ? { "--bar": color } : {} }, content);
   });
+}
+
+/** A forwarded message: whose, what it says with its tables and files, and where it was posted. */
+function forwarded(part, place) {
+  const inside = (part.message_blocks ?? []).map((entry) => entry.message ?? {});
+  const said = inside.flatMap((message) => message.blocks ?? []);
+  return el(
+    "div",
+    { class: "attachment", data: { testid: "forwarded" } },
+    el("strong", {}, part.author_name ?? part.author_subname ?? ""),
+    said.length ? blocks(said, place) : el("div", { class: "mrkdwn" }, mrkdwn(part.text ?? part.fallback ?? "")),
+    inside.flatMap((message) => attachments(message, place)),
+    part.files?.length ? el("div", { class: "files" }, part.files.map(fileCard)) : null,
+    el("div", { class: "muted" }, link(part.from_url, part.footer ?? "View message")),
+  );
 }
 
 function reactions(message, channel) {
@@ -151,11 +168,12 @@ function more(anchor, message, channel) {
   }));
   const text = { label: "Copy text", icon: "copy", testid: "copy-text", run: () => copy(message.markdown_text || message.text || "") };
   const address = { label: "Copy link", icon: "link", testid: "copy-link", run: () => copy(linkTo(message, channel)) };
+  const forward = { label: "Forward message…", icon: "right", testid: "forward", run: () => forwardMessage(message, channel) };
   const own = [
     { label: "Edit message", icon: "pencil", testid: "edit", run: () => startEditing(channel, message) },
     { label: "Delete message…", icon: "trash", testid: "delete", run: () => remove(channel, message) },
   ];
-  openMenu(anchor, "More actions", [...shortcuts, text, address, ...(isMine(message) ? own : [])]);
+  openMenu(anchor, "More actions", [...shortcuts, forward, text, address, ...(isMine(message) ? own : [])]);
 }
 
 async function runShortcut(shortcut, message, channel) {

@@ -1,0 +1,136 @@
+"""Reads the blocks of a Slack message: their words, in Slack's markup, and their tables as CSV. Pure.
+
+Nothing is left out in silence: of a block of a kind that is not known the texts in it are read, and one without any
+is named.
+"""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+Json = Mapping[str, Any]
+
+_DEEPEST = 12
+"""Levels of blocks within blocks that are read; Slack itself has fewer."""
+_IN_ONE_LINE = frozenset({"rich_text_section", "rich_text_quote", "rich_text_preformatted"})
+_TITLED = ("title", "subtitle", "text", "body", "caption", "description", "accessory", "label", "fallback")
+_LISTED = ("fields", "elements", "rows", "tasks", "blocks", "child_blocks")
+_TABLES = frozenset({"table", "data_table"})
+_WORDLESS = frozenset(
+    {"divider", "actions", "context_actions", "input", "rich_text", "section", "header", "context", "markdown"}
+)
+"""Kinds of blocks that may have no words: what one sees of them then are lines and buttons, or nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockWords:
+    """The words of blocks, and the tables among them: each as CSV, whose cells are in Slack's markup."""
+
+    words: str = ""
+    tables: tuple[str, ...] = ()
+
+
+def read_blocks(blocks: object) -> BlockWords:
+    """Read a list of blocks: a line for each block, or for each part of one."""
+    parts, tables = [], []
+    for block in blocks if isinstance(blocks, list) else ():
+        if not isinstance(block, Mapping):
+            continue
+        if str(block.get("type")) in _TABLES and (table := _csv(block.get("rows"))):
+            tables.append(table)
+            parts.append(_words(_as_part(block.get("caption")), _DEEPEST))
+            continue
+        words = _words(block, _DEEPEST)
+        silent = not words.strip() and str(block.get("type")) not in _WORDLESS
+        parts.append(f"(a part that I cannot read: {html.escape(str(block.get('type')))[:60]})" if silent else words)
+    return BlockWords("\n".join(part for part in parts if part.strip()), tuple(tables))
+
+
+def _csv(rows: object) -> str:
+    """Return the rows of a table as CSV, all of one length; empty if there are none."""
+    listed = [row for row in rows if isinstance(row, list)] if isinstance(rows, list) else []
+    width = max(map(len, listed), default=0)
+    if not width:
+        return ""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    for row in listed:
+        cells = [_cell(cell) for cell in row]
+        writer.writerow([*cells, *[""] * (width - len(cells))])
+    return out.getvalue()
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, str | int | float) and not isinstance(value, bool):
+        return html.escape(str(value), quote=False)
+    if isinstance(value, Mapping) and value.get("type") == "raw_number" and isinstance(value.get("value"), int | float):
+        return str(value["value"])  # its text may be rounded
+    return _words(value, _DEEPEST).strip()
+
+
+def _words(value: object, levels: int) -> str:
+    """Return the words of a block, an element or a list of them; nothing below so many levels."""
+    if levels == 0:
+        return ""
+    if isinstance(value, list):
+        return "\n".join(part for one in value if (part := _words(one, levels - 1)).strip())
+    if not isinstance(value, Mapping):
+        return ""
+    leaf = _leaf(value)
+    if leaf is not None:
+        return leaf
+    if str(value.get("type")) in _IN_ONE_LINE and isinstance(value.get("elements"), list):
+        return "".join(_words(one, levels - 1) for one in value["elements"])
+    parts = [_words(_as_part(value.get(name)), levels - 1) for name in (*_TITLED, *_LISTED)]
+    return "\n".join(part for part in parts if part.strip())
+
+
+def _as_part(value: object) -> object:
+    """Take a bare text for a text object: Markdown blocks and the tasks of a plan hold such ones."""
+    return {"type": "mrkdwn", "text": value} if isinstance(value, str) else value
+
+
+def _leaf(value: Json) -> str | None:
+    """Return the words of an element that holds no others, in Slack's markup; None if it may hold others."""
+    kind, text = str(value.get("type")), value.get("text")
+    if kind in {"text", "plain_text", "raw_text", "raw_number"} and isinstance(text, str):
+        return html.escape(text, quote=False)
+    if kind == "mrkdwn" and isinstance(text, str):
+        return text
+    if kind == "link":
+        address = str(value.get("url", ""))
+        return f"<{address}|{html.escape(text, quote=False)}>" if isinstance(text, str) and text else f"<{address}>"
+    tone = value.get("skin_tone")
+    marks = {
+        "user": f"<@{value.get('user_id', '')}>",
+        "channel": f"<#{value.get('channel_id', '')}>",
+        "usergroup": f"<!subteam^{value.get('usergroup_id', '')}>",
+        "team": str(value.get("team_id", "")),
+        "broadcast": f"<!{value.get('range', '')}>",
+        "emoji": f":{value.get('name', '')}:" + (f":skin-tone-{tone}:" if tone else ""),
+        "color": html.escape(str(value.get("value", "")), quote=False),
+        "date": html.escape(_date(value), quote=False),
+        "image": html.escape(str(value.get("alt_text") or ""), quote=False),
+    }
+    return marks.get(kind)
+
+
+def _date(value: Json) -> str:
+    """Return a date as Slack words it for those who cannot show it, else its day and time in UTC."""
+    if value.get("fallback"):
+        return str(value["fallback"])
+    return stamp_words(value.get("timestamp"))
+
+
+def stamp_words(stamp: object) -> str:
+    """Word a time in seconds since the epoch, such as `2026-03-02 14:05 UTC`; empty if it is none."""
+    try:
+        return f"{datetime.fromtimestamp(float(str(stamp)), UTC):%Y-%m-%d %H:%M} UTC"
+    except (ValueError, OverflowError, OSError):
+        return ""

@@ -1,0 +1,90 @@
+"""Slack's markup (`<@U1>`, `<https://x|label>`, `&lt;`): as plain words, and compared with other markup. Pure."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from handoff.member_ids import PERSON
+from handoff.visible_text import visible
+from specialists.turns.known_urls import named_in
+
+NO_NAMES: Mapping[str, str] = MappingProxyType({})
+PERSON_MENTION = re.compile(rf"<@({PERSON.pattern})(?:\|[^<>]*)?>")
+_TOKEN = re.compile(r"<([^<>|]+)(?:\|([^<>]*))?>")
+_STYLE = str.maketrans("", "", "*_~`")
+_WORD = re.compile(r"\w+")
+
+
+def plain_text(text: str, bot_user: str, names: Mapping[str, str] = NO_NAMES) -> str:
+    """Turn Slack's markup into plain words: names if it gives them, addresses in full, without the bot's own name.
+
+    Slack makes a link of each word that ends like a domain. The name of a file stays one.
+
+    `names` are people's names by their ids, for mentions that give none.
+    """
+
+    def word(match: re.Match[str]) -> str:
+        target, label = match.group(1), match.group(2) or ""
+        if bot_user and target == f"@{bot_user}":
+            return " "
+        if target.startswith(("@", "#")):
+            name = label.lstrip("@#") or names.get(target[1:])
+            return target[0] + name if name else target
+        if target.startswith("!"):
+            return label or "@" + target[1:].partition("^")[0]
+        address = target.removeprefix("mailto:")
+        if address == f"http://{label}" and not named_in(label):  # Slack's own making: of notes.md, say
+            return label
+        return f"{label} ({address})" if label and label not in address else address
+
+    plain = html.unescape(_TOKEN.sub(word, text))
+    lines = (" ".join(line.split(" ")).rstrip() for line in visible(plain).split("\n"))
+    return re.sub(r"[ \t]{2,}", " ", "\n".join(lines)).strip()
+
+
+def joined_once(text: str, blocks: str, *, is_summary: bool = False) -> str:
+    """Join two texts in markup of one message. Where one of them says all that the other says, it is enough.
+
+    `is_summary`: an app may have put into `text` a shorter form of its blocks, with some of their words in their order.
+    """
+    if not text.strip() or not blocks.strip():
+        return text if text.strip() else blocks
+    if _says(text, blocks):
+        return text
+    if _says(blocks, text) or (is_summary and _sums_up(text, blocks)):
+        return blocks
+    return f"{text}\n{blocks}"
+
+
+def _says(whole: str, part: str) -> bool:
+    """Return True if each line of a text stands in another one, in the same order: styles and list signs aside."""
+    there, at = f" {' '.join(_words(whole))} ", 0
+    for line in part.split("\n"):
+        words = _words(line)
+        if not words and line.strip() and line.strip() not in whole:
+            return False
+        found = there.find(f" {' '.join(words)} ", at) if words else at
+        if found < 0:
+            return False
+        at = found + len(" ".join(words)) + 1 if words else at
+    return True
+
+
+def _sums_up(text: str, blocks: str) -> bool:
+    left = iter(_words(blocks))
+    return all(word in left for word in _words(text))
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a text in markup, as they compare."""
+
+    def bare(match: re.Match[str]) -> str:
+        target, label = match.group(1), match.group(2) or ""
+        if target.startswith(("@", "#")) or not label or label in target:
+            return f" {target} "
+        return f" {label} " if target.startswith("!") else f" {target} {label} "
+
+    return _WORD.findall(html.unescape(_TOKEN.sub(bare, text)).translate(_STYLE).casefold())

@@ -1,0 +1,68 @@
+// Windows of Slack's own, in which something is chosen or written: forwarding a message, writing a canvas.
+import { note, settle } from "./dialogs.js";
+import { el } from "./dom.js";
+import { icon } from "./icons.js";
+import { post } from "./live.js";
+import { state } from "./state.js";
+
+/** Opens a sheet with a form. `send(values)` resolves to an error's text, or to "" to close it. */
+function openSheet(title, label, testid, fields, send) {
+  const close = () => {
+    dialog.close();
+    dialog.remove();
+    settle();
+  };
+  const submit = async (event) => {
+    event.preventDefault();
+    const error = await send(Object.fromEntries(new FormData(form)));
+    if (error) note(error, "error");
+    else close();
+  };
+  const form = el(
+    "form",
+    { onsubmit: submit },
+    el("header", {}, el("h2", {}, title), el("button", { class: "quiet", type: "button", "aria-label": "Close", onclick: close }, icon("close"))),
+    el("div", { class: "sheet-body" }, fields),
+    el(
+      "footer",
+      {},
+      el("button", { class: "button", type: "button", onclick: close }, "Cancel"),
+      el("button", { class: "button solid primary", type: "submit", data: { testid: `${testid}-send` } }, label),
+    ),
+  );
+  const dialog = el("dialog", { class: "sheet small", "aria-label": title, data: { testid }, oncancel: close }, form);
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+function field(label, control) {
+  return el("label", { class: "input-label" }, el("span", {}, label), control);
+}
+
+/** Lets the person forward a message to a channel, into the thread that is open, or to the app. */
+export function forwardMessage(message, channel) {
+  const places = state.workspace.channels.map((one) => el("option", { value: one.id, selected: one.id === channel }, one.is_im ? `Direct message with ${state.workspace.bot.name}` : `# ${one.name}`));
+  const thread = state.thread ? [el("option", { value: "thread" }, "The thread that is open")] : [];
+  const fields = [
+    field("Forward to", el("select", { class: "field", name: "to", data: { testid: "forward-to" } }, thread, places)),
+    field("Add a message, if you like", el("textarea", { class: "field", name: "text", rows: 2, data: { testid: "forward-text" } })),
+  ];
+  openSheet("Forward this message", "Forward", "forward-sheet", fields, async ({ to, text }) => {
+    const place = to === "thread" ? { to: state.channel, thread_ts: state.thread } : { to };
+    const answer = await post("forward", { channel, ts: message.ts, text, ...place });
+    return answer.ok ? "" : `The message was not forwarded: ${answer.error}`;
+  });
+}
+
+/** Lets the person write a canvas. `done(file)` gets it once the workspace has it. */
+export function writeCanvas(done) {
+  const fields = [
+    field("Title", el("input", { class: "field", name: "title", required: true, maxlength: 200, data: { testid: "canvas-title" } })),
+    field("Text (Markdown)", el("textarea", { class: "field", name: "markdown", rows: 8, required: true, data: { testid: "canvas-text" } })),
+  ];
+  openSheet("New canvas", "Attach", "canvas-sheet", fields, async ({ title, markdown }) => {
+    const answer = await post("canvas", { title, markdown });
+    if (answer.ok) done(answer.file);
+    return answer.ok ? "" : `The canvas was not made: ${answer.error}`;
+  });
+}

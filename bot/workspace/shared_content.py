@@ -1,0 +1,110 @@
+"""What people bring into a message beside words, in the form in which Slack sends it: tables, forwards, canvases."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from itertools import groupby
+
+from bot.workspace.typed_text import as_rich_text, typed
+from bot.workspace.workspace_state import Channel, Json, Message, State
+
+Rows = Sequence[Sequence[str]]
+
+MOST_ROWS, MOST_COLUMNS = 100, 20
+NO_PREVIEW = "[no preview available]"
+_HEADING = re.compile(r"(#{1,3}) +(.+)")
+_ITEM = re.compile(r"[-*] +(.+)")
+
+
+def pasted_table(state: State, rows: Rows, number: int) -> Json:
+    """Return a table that somebody pastes: a block of an attachment, whose cells are rich text.
+
+    Raises:
+        ValueError: It has no cells, or more than Slack takes.
+    """
+    width = max(map(len, rows), default=0)
+    if not width or width > MOST_COLUMNS or len(rows) > MOST_ROWS:
+        raise ValueError(f"A table has 1 to {MOST_ROWS} rows and 1 to {MOST_COLUMNS} columns.")
+    cells = [[_cell(state, text) for text in (*row, *[""] * (width - len(row)))] for row in rows]
+    block = {"type": "table", "block_id": f"table{number}", "rows": cells, "column_settings": []}
+    return {"id": number, "blocks": [block], "fallback": NO_PREVIEW}
+
+
+def _cell(state: State, text: str) -> Json:
+    if not text:
+        return {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": []}]}
+    return {key: value for key, value in as_rich_text(typed(state, text), "").items() if key != "block_id"}
+
+
+def forwarded(state: State, base_url: str, channel: Channel, message: Message, number: int) -> Json:
+    """Return a message as the attachment that Slack makes of it where it is forwarded, with its files."""
+    data, user = message.data, state.users.get(str(message.data.get("user")))
+    name, real = (user.name, user.real_name) if user is not None else ("somebody", "Somebody")
+    link = f"{base_url}/archives/{channel.id}/p{message.ts.replace('.', '')}"
+    text = str(data.get("text") or "")
+    said = datetime.fromtimestamp(float(message.ts), UTC)
+    where = "Direct message" if channel.kind in {"im", "mpim"} else f"Posted in #{channel.name}"
+    inside = {key: data[key] for key in ("blocks", "attachments") if data.get(key)}
+    share: Json = {
+        "id": number,
+        "is_msg_unfurl": True,
+        "is_share": True,
+        "ts": message.ts,
+        "channel_id": channel.id,
+        "channel_team": state.identity.team_id,
+        "author_id": data.get("user"),
+        "author_name": real,
+        "author_subname": name,
+        "author_link": f"{base_url}/team/{data.get('user')}",
+        "from_url": link,
+        "original_url": link,
+        "text": text,
+        "fallback": f"[{said:%B} {said.day}, {said:%Y %H:%M}] {name}: {text}",
+        "footer": where,
+        "mrkdwn_in": ["text"],
+        "message_blocks": [
+            {"team": state.identity.team_id, "channel": channel.id, "ts": message.ts, "message": inside}
+        ],
+    }
+    return share | ({"files": data["files"]} if data.get("files") else {})
+
+
+def canvas_page(title: str, markdown: str) -> str:
+    """Return a canvas as Slack serves it: an HTML page. Headings, lists, tables and paragraphs are known."""
+    parts = []
+    for kind, lines in groupby(markdown.split("\n"), _kind):
+        block = list(lines)
+        if kind == "heading":
+            parts += [f"<h{len(found[1])}>{html.escape(found[2])}</h{len(found[1])}>" for found in map(_heading, block)]
+        elif kind == "list":
+            items = (f"<li>{html.escape(_ITEM.fullmatch(line.strip())[1])}</li>" for line in block)  # type: ignore[index]
+            parts.append(f"<ul>{''.join(items)}</ul>")
+        elif kind == "table":
+            rows = (line.strip().strip("|").split("|") for line in block if line.strip(" |:-"))
+            cells = ("".join(f"<td>{html.escape(cell.strip())}</td>" for cell in row) for row in rows)
+            parts.append(f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>")
+        elif kind:
+            parts.append(f"<p class='line'>{'<br/>'.join(map(html.escape, block))}</p>")
+    return (
+        f"<!DOCTYPE html><html><head><meta charset='utf-8'><title>{html.escape(title)}</title></head>"
+        f"<body><h1>{html.escape(title)}</h1>{''.join(parts)}</body></html>"
+    )
+
+
+def _kind(line: str) -> str:
+    line = line.strip()
+    if _HEADING.fullmatch(line):
+        return "heading"
+    if _ITEM.fullmatch(line):
+        return "list"
+    return "table" if line.startswith("|") else "text" if line else ""
+
+
+def _heading(line: str) -> re.Match[str]:
+    found = _HEADING.fullmatch(line.strip())
+    if found is None:
+        raise ValueError(f"no heading: {line}")
+    return found
