@@ -10,9 +10,10 @@ from aiohttp import web
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.receive.attachments import LARGEST, download, is_slacks
-from bot.slack.receive.message_reader import parse_files
+from bot.slack.receive.message_reader import CANVAS, parse_files
 from bot.slack.send.budget import Budget
 from bot.slack.send.web_calls import WebCalls, close_client, make_client
+from bot.workspace.shared_content import canvas_page
 from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Attachment
 
@@ -96,6 +97,50 @@ async def test_what_cannot_be_looked_up_says_so(scene: Scene) -> None:
 async def test_a_file_kept_outside_slack_is_not_fetched(scene: Scene) -> None:
     scene.workspace._world.state.files[scene.attachment.file_id]["is_external"] = True
     assert "kept outside Slack" in await scene.fault(url="")
+
+
+LOGIN = b"<!doctype html><title>Sign in to Slack</title><form action='https://x.slack.com/signin'></form>"
+CANVAS_TEXT = "Sign in to Slack\n\nThis is how we sign in to Slack."
+
+
+@pytest.mark.parametrize(
+    ("file", "canvas"),
+    [
+        (("page.html", b"<html><title>Prices</title><p>12</p></html>"), None),
+        (("login.html", LOGIN), None),
+        (("export.xhtml", b"<html xmlns='http://www.w3.org/1999/xhtml'><p>12</p></html>"), None),
+        (None, ("Runbook", "# Steps")),
+        (None, ("Sign in", CANVAS_TEXT)),
+    ],
+)
+async def test_a_file_that_is_a_page_is_told_from_slacks_login_page(
+    scene: Scene, file: tuple[str, bytes] | None, canvas: tuple[str, str] | None
+) -> None:
+    ana = scene.workspace.person("ana")
+    ts = await ana.say("#general", "see", files=[file] if file else [], canvases=[canvas] if canvas else [])
+    (attachment,) = parse_files(scene.workspace.thread("#general", ts)[0]["files"])
+    scene.attachment = attachment
+    found = await scene.get()
+    assert isinstance(found, tuple)
+    assert found[1] == (file[1] if file else canvas_page(*canvas).encode() if canvas else b"")
+    assert "html" in found[0].media_type
+    scene.client.token = "xoxb-without-the-scope"
+    assert (await scene.fault()).endswith("Slack answered with a login page. The app needs files:read.")
+
+
+@pytest.mark.parametrize("where", ["/?redir=%2Ffiles-pri%2FT1-F1", "/signin", "/sso/saml/start"])
+async def test_who_is_sent_to_a_login_address_got_no_file(
+    scene: Scene, stranger: tuple[Stranger, list[web.Request]], where: str
+) -> None:
+    def answer(request: web.Request) -> web.Response:
+        if request.path.startswith("/files-pri"):
+            return web.Response(status=302, headers={"Location": where})
+        return web.Response(text="<p>Welcome back</p>", content_type="text/html")
+
+    slack = await stranger[0](answer)
+    scene.client.base_url = f"{slack}/api/"
+    fault = await scene.fault(url=f"{slack}/files-pri/runbook", media_type=CANVAS, name="Runbook")
+    assert "login page" in fault
 
 
 async def test_the_token_goes_to_nobody_else(scene: Scene, stranger: tuple[Stranger, list[web.Request]]) -> None:
