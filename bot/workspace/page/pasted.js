@@ -19,7 +19,7 @@ function fromHtml(source) {
 }
 
 function fromTabs(text) {
-  const lines = (text ?? "").replace(/\s+$/, "").split(/\r?\n/);
+  const lines = (text ?? "").replace(/[\r\n]+$/, "").split(/\r?\n/);
   return lines.length > 1 && lines.every((line) => line.includes("\t")) ? lines.map((line) => line.split("\t").map((cell) => cell.trim())) : null;
 }
 

@@ -36,7 +36,7 @@ function openSheet(title, label, testid, fields, send) {
 }
 
 function field(label, control) {
-  return el("label", { class: "input-label" }, el("span", {}, label), control);
+  return el("div", { class: "block block-input input-block" }, el("label", { class: "input-label", for: control.id }, label), control);
 }
 
 /** Lets the person forward a message to a channel, into the thread that is open, or to the app. */
@@ -44,8 +44,8 @@ export function forwardMessage(message, channel) {
   const places = state.workspace.channels.map((one) => el("option", { value: one.id, selected: one.id === channel }, one.is_im ? `Direct message with ${state.workspace.bot.name}` : `# ${one.name}`));
   const thread = state.thread ? [el("option", { value: "thread" }, "The thread that is open")] : [];
   const fields = [
-    field("Forward to", el("select", { class: "field", name: "to", data: { testid: "forward-to" } }, thread, places)),
-    field("Add a message, if you like", el("textarea", { class: "field", name: "text", rows: 2, data: { testid: "forward-text" } })),
+    field("Forward to", el("select", { class: "field", id: "sheet-to", name: "to", data: { testid: "forward-to" } }, thread, places)),
+    field("Add a message, if you like", el("textarea", { class: "field", id: "sheet-text", name: "text", rows: 2, data: { testid: "forward-text" } })),
   ];
   openSheet("Forward this message", "Forward", "forward-sheet", fields, async ({ to, text }) => {
     const place = to === "thread" ? { to: state.channel, thread_ts: state.thread } : { to };
@@ -57,8 +57,8 @@ export function forwardMessage(message, channel) {
 /** Lets the person write a canvas. `done(file)` gets it once the workspace has it. */
 export function writeCanvas(done) {
   const fields = [
-    field("Title", el("input", { class: "field", name: "title", required: true, maxlength: 200, data: { testid: "canvas-title" } })),
-    field("Text (Markdown)", el("textarea", { class: "field", name: "markdown", rows: 8, required: true, data: { testid: "canvas-text" } })),
+    field("Title", el("input", { class: "field", id: "sheet-title", name: "title", required: true, maxlength: 200, data: { testid: "canvas-title" } })),
+    field("Text (Markdown)", el("textarea", { class: "field", id: "sheet-markdown", name: "markdown", rows: 8, required: true, data: { testid: "canvas-text" } })),
   ];
   openSheet("New canvas", "Attach", "canvas-sheet", fields, async ({ title, markdown }) => {
     const answer = await post("canvas", { title, markdown });
