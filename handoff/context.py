@@ -95,8 +95,8 @@ def texts_needed(job: Job, ask: Ask, work: Work) -> tuple[str, ...]:
 
 
 def _is_given(material: Material, ask: Ask, intent: str) -> bool:
-    """Return True if a text goes into the brief: tools read tables, and the brief may be the request itself."""
-    if not material.text or material.is_table:
+    """Return True if a text goes into the brief: tools read attached tables, and the brief may be the request."""
+    if not material.text or (material.is_table and not material.is_small_paste):
         return False
     return material.kind != "request" or " ".join(ask.text.split()) not in " ".join(intent.split())
 

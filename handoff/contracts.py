@@ -110,6 +110,10 @@ class Audience(Contract):
     kind: Literal["", "public", "private", "group", "direct"] = ""
 
 
+SMALL_TABLE = 2_000
+"""Characters of a pasted table, as text, up to which it stands in prompts whole."""
+
+
 class Material(Contract):
     """One thing that there is to work on, by reference. `name` is its id: plans, handoffs and tools call it so.
 
@@ -136,8 +140,15 @@ class Material(Contract):
     audience: Audience | None = None
     file_id: str = ""
     message: str = ""
+    is_inline: bool = False
+    """True for a table that was pasted into a message."""
     lines: str = ""
     """Of a diff: the address of a line of the new files on the web, with {path} and {line} in it, if it has one."""
+
+    @property
+    def is_small_paste(self) -> bool:
+        """True for a pasted table that prompts hold whole: it is part of what somebody said."""
+        return self.is_table and self.is_inline and 0 < self.size <= SMALL_TABLE
 
     @property
     def of_channel(self) -> bool:

@@ -82,7 +82,7 @@ async def gather(attachments: Sequence[Attachment], fetch: Fetch, store: Store, 
                 if file.kind == "message":
                     return Gathered((await _keep_message(file, data, store, key),))
                 kept = await keep(file.name, file.media_type, data, store, key)
-                whose = {"file_id": attachment.file_id, "author": file.author}
+                whose = {"file_id": attachment.file_id, "author": file.author, "is_inline": file.kind == "table"}
                 return Gathered(tuple(one.model_copy(update=whose) for one in kept.materials), kept.faults)
             except PayloadTooLarge as error:
                 return Gathered(faults=(f"{file.name} could not be kept: {error}.",))

@@ -51,7 +51,15 @@ class PlanBrief:
         made = [file.name for result in results for file in result.artifacts]
         notes = [note.text for note in self.notes]
         names = dict.fromkeys((*(file.name for file in self.files), *(one.name for one in self.materials)))
-        return (self.text, *names, *self.file_faults, *notes, *earlier, *made, *(text for texts in self.beginnings.values() for text in texts[:1]))
+        return (
+            self.text,
+            *names,
+            *self.file_faults,
+            *notes,
+            *earlier,
+            *made,
+            *(text for texts in self.beginnings.values() for text in texts[:1]),
+        )
 
 
 def of_request(job: Job, ask: Ask, texts: Mapping[str, str] = MappingProxyType({})) -> PlanBrief:
@@ -89,7 +97,11 @@ def _plan_before(ask: Ask, earlier: Sequence[Ask]) -> Plan | None:
 def beginnings_of(job: Job, ask: Ask) -> tuple[Material, ...]:
     """Return the material whose beginnings the planner is shown: texts that people gave, and that it does not see."""
     kinds = {"file", "thread", "memory"}
-    found = [one for one in material_of(job, ask) if one.kind in kinds and one.text and not one.is_table]
+    found = [
+        one
+        for one in material_of(job, ask)
+        if one.kind in kinds and one.text and (not one.is_table or one.is_small_paste)
+    ]
     return tuple(found[:MOST_BEGINNINGS])
 
 
@@ -103,7 +115,7 @@ def _shown(material: Material, text: str) -> tuple[str, ...]:
     Of a thread there is a shorter form, for where the whole does not fit: its first message and its end.
     """
     if material.kind != "thread":
-        return (text[: BEGINNING if material.kind == "file" else THREAD_END],)
+        return (text[: BEGINNING if material.kind == "file" and not material.is_table else THREAD_END],)
     if len(text) <= THREAD_END:
         return (text,)
     first = text[: material.outline[1].start if len(material.outline) > 1 else 0][:OPENING].rstrip()

@@ -43,6 +43,7 @@ async def test_a_pasted_table_can_be_queried(scene: Scene, where: str) -> None:
     (table,) = [one for one in job.latest.materials if one.is_table]
     assert (table.name, [column.name for column in table.outline]) == ("pasted-table.csv", ["City", "Amount", "Who"])
     asked = bodies(server, "analyst")
+    assert "Lisbon" in bodies(server, "planner"), "a small one is part of what was said"
     assert "980" in asked
     assert "@Ben Okafor" in asked, "people in cells have their names"
     assert job.latest.run.answer == "The sum is 980."
