@@ -46,6 +46,7 @@ from bot.slack.receive.listeners import register
 from bot.slack.send.lookup import LOOKS
 from bot.slack.send.shared_outbox import shared_outbox
 from bot.slack.send.web_calls import Background, close_client
+from bot.slack.show.admission import Admission
 from bot.slack.show.directory import Directory
 from bot.slack.show.job_messenger import Messengers
 from bot.slack.show.people import People
@@ -235,6 +236,7 @@ async def running(
         board,
         note=note,
         approvers_in=channels.approvers_in if can_ask else nobody_to_ask,
+        standing=Admission(people, channels).standing,
         terms_in=channels.terms_in,
         opener=standing.opener,
     )

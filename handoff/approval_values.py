@@ -21,8 +21,8 @@ ApprovalKind = Literal["write", "egress", "cost", "sign_in"]
 - `sign_in`: that a person signs in to the server (`target`) to which a call goes. It is approved by having done so.
 """
 ApprovalChoice = Literal["approve", "approve_alike", "edit", "deny", "apart"]
-"""What a person may choose. `approve_alike`: this one, and the like of it for the rest of the job. `apart`: to decide
-on several calls one by one."""
+"""What a person may choose. `approve_alike`: this one, and similar ones for its requester, see
+`handoff.engine.approvals.precedents`. `apart`: to decide on several calls one by one."""
 RulingOutcome = Literal["approved", "edited", "denied", "expired"]
 """How an approval ended. `edited`: approved with other arguments. `expired`: nobody decided in time; not a denial."""
 
@@ -33,7 +33,7 @@ ADMINS = "admins"
 class ApprovalTerms(Contract):
     """How a tool's calls are approved.
 
-    `mode`: with `ask` people may approve the like for the rest of the job; with `always` each call is asked for.
+    `mode`: with `ask` people may approve similar calls beforehand; with `always` each call is asked for.
     `approvers` may decide: `requester`, `admins`, and Slack ids of people (`U...`, `W...`) and of user groups
     (`S...`). So many of them as `quorum` says have to approve. `own`: who made the request may be among them.
     """
@@ -68,6 +68,9 @@ class Approval(Contract):
     `target` says where it goes to (a host, an engine, a channel); empty if the tool does not say. `leaves` is, word for
     word, what would leave.
 
+    `in_view` are the ids of all `PrivateSource`s in view: similar calls are covered only while nothing more is. `new`
+    names what has come since people approved similar calls: it is why they are asked.
+
     `parts` are several calls of one turn that are decided together; `digest` is then that of theirs, and `call`,
     `arguments` and `target` are empty. `then` are the calls that are asked about after this one, each by itself.
     """
@@ -81,6 +84,8 @@ class Approval(Contract):
     target: str = ""
     leaves: str = ""
     why: str = ""
+    in_view: tuple[str, ...] = ()
+    new: tuple[str, ...] = ()
     terms: ApprovalTerms = ASK
     parts: tuple[Approval, ...] = ()
     then: tuple[Approval, ...] = ()
@@ -91,8 +96,8 @@ class Approval(Contract):
         return self.parts or (self,)
 
     @property
-    def like(self) -> tuple[str, str, str]:
-        """What approvals of the like have in common: the kind, the tool and where it goes to.
+    def scope(self) -> tuple[str, str, str]:
+        """What similar calls have in common: the kind, the tool and where it goes to.
 
         A sign-in is for all tools of its server.
         """

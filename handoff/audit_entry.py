@@ -39,7 +39,7 @@ class AuditEntry(Contract):
 
     `at` is seconds since the epoch. `user` is a Slack id; empty: the bot itself. `target` is what it was done to, in
     names and ids only: a tool, a host, a person. `why` is the reason of a refusal or a decision in fixed words of ours.
-    `cost` is in US dollars.
+    `approved_by` are the people whose yes it was, of a call that took one. `cost` is in US dollars.
     """
 
     at: float
@@ -52,6 +52,7 @@ class AuditEntry(Contract):
     outcome: Literal["done", "refused"] = "done"
     target: str = ""
     why: str = ""
+    approved_by: tuple[str, ...] = ()
     cost: float = 0.0
 
 

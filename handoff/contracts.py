@@ -156,6 +156,19 @@ class Material(Contract):
         return self.kind == "thread" and self.name.startswith("#")
 
 
+class PrivateSource(Contract):
+    """Something private as people or a tool gave it: a file, a thread, a reply. `name` is for people.
+
+    `id` follows from what it holds, so that the same again is the same source. For the reply of a tool, `tool` and
+    `target` say which, and where its call went to (empty: the tool does not say).
+    """
+
+    id: str
+    name: str
+    tool: str = ""
+    target: str = ""
+
+
 class Usage(Contract):
     """The usage of model calls. `cost` is None if no price is known; `model` names the last one used.
 

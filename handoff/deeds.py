@@ -69,12 +69,12 @@ def _of_event(event: ev.Event, before: Job | None, after: Job) -> Iterator[Found
             target = "taken back" if event.withdrawn else "up" if event.good else "down"
             yield "rated", {"request": event.request, "user": event.user, "target": target}
         case ev.ToolStarted():
-            yield "wrote", {**_for(after, event), "target": event.tool}
+            yield "wrote", {**_for(after, event), "target": event.tool, "approved_by": event.approved_by}
         case _:
             pass
 
 
-_CHOSEN = {"approve_alike": "and the like for the job", "edit": "as edited", "apart": "to be decided one by one"}
+_CHOSEN = {"approve_alike": "and similar calls", "edit": "as edited", "apart": "to be decided one by one"}
 
 
 def _decided(event: ev.ApprovalDecided, before: Job | None, after: Job) -> Found:

@@ -29,6 +29,7 @@ from handoff.contracts import (
     Place,
     Plan,
     PlanChange,
+    PrivateSource,
     Request,
     Result,
     Setting,
@@ -296,7 +297,10 @@ class TurnTaken(OfAttempt):
 
 
 class ToolReturned(OfAttempt):
-    """A tool call of the last turn ended: a checkpoint. `private` is False if its tool gives nothing private."""
+    """A tool call of the last turn ended: a checkpoint.
+
+    `private` is False if its tool gives nothing private. `target` is where the call went to, if its tool says so.
+    """
 
     type: Literal["ToolReturned"] = "ToolReturned"
     reply: ToolReply
@@ -305,6 +309,7 @@ class ToolReturned(OfAttempt):
     notes: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     private: bool = True
+    target: str = ""
 
 
 class ToolStarted(OfAttempt):
@@ -322,7 +327,7 @@ class ToolStarted(OfAttempt):
     key: str = ""
     digest: str = ""
     approved_by: tuple[str, ...] = ()
-    """The people who approved it, or the like of it; none if the crew lets it be made without asking."""
+    """The people who approved it, or similar calls before; none if the crew lets it be made without asking."""
 
 
 class ToolInDoubt(OfAttempt):
@@ -362,6 +367,8 @@ class ResultReturned(OfAttempt):
     """The corrections of the request that the specialist knew when it handed in."""
     private: bool = True
     """False if no tool gave the attempt anything private, as in all events that end an attempt."""
+    private_sources: tuple[PrivateSource, ...] = ()
+    """Where that came from."""
 
 
 class ResultJudged(OfAttempt):
@@ -412,6 +419,7 @@ class AttemptFailed(OfAttempt):
     took: float = 0.0
     partial: Result | None = None
     private: bool = True
+    private_sources: tuple[PrivateSource, ...] = ()
 
 
 class Escalated(OfAttempt):
@@ -422,6 +430,7 @@ class Escalated(OfAttempt):
     usage: Usage = Usage()
     took: float = 0.0
     private: bool = True
+    private_sources: tuple[PrivateSource, ...] = ()
 
 
 class QuestionAnswered(OfRequest):
@@ -466,8 +475,9 @@ class ApprovalDecided(OfRequest):
     """A person decided on an open approval of a subtask, by a click. If it needs several people, each is an event.
 
     `number` and `digest` are those of what the person saw: it counts for exactly that. `groups` are the person's user
-    groups at the click, and `admin` is True for an admin. `arguments` and `what` are those of an `edit`; `reason` is
-    why it was denied, which may be empty.
+    groups at the click, and `admin` is True for an admin. `lapsed` are those who approved it before and may not decide
+    any more. `arguments`, `what`, `target` and `leaves` are those of an `edit`; `reason` is why it was denied, which
+    may be empty.
     """
 
     type: Literal["ApprovalDecided"] = "ApprovalDecided"
@@ -480,7 +490,10 @@ class ApprovalDecided(OfRequest):
     decision: ApprovalChoice
     arguments: dict[str, Any] = Field(default_factory=dict)
     what: str = ""
+    target: str = ""
+    leaves: str = ""
     reason: str = ""
+    lapsed: tuple[str, ...] = ()
 
 
 class CancelRequested(Fact):

@@ -8,16 +8,17 @@ channel, the date and the time are told to everybody, and make nothing private.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from handoff.contracts import Material, Request
+from handoff.contracts import Material, PrivateSource, Request
 from handoff.engine.nested import plan_around
 from handoff.materials.at_hand import answer_digest, material_of, needed_by
 from handoff.once import Step, once, step
 from handoff.state import Ask, Job, Work, replace
-from handoff.state_values import Answered
+from handoff.state_values import Answered, source
 from handoff.text_words import words_in_order
 
 _QUOTE = ">"
@@ -32,13 +33,15 @@ class Provenance:
 
     `words` are the texts that the requester wrote in the job. `has_derived_content` is True if the brief may also hold
     content that models or tools produced. `private` names what is private in the view of whoever works on it, each once
-    and in words for people; empty: nothing is. `share` is the attempt's part of what a request may say by choosing
-    among what is free to send: the parts of all attempts at all subtasks of a plan are 1 together, at most.
+    and in words for people; empty: nothing is. `sources` are where all of that came from in the end. `share` is the
+    attempt's part of what a request may say by choosing among what is free to send: the parts of all attempts at all
+    subtasks of a plan are 1 together, at most.
     """
 
     words: tuple[str, ...] = ()
     has_derived_content: bool = False
     private: tuple[str, ...] = ()
+    sources: tuple[PrivateSource, ...] = ()
     share: float = 1.0
 
 
@@ -57,10 +60,12 @@ def provenance_of(job: Job, ask: Ask, work: Work) -> Provenance:
     seen = any(one.text and one.origin != "requester" for one in material_of(job, ask))
     attempt = work.attempt + (work.state == "pending")
     working = sum(one.run is None for one in ask.work.values()) or 1
+    view = _Views(job, _made_before(job, ask)).of(ask, work)
     return Provenance(
         own_words(job, ask),
         has_derived_content=(job.place_of(ask.id) or 0) > 0 or seen or bool(derived),
-        private=_Views(job, _made_before(job, ask)).of(ask, work),
+        private=tuple(view),
+        sources=_all_of(view),
         share=1 / (working * 2**attempt),
     )
 
@@ -110,11 +115,27 @@ def _without_file_names(ask: Ask, text: str) -> str:
 
 def _typed(ask: Ask) -> tuple[Answered, ...]:
     """Return the answers that people typed; one without a user was assumed."""
-    return tuple(said for said in _answers(ask) if said.user and said.text not in said.question.options)
+    return tuple(
+        said
+        for said in _answers(ask)
+        if said.user and said.question.approval is None and said.text not in said.question.options
+    )
 
 
 def _answers(ask: Ask) -> tuple[Answered, ...]:
-    return (*ask.answered, *(one for work in ask.work.values() for one in work.answered))
+    """Return what people answered in words. A mere yes or no to an approval tells nobody anything."""
+    answered = (*ask.answered, *(one for work in ask.work.values() for one in work.answered))
+    return tuple(said for said in answered if said.question.approval is None or _words(said))
+
+
+def _words(said: Answered) -> str:
+    """Return the words of an answer that those who work on are told: of an approval, its reason or its edit."""
+    if said.question.approval is None:
+        return said.text
+    ruling = said.ruling
+    if ruling is None:
+        return ""
+    return json.dumps(dict(ruling.arguments), ensure_ascii=False) if ruling.outcome == "edited" else ruling.reason
 
 
 def _is_wording(wording: str, texts: Iterable[str]) -> bool:
@@ -126,9 +147,16 @@ def _is_wording(wording: str, texts: Iterable[str]) -> bool:
 # ---------------------------------------------------------------- what is private
 
 
-_Made = Mapping[tuple[bool, str], tuple[str, bool]]
-"""Of each answer (by its digest) and file (by its id; then the first is True) whom it was made for, and if it is
-private."""
+_Sources = tuple[PrivateSource, ...]
+_View = dict[str, _Sources]
+"""What is private in a view: names for people, each with the sources that it was made from."""
+_Made = Mapping[tuple[bool, str], tuple[str, _Sources]]
+"""Of each answer (by its digest) and file (by its id; then the first is True) whom it was made for, and from which
+private sources."""
+
+
+def _all_of(view: Mapping[str, _Sources]) -> _Sources:
+    return tuple(dict.fromkeys(one for sources in view.values() for one in sources))
 
 
 def _made_before(job: Job, ask: Ask) -> _Made:
@@ -137,7 +165,7 @@ def _made_before(job: Job, ask: Ask) -> _Made:
     The oldest first, as each may have been made from what was made before it: what is kept of one is right for as long
     as these are the same.
     """
-    made: dict[tuple[bool, str], tuple[str, bool]] = {}
+    made: dict[tuple[bool, str], tuple[str, _Sources]] = {}
     last: Step[_Made] | None = None
     for place in range(job.place_of(ask.id) or 0):
         last = step(_made_for, last, job.asks[place], job, place, made)
@@ -147,13 +175,21 @@ def _made_before(job: Job, ask: Ask) -> _Made:
 
 
 def _made_for(ask: Ask, job: Job, place: int, made: _Made) -> _Made:
-    """Tell of what was made for a request. It is private if who planned it or worked on it saw something private."""
+    """Tell of what was made for a request: from all that is private that who planned it or worked on it saw."""
     until_then = replace(job, asks=job.asks[: place + 1])
-    private = bool(_Views(until_then, made).shown_to_planner(ask)) or any(one.read_private for one in ask.work.values())
+    seen = _all_of(_Views(until_then, made).shown_to_planner(ask))
+    sources = tuple(dict.fromkeys((*seen, *(one for work in ask.work.values() for one in _read(ask, work)))))
     results = [work.result for work in ask.work.values() if work.result is not None]
     files = [(True, file.id) for result in results for file in result.artifacts]
     answer = [(False, answer_digest(ask))] if ask.run.answer else []
-    return dict.fromkeys((*answer, *files), (ask.request.user, private))
+    return dict.fromkeys((*answer, *files), (ask.request.user, sources))
+
+
+def _read(ask: Ask, work: Work) -> _Sources:
+    """Return what tools gave a subtask that is private. Where only that they did is known, it is a source itself."""
+    if work.read_private and not work.read_sources:
+        return (source("attempts", f"{ask.id}/{work.subtask.id}", f"what {_title(work)} read"),)
+    return work.read_sources
 
 
 @dataclass(slots=True)
@@ -165,32 +201,36 @@ class _Views:
 
     job: Job
     made: _Made
-    planner: tuple[str, ...] | None = None
-    works: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    planner: _View | None = None
+    works: dict[str, _View] = field(default_factory=dict)
 
-    def of(self, ask: Ask, work: Work) -> tuple[str, ...]:
-        """Name what is private in the view of whoever works on a subtask."""
+    def of(self, ask: Ask, work: Work) -> _View:
+        """Tell what is private in the view of whoever works on a subtask."""
         key = work.subtask.id
         if key not in self.works:
-            seen = dict.fromkeys(
+            view = _merged(
                 (
-                    *(_named(one) for one in needed_by(self.job, ask, work).all if self._is_private(ask, one)),
+                    *self._materials(ask, needed_by(self.job, ask, work).all),
                     *_said_by_others(ask),
-                    *(_result(other) for other in _built_on(ask, work) if self._is_tainted(ask, other)),
-                    *((f"an earlier attempt at {_title(work)}",) if work.private else ()),
+                    *((_result(other), self._behind(ask, other)) for other in _built_on(ask, work)),
+                    *(((f"an earlier attempt at {_title(work)}", _read(ask, work)),) if work.private else ()),
                 )
             )
-            brief = dict.fromkeys(f"{_WRITTEN} {name}" for name in self._brief(ask, work) if name not in seen)
-            self.works[key] = (*seen, *brief)
+            brief = [(f"{_WRITTEN} {name}", sources) for name, sources in self._brief(ask, work) if name not in view]
+            self.works[key] = view | _merged(brief)
         return self.works[key]
 
-    def _is_tainted(self, ask: Ask, work: Work) -> bool:
-        """Return True if any who worked on a subtask saw something private: then its result is private too."""
+    def _behind(self, ask: Ask, work: Work) -> _Sources:
+        """Return all that is private that those who worked on a subtask saw: its result was made from that."""
         inside = ask.all_inside(work.subtask.id) if work.run is not None else ()
-        return any(one.read_private or self.of(ask, one) for one in (work, *inside))
+        seen = (source for one in (work, *inside) for source in (*_read(ask, one), *_all_of(self.of(ask, one))))
+        return tuple(dict.fromkeys(seen))
 
-    def _brief(self, ask: Ask, work: Work) -> Iterator[str]:
-        """Name what the writers of a brief had seen, unless it is what the requester wrote, whole and word for word.
+    def _materials(self, ask: Ask, materials: Iterable[Material]) -> Iterator[tuple[str, _Sources]]:
+        return ((_named(one), self._sources_of(ask, one)) for one in materials)
+
+    def _brief(self, ask: Ask, work: Work) -> Iterator[tuple[str, _Sources]]:
+        """Tell what the writers of a brief had seen, unless it is what the requester wrote, whole and word for word.
 
         Known words are not enough: a long brief in a few of them could say anything, and which passage was chosen says
         something as well. A step of a crew's pipeline is in the crew's words and the request's: nobody wrote it who had
@@ -199,45 +239,64 @@ class _Views:
         brief, later = tuple(_briefed(work)), tuple(_told_later(ask, work))
         fixed = _is_fixed(ask, work)
         if self._are_own(ask, (*(() if fixed else brief), *later)):
-            shown: tuple[str, ...] = ()
+            shown: _View = {}
             if not fixed:
                 return
         else:
             shown = self.shown_to_planner(ask)
         outer = ask.work.get(work.within)
-        around = self.of(ask, outer) if outer is not None else ()
-        for name in dict.fromkeys((*shown, *around)):
-            yield name.removeprefix(f"{_WRITTEN} ")
+        around = self.of(ask, outer) if outer is not None else {}
+        for name, sources in (shown | around).items():
+            yield name.removeprefix(f"{_WRITTEN} "), sources
 
     def _are_own(self, ask: Ask, texts: Iterable[str]) -> bool:
         """Return True if the requester wrote each of some texts, whole, in the job."""
         said = {words_in_order(text) for text in texts if text.strip()} - {words_in_order(ask.text)}
         return all(_is_wording(one, own_words(self.job, ask)) for one in said)
 
-    def shown_to_planner(self, ask: Ask) -> tuple[str, ...]:
-        """Name what is private of all that was shown to who planned the request, and to who revised its plan."""
+    def shown_to_planner(self, ask: Ask) -> _View:
+        """Tell what is private of all that was shown to who planned the request, and to who revised its plan."""
         if self.planner is None:
+            read = ((_result(one), _read(ask, one)) for one in ask.work.values() if one.read_private)
             found = (
-                *(_named(one) for one in material_of(self.job, ask) if self._is_private(ask, one)),
-                *(_short(file.name) for file in ask.request.attachments),
+                *self._materials(ask, material_of(self.job, ask)),
+                *((_short(one.name), (source("attached", one.file_id, one.name),)) for one in ask.request.attachments),
                 *_said_by_others(ask),
                 *self._asked_before(ask),
-                *((_result(one) for one in ask.work.values() if one.read_private) if ask.revisions else ()),
+                *(read if ask.revisions else ()),
             )
-            self.planner = tuple(dict.fromkeys(found))
+            self.planner = _merged(found)
         return self.planner
 
-    def _asked_before(self, ask: Ask) -> Iterator[str]:
-        if {one.request.user for one in self.job.asks[: self.job.place_of(ask.id) or 0]} - {ask.request.user}:
-            yield "what somebody else asked before"
+    def _asked_before(self, ask: Ask) -> Iterator[tuple[str, _Sources]]:
+        name = "what somebody else asked before"
+        others = [
+            one for one in self.job.asks[: self.job.place_of(ask.id) or 0] if one.request.user != ask.request.user
+        ]
+        yield name, tuple(source("request", one.id, name) for one in others)
 
-    def _is_private(self, ask: Ask, material: Material) -> bool:
-        """Return True unless the requester wrote it, or it was made for them from nothing private."""
+    def _sources_of(self, ask: Ask, material: Material) -> _Sources:
+        """Return what is private of a material: nothing if the requester wrote it, or it was made for them of nothing.
+
+        What was made for somebody else is a source itself, whatever it was made from.
+        """
+        if material.origin == "requester":
+            return ()
+        own = (source("material", material.file.id if material.file else material.text, _named(material)),)
         if material.origin != "model":
-            return material.origin != "requester"
+            return own
         key = (False, material.text) if material.file is None else (True, material.file.id)
-        user, private = self.made.get(key, ("", True))
-        return private or user != ask.request.user
+        user, sources = self.made.get(key, ("", own))
+        return sources if user == ask.request.user else tuple(dict.fromkeys((*own, *sources)))
+
+
+def _merged(found: Iterable[tuple[str, _Sources]]) -> _View:
+    """Put together what goes by one name. What has no source is not private."""
+    view: _View = {}
+    for name, sources in found:
+        if sources:
+            view[name] = tuple(dict.fromkeys((*view.get(name, ()), *sources)))
+    return view
 
 
 _WRITTEN = "a brief written by who had seen"
@@ -258,7 +317,9 @@ def _told_later(ask: Ask, work: Work) -> Iterator[str]:
     """Yield what others wrote of what a subtask is told besides: its faults, the questions that were answered."""
     yield from work.wanting.faults if work.wanting is not None else ()
     for said in (*ask.answered, *work.answered):
-        yield from (said.question.message, said.text)
+        if said.question.approval is None:
+            yield said.question.message
+        yield _words(said)
     plan = plan_around(ask, work)
     for one in plan.made if plan is not None else ():
         if one.name == work.specialist:
@@ -272,11 +333,12 @@ def _built_on(ask: Ask, work: Work) -> list[Work]:
     return [ask.work[name] for name in names if name in ask.work] + ([] if outer is None else _built_on(ask, outer))
 
 
-def _said_by_others(ask: Ask) -> Iterator[str]:
+def _said_by_others(ask: Ask) -> Iterator[tuple[str, _Sources]]:
+    name = "the message that it was started from"
     if ask.request.quoted:
-        yield "the message that it was started from"
-    if any(said.user != ask.request.user for said in _answers(ask)):
-        yield "what somebody else answered"
+        yield name, (source("quoted", ask.request.quoted, name),)
+    name = "what somebody else answered"
+    yield name, tuple(source("answer", _words(said), name) for said in _answers(ask) if said.user != ask.request.user)
 
 
 def _named(material: Material) -> str:

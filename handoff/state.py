@@ -24,6 +24,7 @@ from handoff.contracts import (
     Packed,
     Place,
     Plan,
+    PrivateSource,
     Request,
     Result,
     Setting,
@@ -51,6 +52,7 @@ from handoff.state_values import (
     Talk,
     Trouble,
     Written,
+    private_replies,
 )
 
 T = TypeVar("T")
@@ -221,6 +223,8 @@ class Work:
     """The id of the subtask that this one replaces."""
     private: bool = False
     """True if a tool gave something private in an attempt that is over, see `handoff.provenance`."""
+    sources: tuple[PrivateSource, ...] = ()
+    """What that was."""
     kept: bool = False
     """True if a second try took it over with its result: nobody works on it again."""
 
@@ -234,20 +238,32 @@ class Work:
         """Seconds from the first start to the end, waits for people included; 0 while the subtask runs."""
         return self.ended - self.started if self.started is not None and self.ended is not None else 0.0
 
-    def attempt_over(self, took: float = 0.0, *, private: bool | None = None) -> Work:
+    def attempt_over(
+        self, took: float = 0.0, *, private: bool | None = None, sources: tuple[PrivateSource, ...] = ()
+    ) -> Work:
         """Drop the attempt's checkpoints and add its seconds, but keep its tool writes (carried out or in doubt).
 
-        `private` says if a tool gave it something private; None: its checkpoints do. Of a crew, those inside know.
+        `private` says if a tool gave it something private, and `sources` what; None: its checkpoints do. Of a crew,
+        those inside know.
         """
-        private = self.read_private if private is None else self.private or (private and self.run is None)
+        if private is None:
+            private, sources = self.read_private, self.read_sources
+        else:
+            mine = self.run is None
+            private, sources = self.private or (private and mine), (*self.sources, *(sources if mine else ()))
         writes = (*self.writes, *written(self.checkpoints))
         over = replace(self, checkpoints=(), writes=writes, spent=self.spent + took, resumed=0.0)
-        return replace(over, private=private)
+        return replace(over, private=private, sources=tuple(dict.fromkeys(sources)))
 
     @property
     def read_private(self) -> bool:
         """True if a tool gave something private in this attempt or an earlier one."""
         return self.private or any(isinstance(point, ToolReturned) and point.private for point in self.checkpoints)
+
+    @property
+    def read_sources(self) -> tuple[PrivateSource, ...]:
+        """What tools gave it that is private, in this attempt and in earlier ones."""
+        return tuple(dict.fromkeys((*self.sources, *private_replies(self.checkpoints))))
 
     @property
     def asked_so_far(self) -> int:

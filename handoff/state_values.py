@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from handoff.approval_values import Approval, ApprovalChoice, RulingOutcome
-from handoff.contracts import Asking, EscalationReason, Note, Request, Result, Usage
+from handoff.contracts import Asking, EscalationReason, Note, PrivateSource, Request, Result, Usage
 from handoff.events import FailureKind, ToolReturned, ToolStarted, TurnTaken
 
 Trouble = FailureKind | EscalationReason | Literal["passing"]
@@ -67,8 +69,10 @@ class Ruling:
 
     `call` is the id of that call. If it is approved or edited, it is made once, with exactly these `arguments` and
     this `digest`; in all other cases it is not made. `users` are the people who decided, none if it expired. `reason`
-    is in the words of who denied it; it may be empty. `alike`: the like of it is approved for the rest of the job.
-    `leads` is False for all but the first of several calls that were decided together.
+    is in the words of who denied it; it may be empty. `alike`: similar calls are approved too, see
+    `handoff.engine.approvals.precedents`. `leads` is False for all but the first of several calls that were decided
+    together. `requester` made the request that the call was for. `target` and `leaves` are those of the approval, as
+    they are with these arguments.
     """
 
     at: float
@@ -81,13 +85,25 @@ class Ruling:
     reason: str = ""
     alike: bool = False
     leads: bool = True
+    requester: str = ""
+    target: str = ""
+    leaves: str = ""
 
     def of_calls(self, approval: Approval) -> tuple[Ruling, ...]:
         """Return what it says of each call of the approval that it ended."""
         if not approval.parts:
             return (self,)
         return tuple(
-            replace(self, call=one.call, tool=one.tool, digest=one.digest, arguments=one.arguments, leads=place == 0)
+            replace(
+                self,
+                call=one.call,
+                tool=one.tool,
+                digest=one.digest,
+                arguments=one.arguments,
+                leads=place == 0,
+                target=one.target,
+                leaves=one.leaves,
+            )
             for place, one in enumerate(approval.parts)
         )
 
@@ -97,8 +113,43 @@ class Ruling:
         return self.outcome in {"approved", "edited"}
 
 
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """What earlier rulings say of a call: the `ruling` that holds for it as well, if one does.
+
+    `new` are the ids of the private sources that have come into view since people approved similar calls, if that is
+    why none holds.
+    """
+
+    ruling: Ruling | None = None
+    new: tuple[str, ...] = ()
+
+
+def source(kind: str, text: str, name: str, tool: str = "", target: str = "") -> PrivateSource:
+    """Make the source of a text; those of different kinds differ."""
+    digest = hashlib.sha256(json.dumps([kind, tool, target, text]).encode()).hexdigest()
+    return PrivateSource(id=digest[:20], name=name, tool=tool, target=target)
+
+
 Checkpoint = TurnTaken | ToolReturned | ToolStarted | Checked | Ruling
 """One step of an attempt, kept so that the next owner can go on after it."""
+
+
+def private_replies(checkpoints: Iterable[Checkpoint]) -> tuple[PrivateSource, ...]:
+    """Return what tools gave an attempt that is private, in order."""
+    found: list[PrivateSource] = []
+    names: dict[str, str] = {}
+    for point in checkpoints:
+        if isinstance(point, TurnTaken):
+            names = {call.id: call.name for call in point.turn.calls}
+        elif isinstance(point, ToolReturned) and point.private:
+            found.append(reply_source(names.get(point.reply.call_id, "a tool"), point.target, point.reply.text))
+    return tuple(dict.fromkeys(found))
+
+
+def reply_source(tool: str, target: str, text: str) -> PrivateSource:
+    """Return the source that a tool's reply is."""
+    return source("reply", text, f"what {tool} gave", tool, target)
 
 
 def may_answer(whom: tuple[str, ...], user: str, groups: tuple[str, ...] = ()) -> bool:

@@ -1,7 +1,11 @@
-"""Drops the characters of a text that nobody sees, and that can hide or turn round what others say. Pure."""
+"""Drops or spells out the characters of a text that nobody sees, and that can hide or turn round what others say. Pure.
+
+Dropping is for words; spelling out is for what people approve: it can be read back exactly.
+"""
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
 
@@ -26,3 +30,65 @@ def _visible(character: str) -> str:
     if character in _FILLERS or 0xFE00 <= code <= 0xFE0F or 0xE0100 <= code <= 0xE01EF:
         return ""
     return "" if unicodedata.category(character) in _INVISIBLE else character
+
+
+# ---------------------------------------------------------------- spelt out
+
+_RUN = re.compile(r"\s+")
+_LONG = 16
+"""White space in a row that is shown as it is, within a line."""
+_BLANK = 4
+"""New lines in a row that are shown as they are."""
+_NAMED = {" ": "space", "\t": "tab", "\n": "line break"}
+_MARK = re.compile(r"\[(?:U\+[0-9A-F]{4,6}|[\d,]+ (?:blank lines|U\+[0-9A-F]{4,6}|(?:space|tab|line break)s?))\]")
+"""All that `spelt` puts in place of characters."""
+
+
+def spelt(text: str) -> str:
+    """Spell out what nobody would see, and count long runs of white space, which push words out of sight."""
+    text = _MARK.sub(lambda mark: f"[U+005B]{mark.group()[1:]}", text)
+    text = _RUN.sub(lambda run: _spaced(run.group(), run.start(), run.end(), len(text)), text)
+    if visible(text) == text:
+        return text
+    return "".join(_spelt_out(one, len(list(same))) for one, same in itertools.groupby(text))
+
+
+def _spelt_out(one: str, count: int) -> str:
+    if visible(one) == one:
+        return one * count
+    return f"[{count:,} U+{ord(one):04X}]" if count > 1 else f"[U+{ord(one):04X}]"
+
+
+def unspelt(text: str) -> str:
+    """Read a text that `spelt` wrote."""
+    lines = re.sub(r"\n\[([\d,]+) blank lines\]\n", lambda mark: "\n" * (_number(mark.group(1)) + 1), text)
+    return _MARK.sub(lambda mark: _characters(mark.group()[1:-1]), lines)
+
+
+def _characters(mark: str) -> str:
+    count, _, what = mark.rpartition(" ") if mark.startswith("U+") else mark.partition(" ")
+    if what.startswith("U+"):
+        return chr(int(what.removeprefix("U+"), base=16)) * (_number(count) if count else 1)
+    one = next(each for each, word in _NAMED.items() if what.removesuffix("s") == word)
+    return one * _number(count)
+
+
+def _number(text: str) -> int:
+    return int(text.replace(",", ""))
+
+
+def _spaced(run: str, start: int, end: int, length: int) -> str:
+    """Write white space as it is, or count it where it is long, or stands where nobody sees it: at an end."""
+    breaks = run.count("\n")
+    if run == "\n" * breaks and breaks > _BLANK:
+        return f"\n[{breaks - 1:,} blank lines]\n"
+    all_of_it = breaks > _BLANK or start == 0 or end == length
+    groups = ("".join(group) for _, group in itertools.groupby(run))
+    return "".join(_counted(one) if all_of_it or len(one) > _LONG else one for one in groups)
+
+
+def _counted(same: str) -> str:
+    name = _NAMED.get(same[0])
+    if name is None:
+        return f"[{len(same):,} U+{ord(same[0]):04X}]"
+    return f"[{len(same):,} {name}{'s' if len(same) > 1 else ''}]"

@@ -56,7 +56,8 @@ def _time(name: str, text: str) -> float:
 def _cells(entry: AuditEntry) -> tuple[str, ...]:
     when = datetime.fromtimestamp(entry.at, UTC).strftime("%Y-%m-%d %H:%M:%S")
     cost = f"${entry.cost:.4f}" if entry.cost else ""
-    what = "; ".join(part for part in (entry.target, entry.why, cost) if part)
+    by = f"approved by {', '.join(entry.approved_by)}" if entry.approved_by else ""
+    what = "; ".join(part for part in (entry.target, by, entry.why, cost) if part)
     return (when, entry.deed, entry.user or "-", entry.outcome, entry.job or "-", entry.channel or "-", what)
 
 

@@ -19,6 +19,7 @@ from bot.slack.receive.desks import Desks
 from bot.slack.receive.memory_book import MemoryBook
 from bot.slack.receive.schedule_talk import ScheduleTalk
 from bot.slack.receive.settings_form import SettingsForm
+from bot.slack.show.admission import Admission
 from bot.slack.show.people import People
 from bot.slack.show.schedules_at_home import SchedulesAtHome
 from bot.slack.views.home_part import HomeSection
@@ -46,7 +47,16 @@ def open_desks(  # noqa: PLR0913 - the parts of a bot
     schedules: ScheduleTalk,
 ) -> Desks:
     """Open all desks of a bot. `note` keeps entries of the audit, `url` is the workspace's own address."""
-    approvals = ApprovalDesk(store, instance, crews, admins=channels.admins, groups=people.groups_of, note=note)
+    approvals = ApprovalDesk(
+        store,
+        instance,
+        crews,
+        admins=channels.admins,
+        groups=people.groups_of,
+        standing=Admission(people, channels).standing,
+        approvers_in=channels.approvers_in,
+        note=note,
+    )
     lists = JobLists(store, url=url, admins=channels.admins, groups_of=people.groups_of)
     asks = OpenAsks(store, lists, admins=channels.admins, groups_of=people.groups_of, url=url)
     jobs, money = JobParts(lists), MoneyParts(store, limits)

@@ -9,19 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
+from bot.jobs.effect_handlers import ApproversIn, as_the_crew_says
 from bot.jobs.instance import Instance
 from bot.jobs.job_reading import read_job
 from bot.slack.receive.approval_clicks import Decision, Found, Refused, Taken, Verdict
-from bot.slack.show.people import GroupsOf, no_groups
+from bot.slack.show.people import GroupsOf, StandingOf, no_groups, nobody_stands
 from bot.slack.views.approval import Spot
 from bot.store.interface import JobKey, Store
 from handoff import events as ev
 from handoff.approval_values import Approval
 from handoff.audit_entry import AuditEntry, Deed, Note, dropped
 from handoff.contracts import Place
-from handoff.engine.approvals import may_decide
+from handoff.engine.approvals import deciders, may_decide, unable
+from handoff.rights import Actor
 from handoff.state import Ask, Job, Work
 from handoff.state_values import Answered, Question
 from specialists.registry import Crew
@@ -29,6 +31,8 @@ from specialists.several_crews import Crews
 from specialists.toolkits.signing_in import SignIn
 from specialists.toolkits.tool import Tool
 from specialists.turns.approving import digest_of_sign_in, shown
+from specialists.turns.argument_names import name_fault
+from specialists.turns.egress import leaving_text
 from specialists.turns.finish_tools import faults_of
 
 
@@ -41,6 +45,8 @@ class ApprovalDesk:
         crews: Whose tools are asked about: they check arguments that people edit.
         admins: Slack ids of the admins.
         groups: Gives the user groups of a person, by their ids.
+        standing: Gives a person as they are now, in a place.
+        approvers_in: Gives the ids of those who approve in a channel of a team by now; none: as the crew says.
         note: Keeps in the audit who was refused.
     """
 
@@ -52,6 +58,8 @@ class ApprovalDesk:
         *,
         admins: frozenset[str],
         groups: GroupsOf = no_groups,
+        standing: StandingOf = nobody_stands,
+        approvers_in: ApproversIn = as_the_crew_says,
         note: Note = dropped,
     ) -> None:
         self._store = store
@@ -60,11 +68,13 @@ class ApprovalDesk:
         self._crews = crews
         self._admins = admins
         self._groups = groups
+        self._standing = standing
+        self._approvers_in = approvers_in
 
     async def look(self, place: Place, spot: Spot, user: str, *, decides: bool) -> Found | Refused:
         """Return what an approval is about; with `decides`, only to a person who may decide on it now."""
         job = await self._job(place)
-        refused = await self._refused(job, spot, user) if decides else None
+        refused = await self._refused(job, spot, place, user) if decides else None
         if refused is not None:
             await self._refuse(place, spot, user, "approved", refused)
             return refused
@@ -83,7 +93,7 @@ class ApprovalDesk:
     ) -> Verdict:
         """Record a decision. The verdict says if it counts, as the log stands now."""
         job = await self._job(place)
-        refused = await self._refused(job, spot, user)
+        refused = await self._refused(job, spot, place, user)
         asked = _asked(job, spot)
         if refused is not None or asked is None:
             refused = refused or Refused("unknown")
@@ -110,12 +120,22 @@ class ApprovalDesk:
             admin=user in self._admins,
             decision=decision.choice,
             reason=decision.reason,
+            lapsed=await self._lapsed(job, spot, place, asked[0]),
             **checked,
         )
         key = JobKey(place.team, place.job_id)
         new = await self._store.jobs.signal(key, ev.dump(event), dedupe=dedupe)
         self._instance.nudge(key)
         return _outcome(await self._job(place), spot, event) if new else Taken()
+
+    async def _lapsed(self, job: Job | None, spot: Spot, place: Place, question: Question) -> tuple[str, ...]:
+        """Return who of those who approved it so far may not decide on it any more."""
+        ask = job.ask(spot.request) if job is not None else None
+        if ask is None or question.approval is None:
+            return ()
+        users = [vote.user for vote in question.votes]
+        actors = {user: await self._standing(place, user) for user in users}
+        return unable(question.approval.terms, ask.request.user, users, actors)
 
     async def way_in(self, place: Place, spot: Spot, user: str) -> SignIn | Refused:
         """Return how a person signs in to what an approval is about, if they may, and it waits for that."""
@@ -140,12 +160,14 @@ class ApprovalDesk:
         tool = self._tool(job, spot, work, approval)
         if tool is None:
             return Refused("no_tool")
+        if fault := name_fault(tool.arguments, decision.arguments):
+            return Refused("wrong", words=f"That is not sent: {fault}.")
         try:
             arguments = tool.arguments.model_validate(decision.arguments)
         except ValidationError as error:
             where = next((str(one["loc"][0]) for one in error.errors() if one["loc"]), "")
             return Refused("wrong", field=where, words=faults_of(error))
-        return {"arguments": shown(arguments), "what": tool.words(arguments)}
+        return _as_edited(tool, arguments)
 
     def _tool(self, job: Job | None, spot: Spot, work: Work, approval: Approval) -> Tool | None:
         ask = job.ask(spot.request) if job is not None else None
@@ -153,7 +175,7 @@ class ApprovalDesk:
         specialist = crew.everyone.get(work.specialist) if crew is not None else None
         return specialist.toolbox.get(approval.tool) if specialist is not None else None
 
-    async def _refused(self, job: Job | None, spot: Spot, user: str) -> Refused | None:
+    async def _refused(self, job: Job | None, spot: Spot, place: Place, user: str) -> Refused | None:
         """Say why a person's decision would not count; None if it would."""
         ask = job.ask(spot.request) if job is not None else None
         if ask is None or spot.subtask not in ask.work:
@@ -163,9 +185,14 @@ class ApprovalDesk:
             return _late(ask, spot)
         if question.approval.digest != spot.digest:
             return Refused("changed")
-        if not may_decide(question, ask.request.user, user, await self._groups(user), admin=user in self._admins):
+        actor = Actor(user, await self._groups(user), user in self._admins)
+        if not may_decide(question, ask.request.user, user, actor.groups, admin=actor.admin):
             own = user == ask.request.user and not question.approval.terms.own
             return Refused("own" if own else "not_yours", whom=question.whom)
+        named = await self._approvers_in(place.team, place.channel) or ()
+        now = question.approval.terms.decided_by(named)  # the channel's approvers may be others by now
+        if unable(now, ask.request.user, [user], {user: actor}):
+            return Refused("not_yours", whom=deciders(now, ask.request.user))
         if any(vote.user == user for vote in question.votes):
             return Refused("again")
         return None
@@ -180,6 +207,16 @@ class ApprovalDesk:
         """Read the job with all that came in, also what its owner has not taken yet; None if it cannot be read."""
         found = await read_job(self._store.jobs, JobKey(place.team, place.job_id))
         return found if isinstance(found, Job) else None
+
+
+def _as_edited(tool: Tool, arguments: BaseModel) -> dict[str, Any] | Refused:
+    """Word a call with the arguments that a person gave it, as its card words it."""
+    sends = tool.sends(arguments) if tool.sends is not None else None
+    leaves = leaving_text(sends) if sends is not None else ""
+    if leaves is None:
+        return Refused("wrong", words="That is too long to be shown whole, and what cannot be shown is not sent.")
+    target = (tool.target(arguments) if tool.target is not None else "") or (sends.to if sends is not None else "")
+    return {"arguments": shown(arguments), "what": tool.words(arguments), "target": target, "leaves": leaves}
 
 
 def _tools(crew: Crew) -> Iterator[Tool]:

@@ -16,6 +16,7 @@ from bot.jobs.job_runner import JobRunner
 from bot.jobs.material_texts import handed, linked
 from bot.jobs.team_sign_ins import TeamSignIns
 from bot.limits.breakers import Breakers
+from bot.slack.show.people import StandingOf, nobody_stands
 from bot.store.interface import PayloadTooLarge, Store, StoreError
 from handoff import events as ev
 from handoff.answering.figure_marks import named
@@ -26,12 +27,12 @@ from handoff.checking.figures import behind
 from handoff.context import said_before, said_to
 from handoff.contracts import Escalation, Handoff, Result, ToolCall, ToolReply, Turn, Usage
 from handoff.effects import RunSubtask
-from handoff.engine.approvals import ruled_before
+from handoff.engine.approvals import earlier, precedents
 from handoff.engine.nested import plan_around, writes_before
 from handoff.materials.at_hand import texts_of
 from handoff.provenance import provenance_of
 from handoff.state import Work
-from handoff.state_values import Ruling, UnknownWrite, Written
+from handoff.state_values import Earlier, Ruling, UnknownWrite, Written, private_replies, reply_source
 from specialists.registry import Crew
 from specialists.runner import End, run
 from specialists.specialist import NotLent, Specialist, decided_by, specialist_for
@@ -50,12 +51,14 @@ class Around:
     """The people and places around an attempt.
 
     `note` records what goes out. `approvers` are those of the channel, who come before those that the crew names; None:
-    there is nobody to ask. The `messenger` lets its tools reach people outside of the thread.
+    there is nobody to ask. The `messenger` lets its tools reach people outside of the thread. `standing` says who
+    somebody is by now, in that place.
     """
 
     note: Note = dropped
     approvers: tuple[str, ...] | None = ()
     messenger: Messenger | None = None
+    standing: StandingOf = nobody_stands
 
 
 ALONE = Around()
@@ -96,10 +99,9 @@ async def run_attempt(
         runner,
         work,
         handoff,
-        around.note,
+        around,
         corrected=ask.corrections,
         resumed=resumed,
-        can_ask=around.approvers is not None,
     )
     try:
         async with _workbench(effect, runner, handoff, log, store, around.messenger) as workbench:
@@ -115,11 +117,11 @@ async def run_attempt(
     except WorkbenchLost as error:
         raise error.reason from None  # the owner lets go of the job; this attempt goes on when the store is back
     except ModelError as error:
-        return _call_failed(effect, runner, error, took=log.took(), private=log.private)
+        return _call_failed(effect, runner, error, took=log.took(), **log.privacy)
     except ToolBroke as error:
         await breakers.specialist_failed(specialist.purpose)
         return _failed(
-            effect, runner, "tool", str(error), usage=error.usage, failed_calls=0, took=log.took(), private=log.private
+            effect, runner, "tool", str(error), usage=error.usage, failed_calls=0, took=log.took(), **log.privacy
         )
     if isinstance(outcome, Escalation) and outcome.reason == "timeout":
         await breakers.specialist_failed(specialist.purpose)  # its model or a tool was silent until we cut it off
@@ -173,11 +175,11 @@ def _ended(effect: RunSubtask, runner: JobRunner, outcome: End, log: _Log) -> ev
     if isinstance(outcome, Approval):
         return ev.ApprovalAsked(**_of(effect, runner), approval=outcome)
     if isinstance(outcome, Escalation):
-        of = {"usage": log.usage, "took": log.took(), "private": log.private}
+        of = {"usage": log.usage, "took": log.took(), **log.privacy}
         return ev.Escalated(**_of(effect, runner), escalation=outcome, **of)
     seen = log.seen(outcome, effect)
     found = checks.look(seen)
-    remarks = {"faults": found.faults, "doubts": found.doubts, "private": log.private}
+    remarks = {"faults": found.faults, "doubts": found.doubts, **log.privacy}
     kept = {
         "evidence": behind(outcome, seen.evidence),
         "unsupported": named(checks.text_of(outcome), found.figures),  # shown marked
@@ -228,14 +230,12 @@ class _Log:
         runner: JobRunner,
         work: Work,
         handoff: Handoff,
-        note: Note,
+        around: Around,
         *,
         corrected: int,
         resumed: bool,
-        can_ask: bool,
     ) -> None:
-        self._note = note
-        self.can_ask = can_ask
+        self._around = around
         self._effect = effect
         self._runner = runner
         self._given = [note.text for note in handoff.given]
@@ -246,10 +246,22 @@ class _Log:
         returns = [point for point in self.history if isinstance(point, ev.ToolReturned)]
         self._evidence = [point.reply.text for point in returns if not point.reply.failed]
         self._sources = [source for point in returns for source in point.sources]
-        self.private = any(point.private for point in returns)
+        self._private = private_replies(self.history)
+        turns = [point.turn for point in self.history if isinstance(point, ev.TurnTaken)]
+        self._names = {call.id: call.name for call in (turns[-1].calls if turns else ())}
         self.before = _elapsed(work) if resumed else 0.0
         self._began = time.monotonic()
         self.usage = sum((point.turn.usage for point in self.history if isinstance(point, ev.TurnTaken)), Usage())
+
+    @property
+    def can_ask(self) -> bool:
+        """True if there are people who can be asked to approve something."""
+        return self._around.approvers is not None
+
+    @property
+    def privacy(self) -> dict[str, Any]:
+        """What the event that ends the attempt says of what its tools gave: if it is private, and its sources."""
+        return {"private": bool(self._private), "private_sources": tuple(dict.fromkeys(self._private))}
 
     def took(self) -> float:
         """Return the seconds that the attempt has taken, under earlier owners too."""
@@ -283,19 +295,23 @@ class _Log:
         A tool that writes is not started before the turn is committed: its intent is, and reports keep their order.
         """
         self.usage += turn.usage
+        self._names = {call.id: call.name for call in turn.calls}
         self._runner.report_soon(ev.TurnTaken(**_of(self._effect, self._runner), turn=turn))
         await self._runner.ensure_held()
 
-    def ruled_before(self, approval: Approval) -> Ruling | None:
-        """Return the earlier ruling that holds for a call as well; None if people have to decide."""
-        return ruled_before(*self._runner.find(self._effect.request), approval)
+    async def ruled_before(self, approval: Approval) -> Earlier:
+        """Say what earlier rulings say of a call, by who may decide now."""
+        job, ask = self._runner.find(self._effect.request)
+        users = {user for _, ruling in precedents(job, ask, approval) for user in ruling.users}
+        return earlier(job, ask, approval, {user: await self._around.standing(job.place, user) for user in users})
 
     def intent(
-        self, call: ToolCall, *, what: str, key: str, digest: str, approved_by: tuple[str, ...] = ()
+        self, call: ToolCall, *, what: str, key: str, digest: str, ruling: Ruling | None = None
     ) -> ev.ToolStarted:
         """Word the intent of a call that writes, without keeping it."""
-        of = {**_of(self._effect, self._runner), "call": call.id, "tool": call.name, "approved_by": approved_by}
-        return ev.ToolStarted(**of, what=what, key=key, digest=digest)
+        of = {**_of(self._effect, self._runner), "call": call.id, "tool": call.name}
+        users = ruling.users if ruling is not None else ()
+        return ev.ToolStarted(**of, what=what, key=key, digest=digest, approved_by=users)
 
     async def started(self, intent: ev.ToolStarted) -> None:
         """Commit an intent. Raises CancelledError if the request was stopped meanwhile: the attempt is about to be."""
@@ -303,7 +319,7 @@ class _Log:
         if intent not in _work(self._effect, self._runner).intents:
             raise asyncio.CancelledError
 
-    async def sent_out(self, tool: str, to: str, *, refused: str = "") -> None:
+    async def sent_out(self, tool: str, to: str, *, refused: str = "", ruling: Ruling | None = None) -> None:
         """Record for the audit that a call sends something out, or why it was kept from it."""
         job, ask = self._runner.find(self._effect.request)
         entry = AuditEntry(
@@ -317,15 +333,17 @@ class _Log:
             outcome="refused" if refused else "done",
             target=f"{tool} {to}".strip(),
             why=refused,
+            approved_by=ruling.users if ruling is not None else (),
         )
-        await self._note(entry)
+        await self._around.note(entry)
 
     async def tool(self, reply: ToolReply, outcome: ToolOutcome) -> None:
         """Commit a tool's reply, and the turn that asked for it, before the model is told of it."""
         if not reply.failed:
             self._evidence.append(reply.text)
         self._sources += outcome.sources
-        self.private = self.private or outcome.private
+        if outcome.private:
+            self._private += (reply_source(self._names.get(reply.call_id, "a tool"), outcome.target, reply.text),)
         event = ev.ToolReturned(
             **_of(self._effect, self._runner),
             reply=reply,
@@ -334,6 +352,7 @@ class _Log:
             notes=outcome.notes,
             sources=outcome.sources,
             private=outcome.private,
+            target=outcome.target,
         )
         await self._runner.report(event)
 
@@ -343,7 +362,7 @@ def _failed(effect: RunSubtask, runner: JobRunner, kind: ev.FailureKind, message
 
 
 def _call_failed(
-    effect: RunSubtask, runner: JobRunner, error: ModelError, *, took: float, private: bool
+    effect: RunSubtask, runner: JobRunner, error: ModelError, *, took: float, **privacy: Any
 ) -> ev.AttemptFailed:
     """Return the failure of a model call; one that a breaker, a limit or a budget held back counts as no call."""
     kind: ev.FailureKind = "timeout" if error.kind == "timeout" else "model"
@@ -351,8 +370,7 @@ def _call_failed(
     if isinstance(error, Withheld):
         kind, tries = "unavailable", 0
     spent = {"usage": error.usage, "failed_calls": tries, "pause": error.pause, "took": took, "partial": error.partial}
-    spent["private"] = private
-    return _failed(effect, runner, kind, str(error), transient=error.transient, **spent)
+    return _failed(effect, runner, kind, str(error), transient=error.transient, **spent, **privacy)
 
 
 def _note_of(write: Written) -> str:

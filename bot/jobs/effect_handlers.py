@@ -12,6 +12,7 @@ from bot.jobs.attempt import Around, run_attempt
 from bot.jobs.job_runner import JobRunner
 from bot.jobs.material_texts import handed, load
 from bot.limits.breakers import Breakers
+from bot.slack.show.people import StandingOf, nobody_stands
 from bot.slack.show.thread import Thread
 from bot.store.interface import Store
 from bot.supervisor.planning import Planning
@@ -76,6 +77,8 @@ class Services:
     """Keeps entries of the audit."""
     approvers_in: ApproversIn = as_the_crew_says
     """Gives the ids of those who approve in a channel of a team."""
+    standing: StandingOf = nobody_stands
+    """Gives people as they are now, in a place."""
     terms_in: TermsIn = no_terms
     opener: RunOpener | None = None
     """Opens the threads of schedules' runs."""
@@ -197,6 +200,7 @@ async def run_subtask(effect: ef.RunSubtask, inputs: Inputs) -> ev.Event:
             services.note,
             await services.approvers_in(inputs.job.place.team, inputs.job.place.channel),
             messengers.of(inputs.runner.claim, inputs.job, inputs.ask, contact) if messengers is not None else None,
+            services.standing,
         ),
     )
     if made_as(plan_around(inputs.ask, work), effect.specialist):

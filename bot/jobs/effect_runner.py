@@ -20,6 +20,7 @@ from bot.limits.call_limits import CallLimits
 from bot.limits.rules import payer_of
 from bot.models.choosing import ChosenModel
 from bot.slack.send.web_calls import Gone
+from bot.slack.show.people import StandingOf, nobody_stands
 from bot.slack.show.thread import Thread
 from bot.store.interface import Claim, Store, StoreError
 from bot.supervisor.instance_board import InstanceBoard
@@ -221,6 +222,7 @@ class EffectRunner:
         *,
         note: Note = dropped,
         approvers_in: ApproversIn = handlers.as_the_crew_says,
+        standing: StandingOf = nobody_stands,
         terms_in: TermsIn = handlers.no_terms,
         opener: RunOpener | None = None,
     ) -> None:
@@ -229,7 +231,7 @@ class EffectRunner:
             record = TrackRecord(is_out, crew=crew.name, equals=equals, board=board)
             planning = Planning(crew, model, record, terms)
             return Services(
-                store, thread, crew, limits.breakers, record, planning, note, approvers_in, terms_in, opener
+                store, thread, crew, limits.breakers, record, planning, note, approvers_in, standing, terms_in, opener
             )
 
         self._services = {name: services(crew) for name, crew in crews.by_name.items()}

@@ -8,7 +8,7 @@ why not. A decision counts for exactly what the person saw: its number and the d
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from handoff import events as ev
 from handoff.approval_values import (
@@ -22,8 +22,9 @@ from handoff.approval_values import (
 from handoff.contracts import REQUESTER, Estimate, Terms
 from handoff.engine.nested import is_open
 from handoff.engine.subtask import ready, settle
+from handoff.rights import Actor
 from handoff.state import Ask, Job, Run, Work, replace
-from handoff.state_values import Answered, Question, Ruling, Vote, may_answer
+from handoff.state_values import Answered, Earlier, Question, Ruling, Vote, may_answer
 
 
 def deciders(terms: ApprovalTerms, requester: str) -> tuple[str, ...]:
@@ -37,28 +38,64 @@ def may_decide(question: Question, requester: str, user: str, groups: tuple[str,
 
     `groups` are the person's user groups.
     """
-    approval = question.approval
-    if approval is None or (user == requester and not approval.terms.own):
+    return question.approval is not None and _decides(question.approval.terms, requester, Actor(user, groups, admin))
+
+
+def _decides(terms: ApprovalTerms, requester: str, actor: Actor) -> bool:
+    if actor.user == requester and not terms.own:
         return False
-    named = deciders(approval.terms, requester)
-    return (admin and ADMINS in named) or may_answer(named, user, groups)
+    named = deciders(terms, requester)
+    return (actor.admin and ADMINS in named) or may_answer(named, actor.user, actor.groups)
 
 
-def ruled_before(job: Job, ask: Ask, approval: Approval) -> Ruling | None:
-    """Return the earlier ruling that holds for a call as well, so that nobody is asked; None if people have to decide.
+def precedents(job: Job, ask: Ask, approval: Approval) -> tuple[tuple[Approval, Ruling], ...]:
+    """Return what people approved with all similar calls, where a call is similar: its requester, scope and terms.
 
-    What people did not approve in this request is not asked for again. The like of what they approved for the whole job
-    is made without asking, on the same terms only.
+    None of them holds by itself: see `earlier`.
+    """
+    if approval.terms.mode != "ask":
+        return ()
+    return tuple(
+        (before, ruling)
+        for before, ruling in _rulings(job.asks)
+        if ruling.alike
+        and ruling.requester == ask.request.user
+        and (before.scope, before.terms) == (approval.scope, approval.terms)
+    )
+
+
+def earlier(job: Job, ask: Ask, approval: Approval, actors: Mapping[str, Actor | None]) -> Earlier:
+    """Say what earlier rulings say of a call, so that nobody is asked about it twice.
+
+    What people did not approve in this request is not asked for again. "Approve similar" holds for a call if all who
+    ruled may decide for its requester now, and nothing private is in view that was not in view then.
+
+    Args:
+        job: The job of the call.
+        ask: Its request.
+        approval: The call, with all that is private in its view.
+        actors: Those who ruled on `precedents`, as they are now; None for one who may not act here any more.
     """
     for before, ruling in _rulings([ask]):
-        if not ruling.approved and before.like == approval.like and ruling.digest == approval.digest:
-            return ruling
-    if approval.terms.mode != "ask":
-        return None
-    for before, ruling in _rulings(job.asks):
-        if ruling.alike and before.like == approval.like and before.terms == approval.terms:
-            return ruling
-    return None
+        if not ruling.approved and before.scope == approval.scope and ruling.digest == approval.digest:
+            return Earlier(ruling)
+    new: tuple[str, ...] = ()
+    for before, ruling in precedents(job, ask, approval):
+        if unable(approval.terms, ask.request.user, ruling.users, actors):
+            continue
+        more = tuple(one for one in approval.in_view if one not in before.in_view)
+        if not more:
+            return Earlier(ruling)
+        new = min((new or more, more), key=len)
+    return Earlier(None, new)
+
+
+def unable(
+    terms: ApprovalTerms, requester: str, users: Iterable[str], actors: Mapping[str, Actor | None]
+) -> tuple[str, ...]:
+    """Return those of some people who may not decide for a requester as they are now."""
+    now = ((user, actors.get(user)) for user in users)
+    return tuple(user for user, actor in now if actor is None or not _decides(terms, requester, actor))
 
 
 def _rulings(asks: Iterable[Ask]) -> Iterator[tuple[Approval, Ruling]]:
@@ -90,12 +127,13 @@ def decided(ask: Ask, event: ev.ApprovalDecided) -> Ask:
     if not may_decide(question, ask.request.user, event.user, event.groups, admin=event.admin):
         return ask
     if event.decision == "deny":
-        ruling = _ruling(approval, "denied", event.at, (event.user,), reason=event.reason)
+        ruling = _ruling(ask, approval, "denied", event.at, (event.user,), reason=event.reason)
         return _ruled(ask, work, question, ruling)
     if event.decision == "apart":
         return _apart(ask, work, question, approval, event)
-    if event.decision == "edit" and event.arguments != approval.arguments:
+    if event.decision == "edit" and digest_of(approval.tool, event.arguments) != approval.digest:
         return _edited(ask, work, question, approval, event)
+    question = dataclasses.replace(question, votes=tuple(one for one in question.votes if one.user not in event.lapsed))
     if any(vote.user == event.user for vote in question.votes):
         return ask
     alike = event.decision == "approve_alike" and approval.terms.mode == "ask"
@@ -108,7 +146,7 @@ def expired(ask: Ask, work: Work, question: Question, at: float) -> Ask:
     """End an approval on which nobody decided in time. It is not denied: whoever worked on it is told so."""
     if question.approval is None:
         return ask
-    return _ruled(ask, work, question, _ruling(question.approval, "expired", at, ()))
+    return _ruled(ask, work, question, _ruling(ask, question.approval, "expired", at, ()))
 
 
 def _apart(ask: Ask, work: Work, question: Question, approval: Approval, event: ev.ApprovalDecided) -> Ask:
@@ -135,13 +173,15 @@ def _edited(ask: Ask, work: Work, question: Question, approval: Approval, event:
             "arguments": event.arguments,
             "digest": digest_of(approval.tool, event.arguments),
             "what": event.what or approval.what,
+            "target": event.target,
+            "leaves": event.leaves,
         }
     )
     vote = Vote(event.user, "edit", event.at)
     if approval.terms.quorum == 1:
         asked = dataclasses.replace(question, votes=(vote,))
-        return _ruled(ask, work, asked, _ruling(changed, "edited", event.at, (event.user,)))
-    ruling = _ruling(changed, "edited", event.at, (event.user,))
+        return _ruled(ask, work, asked, _ruling(ask, changed, "edited", event.at, (event.user,)))
+    ruling = _ruling(ask, changed, "edited", event.at, (event.user,))
     work = _rested(work, question, Answered(question, event.user, "edited", event.at, ruling))
     return ask_for(ask, work, changed, event.at, (vote,))
 
@@ -153,11 +193,12 @@ def _counted(ask: Ask, work: Work, question: Question, approval: Approval, at: f
         return ask.with_work(replace(work, question=question))
     outcome: RulingOutcome = "edited" if any(vote.choice == "edit" for vote in votes) else "approved"
     alike = all(vote.choice == "approve_alike" for vote in votes)
-    ruling = _ruling(approval, outcome, at, tuple(vote.user for vote in votes), alike=alike)
+    ruling = _ruling(ask, approval, outcome, at, tuple(vote.user for vote in votes), alike=alike)
     return _ruled(ask, work, question, ruling)
 
 
 def _ruling(
+    ask: Ask,
     approval: Approval,
     outcome: RulingOutcome,
     at: float,
@@ -167,7 +208,18 @@ def _ruling(
     alike: bool = False,
 ) -> Ruling:
     return Ruling(
-        at, approval.call, approval.tool, outcome, approval.digest, approval.arguments, users, reason.strip(), alike
+        at,
+        approval.call,
+        approval.tool,
+        outcome,
+        approval.digest,
+        approval.arguments,
+        users,
+        reason.strip(),
+        alike,
+        requester=ask.request.user,
+        target=approval.target,
+        leaves=approval.leaves,
     )
 
 

@@ -27,7 +27,9 @@ def after_look(verdict: Verdict, *, rounds: int, left: float) -> Verdict:
 
 def returned(ask: Ask, work: Work, event: ev.ResultReturned) -> Ask:
     """Accept a result if the free checks found nothing and its subtask is not critical; otherwise have it judged."""
-    ask, work = ask.charged(work.attempt_over(event.took, private=event.private), event.result.usage)
+    ask, work = ask.charged(
+        work.attempt_over(event.took, private=event.private, sources=event.private_sources), event.result.usage
+    )
     if not event.faults and not event.doubts and not work.subtask.critical:
         return complete(ask, work, event.result, event.at)
     found = _doubting_repeated_faults(Candidate(event.result, event.faults, event.doubts), work.wanting)

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 
 from handoff import events as ev
 from handoff.contracts import Estimate, Member, Tier, Usage
+from handoff.engine.approvals import deciders
 from handoff.engine.nested import is_gone, is_open
 from handoff.engine.second_try import own_writes
 from handoff.state import SETTLED, Ask, Run, Work, replace
-from handoff.state_values import Checkpoint, Written
+from handoff.state_values import Checkpoint, Ruling, Written
 
 
 def works(ask: Ask, event: ev.PlanProposed) -> dict[str, Work] | None:
@@ -77,7 +78,9 @@ class _Taking:
 
     def _as_it_stood(self, work: Work) -> Work:
         """Keep a subtask that has ended; let one that was stopped go on."""
-        return replace(work, kept=True) if work.state in SETTLED else gone_on(work, self._left, self._at)
+        if work.state in SETTLED:
+            return replace(work, kept=True)
+        return approved_anew(gone_on(work, self._left, self._at), self._ask.request.user)
 
     def _fresh(self, work: Work) -> Work:
         """Begin a subtask afresh: with what people answered and attached, and with what must not be written again."""
@@ -130,6 +133,7 @@ class _Taking:
             estimate=work.estimate,
             brief=work.brief,
             private=work.private,
+            sources=work.sources,
         )
 
 
@@ -149,6 +153,23 @@ def gone_on(work: Work, left: float, at: float) -> Work:
         run = replace(run, paused=run.paused + away, waits_since=None, state="working")
         now = replace(now, run=run, state="in_progress")
     return now
+
+
+def approved_anew(work: Work, requester: str) -> Work:
+    """Forget what was approved for somebody else's request and is not yet begun: people are asked for this one.
+
+    An open approval is put to those who may decide for the requester of this try.
+    """
+    begun = {point.call for point in work.checkpoints if isinstance(point, ev.ToolStarted)}
+    points = tuple(
+        point
+        for point in work.checkpoints
+        if not (isinstance(point, Ruling) and point.approved and point.requester != requester) or point.call in begun
+    )
+    question = work.question
+    if question is not None and question.approval is not None:
+        question = dataclasses.replace(question, whom=deciders(question.approval.terms, requester))
+    return replace(work, checkpoints=points, question=question)
 
 
 def _paid(point: Checkpoint) -> Checkpoint:

@@ -115,7 +115,9 @@ def _attempt_failed(ask: Ask, event: ev.AttemptFailed) -> Ask:
         return writes.ask_about(ask, work, work.intents[0], event.message, event.usage, event.at)
     passing = event.transient and event.kind in {"model", "unavailable"}
     trouble: Trouble = "passing" if passing else event.kind
-    ask, work = ask.charged(work.attempt_over(event.took, private=event.private), event.usage)
+    ask, work = ask.charged(
+        work.attempt_over(event.took, private=event.private, sources=event.private_sources), event.usage
+    )
     work = replace(work, failed_calls=work.failed_calls + event.failed_calls)
     return ladder.climb(ask, work, trouble, event.message, event.at, partial=event.partial, pause=event.pause)
 
@@ -127,7 +129,9 @@ def _escalated(ask: Ask, event: ev.Escalated) -> Ask:
     escalation = event.escalation
     if work.intents:
         return writes.ask_about(ask, work, work.intents[0], escalation.message, event.usage, event.at)
-    ask, work = ask.charged(work.attempt_over(event.took, private=event.private), event.usage)
+    ask, work = ask.charged(
+        work.attempt_over(event.took, private=event.private, sources=event.private_sources), event.usage
+    )
     if escalation.reason == "ambiguous_input":
         work = replace(work, question=asking.escalated(ask, work, event.at, escalation))
     partial = escalation.partial_result

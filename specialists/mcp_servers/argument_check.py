@@ -40,6 +40,11 @@ class ServerArguments(RootModel[dict[str, JsonValue]]):
         self.root = json.loads(text)
         return self
 
+    @classmethod
+    def model_json_schema(cls, *_: Any, **__: Any) -> dict[str, Any]:
+        """Return the schema that the server gave, as far as arguments are checked by it."""
+        return dict(cls.schema_checked)
+
     def __iter__(self) -> Iterator[tuple[str, Any]]:  # type: ignore[override]  # as any other model gives its fields
         """Give each argument with its value."""
         return iter(self.root.items())

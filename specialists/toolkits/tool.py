@@ -100,7 +100,8 @@ class ToolOutcome:
     that for certain nothing was done; if that is not certain (no answer came, say), the tool raises.
     `gaps` go into the specialist's `Result` whatever the model says, for instance a parse report. So do `notes`:
     what readers of figures should know though nothing is missing, such as a row of totals that was not counted.
-    `sources` are addresses or file names that the answer can cite. `private` is for the runner, which knows the tool.
+    `sources` are addresses or file names that the answer can cite. `private` and `target` (where the call went to) are
+    for the runner, which knows the tool.
     """
 
     text: str
@@ -110,6 +111,7 @@ class ToolOutcome:
     failed: bool = False
     notes: tuple[str, ...] = ()
     private: bool = True
+    target: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +168,7 @@ class Tool:
             failed outcome, if it cannot tell.
         what: For `write`: a few words for people on what a call does. Without, the tool's name and arguments.
         target: For `write`: says where a call goes to, for people who approve it: a channel, a board, a repository.
-            Who approves the like of a call approves it for the same target only.
+            Who approves similar calls approves them for the same target only.
         prepare: For `write`: takes the arguments and the workbench, and gives the call as it would be made
             (`Prepared`), or a failed outcome. It is asked before people are, and again before the call: what they
             approve is what is made.

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import BaseModel
 
 from handoff.approval_values import ADMINS, ASK, Approval, ApprovalTerms, digest_of, together
-from handoff.contracts import REQUESTER, ToolCall
-from handoff.state_values import Ruling
+from handoff.contracts import REQUESTER, PrivateSource, ToolCall
+from handoff.state_values import Earlier, Ruling
+from handoff.visible_text import spelt
 from specialists.toolkits.messenger import Readers
 from specialists.toolkits.signing_in import SignIn
 from specialists.toolkits.tool import ToolOutcome
@@ -29,6 +30,9 @@ MOST_REFUSED = 3
 MOST_TOGETHER, MOST_SHOWN = 8, 6_000
 """Calls that people decide on together, and the characters of all their arguments: a card that can be read."""
 
+MOST_ARGUMENTS, MOST_CHARACTERS = 40, 120_000
+"""Arguments and characters, spelt out, of a call that people are asked about: a window can show no more."""
+
 Terms = Callable[[str], ApprovalTerms | None]
 """Gives the terms on which a tool's calls are approved; None: its calls need no approval."""
 
@@ -37,21 +41,19 @@ Terms = Callable[[str], ApprovalTerms | None]
 class Leaving:
     """What a call would send out that nobody has released: people have to approve it first.
 
-    `target` is the host or the engine that would get it, `leaves` what would leave, word for word, and `why` says for
-    people why they are asked.
+    `leaves` is what would leave, word for word, and `why` says for people why they are asked.
     """
 
-    target: str
     leaves: str
     why: str
 
 
 @dataclass(slots=True)
 class Approvals:
-    """The rulings of an attempt. `before` gives the ruling of an earlier call that holds for this one as well."""
+    """The rulings of an attempt. `before` says what earlier rulings say of a call."""
 
     terms: Terms
-    before: Callable[[Approval], Ruling | None]
+    before: Callable[[Approval], Awaitable[Earlier]]
     _rulings: dict[str, Ruling] = field(default_factory=dict)
     _refused: Counter[str] = field(default_factory=Counter)
 
@@ -78,10 +80,13 @@ class Approvals:
             return ToolOutcome(briefing.note("denied_often", tool=call.name), failed=True)
         return None
 
-    def needed(self, ready: Ready, leaving: Leaving | None = None) -> Approval | ToolOutcome | None:
-        """Return what people have to approve before this call is made; None if it may be made now.
+    async def needed(
+        self, ready: Ready, leaving: Leaving | None = None, in_view: Collection[PrivateSource] = ()
+    ) -> Approval | ToolOutcome | Ruling | None:
+        """Return what people have to approve before this call is made, or the ruling that lets it be made now.
 
-        A call that they did not approve before has its outcome at once.
+        None: its crew asks nobody. A call that people did not approve before has its outcome at once. `in_view` is
+        where all came from that was private when the model made the call.
         """
         terms = self.terms(ready.tool.name) if ready.tool.access == "write" else None
         if ready.readers is not None:
@@ -91,12 +96,18 @@ class Approvals:
         if terms is None and leaving is None:
             return None
         asked = _approval(ready, terms, leaving, self.terms(""))
-        ruling = self._ruling(ready, asked)
+        seen = {one.id: one.name for one in in_view if not _own_reply(one, asked)}
+        asked = asked.model_copy(update={"in_view": tuple(seen)})
+        earlier = await self._earlier(ready, asked)
+        ruling = earlier.ruling
         if ruling is None or not _allows(ruling, ready.readers):
-            return asked
-        return None if ruling.approved else _refused(ruling)
+            if len(asked.arguments) > MOST_ARGUMENTS or _size(asked) > MOST_CHARACTERS:
+                return ToolOutcome(briefing.note("too_long_to_ask", tool=asked.tool), failed=True)
+            new = tuple(dict.fromkeys(seen[one] for one in earlier.new))
+            return asked.model_copy(update={"new": new})
+        return ruling if ruling.approved else _refused(ruling)
 
-    def sign_in(self, ready: Ready, way: SignIn) -> Approval | ToolOutcome:
+    async def sign_in(self, ready: Ready, way: SignIn) -> Approval | ToolOutcome:
         """Return the sign-in that a call waits for, on the terms of its crew; an outcome if it came to nothing."""
         asked = Approval(
             kind="sign_in",
@@ -107,27 +118,19 @@ class Approvals:
             target=f"{way.server} ({way.host})",
             terms=(self.terms("") or ASK).model_copy(update={"mode": "always", "quorum": 1}),
         )
-        ruling = self._ruling(ready, asked)
+        ruling = (await self._earlier(ready, asked)).ruling
         if ruling is None:
             return asked
         if not ruling.approved:
             return _refused(ruling)
         return ToolOutcome(briefing.note("sign_in_lost", tool=ready.tool.name, server=way.server), failed=True)
 
-    def who_approved(self, ready: Ready) -> tuple[str, ...]:
-        """Return the people who approved the call of a tool that writes; none if its crew asks nobody."""
-        terms = self.terms(ready.tool.name)
-        if ready.readers is not None:
-            terms = terms_for(ready.readers, terms or self.terms("") or ASK)
-        ruling = self._ruling(ready, _approval(ready, terms, None, None)) if terms is not None else None
-        return ruling.users if ruling is not None else ()
-
-    def _ruling(self, ready: Ready, asked: Approval) -> Ruling | None:
-        """Return the ruling on exactly this call, or an earlier one that holds for it as well."""
+    async def _earlier(self, ready: Ready, asked: Approval) -> Earlier:
+        """Return the ruling on exactly this call, or what earlier ones say of it."""
         ruling = self._rulings.get(ready.call.id)
         if ruling is not None and ruling.digest == asked.digest:
-            return ruling
-        return self.before(asked)
+            return Earlier(ruling)
+        return await self.before(asked)
 
     def told(self, call: ToolCall, outcome: ToolOutcome) -> ToolOutcome:
         """Return the outcome of a call, and say with what it was made if people edited the arguments."""
@@ -158,19 +161,20 @@ def on_one_card(first: Approval, others: Iterable[Approval]) -> Approval:
     Calls that their crew wants to be asked for each time stay by themselves.
     """
     parts = [first]
-    size = _size(first)
+    size, named = _size(first), len(first.arguments)
     for one in others if first.terms.mode == "ask" else ():
         if (one.kind, one.terms) != (first.kind, first.terms):
             continue
         size += _size(one)
-        if len(parts) == MOST_TOGETHER or size > MOST_SHOWN:
+        named += len(one.arguments)
+        if len(parts) == MOST_TOGETHER or size > MOST_SHOWN or named > MOST_ARGUMENTS:
             break
         parts.append(one)
     return together(tuple(parts))
 
 
 def _size(one: Approval) -> int:
-    return len(json.dumps(one.arguments, ensure_ascii=False)) + len(one.leaves)
+    return len(spelt(json.dumps(one.arguments, ensure_ascii=False))) + len(spelt(one.leaves))
 
 
 def _refused(ruling: Ruling) -> ToolOutcome:
@@ -206,6 +210,16 @@ def shown(arguments: BaseModel) -> dict[str, Any]:
     return arguments.model_dump(mode="json")
 
 
+def _own_reply(source: PrivateSource, asked: Approval) -> bool:
+    """Return True for what earlier calls of the same tool to the same place gave: it came from where this one goes."""
+    return source.tool == asked.tool and source.target in {"", asked.target}
+
+
+def where_to(ready: Ready) -> str:
+    """Say where a call goes to, as far as its tool says: a place in words, else who it sends to."""
+    return (ready.tool.target(ready.arguments) if ready.tool.target is not None else "") or ready.to
+
+
 def _why(ready: Ready, leaving: Leaving | None, *, writes: bool) -> str:
     """Say why people are asked. Of a call that writes they would be anyway: what its tool tells of it comes first."""
     if leaving is None or not writes:
@@ -217,7 +231,6 @@ def _approval(
     ready: Ready, terms: ApprovalTerms | None, leaving: Leaving | None, usual: ApprovalTerms | None
 ) -> Approval:
     tool, arguments = ready.tool, shown(ready.arguments)
-    where = tool.target(ready.arguments) if tool.target is not None else ""
     return Approval(
         kind="egress" if terms is None else "write",
         call=ready.call.id,
@@ -225,7 +238,7 @@ def _approval(
         what=tool.words(ready.arguments),
         arguments=arguments,
         digest=digest_of(tool.name, arguments),
-        target=where or (leaving.target if leaving else ""),
+        target=where_to(ready),
         leaves=leaving.leaves if leaving else "",
         why=_why(ready, leaving, writes=terms is not None),
         terms=terms or usual or ASK,

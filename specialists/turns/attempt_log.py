@@ -8,7 +8,7 @@ from typing import Protocol
 from handoff.approval_values import Approval
 from handoff.contracts import ToolCall, ToolReply, Turn
 from handoff.events import ToolStarted
-from handoff.state_values import Checkpoint, Ruling
+from handoff.state_values import Checkpoint, Earlier, Ruling
 from specialists.toolkits.tool import ToolOutcome
 
 
@@ -33,19 +33,20 @@ class AttemptLog(Protocol):
     async def turn(self, turn: Turn) -> None:
         """Keep a model turn: it is kept when `started` or `tool` of a call that it asks for is back."""
 
-    def ruled_before(self, approval: Approval) -> Ruling | None:
-        """Return the earlier ruling that holds for a call as well; None if people have to decide."""
+    async def ruled_before(self, approval: Approval) -> Earlier:
+        """Say what earlier rulings say of a call: one may hold for it as well."""
 
-    def intent(
-        self, call: ToolCall, *, what: str, key: str, digest: str, approved_by: tuple[str, ...] = ()
-    ) -> ToolStarted:
+    def intent(self, call: ToolCall, *, what: str, key: str, digest: str, ruling: Ruling | None = None) -> ToolStarted:
         """Word the intent of a call that writes. Nothing is kept yet: that is for `started`."""
 
     async def started(self, intent: ToolStarted) -> None:
         """Keep the intent of a call that writes. Awaited before the call; once it is back, the call may be made."""
 
-    async def sent_out(self, tool: str, to: str, *, refused: str = "") -> None:
-        """Record that a call sends something out to a host or a service, or why it was kept from it; no contents."""
+    async def sent_out(self, tool: str, to: str, *, refused: str = "", ruling: Ruling | None = None) -> None:
+        """Record that a call sends something out to a host or a service, or why it was kept from it; no contents.
+
+        `ruling` is that by which people approved it; None: nobody had to.
+        """
 
     async def tool(self, reply: ToolReply, outcome: ToolOutcome) -> None:
         """Keep a tool's reply. Awaited before the model is told of it.

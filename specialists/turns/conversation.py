@@ -147,7 +147,7 @@ class Conversation:
             # Some models give several calls of a turn the same id, so the first open one is meant.
             if self._replies[index] is None and call.id == reply.call_id:
                 self._replies[index] = reply
-                self._heard(call, reply)
+                self._heard(call, reply, brought.target if brought is not None else "")
                 break
         if brought is not None:
             self.artifacts.extend(brought.artifacts)
@@ -158,10 +158,10 @@ class Conversation:
             replies = zip(self._calls, filter(None, self._replies), strict=True)
             self.room.add_replies([(call.name, each, self._repeated(call)) for call, each in replies])
 
-    def _heard(self, call: ToolCall, reply: ToolReply) -> None:
+    def _heard(self, call: ToolCall, reply: ToolReply, target: str) -> None:
         """Take in what a call's reply changes."""
         self._count_sent(call)
-        self.egress.reply_read(call.name, reply)
+        self.egress.reply_read(call.name, reply, target)
         ends = call.name in finish_tools.NAMES
         self.finishes += ends and not self.mixed
         self.idle = ends and not self.mixed and bool(self.work_done.no_work(finish_tools.content_of(call)))

@@ -28,6 +28,7 @@ from pydantic import BaseModel, ValidationError
 from handoff.addresses import addresses_in
 from handoff.contracts import ToolReply
 from handoff.provenance import Provenance
+from handoff.state_values import reply_source
 from specialists.toolkits.tool import Sent, Tool
 from specialists.turns.approving import Leaving
 from specialists.turns.free_words import BITS, Budget, free_words
@@ -72,6 +73,7 @@ class EgressGuard:
 
     Attributes:
         given: The addresses in the replies of the tools that find URLs or cite, word for word.
+        sources: Where all came from that was private when the last turn was taken.
     """
 
     def __init__(
@@ -88,6 +90,8 @@ class EgressGuard:
         self._allowed = frozenset(bare(one) for one in allow_out)
         self._private = list(provenance.private)
         self._in_view = tuple(self._private)
+        self._sources = dict.fromkeys(provenance.sources)
+        self.sources = tuple(self._sources)
         self._has_read = self._restricted = derived
         self._budget = Budget(BITS * provenance.share)
         self._asked: Counter[str] = Counter()
@@ -118,13 +122,18 @@ class EgressGuard:
         """Judge the calls of the turn that just ended by all that had been read when the model chose them."""
         self._restricted = self._has_read
         self._in_view = tuple(self._private)
+        self.sources = tuple(self._sources)
         self._judged.clear()
 
-    def reply_read(self, tool: str, reply: ToolReply) -> None:
-        """Note that a tool replied, what of it is private, and the URLs in it if the tool takes them from the web."""
+    def reply_read(self, tool: str, reply: ToolReply, target: str = "") -> None:
+        """Note that a tool replied, what of it is private, and the URLs in it if the tool takes them from the web.
+
+        `target` is where the call went to, if its tool says so.
+        """
         if self.is_private(tool):
-            name = f"what {tool} gave"
-            self._private += [name] if name not in self._private else []
+            given = reply_source(tool, target, reply.text)
+            self._private += [given.name] if given.name not in self._private else []
+            self._sources[given] = None
         if reply.failed:
             return
         self._has_read = True
@@ -227,13 +236,20 @@ class EgressGuard:
         return spelt if self._budget.spend(found.bits) else None
 
     def _ask(self, arguments: BaseModel, sends: Sent, why: str) -> Verdict:
-        if sends.in_arguments:
-            return Verdict(arguments, sends.to, asks=Leaving(sends.to, "", f"{why}{_could_see(self._in_view)}"))
-        if len(sends.wire) > MOST_SHOWN:
+        leaves = leaving_text(sends)
+        if leaves is None:
             return Verdict(arguments, sends.to, refused="too_long_to_ask")
-        clear = sends.clear or unquote(sends.wire)
-        leaves = sends.wire if clear == sends.wire else f"{sends.wire}\n{IN_CLEAR}\n{clear}"
-        return Verdict(arguments, sends.to, asks=Leaving(sends.to, leaves, f"{why}{_could_see(self._in_view)}"))
+        return Verdict(arguments, sends.to, asks=Leaving(leaves, f"{why}{_could_see(self._in_view)}"))
+
+
+def leaving_text(sends: Sent) -> str | None:
+    """Return what people are shown of a request beside its arguments; None if it could not be shown whole."""
+    if sends.in_arguments:
+        return ""
+    if len(sends.wire) > MOST_SHOWN:
+        return None
+    clear = sends.clear or unquote(sends.wire)
+    return sends.wire if clear == sends.wire else f"{sends.wire}\n{IN_CLEAR}\n{clear}"
 
 
 def _known_urls(urls: Iterable[str]) -> KnownUrls:

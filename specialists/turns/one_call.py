@@ -10,8 +10,10 @@ from dataclasses import dataclass, replace
 from pydantic import BaseModel, ValidationError
 
 from handoff.contracts import ToolCall, Usage
+from handoff.state_values import Ruling
 from specialists.toolkits.messenger import Readers
 from specialists.toolkits.tool import NotKept, Tool, ToolOutcome, Workbench, WorkbenchLost
+from specialists.turns.argument_names import name_fault
 from specialists.turns.finish_tools import faults_of
 
 OUTPUT_LIMIT = 12_000
@@ -45,7 +47,8 @@ class ToolBroke(Exception):
 class Ready:
     """A call that may be made: its tool is there, and its arguments are valid. `to` is who it sends to, if it does.
 
-    `why` and `readers` are those of `Prepared`, of a call that its tool has prepared.
+    `why` and `readers` are those of `Prepared`, of a call that its tool has prepared. `ruling` is by what people
+    approved it; None: nobody has to.
     """
 
     call: ToolCall
@@ -54,6 +57,7 @@ class Ready:
     to: str = ""
     why: str = ""
     readers: Readers | None = None
+    ruling: Ruling | None = None
 
 
 def check(call: ToolCall, tools: Mapping[str, Tool], *, times: int) -> Ready | ToolOutcome:
@@ -75,6 +79,8 @@ def check(call: ToolCall, tools: Mapping[str, Tool], *, times: int) -> Ready | T
             f"You have already called {call.name} {RUNS_OF_SAME} times with exactly these arguments; it was not "
             "run again. Use the replies you have, change the arguments, or finish."
         )
+    if fault := name_fault(tool.arguments, call.arguments):
+        return _failed(f"{call.name} was not run: {fault}. Give only arguments that it has, spelt as they are.")
     try:
         return Ready(call, tool, tool.arguments.model_validate(call.arguments))
     except ValidationError as error:

@@ -29,7 +29,7 @@ class SignedOut:
         if kept is None or not await tool.signs_in.is_in(kept):
             self._calls.add(call.id)
 
-    def first(self, ready: Ready, approvals: Approvals) -> Approval | ToolOutcome | None:
+    async def first(self, ready: Ready, approvals: Approvals) -> Approval | ToolOutcome | None:
         """Return the sign-in that a call waits for, or what came of it; None if it needs none."""
         way = ready.tool.signs_in
         if way is None or ready.call.id not in self._calls:
@@ -37,4 +37,4 @@ class SignedOut:
         if not self.can_ask or self.workbench.sign_ins is None:
             text = briefing.note("nobody_to_sign_in", tool=ready.tool.name, server=way.server)
             return ToolOutcome(text, failed=True)
-        return approvals.sign_in(ready, way)
+        return await approvals.sign_in(ready, way)

@@ -14,7 +14,7 @@ from handoff.events import ToolStarted, TurnTaken
 from handoff.state_values import Checked, Checkpoint, Ruling, UnknownWrite
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
 from specialists.turns import briefing, finish_tools
-from specialists.turns.approving import Approvals, on_one_card
+from specialists.turns.approving import Approvals, on_one_card, where_to
 from specialists.turns.conversation import Conversation, key_of
 from specialists.turns.egress import Verdict
 from specialists.turns.one_call import Ready, check, perform, prepared
@@ -117,7 +117,8 @@ class ToolCalls:
 
     async def reply(self, call: ToolCall, outcome: ToolOutcome) -> None:
         """Keep the outcome of a call, then tell the model of it."""
-        outcome = replace(self.approvals.told(call, outcome), private=self.conversation.egress.is_private(call.name))
+        private = self.conversation.egress.is_private(call.name)
+        outcome = replace(self.approvals.told(call, outcome), private=private)
         reply = ToolReply(call_id=call.id, text=outcome.text, failed=outcome.failed)
         await self.log.tool(reply, outcome)
         self._ended(call.id)
@@ -146,7 +147,7 @@ class ToolCalls:
         while calls:
             for call, _ in calls:
                 await self.signed_out.see(call, self.offered.get(call.name))
-            asked = [self._asks(*one) for one in calls]
+            asked = [await self._asks(*one) for one in calls]
             free = [one for one, approval in zip(calls, asked, strict=True) if approval is None]
             waiting = [one for one in asked if one is not None]
             if not free:
@@ -158,11 +159,11 @@ class ToolCalls:
             calls = [one for one in calls if any(one[0] is call for call in still_open)]
         return None
 
-    def _asks(self, call: ToolCall, times: int) -> Approval | None:
+    async def _asks(self, call: ToolCall, times: int) -> Approval | None:
         """Return what people have to approve before a call that only reads is made; None if it is not for them."""
         if call.name in finish_tools.NAMES or self.conversation.earlier(call) is not None or self._late():
             return None
-        found = self._checked(call, times)
+        found = await self._checked(call, times)
         return found if isinstance(found, Approval) else None
 
     async def _read(self, call: ToolCall, times: int) -> None:
@@ -173,7 +174,7 @@ class ToolCalls:
         elif self._late():
             outcome = ToolOutcome(_LATE, failed=True)
         else:
-            found = self._checked(call, times)
+            found = await self._checked(call, times)
             if isinstance(found, Approval):  # a call beside it made it one: it stays open
                 return
             outcome = await self._perform(found) if isinstance(found, Ready) else await self._refused(call, found)
@@ -181,8 +182,8 @@ class ToolCalls:
 
     async def _perform(self, ready: Ready) -> ToolOutcome:
         if ready.to:
-            await self.log.sent_out(ready.tool.name, ready.to)
-        return await perform(ready, self.workbench, until=self.until)
+            await self.log.sent_out(ready.tool.name, ready.to, ruling=ready.ruling)
+        return replace(await perform(ready, self.workbench, until=self.until), target=where_to(ready))
 
     async def _refused(self, call: ToolCall, found: ToolOutcome | Verdict) -> ToolOutcome:
         """Say why a call is not made, and record it if it would have sent something out."""
@@ -191,25 +192,25 @@ class ToolCalls:
         await self.log.sent_out(call.name, found.to, refused=found.refused)
         return ToolOutcome(briefing.note(found.refused, tool=call.name), failed=True)
 
-    def _checked(self, call: ToolCall, times: int) -> Ready | ToolOutcome | Verdict | Approval:
+    async def _checked(self, call: ToolCall, times: int) -> Ready | ToolOutcome | Verdict | Approval:
         """See whether a call may be made: not a wrong one, nor one that the guard refuses or people have to approve."""
         if (refusal := self.approvals.refusal(call)) is not None:
             return refusal
-        return self._judged(check(self._as_ruled(call), self.offered, times=times))
+        return await self._judged(check(self._as_ruled(call), self.offered, times=times))
 
-    def _judged(self, ready: Ready | ToolOutcome) -> Ready | ToolOutcome | Verdict | Approval:
+    async def _judged(self, ready: Ready | ToolOutcome) -> Ready | ToolOutcome | Verdict | Approval:
         if not isinstance(ready, Ready):
             return ready
         verdict = self.conversation.egress.judge(ready.tool, ready.arguments)
         if verdict.refused:
             return verdict
         ready = replace(ready, arguments=verdict.arguments, to=verdict.to)
-        if (first := self.signed_out.first(ready, self.approvals)) is not None:
+        if (first := await self.signed_out.first(ready, self.approvals)) is not None:
             return first
-        needed = self.approvals.needed(ready, verdict.asks)
+        needed = await self.approvals.needed(ready, verdict.asks, self.conversation.egress.sources)
         if isinstance(needed, Approval) and not self.log.can_ask:
             return replace(verdict, refused="nobody_to_ask") if needed.kind == "egress" else _unasked(needed)
-        return needed or ready
+        return replace(ready, ruling=needed) if needed is None or isinstance(needed, Ruling) else needed
 
     async def _write(self, call: ToolCall, times: int) -> Rest | None:
         """Make a call that writes: its intent, the call, its outcome, each kept before anything follows from it."""
@@ -227,7 +228,7 @@ class ToolCalls:
         ready = self.approvals.refusal(call) or check(self._as_ruled(call), self.offered, times=times)
         ready = await prepared(ready, self.workbench)
         await self.signed_out.see(call, self.offered.get(call.name))
-        found = self._judged(ready)
+        found = await self._judged(ready)
         if isinstance(found, Approval) and (self._late() or self._barred(ready) is not None):
             return ToolOutcome(self._barred(ready) or _LATE, failed=True)
         return found
@@ -241,21 +242,21 @@ class ToolCalls:
     async def _write_once(self, ready: Ready) -> ToolOutcome | UnknownWrite:
         from specialists.turns import write_calls  # noqa: PLC0415 - only where a call writes
 
-        approved_by = self.approvals.who_approved(ready)
-        late = (_APPROVED_LATE.format(what=ready.tool.words(ready.arguments)),) if approved_by else ()
+        late = (_APPROVED_LATE.format(what=ready.tool.words(ready.arguments)),) if ready.ruling is not None else ()
         barred = self.barred.get(write_calls.digest(ready))
         if barred is not None:
             return ToolOutcome(barred, failed=True)
         if self._late():
             return ToolOutcome(_LATE, failed=True, gaps=late)
-        intent = write_calls.intent_of(ready, self.log, approved_by)
+        intent = write_calls.intent_of(ready, self.log)
         self.intents.append(intent)
         await self.log.started(intent)
         if ready.to:
-            await self.log.sent_out(ready.tool.name, ready.to)
+            await self.log.sent_out(ready.tool.name, ready.to, ruling=ready.ruling)
         if self._late():
             return ToolOutcome(_LATE, failed=True, gaps=late)
-        return await write_calls.carry_out(ready, intent, self.workbench, until=self.until)
+        outcome = await write_calls.carry_out(ready, intent, self.workbench, until=self.until)
+        return replace(outcome, target=where_to(ready)) if isinstance(outcome, ToolOutcome) else outcome
 
     def _late(self) -> bool:
         return asyncio.get_running_loop().time() >= self.until

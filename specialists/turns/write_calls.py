@@ -41,11 +41,11 @@ class _NoOutcome:
     reason: str
 
 
-def intent_of(ready: Ready, log: AttemptLog, approved_by: tuple[str, ...] = ()) -> ToolStarted:
-    """Word the intent of a call that is about to be made for the first time; `approved_by` are who approved it."""
+def intent_of(ready: Ready, log: AttemptLog) -> ToolStarted:
+    """Word the intent of a call that is about to be made for the first time, with the ruling that lets it be made."""
     key = str(uuid.uuid4()) if ready.tool.key != "none" else ""
     what = ready.tool.words(ready.arguments)
-    return log.intent(ready.call, what=what, key=key, digest=digest(ready), approved_by=approved_by)
+    return log.intent(ready.call, what=what, key=key, digest=digest(ready), ruling=ready.ruling)
 
 
 def digest(ready: Ready) -> str:

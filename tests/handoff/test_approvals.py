@@ -13,11 +13,12 @@ from handoff.contracts import Estimate, Request, Terms
 from handoff.effects import Post, RunSubtask, question_key
 from handoff.engine import approvals, hearing
 from handoff.engine.answer import gaps
-from handoff.engine.approvals import deciders, may_decide, ruled_before
+from handoff.engine.approvals import deciders, earlier, may_decide
 from handoff.engine.engine import apply, fold
 from handoff.engine.outstanding import outstanding
 from handoff.engine.replay import open_log
-from handoff.state import Job, Work
+from handoff.rights import Actor
+from handoff.state import Ask, Job, Work
 from handoff.state_values import Ruling
 from handoff.summary import open_questions, projection
 from tests.handoff.kit import R, ask, asked, job, planned, returned, started, subtask
@@ -57,6 +58,14 @@ def ruling(state: Job) -> Ruling | None:
 
 def running(state: Job) -> list[int]:
     return [one.attempt for one in outstanding(state, 250.0)[0] if isinstance(one, RunSubtask)]
+
+
+def ruled_before(
+    state: Job, request: Ask, wish: Approval, people: dict[str, Actor | None] | None = None
+) -> Ruling | None:
+    """The earlier ruling that holds for a call, with everybody still there and in the user group S9."""
+    there = {f"U{n}": Actor(f"U{n}", ("S9",)) for n in range(1, 10)}
+    return earlier(state, request, wish, there | (people or {})).ruling
 
 
 TWO = ApprovalTerms(approvers=("U2", "U3", "S9"), quorum=2)
@@ -175,7 +184,27 @@ def test_an_edit_voids_the_approvals_before_it_and_asks_the_others_anew() -> Non
     assert (after.outcome, after.users, after.arguments) == ("edited", ("U3", "U2"), {"text": "cake"})
 
 
-def test_the_like_holds_for_the_job_on_the_same_terms_and_target() -> None:
+def test_an_edit_says_where_it_goes_now_and_the_others_are_asked_about_that() -> None:
+    edit = decides("edit", user="U3", arguments={"text": "cake"}, what="post cake", target="#all", leaves="cake")
+    state = job(*asks(TWO)[:-1], wanted(terms=TWO, target="#board"), edit)
+    question = work(state).question
+    assert question is not None
+    assert question.approval is not None
+    assert (question.approval.target, question.approval.leaves) == ("#all", "cake")
+    before = work(state).answered[0].ruling
+    assert before is not None
+    assert (before.target, before.leaves) == ("#all", "cake")
+
+
+def test_an_edit_to_another_kind_of_value_is_a_change() -> None:
+    one = approval(arguments={"n": 1}, digest=digest_of("post", {"n": 1}))
+    log = [*asks()[:-1], ev.ApprovalAsked(at=10.0, approval=one, **OF)]
+    found = ruling(job(*log, decides("edit", digest=one.digest, arguments={"n": True})))
+    assert found is not None
+    assert (found.outcome, found.arguments) == ("edited", {"n": True})
+
+
+def test_similar_calls_are_approved_on_the_same_terms_and_target() -> None:
     state = job(*asks(), decides("approve_alike"))
     found = ruled_before(state, ask(state), approval("cake"))
     assert found is not None
@@ -194,7 +223,7 @@ def test_the_like_holds_for_the_job_on_the_same_terms_and_target() -> None:
     assert ruled_before(always, ask(always), approval("cake", ApprovalTerms(mode="always"))) is None
 
 
-def test_the_like_needs_all_of_a_quorum_to_say_so() -> None:
+def test_similar_calls_need_all_of_a_quorum_to_say_so() -> None:
     some = job(*asks(TWO), decides("approve_alike", user="U2"), decides(user="U3"))
     assert ruled_before(some, ask(some), approval("cake", TWO)) is None
     all_of_them = job(*asks(TWO), decides("approve_alike", user="U2"), decides("approve_alike", user="U3"))
@@ -297,7 +326,7 @@ def test_one_decision_rules_on_each_of_several_calls() -> None:
     assert ruled_before(denied, ask(denied), approval("cake", call="c9")) is not None
 
 
-def test_the_like_of_several_calls_is_the_like_of_each() -> None:
+def test_calls_similar_to_each_of_several_are_approved() -> None:
     state = job(*both(on_both("approve_alike")))
     assert ruled_before(state, ask(state), approval("jam", call="c9")) is not None
     assert ruled_before(state, ask(state), approval("jam", call="c9", tool="send")) is None

@@ -117,7 +117,7 @@ def decided(user: str, decision: str = "approve", digest: str = "") -> ev.Approv
 
 @pytest.mark.parametrize(
     ("decision", "deed", "why"),
-    [("approve", "approved", ""), ("approve_alike", "approved", "and the like for the job"), ("deny", "denied", "")],
+    [("approve", "approved", ""), ("approve_alike", "approved", "and similar calls"), ("deny", "denied", "")],
 )
 def test_decisions_on_approvals_that_count_and_that_do_not(decision: str, deed: str, why: str) -> None:
     write = ToolCall(id="w", name="post_note", arguments={"text": CANARY})

@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 
 from handoff import events as ev
+from handoff.approval_values import Approval, ApprovalTerms
 from handoff.contracts import (
     Artifact,
     Attachment,
@@ -27,6 +28,7 @@ from handoff.engine.nested import inner_plan
 from handoff.engine.outstanding import outstanding
 from handoff.provenance import provenance_of
 from handoff.state import Job, replace
+from handoff.state_values import reply_source
 from tests.handoff.kit import MEMBERS, PLACE, R, asked, escalated, failed, job, planned, returned, started, subtask
 
 
@@ -113,7 +115,9 @@ def tool_said(name: str, *, private: bool) -> ev.ToolReturned:
 
 def handed_in(name: str, *, private: bool = False, at: float = 5.0, request: str = R) -> ev.ResultReturned:
     result = Result(summary="s", content="c")
-    return ev.ResultReturned(at=at, request=request, subtask=name, attempt=1, result=result, private=private)
+    of = {"at": at, "request": request, "subtask": name, "attempt": 1}
+    given = (reply_source("a tool", "", "184,200"),) if private else ()
+    return ev.ResultReturned(**of, result=result, private=private, private_sources=given)
 
 
 FILE = ev.MaterialGathered(
@@ -370,3 +374,51 @@ def test_what_one_inside_was_given_by_a_tool_comes_up_as_private() -> None:
     public = apply(apply(state, handed_in("law/x")), up)
     assert private(public, "after") == (), "of a crew, those inside know"
     assert private(apply(state, handed_in("law/x", private=True)), "after") == ('the result of "Part law"',)
+
+
+# ---------------------------------------------------------------- where it came from in the end
+
+
+def sources(state: Job, name: str = "a") -> tuple[str, ...]:
+    return tuple(one.name for one in provenance_of(state, state.asks[-1], state.asks[-1].work[name]).sources)
+
+
+def ids(state: Job, name: str = "a") -> set[str]:
+    return {one.id for one in provenance_of(state, state.asks[-1], state.asks[-1].work[name]).sources}
+
+
+def test_what_is_made_from_something_private_has_its_sources() -> None:
+    plan = planned(brief("a", OWN, needs=("pay.csv",)), brief("b", OWN, "a"), brief("c", "Sum up J. Doe", "b"))
+    log = [asked(), FILE, plan, started("a"), tool_said("a", private=True), handed_in("a", private=True)]
+    state = job(*log, started("b"), handed_in("b"))
+    assert sources(state) == ("pay.csv", "what a tool gave"), "an earlier attempt, were there another"
+    assert sources(state, "b") == ("what a tool gave", "pay.csv")
+    assert ids(state, "a") == ids(state, "b") == ids(state, "c")
+
+
+def test_an_answer_brings_its_sources_into_the_next_request_of_the_same_person_and_is_one_for_others() -> None:
+    first = [
+        asked(),
+        planned(brief("a", OWN)),
+        started("a"),
+        tool_said("a", private=True),
+        handed_in("a", private=True),
+    ]
+    written = [ev.AnswerWritten(at=6.0, request=R, text="so"), ev.Posted(at=6.5, request=R, key=answer_key(R), ts="9")]
+    plan = planned(brief("a", "Look into it"), request="7.0")
+    own = job(*first, *written, said_by("U1", "and now", at=7.0), plan)
+    assert sources(own) == ("what a tool gave",)
+    other = job(*first, *written, said_by("U2", "and now", at=7.0), plan)
+    assert "what a tool gave" in sources(other)
+    assert ids(own) < ids(other), "the answer to somebody else, and what they asked"
+
+
+def test_a_mere_yes_to_an_approval_makes_nothing_private_and_words_do() -> None:
+    call = Approval(call="c", tool="post", what="post tea", digest="d", terms=ApprovalTerms(approvers=("U2",)))
+    of_a = {"request": R, "subtask": "a"}
+    log = [asked(), FILE, planned(brief("a", OWN)), started("a")]
+    log.append(ev.ApprovalAsked(at=4.0, attempt=1, approval=call, **of_a))
+    yes = ev.ApprovalDecided(at=5.0, number=1, digest="d", user="U2", decision="approve", **of_a)
+    assert private(job(*log, yes)) == ()
+    no = yes.model_copy(update={"decision": "deny", "reason": "J. Doe would hear of it"})
+    assert private(job(*log, no)) == ("what somebody else answered", "a brief written by who had seen pay.csv")

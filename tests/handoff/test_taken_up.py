@@ -13,6 +13,7 @@ from handoff import events as ev
 from handoff import rights
 from handoff.again import Again
 from handoff.again_words import Wish, names_the_last, wish_of
+from handoff.approval_values import Approval, ApprovalTerms
 from handoff.contracts import Artifact, Attachment, Material, Request, Result, Subtask, ToolReply, Turn, Usage
 from handoff.deeds import deeds_of
 from handoff.effects import Effect, MakePlan, Post, RunSubtask, file_key
@@ -23,6 +24,7 @@ from handoff.engine.replay import open_log
 from handoff.materials.at_hand import material_of
 from handoff.materials.deleted import FAULT
 from handoff.state import ENDED, SETTLED, Ask, Job
+from handoff.state_values import Ruling
 from handoff.step_names import step_line, step_meant
 from tests.handoff.kit import MEMBERS, PLACE, R, asked, effects, job, planned, running, subtask
 from tests.handoff.test_levels import broken, done, of_kind, outer, part, up, within
@@ -145,6 +147,30 @@ def test_an_open_question_is_asked_anew_where_it_goes_on() -> None:
 
 
 # ---------------------------------------------------------------- what was written
+
+
+NO_SELF = ApprovalTerms(approvers=("U1", "U9"), own=False)
+CALL = Approval(call="c1", tool="post", what="post tea", digest="d", terms=NO_SELF)
+
+
+@pytest.mark.parametrize(("user", "kept"), [("U1", True), ("U9", False)])
+def test_what_was_approved_for_somebody_elses_try_is_asked_for_anew(user: str, *, kept: bool) -> None:
+    """U9 approves a call for U1, has it stopped, and takes it up: who made the request may not approve it here."""
+    of: dict[str, Any] = {"request": R, "subtask": "t1"}
+    asks = ev.ApprovalAsked(at=5.0, attempt=1, approval=CALL, **of)
+    yes = ev.ApprovalDecided(at=6.0, number=1, digest="d", user="U9", decision="approve", **of)
+    state = proposed(apply(stopped(TURN, asks, yes), wants("continue", user=user, admin=user == "U9")), at=500.0)
+    rulings = [one for one in state.asks[-1].work["t1"].checkpoints if isinstance(one, Ruling)]
+    assert [one.users for one in rulings] == ([("U9",)] if kept else [])
+
+
+@pytest.mark.parametrize(("user", "whom"), [("U1", ("U9",)), ("U9", ("U1",))])
+def test_an_open_approval_is_put_to_those_who_may_decide_for_this_try(user: str, whom: tuple[str, ...]) -> None:
+    asks = ev.ApprovalAsked(at=5.0, request=R, subtask="t1", attempt=1, approval=CALL)
+    state = proposed(apply(stopped(TURN, asks), wants("continue", user=user, admin=user == "U9")), at=500.0)
+    question = state.asks[-1].work["t1"].question
+    assert question is not None
+    assert question.whom == whom
 
 
 def wrote(name: str, what: str, *, known: bool = True) -> list[ev.Event]:

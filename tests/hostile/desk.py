@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from bot.jobs.attempt import run_attempt
+from bot.jobs.attempt import Around, run_attempt
 from bot.store.interface import JobKey
 from handoff import events as ev
 from handoff.approval_values import Approval, ApprovalChoice
@@ -21,6 +21,7 @@ from handoff.contracts import Member, Place, Plan, Request, Subtask
 from handoff.effects import RunSubtask
 from handoff.engine.engine import apply
 from handoff.engine.outstanding import outstanding
+from handoff.rights import Actor
 from handoff.state import Ask, Job
 from handoff.state_values import Question
 from specialists.registry import Crew, load_crew
@@ -60,7 +61,7 @@ class Nobody:
 class Reader:
     """A person who approves the calls that the request names, and denies the others.
 
-    `named` are the digests of those calls, with the likeness of each. The first of several to one place is approved for
+    `named` are the digests of those calls, with the scope of each. The first of several to one place is approved for
     all of them.
     """
 
@@ -70,7 +71,7 @@ class Reader:
         named = [one for one in approval.calls if one.digest in self.named]
         if len(named) < len(approval.calls):
             return "apart" if named else "deny"
-        likes = [one.like[1:] for one in approval.calls]
+        likes = [one.scope[1:] for one in approval.calls]
         several = any(like[1:] in likes for digest, like in self.named.items() if digest not in _digests(approval))
         return "approve_alike" if several else "approve"
 
@@ -81,7 +82,7 @@ def _digests(approval: Approval) -> set[str]:
 
 @dataclass
 class Leave:
-    """What the person allowed, by our own count: each approval covers one call, one of the like any further ones."""
+    """What the person allowed, by our own count: an approval covers one call, one of similar calls any further ones."""
 
     cards: list[Approval] = field(default_factory=list)
     once: Counter[str] = field(default_factory=Counter)
@@ -135,6 +136,11 @@ class Desk:
         return type("Claim", (), {"key": JobKey("T1", REQUEST)})
 
 
+async def present(_place: Place, user: str) -> Actor:
+    """Everybody is still there."""
+    return Actor(user)
+
+
 def begun(text: str, *, quoted: str = "") -> Desk:
     """A job whose request goes to the worker as it stands."""
     desk = Desk()
@@ -166,7 +172,9 @@ async def played(desk: Desk, crew: Crew, model: Model, person: Person, leave: Le
         effect = next(one for one in outstanding(job, desk.now())[0] if isinstance(one, RunSubtask))
         runner: Any = desk
         nowhere: Any = None
-        event = await run_attempt(effect, runner, crew=crew, model=model, store=nowhere, breakers=nowhere)
+        event = await run_attempt(
+            effect, runner, crew=crew, model=model, store=nowhere, breakers=nowhere, around=Around(standing=present)
+        )
         desk.report_soon(event)
         if not isinstance(event, ev.ApprovalAsked):
             return event

@@ -118,7 +118,7 @@ class Suite:
     fresh: dict[str, Any] = field(default_factory=dict)
 
     def likeness(self, wish: Wish) -> tuple[str, tuple[str, str, str]]:
-        """Return the digest of a call and what it has in common with the like of it."""
+        """Return the digest of a call and what it has in common with similar ones."""
         tool = self.tools[wish[0]]
         arguments = tool.arguments.model_validate(wish[1])
         if tool.url:

@@ -18,6 +18,7 @@ from bot.slack.receive.thread_text import ABOUT
 from handoff.approval_values import Approval
 from handoff.contracts import Artifact, Escalation, Handoff, Note, Plan, Result, ToolCall, ToolReply, Turn
 from handoff.events import ToolStarted
+from handoff.state_values import Earlier, Ruling
 from specialists.registry import load_crew
 from specialists.runner import run
 from specialists.toolkits.catalogue import all_tools
@@ -50,17 +51,17 @@ class _Log:
     async def tool(self, _: ToolReply, outcome: ToolOutcome) -> None:
         self.outcomes.append(outcome)
 
-    async def sent_out(self, tool: str, to: str, *, refused: str = "") -> None:
-        raise AssertionError(f"nothing goes out here, but {tool} to {to} ({refused})")
+    async def sent_out(self, tool: str, to: str, *, refused: str = "", ruling: Ruling | None = None) -> None:
+        raise AssertionError(f"nothing goes out here, but {tool} to {to} ({refused}, {ruling})")
 
-    def ruled_before(self, _: Approval) -> None:
-        return None
+    async def ruled_before(self, _: Approval) -> Earlier:
+        return Earlier()
 
     def news(self) -> tuple[str, ...]:
         return ()
 
-    def intent(self, call: ToolCall, *, what: str, key: str, digest: str) -> ToolStarted:
-        raise AssertionError(f"no tool of this crew writes, but {what} is about to ({call}, {key}, {digest})")
+    def intent(self, call: ToolCall, *, what: str, key: str, digest: str, ruling: Ruling | None = None) -> ToolStarted:
+        raise AssertionError(f"no tool of this crew writes, but {what} is about to ({call}, {key}, {digest}, {ruling})")
 
     async def started(self, intent: ToolStarted) -> None:
         raise AssertionError(f"no tool of this crew writes, but {intent} began")

@@ -71,7 +71,9 @@ def test_a_hostile_argument_stands_there_as_plain_text() -> None:
     assert "evil" not in others
     assert "<!here>" not in others
     assert "a[U+202E]b[U+200B]c" in shown(card)
-    assert "(empty)" in shown(card)
+    assert 'empty: \n""' in shown(card)
+    assert "none: \nnull" in shown(card)
+    assert '"to[U+200B]o": ' in shown(card)
     assert not any(kind in json.dumps(rich) for kind in ('"link"', '"user"', '"broadcast"', '"emoji"'))
 
 
@@ -102,9 +104,9 @@ def test_a_windows_place_must_fit_its_job() -> None:
 @pytest.mark.parametrize(
     ("more", "expected"),
     [
-        ({}, ["Approve", "Approve the like for this job", "Edit", "Deny"]),
+        ({}, ["Approve", "Approve similar", "Edit", "Deny"]),
         ({"terms": ApprovalTerms(mode="always")}, ["Approve", "Edit", "Deny"]),
-        ({"kind": "egress", "leaves": "words"}, ["Approve", "Approve the like for this job", "Deny"]),
+        ({"kind": "egress", "leaves": "words"}, ["Approve", "Approve similar", "Deny"]),
         ({"kind": "cost", "terms": ApprovalTerms(mode="always")}, ["Approve", "Deny"]),
         ({"kind": "sign_in", "terms": ApprovalTerms(mode="always")}, ["Sign in", "Deny"]),
     ],
@@ -121,7 +123,7 @@ def test_much_fits_and_a_window_shows_all_of_it() -> None:
     _, question = asking({"text": "word " * 20_000, "more": "end"})
     assert question.approval is not None
     window = check_view(arguments_window(question.approval))
-    assert shown(window).count("word ") == 20_000
+    assert shown(window).count("word") == 20_000
     _, question = asking(much)
     assert question.approval is not None
     check_view(arguments_window(question.approval))
@@ -147,7 +149,7 @@ def test_a_card_says_when_it_expires_and_who_may_decide() -> None:
 def test_each_end_is_told_apart() -> None:
     tea = {"text": "tea"}
     assert ":white_check_mark: <@U111> approved this <!date" in shown(closed("approved", tea))
-    assert "approved this and the like for this job" in shown(closed("approved", tea, alike=True))
+    assert "approved this and similar calls" in shown(closed("approved", tea, alike=True))
     edited = shown(closed("edited", tea, arguments={"text": "cake"}))
     assert "cake" in edited
     assert "tea" not in edited
@@ -218,6 +220,7 @@ def test_fields_are_read_as_their_kinds() -> None:
         "share": 0.5,
         "loud": True,
         "tags": ["b, c", "d"],
+        "note": None,
         "more": [{}],
         "long": "kept",
     }
@@ -232,20 +235,20 @@ def test_a_field_that_cannot_be_read_is_named(name: str, value: str, wanted: str
 
 
 def test_nothing_that_is_there_is_hidden() -> None:
-    assert written("plain\ntext\t") == "plain\ntext\t"
+    assert written("plain\ntext\t.") == "plain\ntext\t."
     assert written("a\u200b") == "a[U+200B]"
-    assert written({"a": 1.5}) == '{\n "a": 1.5\n}'
-    assert written(["a@b", "c d"]) == "a@b, c d"
-    assert written(["a, b", "c"]) == '[\n "a, b",\n "c"\n]'
+    assert written({"a": 1.5}) == '{"a": 1.5}'
+    assert written(["a@b", "c d"]) == '["a@b", "c d"]'
 
 
-def test_a_text_that_fits_the_card_is_shown_whole_and_where_it_goes_stands_there_once() -> None:
+def test_a_text_that_fits_the_card_is_shown_whole() -> None:
     text = "\n".join(f"Line {number} of a note that people are to approve." for number in range(40))
     message = drawn({"to": "#sales (C1)", "text": text, "draft": False, "files": []}, target="#sales (C1)")
     told = shown(message)
     assert text in told
-    assert told.count("#sales (C1)") == 2, "above, and in the small print on the like"
-    assert "files" not in told
+    assert told.count("#sales (C1)") == 3, "above, among the arguments, and in the small print on similar calls"
+    assert "draft: \nfalse" in told
+    assert "files: \n[]" in told
     assert "Show all" not in buttons(message)
     long = drawn({"to": "#sales (C1)", "text": text * 2}, target="#sales (C1)")
     assert "Show all" in buttons(long)

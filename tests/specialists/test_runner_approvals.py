@@ -168,7 +168,7 @@ async def test_a_call_on_which_nobody_decided_is_told_apart_from_a_denied_one() 
     assert "nobody decided in time. That is no denial." in said(model)[0]
 
 
-async def test_the_like_of_an_approved_call_is_made_without_asking() -> None:
+async def test_a_call_similar_to_approved_ones_is_made_without_asking() -> None:
     async with far_side() as side:
         log = KeptLog(alike={("write", "post_note", ""): ("U7",)})
         outcome, _ = await attempt(log, [calling(TEA), calling(CAKE), returning()], side.tool())
@@ -237,3 +237,22 @@ async def test_a_read_that_would_send_something_out_is_asked_for_and_the_others_
     assert looker.seen == ["sea", "secret one"]
     assert said(model)[:2] == ["saw secret one", "saw sea"]
     assert "denied" in said(model)[2]
+
+
+async def test_nobody_is_asked_about_a_name_that_the_tool_does_not_list() -> None:
+    async with far_side() as side:
+        hidden = ("post_note", {"text": "tea", "te\u200bxt": "cake"})
+        log, moves = KeptLog(), [calling(hidden), calling(("post_note", {"text": "tea", "loud": None})), returning()]
+        outcome, model = await attempt(log, moves, side.tool())
+    assert isinstance(outcome, Result)
+    assert side.calls == 0
+    assert "characters that people cannot see: 'te[U+200B]xt'" in said(model, 1)[0]
+    assert "there is no 'loud'; the names there are: text" in said(model, 2)[0]
+
+
+async def test_nobody_is_asked_about_more_than_a_window_shows() -> None:
+    async with far_side() as side:
+        much = [calling(("post_note", {"text": text})) for text in ("a" * 130_000, "\u200b\u200c" * 10_000)]
+        outcome, model = await attempt(KeptLog(), [*much, returning()], side.tool())
+    assert isinstance(outcome, Result)
+    assert all("more than a person can be shown" in said(model, turn)[0] for turn in (1, 2))

@@ -39,7 +39,7 @@ tools: [post_note]
 model: fast
 {more}---
 You are the clerk."""
-ALL = ("Approve", "Approve the like for this job", "Edit", "Deny")
+ALL = ("Approve", "Approve similar", "Edit", "Deny")
 
 
 def clerk(*texts: str) -> Callable[[WireRequest], Reply]:
@@ -222,7 +222,7 @@ async def test_edited_arguments_are_checked_and_run(office: Office) -> None:
     assert 'It was called with these: {"text": "two teas"}' in talk.said()
 
 
-async def test_the_like_is_not_asked_for_again_in_the_job(office: Office) -> None:
+async def test_similar_calls_are_not_asked_for_again(office: Office) -> None:
     planner = lambda _: plan(subtask("note", "clerk"))  # noqa: E731
     async with provider(planner=planner, clerk=clerk("tea", "cake", "jam")) as server:
         office.server = server
@@ -230,7 +230,7 @@ async def test_the_like_is_not_asked_for_again_in_the_job(office: Office) -> Non
             talk = await office.ask()
             await office.scene.person().click(talk.channel, (await card(talk))["ts"], "approval:alike")
             await talk.over()
-            await closed(talk, "approved this and the like for this job")
+            await closed(talk, "approved this and similar calls")
     assert office.side.notes == ["tea", "cake", "jam"]
     assert len(await talk.of(ev.ApprovalAsked)) == 1
 
@@ -431,4 +431,18 @@ async def test_an_approval_is_decided_in_the_home(office: Office) -> None:
         await talk.over()
         await closed(talk, "approved this")
         await office.scene.workspace.until(lambda: "Nothing waits for you" in shown(ana.home() or {}))
+    assert office.side.notes == ["tea"]
+
+
+async def test_a_click_is_judged_by_whom_the_channel_names_at_that_moment(office: Office) -> None:
+    ben, cleo = office.scene.person("ben"), office.scene.person("cleo")
+    async with office.bot(access=ChannelValues(approvers=(ben.id, cleo.id))):
+        talk = await office.ask()
+        asked = await card(talk)
+    async with office.bot(access=ChannelValues(approvers=(cleo.id,))):
+        await ben.click(talk.channel, asked["ts"], "approval:approve")
+        await office.told_alone("ben", f"only <@{cleo.id}> may decide")
+        assert office.side.calls == 0
+        await cleo.click(talk.channel, asked["ts"], "approval:approve")
+        await talk.over()
     assert office.side.notes == ["tea"]

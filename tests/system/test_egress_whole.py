@@ -141,7 +141,7 @@ async def test_what_a_file_says_leaves_by_no_channel_that_nobody_approved(scene:
     assert any("nobody is asked again" in text for text in replies), "a model that asks on and on is told to stop"
 
 
-async def test_an_approved_search_goes_out_as_it_was_shown_and_the_like_is_not_asked_again(scene: Scene) -> None:
+async def test_an_approved_search_goes_out_as_it_was_shown_and_similar_ones_are_not_asked_for(scene: Scene) -> None:
     async with the_web() as there:
         turns = [
             tool_calls_of(("web_search", {"query": "pay of analysts in 2026"})),

@@ -126,7 +126,7 @@ class ApprovalClicks:
     async def on_decision(
         self, ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], client: AsyncWebClient
     ) -> None:
-        """Take a click that decides at once: to approve, to approve the like, to decide one by one."""
+        """Take a click that decides at once: to approve, to approve similar calls too, to decide one by one."""
         found = self._about(body, action, client)
         if found is not None:
             click, spot = found

@@ -17,10 +17,11 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.access.access_values import Access
 from bot.access.channel_settings import ChannelSettings
 from bot.access.person_facts import Facts
-from bot.access.ruling import Why, ruling
+from bot.access.ruling import Why
 from bot.slack.receive.acting import Acting, acting, at_home, claimed, installed_in
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
+from bot.slack.show.admission import Admission
 from bot.slack.show.notices import note, tell
 from bot.slack.show.people import People
 from bot.slack.views.home import closed_home
@@ -61,6 +62,7 @@ class Gate:
     ) -> None:
         self._people = people
         self._settings = settings
+        self._admission = Admission(people, settings)
         self._first = first
         self._clock = clock
         self._record = note
@@ -97,9 +99,8 @@ class Gate:
             if who.way in {"message", "edit"} and not await self._concerns(who):
                 return _done()
             claims = who.teams | claimed(body)
-            access = await self._settings.of(home, who.place.channel)
-            self._people.name_groups(access.groups)
-            why = await self._ruling(who, claims, access)
+            access = await self._admission.access(who.place)
+            why = await self._admission.refusal(access, who.place, who.user, hint=self._hint(who, claims, access))
         except StoreError as error:
             return await self._away(who, client, error)
         if why == "bot" and who.bot:  # a listener tells another bot, which sees no ephemeral line
@@ -119,25 +120,6 @@ class Gate:
             return await self._knows(who.thread)
         except StoreError:
             return True
-
-    async def _ruling(self, who: Acting, claims: frozenset[str], access: Access) -> Why | None:
-        admin = who.user in self._settings.admins
-        hint = self._hint(who, claims, access)
-
-        def rule(facts: Facts | None, groups: tuple[str, ...] = ()) -> Why | None:
-            return ruling(access, who.user, facts, groups=groups, direct=who.direct, admin=admin)
-
-        known = rule(hint or Facts("ours"))
-        if known not in {None, "not_named"}:
-            return known  # the payload itself says so, and Slack need not be asked
-        facts = await self._people.facts(who.user)
-        if facts is not None and hint is not None and facts.standing == "ours":
-            facts = hint
-        why = rule(facts)
-        if why != "not_named" or not access.groups:
-            return why
-        groups = await self._people.groups_known(who.user)
-        return "unknown" if groups is None else rule(facts, groups)
 
     def _hint(self, who: Acting, claims: frozenset[str], access: Access) -> Facts | None:
         """Say what the payload says against a person; within an organisation a workspace's id says nothing."""

@@ -21,6 +21,7 @@ from bot.access.person_facts import Facts, Home, facts_of
 from bot.slack.send.published_limits import Priority
 from bot.slack.send.web_calls import NoReply, Refused, WebCalls
 from handoff.contracts import Audience, Known, Place, Setting
+from handoff.rights import Actor
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +43,15 @@ Answer = dict[str, Any]
 Send = Callable[[], Awaitable[AsyncSlackResponse]]
 GroupsOf = Callable[[str], Awaitable[tuple[str, ...]]]
 """Gives the user groups that a person is in, of those that settings and crews name: see `People.groups_of`."""
+
+
+StandingOf = Callable[[Place, str], Awaitable[Actor | None]]
+"""Gives a person as they are now; None: they may not act in that place any more, or Slack cannot be asked."""
+
+
+async def nobody_stands(_place: Place, _user: str) -> Actor | None:
+    """Know of nobody who may act."""
+    return None
 
 
 async def no_groups(_user: str) -> tuple[str, ...]:
@@ -72,8 +82,8 @@ class People:
         """Add the user groups that settings or a crew name (ids, S...; others are left out): `groups_of` knows them."""
         self._named |= groups_in(tuple(named))
 
-    async def facts(self, user: str) -> Facts | None:
-        """Say what Slack knows of a person, a few minutes old at most; None if it cannot be asked, or says too little.
+    async def facts(self, user: str, *, kept: float = FACTS_KEPT) -> Facts | None:
+        """Say what Slack knows of a person, `kept` seconds old at most; None if it cannot be asked, or says too little.
 
         None holds for this once: the next call asks again.
         """
@@ -82,7 +92,7 @@ class People:
             "users.info",
             key,
             lambda: self._client.users_info(user=user),
-            kept=FACTS_KEPT,
+            kept=kept,
             patience=FACTS_PATIENCE,
             priority="question",
         )

@@ -11,13 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.slack.text.cleaning import clean, mention
-from bot.slack.views.argument_blocks import argument_blocks, quoted, written
+from bot.slack.views.argument_blocks import argument_blocks, is_spelt_out, quoted
 from bot.slack.views.outgoing import Block, Outgoing, actions, button, context, counted, moment, section
 from bot.slack.views.waiting import in_row, named
 from handoff.approval_values import Approval
 from handoff.state import Ask, Job
 from handoff.state_values import Answered, Question, Ruling
 from handoff.summary import title_of
+from handoff.visible_text import spelt
 
 APPROVE, ALIKE, EDIT, APART, DENY, SHOW, SIGN_IN = (
     f"approval:{name}" for name in ("approve", "alike", "edit", "apart", "deny", "show", "sign_in")
@@ -27,6 +28,11 @@ APPROVE, ALIKE, EDIT, APART, DENY, SHOW, SIGN_IN = (
 
 TARGET = 400
 """Characters that are shown of where a call goes to."""
+SPELT_OUT = (
+    "What cannot be seen, and long runs of spaces or blank lines, stand in [brackets] above. They are sent as they are."
+)
+NAMED = 5
+"""Names of what is new in view that a card gives; of more, the number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +79,12 @@ def approval(job: Job, ask: Ask, subtask: str, question: Question, until: float 
     work = ask.work[subtask]
     title = f"*{clean(title_of(ask, work), limit=150)}* ({clean(work.specialist, limit=80)})"
     first = f":lock: {people(question.whom)}: {title} {_wish(asked)}"
-    blocks = [section(first), *body, actions(_buttons(asked, spot, cut=cut)), context(*_small_print(question, until))]
+    blocks = [
+        section(first),
+        *body,
+        actions(_buttons(asked, spot, cut=cut)),
+        context(*_small_print(question, ask.request.user, until)),
+    ]
     wanted = "sign in, or deny" if asked.kind == "sign_in" else "approve or deny"
     text = f"{people(question.whom)}: please {wanted}: {clean(asked.what, limit=300)}"
     return Outgoing(text=text, blocks=tuple(blocks), priority="question")
@@ -93,10 +104,20 @@ def _wish(asked: Approval) -> str:
     if asked.kind == "egress":
         why = f" You are asked because {clean(asked.why, limit=300)}." if asked.why else ""
         wants = f"make {len(asked.parts)} requests" if asked.parts else "send something out"
-        return f"wants to {wants}. Nothing leaves unless that is approved.{why}"
+        return f"wants to {wants}. Nothing leaves unless that is approved.{why}{_new(asked)}"
     why = f" {clean(asked.why, limit=300)}" if asked.why else ""
     wants = f"{len(asked.parts)} changes" if asked.parts else "a change"
-    return f"wants to make {wants} outside. Nothing is done unless that is approved.{why}"
+    return f"wants to make {wants} outside. Nothing is done unless that is approved.{why}{_new(asked)}"
+
+
+def _new(asked: Approval) -> str:
+    """Name what came into view since people approved similar calls, if that is why they are asked again."""
+    names = list(dict.fromkeys(name for one in asked.calls for name in one.new))
+    if not names:
+        return ""
+    shown = [clean(name, limit=100) for name in names[:NAMED]]
+    more = [f"{len(names) - NAMED} more"] if len(names) > NAMED else []
+    return f" Similar calls were approved before these could be seen: *{in_row([*shown, *more], 'and')}*."
 
 
 def _body(asked: Approval, *, brief: bool = False) -> tuple[list[Block], bool]:
@@ -107,7 +128,7 @@ def _body(asked: Approval, *, brief: bool = False) -> tuple[list[Block], bool]:
     if asked.target and asked.kind != "sign_in":
         lines.append(f"*To:* {clean(asked.target, limit=TARGET)}")
     blocks = [section("   ".join(lines))] if lines else []
-    drawn, cut = argument_blocks(asked.arguments, brief=brief, told=asked.target if len(asked.target) <= TARGET else "")
+    drawn, cut = argument_blocks(asked.arguments, brief=brief)
     blocks += drawn
     if asked.leaves:
         leaves, cut_too = quoted(asked.leaves, brief=brief)
@@ -134,7 +155,7 @@ def _buttons(asked: Approval, spot: str, *, cut: bool) -> list[Block]:
     several = len(asked.parts)
     found = [button(f"Approve all {several}" if several else "Approve", APPROVE, spot, style="primary")]
     if asked.terms.mode == "ask":
-        found.append(button("Approve the like for this job", ALIKE, spot))
+        found.append(button("Approve similar", ALIKE, spot))
     if several:
         found.append(button("Decide one by one", APART, spot))
     elif asked.kind == "write" and asked.arguments:
@@ -143,7 +164,7 @@ def _buttons(asked: Approval, spot: str, *, cut: bool) -> list[Block]:
     return [*found, button("Show all", SHOW, spot)] if cut else found
 
 
-def _small_print(question: Question, until: float | None) -> list[str]:
+def _small_print(question: Question, requester: str, until: float | None) -> list[str]:
     asked = _about(question)
     waits = f"Waits for {people(question.whom)}. Please use the buttons: words in the thread decide nothing."
     if not asked.terms.own:
@@ -154,16 +175,28 @@ def _small_print(question: Question, until: float | None) -> list[str]:
             "Who signs in lends this bot their rights there: until the server ends it, all jobs of this crew use them."
         )
     if asked.terms.mode == "ask":
-        likes = dict.fromkeys(
-            clean(one.tool, limit=100) + (f" to {clean(one.target, limit=100)}" if one.target else "")
-            for one in asked.calls
-        )
-        lines.append(f"“The like” is any further call of {in_row([*likes], 'or')} in this thread's job.")
+        lines.append(_similar(asked, requester))
+    if any(is_spelt_out(one.arguments) or spelt(one.leaves) != one.leaves for one in asked.calls):
+        lines.append(SPELT_OUT)
     if asked.terms.quorum > 1:
         lines.append(_votes(question))
     if until is not None:
         lines.append(f"It expires {moment(until)}: then it is not done, which is not the same as denied.")
     return lines
+
+
+def _similar(asked: Approval, requester: str) -> str:
+    """Say what "Approve similar" covers."""
+    scopes = dict.fromkeys(
+        clean(one.tool, limit=100) + (f" to {clean(one.target, limit=100)}" if one.target else " to anywhere")
+        for one in asked.calls
+    )
+    everyone = f"all {asked.terms.quorum} of you choose it, " if asked.terms.quorum > 1 else ""
+    return (
+        f"“Approve similar” also covers later calls of {in_row([*scopes], 'or')}, with any other arguments, for "
+        f"{mention(requester)} in this thread. It holds while {everyone}whoever chose it may still approve, and "
+        "nothing more that is private is in view."
+    )
 
 
 def _votes(question: Question) -> str:
@@ -191,10 +224,9 @@ def approval_decided(title: str, answered: Answered) -> Outgoing:
 
 
 def _edited(asked: Approval, ruling: Ruling) -> Approval:
-    """Return what was approved in place of what was asked, also where that goes to, if an argument says it."""
-    holds = [name for name, value in asked.arguments.items() if asked.target and written(value) == asked.target]
-    target = written(ruling.arguments.get(holds[0], "")) if holds else asked.target
-    return asked.model_copy(update={"arguments": dict(ruling.arguments), "target": target})
+    """Return what was approved in place of what was asked."""
+    changed = {"arguments": dict(ruling.arguments), "target": ruling.target, "leaves": ruling.leaves}
+    return asked.model_copy(update=changed)
 
 
 def approval_dropped(title: str, question: Question) -> Outgoing:
@@ -223,5 +255,5 @@ def _decision(question: Question, ruling: Ruling) -> str:
         return f":pencil2: {who} changed the arguments to these and approved {when}"
     if _about(question).kind == "sign_in":
         return f":white_check_mark: {who} signed in {when}"
-    alike = " and the like for this job" if ruling.alike else ""
+    alike = " and similar calls" if ruling.alike else ""
     return f":white_check_mark: {who} approved this{alike} {when}"

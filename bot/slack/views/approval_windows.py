@@ -21,18 +21,14 @@ REASON_LIMIT = 500
 
 def arguments_window(asked: Approval) -> Block:
     """Show all of the arguments, and all that would leave."""
-    blocks = whole_blocks(_named(asked))
-    if asked.leaves:
-        blocks += [section("*What would leave, word for word:*"), *whole_blocks({"text": asked.leaves})]
+    blocks: list[Block] = []
+    for n, one in enumerate(asked.calls, 1):
+        if asked.parts:
+            blocks.append(section(f"*{n}.*  *Tool:* {clean(one.tool, limit=100)}"))
+        blocks += whole_blocks(one.arguments)
+        if one.leaves:
+            blocks += [section("*What would leave, word for word:*"), *whole_blocks({"text": one.leaves})]
     return {"type": "modal", "title": _text("All of it"), "close": _text("Close"), "blocks": blocks}
-
-
-def _named(asked: Approval) -> dict[str, Any]:
-    """Return the arguments by name; those of several calls with the number of the call and its tool."""
-    if not asked.parts:
-        return asked.arguments
-    parts = enumerate(asked.parts, 1)
-    return {f"{n}. {one.tool}, {name}": value for n, one in parts for name, value in one.arguments.items()}
 
 
 def edit_window(asked: Approval, schema: Mapping[str, Any], metadata: str) -> Block:

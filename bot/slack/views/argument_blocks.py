@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bot.slack.views.outgoing import Block
 from bot.slack.views.waiting import element
-from handoff.visible_text import visible
+from handoff.visible_text import spelt, unspelt, visible
 
 SHORT, BRIEF, WHOLE = (600, 12), (240, 4), (2_900, 60)
 """Characters and lines that a card shows: of an argument, of anything once it is decided, of what would leave.
@@ -26,33 +27,58 @@ FIELD = "argument:"
 _INLINE = 60
 
 
+_PLAIN_NAME = re.compile(r"[^\W\d][\w.$@/-]*")
+
+
 def written(value: Any) -> str:
-    """Write a value as people read it: texts as they are, a list of words in a row, all else as JSON.
+    """Write a value so that people read what is sent, and nothing else could be meant: see `read_back`.
 
-    What nobody would see is spelt out.
+    A text is itself, in quotes where it could be read as something else (`"5"`, `"true"`, `""`); all else is JSON.
     """
-    text = value if isinstance(value, str) else _in_a_row(value) or json.dumps(value, ensure_ascii=False, indent=1)
-    if visible(text) == text:
-        return text
-    return "".join(one if visible(one) == one else f"[U+{ord(one):04X}]" for one in text)
+    if isinstance(value, str):
+        return spelt(json.dumps(value, ensure_ascii=False) if _reads_as_json(value) else value)
+    short = json.dumps(value, ensure_ascii=False)
+    return spelt(short if len(short) <= _INLINE else json.dumps(value, ensure_ascii=False, indent=1))
 
 
-def _in_a_row(value: Any) -> str:
-    """Write a list of words with commas between them; empty for what is none, or could be read in two ways."""
-    if not isinstance(value, list) or not all(isinstance(one, str) and one == one.strip() for one in value):
-        return ""
-    return ", ".join(value) if all(one and not set(one) & set(',"\n') for one in value) else ""
+def read_back(text: str) -> Any:
+    """Read what `written` wrote."""
+    text = unspelt(text)
+    return json.loads(text, strict=False) if _reads_as_json(text) else text
 
 
-def argument_blocks(arguments: Mapping[str, Any], *, brief: bool = False, told: str = "") -> tuple[list[Block], bool]:
-    """Draw arguments for a card. Returns True beside it if not all of them is shown.
+def _reads_as_json(text: str) -> bool:
+    """Return True if a text could be read as a value that is none, and has to be in quotes."""
+    if not text:
+        return True
+    try:
+        json.loads(text, strict=False)
+    except ValueError:
+        return False
+    except RecursionError:
+        return True
+    return True
 
-    Those that fit a card together are shown whole. One that says no more than `told`, which stands above, is left out,
-    and so is what is empty.
+
+def is_spelt_out(arguments: Mapping[str, Any]) -> bool:
+    """Return True if something in the arguments is not shown as it is sent, but spelt out or counted."""
+    return any(unspelt(text) != text for name, value in arguments.items() for text in (label(name), written(value)))
+
+
+def label(name: str) -> str:
+    """Write the name of an argument, in quotes if it is more than a word."""
+    return (
+        name if _PLAIN_NAME.fullmatch(name) and visible(name) == name else spelt(json.dumps(name, ensure_ascii=False))
+    )
+
+
+def argument_blocks(arguments: Mapping[str, Any], *, brief: bool = False) -> tuple[list[Block], bool]:
+    """Draw arguments for a card, all of them. Returns True beside it if not all of their texts is shown.
+
+    Those that fit a card together are shown whole.
     """
     elements: list[Block] = []
-    texts = {name: written(value) for name, value in arguments.items() if value not in ([], {}, None)}
-    texts = {name: text for name, text in texts.items() if not told or text != told}
+    texts = {name: written(value) for name, value in arguments.items()}
     fits = (
         sum(map(len, texts.values())) <= WHOLE[0] and sum(text.count("\n") + 1 for text in texts.values()) <= WHOLE[1]
     )
@@ -61,9 +87,11 @@ def argument_blocks(arguments: Mapping[str, Any], *, brief: bool = False, told: 
         shown = _shortened(text, BRIEF if brief else WHOLE if fits else SHORT)
         cut = cut or shown != text
         elements += _argument(name, shown)
-    if not elements:
-        elements = [] if told else [_line([_text("It takes no arguments.")])]
-    return [{"type": "rich_text", "elements": elements}] if elements else [], cut
+    if len(texts) > MOST_SHOWN:
+        more = _shortened(", ".join(map(label, list(texts)[MOST_SHOWN:])), SHORT)
+        elements.append(_line([_text(f"… and {len(texts) - MOST_SHOWN} more arguments: ", bold=True), _text(more)]))
+    elements = elements or [_line([_text("It takes no arguments.")])]
+    return [{"type": "rich_text", "elements": elements}], cut
 
 
 def whole_blocks(arguments: Mapping[str, Any]) -> list[Block]:
@@ -71,10 +99,10 @@ def whole_blocks(arguments: Mapping[str, Any]) -> list[Block]:
     blocks: list[Block] = []
     for name, value in arguments.items():
         text = written(value)
-        pieces = [text[at : at + CHUNK] for at in range(0, len(text), CHUNK)] or [""]
-        label = f"{name} ({len(text):,} characters)" if len(pieces) > 1 else name
+        pieces = [text[at : at + CHUNK] for at in range(0, len(text), CHUNK)]
+        head_text = f"{label(name)} ({len(text):,} characters):" if len(pieces) > 1 else f"{label(name)}:"
         for place, piece in enumerate(pieces):
-            head = [_line([_text(label, bold=True)])] if place == 0 else []
+            head = [_line([_text(head_text, bold=True)])] if place == 0 else []
             blocks.append({"type": "rich_text", "elements": [*head, _quoted(piece)]})
     if len(blocks) > MOST_CHUNKS:
         left = f"… and {len(blocks) - MOST_CHUNKS} more pieces of {CHUNK:,} characters, which no window of Slack holds."
@@ -84,7 +112,7 @@ def whole_blocks(arguments: Mapping[str, Any]) -> list[Block]:
 
 def quoted(text: str, *, brief: bool = False) -> tuple[Block, bool]:
     """Draw a text as it is, apart from ours. Returns True beside it if not all of it is shown."""
-    whole = written(text)
+    whole = spelt(text)
     shown = _shortened(whole, BRIEF if brief else WHOLE)
     return {"type": "rich_text", "elements": [_quoted(shown)]}, shown != whole
 
@@ -100,9 +128,9 @@ def people_line(before: str, whom: Sequence[str], after: str = "") -> Block:
 
 
 def _argument(name: str, text: str) -> list[Block]:
-    if len(text) <= _INLINE and "\n" not in text and text.strip():
-        return [_line([_text(f"{name}: ", bold=True), _text(text)])]
-    return [_line([_text(f"{name}:", bold=True)]), _quoted(text)]
+    if len(text) <= _INLINE and "\n" not in text:
+        return [_line([_text(f"{label(name)}: ", bold=True), _text(text)])]
+    return [_line([_text(f"{label(name)}:", bold=True)]), _quoted(text)]
 
 
 def _shortened(text: str, room: tuple[int, int]) -> str:
@@ -127,12 +155,15 @@ def _text(text: str, *, bold: bool = False) -> Block:
 
 
 def fields(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> list[Block]:
-    """Make one input for each argument, by the tool's JSON schema. One that is too long for a field is left out."""
+    """Make one input for each argument, by the tool's JSON schema. One that is too long for a field is left out.
+
+    A field spells out what nobody would see as the card does, and is read back like that.
+    """
     known = schema.get("properties") or {}
     required = set(schema.get("required") or ())
     names = [*arguments, *(name for name in known if name not in arguments)]
     return [
-        _field(name, arguments.get(name), known.get(name) or {}, required=name in required)
+        _field(name, arguments.get(name), known.get(name) or {}, given=name in arguments, required=name in required)
         for name in names
         if is_editable(arguments.get(name))
     ]
@@ -146,20 +177,30 @@ def is_editable(value: Any) -> bool:
 def read_fields(values: Mapping[str, Any], arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
     """Read what a person put into the fields: the arguments as the tool is to check them.
 
-    `values` are those of the window by argument. An argument without a field stays as it was, and an empty one that is
-    not required is left out. Raises ValueError with the argument's name and what is wrong.
+    `values` are those of the window by argument. An argument without a field stays as it was, and so does one whose
+    field nobody changed; one that was emptied and is not required is left out. Raises ValueError with the argument's
+    name and what is wrong.
     """
     known = schema.get("properties") or {}
     required = set(schema.get("required") or ())
     read: dict[str, Any] = dict(arguments)
     for name, given in values.items():
-        kind = _kind(known.get(name) or {}, arguments.get(name))
-        left_out = given == "" and name not in required
-        if left_out and (kind != "string" or arguments.get(name) is None):
+        about, value = known.get(name) or {}, arguments.get(name)
+        kind = _kind(about, value)
+        if given == _in_field(value, kind):
+            continue
+        if given == "" and name not in required and kind != "string":
             read.pop(name, None)
         else:
             read[name] = _value(name, str(given), kind)
     return read
+
+
+def _in_field(value: Any, kind: str) -> str:
+    """Write a value as its field has it before anybody changes it."""
+    if kind == "lines":
+        return "\n".join(map(spelt, value or ()))
+    return "" if value is None else _initial(value)
 
 
 def _value(name: str, text: str, kind: str) -> Any:
@@ -169,14 +210,14 @@ def _value(name: str, text: str, kind: str) -> Any:
         if kind == "number":
             return float(text.strip().replace(",", ""))
         if kind == "lines":
-            return [line.strip() for line in text.splitlines() if line.strip()]
-        return text == "true" if kind == "boolean" else text if kind == "string" else json.loads(text)
+            return [unspelt(line.strip()) for line in text.splitlines() if line.strip()]
+        return text == "true" if kind == "boolean" else unspelt(text) if kind == "string" else json.loads(unspelt(text))
     except ValueError:
         wanted = {"integer": "a whole number", "number": "a number"}.get(kind, "JSON")
         raise ValueError(name, f"This takes {wanted}.") from None
 
 
-def _field(name: str, value: Any, about: Mapping[str, Any], *, required: bool) -> Block:
+def _field(name: str, value: Any, about: Mapping[str, Any], *, given: bool, required: bool) -> Block:
     kind = _kind(about, value)
     element: Block = {"action_id": name[:255]}
     if kind == "boolean":
@@ -185,14 +226,16 @@ def _field(name: str, value: Any, about: Mapping[str, Any], *, required: bool) -
         if isinstance(value, bool):
             element["initial_option"] = options[0 if value else 1]
     else:
-        text = "\n".join(value or ()) if kind == "lines" else _initial(value)
+        text = _in_field(value, kind)
         element |= {"type": "plain_text_input", "max_length": EDITABLE}
         element |= {"multiline": True} if kind in {"string", "lines", "json"} else {}
         element |= {"initial_value": text} if text else {}
     block: Block = {"type": "input", "block_id": f"{FIELD}{name}"[:255], "element": element}
-    block["label"] = {"type": "plain_text", "text": name[:200] or "…"}
-    if kind in _HINTS:
-        block["hint"] = {"type": "plain_text", "text": _HINTS[kind]}
+    block["label"] = {"type": "plain_text", "text": label(name)[:200]}
+    hints = [_HINTS[kind]] if kind in _HINTS else []
+    hints += [f"As it stands: {json.dumps(value)}"] if given and value in (None, "", []) else []
+    if hints:
+        block["hint"] = {"type": "plain_text", "text": ". ".join(hints)}
     return block if required and value != "" else {**block, "optional": True}
 
 
@@ -200,18 +243,22 @@ _HINTS = {"json": "JSON", "lines": "One a line"}
 
 
 def _initial(value: Any) -> str:
-    return "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return "" if value is None else spelt(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
 def _kind(about: Mapping[str, Any], value: Any) -> str:
     """Say how a value is put in: as a string, integer, number, boolean, as lines of a list, or as JSON."""
-    if _takes_lines(about) and all(isinstance(one, str) and len(one.splitlines()) < 2 for one in value or ()):
+    if _takes_lines(about) and (value is None or _is_lines(value)):
         return "lines"
     kinds = [about.get("type"), *(one.get("type") for one in about.get("anyOf") or () if isinstance(one, dict))]
     named = [one for one in kinds if one and one != "null"]
     if not named:
         named = ["boolean" if isinstance(value, bool) else "string" if isinstance(value, str) else "json"]
     return str(named[0]) if len(named) == 1 and named[0] in {"string", "integer", "number", "boolean"} else "json"
+
+
+def _is_lines(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) and len(one.splitlines()) < 2 for one in value)
 
 
 def _takes_lines(about: Mapping[str, Any]) -> bool:

@@ -1,0 +1,120 @@
+"""The names of a call's arguments: those that its tool lists, and none that hides something from who reads it. Pure."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+from handoff.visible_text import spelt, visible
+
+MOST_STEPS = 50_000
+"""Values and parts of a schema that one check looks at: references can make many of a small schema."""
+_CHOICES = ("anyOf", "oneOf", "allOf")
+_BRANCHES = ("if", "then", "else")
+_TOO_MUCH = "its arguments are nested too deep, or are too many"
+
+
+def name_fault(arguments: type[BaseModel], given: Mapping[str, Any]) -> str:
+    """Return why a call must not be made for the names in it, in words for its model; empty if there is no reason.
+
+    An argument that the schema does not list is one, and inside it a name where the schema lists names; also where it
+    says nothing of other names (`additionalProperties`). So is, anywhere, a name with characters that nobody sees.
+    """
+    schema = _schema_of(arguments)
+    try:
+        return next(_Names(schema).faults([schema], given, ""), "")
+    except (_Spent, RecursionError):
+        return _TOO_MUCH
+
+
+@functools.lru_cache(maxsize=512)
+def _schema_of(arguments: type[BaseModel]) -> Mapping[str, Any]:
+    return arguments.model_json_schema()
+
+
+class _Spent(Exception):
+    """A check has taken all of its steps."""
+
+
+@dataclass(slots=True)
+class _Names:
+    """One check. `root` is where references lead."""
+
+    root: Mapping[str, Any]
+    left: int = MOST_STEPS
+
+    def faults(self, schemas: Iterable[Any], value: Any, place: str) -> Iterator[str]:
+        """Yield what is wrong with the names in a value that may be as any of some schemas say."""
+        self._step()
+        if not isinstance(value, Mapping | list):
+            return
+        parts = self._parts(schemas)
+        if isinstance(value, list):
+            items = [one for part in parts for one in _items(part)]
+            for each in value:
+                yield from self.faults(items, each, place)
+            return
+        listed: dict[str, list[Any]] = {}
+        others: list[Any] = []
+        for part in parts:
+            for name, one in _mapping(part.get("properties")).items():
+                listed.setdefault(name, []).append(one)
+            others += [one for one in _others(part) if one is not False]
+        for name, each in value.items():
+            if visible(name) != name or name != " ".join(name.split()):
+                yield f"a name{_in(place)} has characters that people cannot see: {spelt(name)[:80]!r}"
+            elif name not in listed and not others and (listed or not place):
+                names = ", ".join(listed) or "none"
+                yield f"there is no {name[:80]!r}{_in(place)}; the names there are: {names[:600]}"
+            else:
+                yield from self.faults(listed.get(name, others), each, f"{place}.{name}" if place else name)
+
+    def _parts(self, schemas: Iterable[Any]) -> list[Mapping[str, Any]]:
+        """Return all schemas that may say something of a value: with what references and choices lead to."""
+        found: dict[int, Mapping[str, Any]] = {}
+        waiting = list(schemas)
+        while waiting:
+            self._step()
+            one = waiting.pop()
+            if not isinstance(one, Mapping) or id(one) in found:
+                continue
+            found[id(one)] = one
+            waiting += [self._at(one["$ref"])] if isinstance(one.get("$ref"), str) else []
+            waiting += [each for key in _CHOICES if isinstance(one.get(key), list) for each in one[key]]
+            waiting += [one[key] for key in _BRANCHES if key in one]
+        return list(found.values())
+
+    def _at(self, reference: str) -> Any:
+        found: Any = self.root
+        for step in reference.removeprefix("#").strip("/").split("/"):
+            if step:
+                found = _mapping(found).get(step.replace("~1", "/").replace("~0", "~"))
+        return found
+
+    def _step(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise _Spent
+
+
+def _others(part: Mapping[str, Any]) -> list[Any]:
+    """Return the schemas of names that are not listed; none if it says nothing of them."""
+    patterns = list(_mapping(part.get("patternProperties")).values())
+    return [*patterns, part["additionalProperties"]] if "additionalProperties" in part else patterns
+
+
+def _items(part: Mapping[str, Any]) -> list[Any]:
+    first = part.get("prefixItems")
+    return [*(first if isinstance(first, list) else ()), *([part["items"]] if "items" in part else ())]
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _in(place: str) -> str:
+    return f" in {place[:120]}" if place else ""
