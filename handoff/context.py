@@ -203,10 +203,10 @@ def _files(job: Job, ask: Ask, work: Work, needed: Needed) -> tuple[Artifact, ..
 
 
 def _described(material: Material) -> Artifact:
-    """Return a file with what is known of it: a table's columns, or that it cannot be read."""
+    """Return a file with what is known of it: a table's columns, how it was read, or that it cannot be read."""
     file = material.file or Artifact(id="", name=material.name)
     table = columns(material, COLUMNS) if material.is_table else ""
-    about = "; ".join(filter(None, (file.about, table, material.fault and "cannot be read")))
+    about = "; ".join(filter(None, (file.about, table, *material.notes, material.fault and "cannot be read")))
     return file.model_copy(update={"name": material.name, "about": about})
 
 

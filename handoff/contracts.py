@@ -92,12 +92,14 @@ class Section(Contract):
     """A part of a material that can be cited: a page, heading, sheet, function, hunk or message.
 
     `name` is what it is cited by, such as `page 3`. `start` is the place of its first character in the text. Of a
-    thread's message, `message` is its id, so that it can be taken out when it is deleted.
+    thread's message, `message` is its id, so that it can be taken out when it is deleted. `unnamed` counts the parts
+    after it that a long outline leaves out.
     """
 
     name: str
     start: int = 0
     message: str = ""
+    unnamed: int = 0
 
 
 class Audience(Contract):
@@ -119,7 +121,8 @@ class Material(Contract):
 
     `text` is the sha256 (hex) of its text in UTF-8, which the store keeps, and `size` the characters of that text;
     `file` is the file itself, where it is one. `author` is who wrote or attached it, as people know them. `origin` says
-    whose words it holds, for the egress guard. `fault` says why it cannot be read, `gaps` what its text lacks.
+    whose words it holds, for the egress guard. `fault` says why it cannot be read, `gaps` what its text lacks, `notes`
+    how it was read, where nothing is lacking.
     The outline of a table (`is_table`) are its columns, as far as they are known. `pictures` are those of its pages
     that are no text, for models that see. `audience` says who may read it; None: whoever may read the job's thread.
     `file_id` and `message` are the ids that the place of people gave to the file and to the message that it came with.
@@ -135,6 +138,7 @@ class Material(Contract):
     origin: Literal["requester", "person", "model"] = "person"
     fault: str = ""
     gaps: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     is_table: bool = False
     pictures: tuple[Artifact, ...] = ()
     audience: Audience | None = None

@@ -15,6 +15,7 @@ from handoff.engine.asking import assumptions
 from handoff.engine.nested import SLASH, is_open
 from handoff.engine.plan import PLANNED_ANEW
 from handoff.engine.replan import current_trigger
+from handoff.materials.at_hand import not_needed
 from handoff.state import SETTLED, Ask, Job, Work
 from handoff.state_values import may_answer
 
@@ -286,11 +287,14 @@ def queries(ask: Ask) -> list[str]:
 def notes(ask: Ask) -> list[str]:
     """List what readers of an answer should know though it lacks nothing, each once, in the order of its subtasks.
 
-    What was assumed as nobody answered a question comes first.
+    What was assumed as nobody answered a question comes first, then how files were read.
     """
     results = [work.result for work in ask.work.values() if work.result is not None]
     anew = [one.why for one in ask.decisions if one.what == PLANNED_ANEW]
-    return list(dict.fromkeys([*anew, *assumptions(ask), *(note for result in results for note in result.notes)]))
+    unneeded = {one.name for one in not_needed(ask)}
+    read = [note for one in ask.materials if one.name not in unneeded for note in one.notes]
+    told = [*anew, *assumptions(ask), *read, *(note for result in results for note in result.notes)]
+    return list(dict.fromkeys(told))
 
 
 def at_hand(ask: Ask) -> tuple[Work, ...]:

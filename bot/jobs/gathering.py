@@ -164,6 +164,7 @@ async def _kept(name: str, media_type: str, data: bytes, reading: Reading, store
         outline=_bounded(reading.outline, len(text)),
         fault=fault,
         gaps=tuple(gaps),
+        notes=tuple(_sentence(name, note) for note in reading.notes[:MOST_GAPS]),
         is_table=is_table(name, data),
         pictures=tuple([await _picture(one, name, store, key) for one in reading.pictures if one is not itself]),
     )
@@ -249,7 +250,7 @@ def _bounded(outline: Sequence[Section], size: int) -> tuple[Section, ...]:
     there = [one for one in outline if one.start < size]
     if len(there) > MOST_SECTIONS:
         return ()
-    return tuple(Section(name=" ".join(one.name.split())[:SECTION_NAME], start=one.start) for one in there)
+    return tuple(one.model_copy(update={"name": " ".join(one.name.split())[:SECTION_NAME]}) for one in there)
 
 
 def _sentence(name: str, text: str) -> str:

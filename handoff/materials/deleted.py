@@ -53,7 +53,7 @@ def _marked(one: Material, gone: tuple[str, ...], copies: list[Copy]) -> Materia
     if not {one.file_id, one.message} & set(gone) or not _digests(one):
         return one
     copies += [Copy(digest) for digest in _digests(one)]
-    left = {"text": "", "size": 0, "file": None, "pictures": (), "outline": (), "gaps": (), "fault": FAULT}
+    left = {"text": "", "size": 0, "file": None, "pictures": (), "outline": (), "gaps": (), "notes": (), "fault": FAULT}
     return one.model_copy(update=left)
 
 

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from handoff.contracts import Material, Section
 
+_LINE_NUMBER = re.compile(r"line ([\d,]+)(?:: |$)", re.IGNORECASE)
 _PAGE = re.compile(r"page \d+", re.IGNORECASE)
 _LINE = re.compile(r"\Aline [\d,]+(?:: |$)", re.IGNORECASE)
 _HUNK = re.compile(r".+ line \d+(?:, .*)?")
 """A place inside a file, in the outline of a diff."""
 _NUMBER = re.compile(r"(line|at) (\d+)", re.IGNORECASE)
+_MARK = re.compile(r"\[((?:page|slide|entry|cell) \d+)[^\]]*\]")
+"""The line that a page, slide, entry or cell begins with in a text."""
+_MARKED = re.compile(r"(?:page|slide|entry|cell) \d+", re.IGNORECASE)
+_HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(\S.*?)[ \t]*#*")
+_UNDERLINE = re.compile(r"([=\-~^*\"#])\1{2,}\s*")
+_FENCE = re.compile(r" {0,3}(```|~~~)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +32,63 @@ class Part:
 
 
 def place(text: str, outline: Sequence[Section], at: int) -> str:
-    """Say what a place in a text is cited by: its page, heading or other section, else its line."""
+    """Say what a place in a text is cited by: its page, heading or other section, else its line.
+
+    Where the outline leaves sections out, the text itself shows in which of them the place is.
+    """
     found = bisect_right(outline, at, key=lambda one: one.start)
-    return outline[found - 1].name if found else f"line {text.count(chr(10), 0, at) + 1:,}"
+    if not found:
+        return f"line {text.count(chr(10), 0, at) + 1:,}"
+    inside = [one for one in _inside(text, outline, found - 1) if one.start <= at]
+    section = inside[-1] if inside else outline[found - 1]
+    # Where nothing shows what its sections begin with, the line is certain.
+    return section.name if not section.unnamed or at == section.start else f"line {_line_of(text, section, at)}"
+
+
+def whole_outline(text: str, outline: Sequence[Section]) -> list[Section]:
+    """Return an outline with the sections that it leaves out, as far as the text shows where they begin."""
+    return [one for index in range(len(outline)) for one in _inside(text, outline, index)]
+
+
+def _inside(text: str, outline: Sequence[Section], index: int) -> list[Section]:
+    """Return a section and those after it that the outline leaves out; it alone if the text does not show them."""
+    section = outline[index]
+    if not section.unnamed:
+        return [section]
+    end = outline[index + 1].start if index + 1 < len(outline) else len(text)
+    there = list(_sections_in(text[section.start : end], marked=bool(_MARKED.match(section.name))))
+    if not there or there[0][0] > 0:
+        return [section]
+    by_line = _LINE_NUMBER.match(section.name) is not None
+    named = [section.model_copy(update={"unnamed": 0})]
+    for start, name in there[1:]:
+        at = section.start + start
+        named.append(Section(name=f"line {_line_of(text, section, at)}: {name}" if by_line else name, start=at))
+    return named
+
+
+def _line_of(text: str, section: Section, at: int) -> int:
+    """Return the line of a place in a section. A text cut in its middle has its own lines in the names of sections."""
+    number = _LINE_NUMBER.match(section.name)
+    first = int(number[1].replace(",", "")) if number else text.count("\n", 0, section.start) + 1
+    return first + text.count("\n", section.start, at)
+
+
+def _sections_in(text: str, *, marked: bool) -> Iterator[tuple[int, str]]:
+    """Yield the headings of a text, or its `marked` pages, slides and entries, with the character each begins at."""
+    fence, before, before_start, start = "", "", 0, 0
+    for line in text.split("\n"):
+        if marked:
+            if found := _MARK.fullmatch(line):
+                yield start, found[1]
+        elif mark := _FENCE.match(line):
+            fence = "" if fence == mark[1] else fence or mark[1]
+        elif found := None if fence else _HEADING.fullmatch(line):
+            yield start, found[1]
+        elif not fence and before.strip() and "|" not in before and _UNDERLINE.fullmatch(line):
+            yield before_start, before.strip()
+        before, before_start = line, start
+        start += len(line) + 1
 
 
 def in_short(material: Material, most: int) -> str:
@@ -36,8 +97,9 @@ def in_short(material: Material, most: int) -> str:
     Of a long diff the names of its files come before the places in them.
     """
     names = [one.name for one in material.outline]
+    whole = sum(1 + one.unnamed for one in material.outline)
     if names and all(_PAGE.fullmatch(name) for name in names):
-        return f"{len(names):,} pages" if len(names) > 1 else "1 page"
+        return f"{whole:,} pages" if whole > 1 else "1 page"
     kept: list[str] = []
     length = 0
     told = [heading for name in names if (heading := _heading(name))]
@@ -71,6 +133,7 @@ def find_part(text: str, outline: Sequence[Section], wanted: str, most: int) -> 
     name = " ".join(wanted.split()).casefold()
     if not name:
         return Part(0, min(len(text), most)) if text else None
+    outline = whole_outline(text, outline)
     names = [" ".join(one.name.split()).casefold() for one in outline]
     chosen = next((index for index, one in enumerate(names) if name in {one, _heading(one)}), None)
     number = _NUMBER.fullmatch(name)

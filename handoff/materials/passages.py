@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from handoff.contracts import Section
-from handoff.materials.outline import place
+from handoff.materials.outline import place, whole_outline
 
 LONGEST, SHORTEST = 900, 300
 """Characters of a passage: paragraphs are joined up to the shorter, and cut at the longer."""
@@ -40,7 +40,7 @@ class Passage:
 
 def split(text: str, outline: Sequence[Section] = ()) -> list[tuple[int, int]]:
     """Split a text into passages at sections, paragraphs, lines and, where there are none, anywhere."""
-    borders = {0, len(text), *(one.start for one in outline if one.start < len(text))}
+    borders = {0, len(text), *(one.start for one in whole_outline(text, outline) if one.start < len(text))}
     found: list[tuple[int, int]] = []
     for start, end in pairwise(sorted(borders)):
         ends = [*(match.end() for match in _BREAK.finditer(text, start, end)), end]

@@ -30,7 +30,8 @@ class Blob:
 class Contents:
     """The text of a file so far, the places of its sections, and what else it brought.
 
-    `outline` has the name and the place of the first character of each section. `gaps` are short phrases for people.
+    `outline` has the name and the place of the first character of each section; once finished, `unnamed` sections after
+    each are left out of it. `gaps` and `notes` are short phrases for people: what is missing, and how it was read.
     """
 
     pieces: list[str] = field(default_factory=list)
@@ -39,6 +40,8 @@ class Contents:
     pictures: list[Blob] = field(default_factory=list)
     inside: list[Blob] = field(default_factory=list)
     gaps: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    unnamed: int = 0
 
     def say(self, text: str) -> None:
         """Add text."""
@@ -53,6 +56,11 @@ class Contents:
         """Say what is missing, once."""
         if text not in self.gaps:
             self.gaps.append(text)
+
+    def note(self, text: str) -> None:
+        """Say how it was read, once."""
+        if text not in self.notes:
+            self.notes.append(text)
 
     def picture(self, name: str, media_type: str, data: bytes) -> bool:
         """Keep a picture. False if there are too many already, by number or by bytes."""
@@ -78,10 +86,11 @@ class Contents:
             text = self._beginning(text) if cut else self._both_ends(text)
         if len(self.outline) > MOST_SECTIONS:
             every = -(-len(self.outline) // MOST_SECTIONS)
-            self.gap(f"the outline names one in {every} of {len(self.outline):,} sections")
-            self.outline = self.outline[::every]
+            self.note(f"the outline names one in {every} of {len(self.outline):,} sections")
+            self.outline, self.unnamed = self.outline[::every], every - 1
         self.outline = _named_apart([(sayable(name), start) for name, start in self.outline])
         self.gaps = [sayable(gap) for gap in self.gaps]
+        self.notes = [sayable(note) for note in self.notes]
         return text
 
     def _beginning(self, text: str) -> str:
@@ -94,12 +103,10 @@ class Contents:
         left_out = len(text) - 2 * half
         mark = f"\n[{left_out:,} characters left out here]\n"
         self.gap(f"{left_out:,} of {len(text):,} characters, in the middle, are left out")
-        kept = []
-        for name, start in self.outline:
-            if start < half:
-                kept.append((name, start))
-            elif start >= half + left_out:
-                kept.append((name, start - left_out + len(mark)))
+        kept = [(name, start) for name, start in self.outline if start < half]
+        goes_on = [name for name, start in self.outline if half <= start < half + left_out][-1:]
+        kept += [(name, half + len(mark)) for name in goes_on]  # the end begins in a section that began before it
+        kept += [(name, start - left_out + len(mark)) for name, start in self.outline if start >= half + left_out]
         self.outline = kept
         return text[:half] + mark + text[half + left_out :]
 

@@ -51,7 +51,7 @@ def read_diff(data: bytes, name: str, contents: Contents) -> None:
         lines_outlined(text, contents)
         return
     if len(places) > _MOST:
-        contents.gap(f"the outline names the files of the diff, not its {len(places):,} places")
+        contents.note(f"the outline names the files of the diff, not its {len(places):,} places")
         places = [place for place in places if place[2]]
     contents.say(numbered.text)
     contents.outline = [(name, place) for name, place, _ in places]

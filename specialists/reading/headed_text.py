@@ -10,7 +10,6 @@ from specialists.reading.plain_text import lines_outlined, places_outlined, text
 _ATX = re.compile(r" {0,3}#{1,6}[ \t]+(\S.*?)[ \t]*#*$|={1,5} (\w.*)$")
 _UNDER = re.compile(r"([=\-~^*\"#])\1{2,}\s*$")
 _FENCE = re.compile(r" {0,3}(```|~~~)")
-_MOST = 500
 
 
 def read_markdown(data: bytes, name: str, contents: Contents) -> None:
@@ -21,9 +20,7 @@ def read_markdown(data: bytes, name: str, contents: Contents) -> None:
     if not found:
         lines_outlined(text, contents)
         return
-    places_outlined(text, found[:_MOST], contents)
-    if len(found) > _MOST:
-        contents.gap(f"the outline names the first {_MOST} of {len(found):,} headings")
+    places_outlined(text, found, contents)
 
 
 def headings(lines: list[str]) -> list[tuple[int, str]]:

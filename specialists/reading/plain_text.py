@@ -11,19 +11,16 @@ from specialists.reading.log_times import is_log, time_of
 
 _MOST_STEPS = 40
 _STEPS = (50, 100, 200, 500)
-_MOST_PLACES = 500
 
 
 def read_text(data: bytes, name: str, contents: Contents) -> None:
     """Read a text that has no markup: code, a log, or any other."""
     text = text_of(data, contents)
     places = code_places(text, PurePosixPath(name.lower()).suffix)
-    if not places:
+    if places:
+        places_outlined(text, places, contents)
+    else:
         lines_outlined(text, contents)
-        return
-    if len(places) > _MOST_PLACES:
-        contents.gap(f"the outline names the first {_MOST_PLACES} of {len(places):,} functions and classes")
-    places_outlined(text, places[:_MOST_PLACES], contents)
 
 
 def text_of(data: bytes, contents: Contents) -> str:

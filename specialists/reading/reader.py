@@ -75,7 +75,7 @@ def reading_of(output: bytes, name: str) -> Reading:
         place += blob["size"]
     return Reading(
         text=told["text"],
-        outline=tuple(Section(name=section, start=start) for section, start in told["outline"]),
+        outline=tuple(Section(name=name, start=start, unnamed=unnamed) for name, start, unnamed in told["outline"]),
         pictures=tuple(
             Picture(name=blob["name"], media_type=blob["media_type"], data=data)
             for blob, data in blobs
@@ -87,4 +87,5 @@ def reading_of(output: bytes, name: str) -> Reading:
             if blob["what"] == "inside"
         ),
         gaps=tuple(told["gaps"]),
+        notes=tuple(told["notes"]),
     )

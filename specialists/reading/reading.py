@@ -26,6 +26,7 @@ class Reading:
     `pictures` are the picture itself (by the file's own name), or pages and slides that are nothing else
     (`scan.pdf page 3`); the text says in their place that they are pictures, and `gaps` do not name them: whether
     somebody can see them is for who shows them to know. `inside` are the files in it, one level deep, not read yet.
+    `notes` say how it was read, where nothing is missing: an encoding that was guessed, an outline that is shortened.
     """
 
     text: str = ""
@@ -33,4 +34,5 @@ class Reading:
     pictures: tuple[Picture, ...] = ()
     inside: tuple[FileInside, ...] = ()
     gaps: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     fault: str = ""

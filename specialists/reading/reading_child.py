@@ -1,8 +1,8 @@
 """The process that reads a file of any kind, with the reader of its kind.
 
 In: `{"file", "name", "media_type"}`, where `file` is what it was given. Out: the length of a JSON in 8 bytes, the JSON
-`{"text", "outline", "gaps", "fault", "broke", "blobs"}`, and the bytes of the pictures and files that `blobs` names,
-one after the other.
+`{"text", "outline", "gaps", "notes", "fault", "broke", "blobs"}`, and the bytes of the pictures and files that `blobs`
+names, one after the other.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ def main() -> None:
     except Exception as error:  # noqa: BLE001  # libraries raise all kinds for a broken file; this process is for one
         told |= {"fault": _DAMAGED, "broke": f"{type(error).__name__} at {_place(error)}"}
     blobs = [] if told["fault"] else [*_told(contents.pictures, "picture"), *_told(contents.inside, "inside")]
-    told |= {"outline": contents.outline, "gaps": contents.gaps, "blobs": blobs}
+    sections = [(name, start, contents.unnamed) for name, start in contents.outline]
+    told |= {"outline": sections, "gaps": contents.gaps, "notes": contents.notes, "blobs": blobs}
     line = json.dumps(told).encode()
     with reply:
         reply.write(len(line).to_bytes(8, "big") + line)

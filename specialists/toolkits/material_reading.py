@@ -19,6 +19,7 @@ PART = 6_000
 HITS, HITS_LENGTH = 8, 6_000
 """Passages that a search gives at most, and the characters of all of them."""
 OUTLINE = 1_500
+_NO_PART = "No part called {part!r} was found in {name}, which has: {outline}. search_material looks through all of it."
 
 
 class ReadMaterial(BaseModel):
@@ -68,7 +69,7 @@ class _Readers:
         part = find_part(text, material.outline, arguments.part, PART)
         if part is None:
             outline = in_short(material, OUTLINE) or f"{len(text):,} characters"
-            return ToolOutcome(f"{material.name} has no {arguments.part!r}. It has: {outline}.", failed=True)
+            return ToolOutcome(_NO_PART.format(part=arguments.part, name=material.name, outline=outline), failed=True)
         left = len(text) - part.end
         more = f"\n[{left:,} characters follow, from: at {part.end}]" if left else ""
         where = place(text, material.outline, part.start)

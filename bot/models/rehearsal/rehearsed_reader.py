@@ -19,7 +19,7 @@ _ASKING = word_set(
     "draft write compose quote say says said state states mention mentions written find search show cite according "
     "read document text pdf page pages agreement contract log notes note zitiere steht sagt cita dice"
 )
-_HEADING = re.compile(r"^\s*(?:#{1,6}\s+(?P<marked>.+)|(?P<numbered>\d+(?:\.\d+)*\.?\s+\S.{2,80}))$")
+_HEADING = re.compile(r"^\s*(?:#{1,6}\s+(?P<marked>.+)|(?P<numbered>\d+(?:\.\d+)*\.?\s+\S.{1,79}[^\s.!?;,:]))$")
 _PLACE = re.compile(r"^\[(?P<place>[^\]\n]{1,120})\]$")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[^\Wa-z_])")
 _MOST_LINES, _MOST_QUOTES, _LONGEST = 30, 3, 500
@@ -27,10 +27,11 @@ _MOST_LINES, _MOST_QUOTES, _LONGEST = 30, 3, 500
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A sentence or line of a text, and the heading, page or line number that it stands under."""
+    """A sentence, line or heading of a text, and the heading, page or line number that it stands under."""
 
     text: str
     place: str
+    is_heading: bool = False
 
 
 def next_move(brief: Brief) -> Move:
@@ -58,11 +59,13 @@ def _outlined(texts: list[tuple[str, str]], asked: str) -> Move:
         ]
         passages = passages_of(text)
         lines = headings or [one.text[:120] for one in passages]
-        told = "has these headings" if headings else "has no headings; it begins"
+        told = "has these headings" if headings else "begins"
         more = f"\n- … and {len(lines) - _MOST_LINES} more" if len(lines) > _MOST_LINES and headings else ""
         shown = lines[: _MOST_LINES if headings else _MOST_QUOTES]
         blocks.append(
-            f"{name} {told} ({len(text.split()):,} words in all):\n" + "\n".join(f"- {one}" for one in shown) + more
+            f"{name} {told} ({len(text.split()):,} words were given to me):\n"
+            + "\n".join(f"- {one}" for one in shown)
+            + more
         )
     gaps = ["a summary takes a language model; what is shown is an outline"] if _SUMMARY.search(asked) else []
     findings = [{"message": f"{name} has", "source": name, "confidence": 100} for name, _ in texts]
@@ -79,38 +82,46 @@ def _quoted(texts: list[tuple[str, str]], about: list[str]) -> Move:
             own = set(re.findall(r"[^\W_]+", f"{one.text} {one.place}".lower()))
             held = frozenset(word for word in about if any(close(word, other) for other in own))
             if held:
-                scored.append((-len(held), number, name, one, held))
-    scored.sort(key=lambda each: each[:2])
+                scored.append((-len(held), one.is_heading, number, name, one, held))
+    scored.sort(key=lambda each: each[:3])
     best = [each for each in scored if each[0] == scored[0][0]][:_MOST_QUOTES]
     if not best:
         told = ", ".join(f"“{word}”" for word in about)
-        return give_up("out_of_scope", f"No sentence of {', '.join(name for name, _ in texts)} holds {told}.")
-    held = frozenset().union(*(each[4] for each in best))
+        names = ", ".join(name for name, _ in texts)
+        return give_up(
+            "out_of_scope",
+            f"I looked for {told} in what I was given of {names}, and found nothing to quote. "
+            "The rehearsal compares words and does not know what a text means, so the answer may still be there.",
+        )
+    held = frozenset().union(*(each[5] for each in best))
     blocks = [
         f"> {one.text[:_LONGEST]}\n>\n> {name}{f', {one.place}' if one.place else ''}" for *_, name, one, _ in best
     ]
     left = [word for word in about if word not in held]
     gaps = [f"no quotation holds {', '.join(f'“{word}”' for word in left)}"] if left else []
     findings = [{"message": one.text[:_LONGEST], "source": name, "confidence": 100} for *_, name, one, _ in best]
-    return hand_in(best[0][3].text[:_LONGEST], "\n\n".join(blocks), findings=findings, gaps=gaps)
+    return hand_in(best[0][4].text[:_LONGEST], "\n\n".join(blocks), findings=findings, gaps=gaps)
 
 
 def passages_of(text: str) -> list[Passage]:
-    """The sentences of a text, each with the nearest heading or page above it."""
+    """All sentences and headings of a text, each with the nearest heading or page above it."""
     place = ""
     found: list[Passage] = []
     for block in re.split(r"\n\s*\n|\n(?=\s*#)|(?<=\])\n", text):
-        lines = " ".join(line.strip() for line in block.splitlines()).strip()
-        heading, page = _HEADING.match(lines), _PLACE.match(lines)
-        if heading or page:
-            place = (heading["marked"] or heading["numbered"]) if heading else (page["place"] if page else "")
-            continue
-        parts = block.splitlines() if _is_of_lines(block) else _SENTENCE.split(lines)
+        lines = block.strip().splitlines()
+        if lines and (page := _PLACE.match(lines[0])):
+            place = page["place"]
+            del lines[0]
+        elif lines and (heading := _HEADING.match(lines[0])) and (heading["marked"] or not _is_of_lines(lines)):
+            place = heading["marked"] or heading["numbered"]
+            found.append(Passage(place, "", is_heading=True))
+            del lines[0]
+        parts = lines if _is_of_lines(lines) else _SENTENCE.split(" ".join(line.strip() for line in lines))
         found += [Passage(part.strip(), place) for part in parts if part.strip()]
     return found
 
 
-def _is_of_lines(block: str) -> bool:
+def _is_of_lines(block: list[str]) -> bool:
     """True for logs, lists and code, whose lines stand for themselves."""
-    lines = [line for line in block.splitlines() if line.strip()]
+    lines = [line for line in block if line.strip()]
     return len(lines) > 1 and sum(bool(re.match(r"\s*([-*•|\d{\[<]|\S+:)", line)) for line in lines) > len(lines) / 2
