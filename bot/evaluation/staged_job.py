@@ -32,6 +32,7 @@ from handoff.state import Ask, Job, replace
 from specialists.reading.contents import Contents
 from specialists.reading.diff_hunks import read_diff
 from specialists.registry import Crew
+from specialists.toolkits.tabular.sheet_sources import columns_of
 
 MOST_STEPS = 60
 """Effects of one case: what goes on longer is going round in circles."""
@@ -240,7 +241,8 @@ def _material(file: Artifact, blobs: _Blobs) -> Material:
     """Return a file as material: a table, or a text; one that is only named has neither columns nor text."""
     data = blobs.kept.get(file.id, b"")
     if is_table(file.name, data):
-        return table_material(file, data)
+        columns = [name for _, names in columns_of(data, file.name) for name in names]
+        return table_material(file, data, [Section(name=name) for name in columns])
     if data and file.name.endswith(".diff"):
         return _change(file, data, blobs)
     size = len(data.decode("utf-8", "ignore"))

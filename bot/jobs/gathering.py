@@ -7,8 +7,6 @@ tables the names of the columns matter here, since tools read them.
 from __future__ import annotations
 
 import asyncio
-import csv
-import json
 import shutil
 import tempfile
 from collections.abc import Awaitable, Callable, Sequence
@@ -41,8 +39,8 @@ LARGEST_WORKBOOK = 2 * 1024 * 1024
 
 _TEXT_TABLES = frozenset({".csv", ".tsv", ".tab", ".jsonl", ".ndjson"})
 _TABLES = ENDINGS - {".txt", ".json"}  # those may be anything
-_HEADER = 64 * 1024
-"""Characters of a table in which the names of its columns are looked for."""
+_HEAD = 64 * 1024
+"""Bytes of a table in which zeros are looked for, which no text has."""
 
 Fetch = Callable[[Attachment], Awaitable[tuple[Attachment, bytes] | str]]
 
@@ -150,7 +148,7 @@ async def _kept(name: str, media_type: str, data: bytes, reading: Reading, store
     digest = await store.blobs.put(key, data)
     file = Artifact(id=digest, name=name, media_type=media_type, size=len(data), about="attached")
     if is_table(name, data) and not reading.text:
-        return Gathered((await asyncio.to_thread(table_material, file, data),))
+        return Gathered((table_material(file, data, reading.outline),))
     text, gaps = reading.text, [_sentence(name, gap) for gap in reading.gaps[:MOST_GAPS]]
     if len(text) > LONGEST_TEXT:
         gaps.append(f"{name}: the first {LONGEST_TEXT:,} of {len(text):,} characters are read.")
@@ -178,71 +176,55 @@ async def _picture(one: Picture, of: str, store: Store, key: JobKey) -> Artifact
 
 
 async def _reading(name: str, media_type: str, data: bytes) -> Reading:
-    """Read a file. Of tables only small workbooks: others are text that is at hand, or more than anybody reads."""
+    """Read a file. Of tables only small workbooks: of others, whose text is at hand, the columns."""
     if is_table(name, data):
         ending = Path(name).suffix.lower()
-        if ending in _TEXT_TABLES or ending == ".json" or len(data) > LARGEST_WORKBOOK:
+        if ending in _TEXT_TABLES or ending == ".json":
+            return await _read(name, media_type, data, columns=True)
+        if len(data) > LARGEST_WORKBOOK:
             return Reading()
         found = await _read(name, media_type, data)
-        return Reading(found.text[:LONGEST_TEXT], found.outline)  # what is wrong with it, tools for tables say
+        sheets = found.outline if found.outline and found.outline[0].name.startswith("sheet ") else ()
+        outline = sheets or (await _read(name, media_type, data, columns=True)).outline
+        return Reading(found.text[:LONGEST_TEXT], outline)  # what is wrong with it, tools for tables say
     return await _read(name, media_type, data)
 
 
-async def _read(name: str, media_type: str, data: bytes) -> Reading:
+async def _read(name: str, media_type: str, data: bytes, *, columns: bool = False) -> Reading:
     """Read a file from a folder of its own, which is removed."""
     folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="leadhand-", dir=scratch()))
     try:
         path = folder / f"file{Path(name).suffix.lower()[:12]}"
         await asyncio.to_thread(path.write_bytes, data)
-        return await read_file(path, name, media_type)
+        return await read_file(path, name, media_type, columns=columns)
     finally:
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
 
-def table_material(file: Artifact, data: bytes) -> Material:
+def table_material(file: Artifact, data: bytes, columns: Sequence[Section]) -> Material:
     """Return a table as material, with its columns; with its text too if the file is text in UTF-8."""
     text = _as_text(file.name, data)
-    kept = {"size": len(text), "text": file.id if text else "", "outline": _columns(file.name, text)}
-    return Material.model_validate({"name": file.name, "file": file, "is_table": True, **kept})
+    named = (" ".join(one.name.split())[:SECTION_NAME] for one in columns[:MOST_COLUMNS])
+    outline = tuple(Section(name=one) for one in named if one)
+    return Material(
+        name=file.name, file=file, is_table=True, size=len(text), text=file.id if text else "", outline=outline
+    )
 
 
 def is_table(name: str, data: bytes) -> bool:
     """Return True if tools for tables read the file: by its ending or, of JSON, if it is a list of rows."""
     ending = Path(name).suffix.lower()
-    return ending in _TABLES or (ending == ".json" and data.lstrip()[:200].replace(b"\n", b"").startswith(b"["))
+    return ending in _TABLES or (ending == ".json" and data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"[")
 
 
 def _as_text(name: str, data: bytes) -> str:
     """Return the text of a table that is kept as text in UTF-8; empty if it is not."""
-    if Path(name).suffix.lower() not in {*_TEXT_TABLES, ".json"} or b"\0" in data[:_HEADER]:
+    if Path(name).suffix.lower() not in {*_TEXT_TABLES, ".json"} or b"\0" in data[:_HEAD]:
         return ""
     try:
         return data.decode()
     except UnicodeDecodeError:
         return ""
-
-
-def _columns(name: str, text: str) -> tuple[Section, ...]:
-    """Return the names of a table's columns from its first row; nothing if it does not tell."""
-    head = text[:_HEADER].lstrip("\ufeff")
-    line = next((line for line in head.splitlines() if line.strip()), "")
-    if Path(name).suffix.lower() in {".json", ".jsonl", ".ndjson"}:
-        names = _keys(head)
-    else:
-        delimiter = max(",;\t|", key=line.count)
-        names = next(csv.reader([line], delimiter=delimiter), []) if delimiter in line else []
-    shown = (" ".join(one.split())[:SECTION_NAME] for one in names[:MOST_COLUMNS])
-    return tuple(Section(name=one) for one in shown if one)
-
-
-def _keys(head: str) -> list[str]:
-    """Return the keys of the first object of a JSON text; nothing if it cannot be read so far."""
-    start = head.find("{")
-    try:
-        row = json.JSONDecoder().raw_decode(head, start)[0] if start >= 0 else {}
-    except (ValueError, RecursionError):
-        return []
-    return [str(key) for key in row]
 
 
 def _bounded(outline: Sequence[Section], size: int) -> tuple[Section, ...]:

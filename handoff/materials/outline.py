@@ -37,7 +37,7 @@ def place(text: str, outline: Sequence[Section], at: int) -> str:
     Where the outline leaves sections out, the text itself shows in which of them the place is.
     """
     found = bisect_right(outline, at, key=lambda one: one.start)
-    if not found:
+    if not found or (found > 1 and outline[found - 2].start == outline[found - 1].start):  # columns stand side by side
         return f"line {text.count(chr(10), 0, at) + 1:,}"
     inside = [one for one in _inside(text, outline, found - 1) if one.start <= at]
     section = inside[-1] if inside else outline[found - 1]

@@ -8,6 +8,7 @@ import zipfile
 import zlib
 
 from specialists.reading.contents import Blob, Contents, Unreadable
+from specialists.reading.encodings import called_in_bytes
 from specialists.reading.inner_files import LARGEST_FILE, Allowance, media_type_of, safe_name
 
 _MOST_LISTED = 1_000
@@ -96,9 +97,9 @@ def _noise(name: str) -> bool:
 
 
 def _said_name(member: zipfile.ZipInfo) -> str:
-    """Give the name as its maker wrote it: many write UTF-8 without saying so."""
+    """Give the name as its maker wrote it: many write UTF-8, or their own encoding, without saying so."""
     name = member.filename
-    if not member.flag_bits & 0x800:
-        with contextlib.suppress(UnicodeError):
-            name = name.encode("cp437").decode()
+    if not name.isascii() and not member.flag_bits & 0x800:
+        with contextlib.suppress(UnicodeEncodeError):
+            name = called_in_bytes(name.encode("cp437"), "cp437")
     return safe_name(name)

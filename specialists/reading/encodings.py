@@ -1,9 +1,10 @@
-"""Decodes text of any encoding: by its mark, by what it says of itself, as UTF-8, or else by its letters."""
+"""Decodes text of any encoding: by its mark, by what it says of itself, as UTF-8, or else by a guess, which is told."""
 
 from __future__ import annotations
 
 import codecs
 import re
+from dataclasses import dataclass, replace
 
 _MARKS = (
     (b"\xef\xbb\xbf", "utf-8-sig"),
@@ -19,35 +20,73 @@ _SAID = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _HEAD = 4096
-_SAMPLE = 200_000
-_NO_CHARSETS = {"punycode", "idna", "unicode-escape", "raw-unicode-escape", "undefined", "utf-7"}
-_PEOPLE_CALL = {
-    "cp1250": "Windows-1250",
-    "cp1251": "Windows-1251",
-    "cp1252": "Windows-1252",
-    "koi8-r": "KOI8-R",
-    "koi8_r": "KOI8-R",
-    "shift_jis": "Shift-JIS",
-    "cp932": "Shift-JIS",
-    "euc_jis_2004": "EUC-JP",
-    "euc_jp": "EUC-JP",
-    "gb18030": "GB 18030",
-    "big5": "Big5",
+_NO_CHARSETS = {"punycode", "idna", "unicode-escape", "raw-unicode-escape", "undefined", "utf-7", "ascii"}
+_SUPERSETS = {
+    **dict.fromkeys(("gb2312", "gbk", "hz", "x-gbk"), "gb18030"),
+    **dict.fromkeys(("shift_jis", "x-sjis", "windows-31j", "sjis"), "cp932"),
+    **dict.fromkeys(("euc_kr", "ks_c_5601-1987", "ks_c_5601"), "cp949"),
+    **dict.fromkeys(("big5", "x-x-big5", "big5-hkscs", "big5hkscs"), "big5hkscs"),
+    **dict.fromkeys(("iso8859-1", "latin_1", "latin-1"), "cp1252"),
+    **dict.fromkeys(("iso8859-9",), "cp1254"),
+    **dict.fromkeys(("iso-8859-8-i", "iso-8859-8-e"), "iso8859-8"),
+    **dict.fromkeys(("x-mac-cyrillic",), "mac_cyrillic"),
+    **dict.fromkeys(("x-euc-jp", "x-euc"), "euc_jp"),
 }
-_WESTERN_LETTERS = frozenset(
-    "äöüßÄÖÜéèêëàâáíìîïóòôúùûñçãõåæøÉÀÇÑÅØÆ€£§°«»„“”·©®¿¡ºª²³½\u2018\u2019\u201a\u2013\u2014\u2026\xb4\xa0"
-)
-_BESIDE = re.compile(rb"(?<=[A-Za-z])[\x80-\xff]|[\x80-\xff](?=[A-Za-z])")
-_CYRILLIC = ("cp1251", "koi8-r", "iso8859-5", "cp866")
-_FREQUENT = frozenset("оеаинтсрвл")
+"""What says one of these means the larger one, as browsers take it."""
+_PEOPLE_CALL = {
+    **{f"cp125{digit}": f"Windows-125{digit}" for digit in range(10)},
+    **{f"iso8859-{number}": f"ISO 8859-{number}" for number in range(1, 17)},
+    "cp874": "Windows-874 (Thai)",
+    "cp850": "DOS 850",
+    "cp852": "DOS 852",
+    "cp866": "DOS 866",
+    "cp437": "DOS 437",
+    "mac_roman": "Mac Roman",
+    "koi8-r": "KOI8-R",
+    "koi8-u": "KOI8-U",
+    "cp932": "Shift-JIS",
+    "euc_jp": "EUC-JP",
+    "cp949": "EUC-KR",
+    "gb18030": "GB 18030",
+    "cp950": "Big5",
+    "big5hkscs": "Big5",
+    "utf-8": "UTF-8",
+    "utf-8-sig": "UTF-8",
+    "utf-16": "UTF-16",
+    "utf-16-le": "UTF-16",
+    "utf-16-be": "UTF-16",
+    "utf-32": "UTF-32",
+    "utf-32-le": "UTF-32",
+    "utf-32-be": "UTF-32",
+}
+_ESCAPES = ((b"\x1b$)C", "iso2022_kr"), (b"\x1b$", "iso2022_jp_2"), (b"\x1b(J", "iso2022_jp_2"))
+_BROKEN_PART = 0.25
+"""Up to this part of the letters beyond ASCII may be broken in a text that is UTF-8 all the same."""
 
 
 class NoText(Exception):
     """The bytes are no text in any encoding."""
 
 
-def decoded(data: bytes, *, charset: str = "") -> tuple[str, str]:
-    """Decode the bytes. Gives the text, with lines that end in a line feed, and what is doubtful about it, or "".
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """A text, with lines that end in a line feed.
+
+    Attributes:
+        text: The text.
+        encoding: What people call its encoding.
+        note: That the encoding was guessed, where that is next to certain; else "".
+        doubt: What may be wrong with the letters, such as a guess that something speaks against; else "".
+    """
+
+    text: str
+    encoding: str
+    note: str = ""
+    doubt: str = ""
+
+
+def decoded(data: bytes, *, charset: str = "") -> Decoded:
+    """Decode the bytes.
 
     Args:
         data: bytes of a text.
@@ -56,64 +95,100 @@ def decoded(data: bytes, *, charset: str = "") -> tuple[str, str]:
     Raises:
         NoText: the bytes are binary.
     """
-    text, doubt = _decoded(data, charset)
-    return text.replace("\r\n", "\n").replace("\r", "\n"), doubt
+    found = _decoded(data, charset)
+    return replace(found, text=found.text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
-def _decoded(data: bytes, charset: str) -> tuple[str, str]:
+def _decoded(data: bytes, charset: str) -> Decoded:
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return _lossy(data, encoding)
     if b"\x00" in data[:_HEAD]:
-        if (text := _without_mark(data)) is not None:
-            return text, ""
-        return _without_zeros(data, charset)
+        return _without_mark(data) or _without_zeros(data, charset)
     if (said := charset or _said_inside(data)) and (encoding := _codec(said)):
         try:
-            return data.decode(encoding), ""
+            return Decoded(data.decode(encoding), _called(encoding))
         except UnicodeDecodeError:
             pass  # it does not keep to its own word
+    if escaped := next((name for mark, name in _ESCAPES if mark in data), ""):
+        try:
+            return Decoded(data.decode(escaped), "ISO 2022")
+        except UnicodeDecodeError:
+            pass
     try:
-        return data.decode(), ""
-    except UnicodeDecodeError as error:
-        # Bytes cut off in the middle of a last letter, or one broken letter in a long text, are still UTF-8.
-        if error.start > 100 and data[: error.start].count(b"\xc3") + data[: error.start].count(b"\xe2") > 0:
-            return _lossy(data, "utf-8")
+        return Decoded(data.decode(), "UTF-8")
+    except UnicodeDecodeError:
+        return _guessed(data)
+
+
+def _guessed(data: bytes) -> Decoded:
+    """Decode what is neither marked nor UTF-8, unless it is that but for a few broken letters."""
+    text = data.decode(errors="replace")
+    broken, beyond = text.count("\ufffd"), len(text) - len(text.encode("ascii", "ignore"))
+    if broken <= _BROKEN_PART * beyond and beyond - broken > 1:
+        return _lossy(data, "utf-8")
     _refuse_binary(data)
-    if encoding := _by_letters(data[:_SAMPLE]):
-        return _lossy(data, encoding)
-    encoding = _guessed(data[:_SAMPLE])
-    text, doubt = _lossy(data, encoding)
-    guess = f"its encoding is taken for {_PEOPLE_CALL.get(encoding, encoding)}: some letters may be wrong"
-    return text, doubt or guess
+    from specialists.reading.encoding_guess import guess  # noqa: PLC0415 - its tables are for rare texts alone
+
+    found = guess(data)
+    read = _lossy(data, found.encoding)
+    told = f"its encoding is taken for {_called(found.encoding)}"
+    if not found.other:
+        return replace(read, note=f"{told}, as it does not say it")
+    also = f"“{found.word}” may be “{found.other_word}”, which is {_called(found.other)}" if found.word else ""
+    return replace(read, doubt="; ".join(filter(None, (f"{told}: some letters may be wrong", also, read.doubt))))
 
 
-def _lossy(data: bytes, encoding: str) -> tuple[str, str]:
+def called_in_bytes(data: bytes, usual: str) -> str:
+    """Decode a short name that does not say its encoding. `usual` is what it should be in; it counts if it fits."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        from specialists.reading.encoding_guess import guess  # noqa: PLC0415 - the same
+
+        return data.decode(guess(data, usual=usual).encoding, errors="replace")
+
+
+def _called(encoding: str) -> str:
+    return _PEOPLE_CALL.get(encoding, encoding)
+
+
+def _lossy(data: bytes, encoding: str) -> Decoded:
     text = data.decode(encoding, errors="replace")
     lost = text.count("\ufffd") - data.count(b"\xef\xbf\xbd")
-    return text, f"{lost:,} broken characters stand as \ufffd" if lost > 0 else ""
+    doubt = f"{lost:,} broken characters stand as \ufffd" if lost > 0 else ""
+    return Decoded(text, _called(encoding), doubt=doubt)
 
 
-def _without_mark(data: bytes) -> str | None:
-    """Recognise UTF-16 that lacks its mark: zeros stand in every other byte, wherever there are spaces or digits."""
-    head = data[:_HEAD]
+def _without_mark(data: bytes) -> Decoded | None:
+    """Recognise UTF-16 and UTF-32 without their mark: zeros stand in plain letters and line ends."""
+    head = data[: _HEAD - _HEAD % 4]
+    zeros = [head[at::4].count(0) for at in range(4)]
+    every = len(head) / 4
+    candidates = []
+    if min(zeros[2], zeros[3]) > 0.9 * every:
+        candidates.append("utf-32-le")
+    if min(zeros[0], zeros[1]) > 0.9 * every:
+        candidates.append("utf-32-be")
     even, odd = head[0::2].count(0), head[1::2].count(0)
     for encoding, here, there in (("utf-16-le", odd, even), ("utf-16-be", even, odd)):
         if here > 0.02 * len(head) and there * 10 <= here:
-            text = data.decode(encoding, errors="replace")
-            if "\x00" not in text[:_HEAD]:
-                return text
+            candidates.append(encoding)
+    for encoding in candidates:
+        read = _lossy(data, encoding)
+        if "\x00" not in read.text[:_HEAD] and read.text[:_HEAD].count("\ufffd") <= 1:
+            return read
     return None
 
 
-def _without_zeros(data: bytes, charset: str) -> tuple[str, str]:
+def _without_zeros(data: bytes, charset: str) -> Decoded:
     """Read a text with a few zeros in it, as a log has where its machine went down."""
     rest = data.replace(b"\x00", b"")
     if len(rest) * 2 < len(data):
         raise NoText
     _refuse_binary(rest)
-    text, doubt = _decoded(rest, charset)
-    return text, doubt or f"{len(data) - len(rest):,} zero bytes in it are left out"
+    read = _decoded(rest, charset)
+    return replace(read, doubt=read.doubt or f"{len(data) - len(rest):,} zero bytes in it are left out")
 
 
 def _refuse_binary(data: bytes) -> None:
@@ -130,45 +205,12 @@ def _said_inside(data: bytes) -> str:
 
 def _codec(charset: str) -> str:
     """Find Python's name for a charset; "" for one that no text is written in."""
+    asked = charset.strip().lower()
+    asked = _SUPERSETS.get(asked, asked)
     try:
-        name = codecs.lookup(charset).name
+        name = codecs.lookup(asked).name
         b"".decode(name)
     except (LookupError, ValueError):
         return ""
-    # As browsers do: what says Latin-1 means Windows-1252.
-    name = {"iso8859-1": "cp1252", "ascii": "cp1252"}.get(name, name)
-    return "" if name in _NO_CHARSETS or name.startswith("utf-16") else name
-
-
-def _by_letters(sample: bytes) -> str:
-    """Tell the encoding by its letters, where they leave no doubt: Western ones among ASCII, or Russian. Else ""."""
-    high = sum(byte >= 0x80 for byte in sample)
-    letters = sum(chr(byte).isalpha() for byte in sample if byte < 0x80)
-    # Accents stand in words of plain letters; a Russian or Japanese word has none of those.
-    beside = len(_BESIDE.findall(sample))
-    if high * 2 < letters or beside * 2 >= high:
-        western = sample.decode("cp1252", errors="replace")
-        strange = sum(letter > "\x7f" and letter not in _WESTERN_LETTERS for letter in western)
-        if strange * 20 <= high:
-            return "cp1252"
-    best = max(_CYRILLIC, key=lambda encoding: _russian(sample, encoding))
-    return best if _russian(sample, best) > 0.6 else ""
-
-
-def _guessed(sample: bytes) -> str:
-    from charset_normalizer import from_bytes  # noqa: PLC0415  # slow to import, and wanted for rare texts alone
-
-    match = from_bytes(sample).best()
-    return match.encoding if match is not None else "cp1252"
-
-
-def _russian(sample: bytes, encoding: str) -> float:
-    """Tell how much of what is no ASCII are the ten letters that make two thirds of Russian text, in lower case."""
-    text = sample.decode(encoding, errors="replace")
-    high = [letter for letter in text if letter > "\x7f"]
-    cyrillic = sum("\u0430" <= letter.lower() <= "\u044f" for letter in high)
-    if not high or cyrillic < 0.9 * len(high):
-        return 0.0
-    return sum(letter.lower() in _FREQUENT for letter in high) / len(high) + 0.2 * (
-        sum(letter.islower() for letter in high) / len(high)
-    )
+    name = _SUPERSETS.get(name, name)
+    return "" if name in _NO_CHARSETS or name.startswith(("utf-16", "utf-32")) else name

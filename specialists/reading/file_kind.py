@@ -9,8 +9,9 @@ from pathlib import PurePosixPath
 
 from specialists.reading.archive_members import BROKEN_ZIP
 from specialists.reading.contents import Unreadable
+from specialists.reading.table_text import TABLES_BY_NAME
 
-_PICTURES = {b"\x89PNG\r\n\x1a\n": "PNG", b"\xff\xd8\xff": "JPEG", b"GIF87a": "GIF", b"GIF89a": "GIF"}
+_PICTURES = {b"\x89PNG": "PNG", b"\xff\xd8\xff": "JPEG", b"GIF87a": "GIF", b"GIF89a": "GIF"}
 _RE_SAVE_PICTURE = "save it as PNG or JPEG and attach that"
 _RTF = b"{\\rtf"
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
@@ -41,7 +42,16 @@ _OLD_OFFICE = (
     ("__substg1.0_", "is an Outlook message; save it as .eml, or attach its text"),
 )
 _OPEN_DOCUMENT = {"text": "odt", "presentation": "odp", "spreadsheet": "workbook"}
-_HTML = (b"<!doctype html", b"<html", b"<head", b"<body", b"<table")
+_HTML = re.compile(
+    rb"(?:\s|<\?xml[^>]{0,200}>|<!--.{0,2000}?-->)*"
+    rb"<(?:!doctype html|html|head|body|table|meta|style|title|div|tr|thead|tbody)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_SPREADSHEET_XML = re.compile(
+    rb"(?:\s|<\?[^>]{0,300}>|<!--.{0,2000}?-->)*<(?:\w+:)?Workbook\b[^>]*urn:schemas-microsoft-com:office:spreadsheet",
+    re.DOTALL,
+)
+_WEB_ARCHIVE = re.compile(rb"MIME-Version:|From:", re.IGNORECASE)
 _MAIL_HEADERS = re.compile(
     rb"(?:Return-Path|Received|From|To|Subject|Date|Message-ID|MIME-Version|Delivered-To|Content-Type|X-[\w-]+): ?",
     re.IGNORECASE,
@@ -53,7 +63,8 @@ _BY_NAME = {
     **dict.fromkeys((".md", ".markdown", ".mdown", ".rst", ".adoc"), "markdown"),
     **dict.fromkeys((".diff", ".patch"), "diff"),
     **dict.fromkeys((".csv", ".tsv", ".tab"), "delimited"),
-    **dict.fromkeys((".json", ".ipynb", ".geojson", ".har"), "json"),
+    **dict.fromkeys((".json", ".jsonl", ".ndjson", ".ipynb", ".geojson", ".har"), "json"),
+    **dict.fromkeys((".xls", ".xlsx", ".xlsm", ".ods", ".parquet", ".pq"), "delimited"),
     **dict.fromkeys((".yaml", ".yml"), "yaml"),
     **dict.fromkeys((".ics", ".ical", ".ifb"), "calendar"),
 }
@@ -68,6 +79,17 @@ _BY_MEDIA_TYPE = {
     "application/yaml": "yaml",
     "text/calendar": "calendar",
 }
+PEOPLE_CALL = {
+    "pdf": "a PDF document",
+    "docx": "a Word document",
+    "pptx": "a PowerPoint file",
+    "odt": "an OpenDocument text",
+    "odp": "an OpenDocument presentation",
+    "picture": "a picture",
+    "zip": "a zip archive",
+    "calendar": "a calendar",
+}
+"""What people call the kinds that are never tables."""
 _MAIN_PARTS = {"word/document.xml": "docx", "ppt/presentation.xml": "pptx", "xl/workbook.xml": "workbook"}
 _ZIPPED = {".docx": "docx", ".docm": "docx", ".pptx": "pptx", ".odt": "odt", ".odp": "odp"}
 _ZIPPED |= dict.fromkeys((".xlsx", ".xlsm", ".ods"), "workbook")
@@ -109,7 +131,8 @@ def _kind_of_zip(data: bytes, name: str) -> str:
         return _ZIPPED.get(PurePosixPath(name.lower()).suffix, "zip")  # its reader says what is wrong with it
     for main, kind in _MAIN_PARTS.items():
         folder = main.partition("/")[0] + "/"
-        office = "[Content_Types].xml" in members and any(member.startswith(folder) for member in members)
+        said_so = "[Content_Types].xml" in members or _ZIPPED.get(PurePosixPath(name.lower()).suffix) == kind
+        office = said_so and any(member.startswith(folder) for member in members)
         if main in members or office:
             return kind
     if found := re.search(r"opendocument\.(text|presentation|spreadsheet)", said.decode("ascii", "replace")):
@@ -143,20 +166,48 @@ def _refuse(data: bytes) -> None:
 
 
 def _kind_of_text(data: bytes, name: str, media_type: str) -> str:
-    head = data[:_HEAD].removeprefix(b"\xef\xbb\xbf").lstrip()
+    head = _head(data)
     ending = PurePosixPath(name.lower()).suffix
     if head[:15].upper() == b"BEGIN:VCALENDAR":
         return "calendar"
     if ending not in _BY_NAME and _DIFF.search(head):
         return "diff"
-    if head[:200].lower().startswith(_HTML):
-        return "html"
+    if found := _kind_of_markup(head) or (_kind_in_a_table(data, head) if ending in TABLES_BY_NAME else ""):
+        return found
     if (kind := _BY_NAME.get(ending)) or (kind := _BY_MEDIA_TYPE.get(media_type.partition(";")[0].strip().lower())):
         return kind
     lines = head.splitlines()[:4]
     if len(lines) == 4 and all(_MAIL_HEADERS.match(line) for line in lines[:1]) and _looks_like_mail(head):
         return "mail"
     return "text"
+
+
+def _kind_of_markup(head: bytes) -> str:
+    if _SPREADSHEET_XML.match(head):
+        return "spreadsheet xml"
+    return "html" if _HTML.match(head) else ""
+
+
+def _kind_in_a_table(data: bytes, head: bytes) -> str:
+    """Tell what a file is that is called a table, and holds one in another form than its name says."""
+    if _WEB_ARCHIVE.match(head) and b"multipart/related" in head.lower():
+        return "mail"
+    return "json" if _is_json(data, head) else ""
+
+
+def _head(data: bytes) -> bytes:
+    """Give how a text begins, without its mark; of one in UTF-16 in UTF-8."""
+    head = data[:_HEAD]
+    for mark, encoding in ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
+        if head.startswith(mark):
+            head = head[2:].decode(encoding, errors="ignore").encode()
+    return head.removeprefix(b"\xef\xbb\xbf").lstrip()
+
+
+def _is_json(data: bytes, head: bytes) -> bool:
+    """Tell JSON that is called a table: it begins like it, and ends like it."""
+    ends = {b"[": b"]", b"{": b"}"}
+    return head[:1] in ends and data.rstrip()[-1:] == ends[head[:1]] and b'"' in head
 
 
 def _looks_like_mail(head: bytes) -> bool:

@@ -11,9 +11,10 @@ from email.message import Message
 from email.utils import collapse_rfc2231_value
 
 from specialists.reading.contents import Blob, Contents, Unreadable
-from specialists.reading.encodings import NoText, decoded
+from specialists.reading.encodings import NoText, called_in_bytes, decoded
 from specialists.reading.html_text import page_text
 from specialists.reading.inner_files import Allowance, media_type_of
+from specialists.reading.plain_text import say_how_decoded
 
 _SHOWN = ("From", "To", "Cc", "Bcc", "Reply-To", "Date", "Subject")
 _LONGEST_HEADER = 5_000
@@ -99,28 +100,39 @@ def _is_file(part: Message) -> bool:
 
 def _say(part: Message, contents: Contents) -> None:
     try:
-        text, doubt = decoded(_bytes(part), charset=str(part.get_content_charset("") or ""))
+        read = decoded(_bytes(part), charset=str(part.get_content_charset("") or ""))
     except NoText:
         contents.gap("a part of its text is binary and not read")
         return
-    if doubt:
-        contents.gap(doubt)
+    say_how_decoded(read, contents)
     if part.get_content_type() == "text/html":
-        page_text(text, contents)
+        page_text(read.text, contents)
     else:
-        contents.say(text.rstrip() + "\n")
+        contents.say(read.text.rstrip() + "\n")
     contents.say("\n")
 
 
 def _attach(part: Message, number: int, contents: Contents, allowance: Allowance) -> None:
     kind = part.get_content_type()
-    data = _inner_mail(part) if kind == "message/rfc822" else _bytes(part)
+    data = _inner_mail(part) if kind == "message/rfc822" else _as_said(part, _bytes(part))
     name = _name(part) or f"attachment {number}{_ENDINGS.get(kind, '')}"
     held = len(contents.inside)
     allowance.take(Blob(name, kind if kind != "application/octet-stream" else media_type_of(name), data))
     if len(contents.inside) > held:
         contents.section(f"attachment {contents.inside[-1].name}")
         contents.say(f"[attachment: {contents.inside[-1].name}, {len(data):,} bytes]\n")
+
+
+def _as_said(part: Message, data: bytes) -> bytes:
+    """Give an attached text in UTF-8 if the mail says its encoding. Pages say it themselves."""
+    charset = str(part.get_content_charset("") or "")
+    if not charset or not part.get_content_type().startswith("text/") or part.get_content_type() == "text/html":
+        return data
+    try:
+        read = decoded(data, charset=charset)
+    except NoText:
+        return data
+    return data if read.note or read.doubt or read.encoding == "UTF-8" else read.text.encode()
 
 
 def _inner_mail(part: Message) -> bytes:
@@ -156,10 +168,7 @@ def _raw(message: Message, name: str) -> list[str]:
 def _readable(value: str) -> str:
     """Decode the encoded words of a header, and take out what is not there to be read."""
     raw = value[:_LONGEST_HEADER].encode("utf-8", errors="surrogateescape")
-    try:
-        text = raw.decode()
-    except UnicodeDecodeError:
-        text = raw.decode("cp1252", errors="replace")
+    text = called_in_bytes(raw, "cp1252")
     with contextlib.suppress(HeaderParseError, LookupError, ValueError):  # else as it was written
         text = "".join(
             piece.decode(charset or "utf-8", errors="replace") if isinstance(piece, bytes) else piece

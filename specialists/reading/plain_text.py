@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 
 from specialists.reading.code_outline import code_places
 from specialists.reading.contents import Contents, Unreadable
-from specialists.reading.encodings import NoText, decoded
+from specialists.reading.encodings import Decoded, NoText, decoded
 from specialists.reading.log_times import is_log, time_of
 
 _MOST_STEPS = 40
@@ -24,22 +24,29 @@ def read_text(data: bytes, name: str, contents: Contents) -> None:
 
 
 def text_of(data: bytes, contents: Contents) -> str:
-    """Decode a file that is text. What is doubtful becomes a gap.
+    """Decode a file that is text. What is doubtful becomes a gap, a guess a note.
 
     Raises:
         Unreadable: it is binary.
     """
     try:
-        text, doubt = decoded(data)
+        read = decoded(data)
     except NoText:
         raise Unreadable(
             "is a binary file of a kind that cannot be read here; attach its content as PDF, Word or plain text"
         ) from None
-    if not text.strip():
+    if not read.text.strip():
         raise Unreadable("holds nothing but blanks; attach it again")
-    if doubt:
-        contents.gap(doubt)
-    return text
+    say_how_decoded(read, contents)
+    return read.text
+
+
+def say_how_decoded(read: Decoded, contents: Contents) -> None:
+    """Say that an encoding was guessed, and what may be wrong with the letters."""
+    if read.doubt:
+        contents.gap(read.doubt)
+    if read.note:
+        contents.note(read.note)
 
 
 def lines_outlined(text: str, contents: Contents) -> None:

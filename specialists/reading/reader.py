@@ -31,7 +31,9 @@ _FAILURES = {
 }
 
 
-async def read_file(path: Path, name: str, media_type: str, *, cpu_seconds: int = CPU_SECONDS) -> Reading:
+async def read_file(
+    path: Path, name: str, media_type: str, *, columns: bool = False, cpu_seconds: int = CPU_SECONDS
+) -> Reading:
     """Read a file: its text with an outline, its pictures and the files inside it.
 
     What cannot be read is told in `fault`, in one sentence that says what to do, and never raised.
@@ -40,6 +42,7 @@ async def read_file(path: Path, name: str, media_type: str, *, cpu_seconds: int 
         path: where the file lies.
         name: what people call it. What it is follows from its bytes first, and from the name only then.
         media_type: as Slack or a mail says, may be empty; asked last.
+        columns: only the columns of a table are wanted, as its outline.
         cpu_seconds: seconds of processor time that it may take.
     """
     path, size = await asyncio.to_thread(lambda: (path.absolute(), path.stat().st_size))
@@ -50,7 +53,7 @@ async def read_file(path: Path, name: str, media_type: str, *, cpu_seconds: int 
         return Reading(fault=f"{name} has {megabytes}; at most {LARGEST // 2**20} MB are read. Attach less of it.")
     reply = await run_child(
         "specialists.reading.reading_child",
-        {"file": _FILE, "name": name, "media_type": media_type},
+        {"file": _FILE, "name": name, "media_type": media_type, "columns": columns},
         limits=Limits(memory_mb=1500, cpu_seconds=cpu_seconds),
         deadline=_DEADLINE,
         largest_reply=_LARGEST_REPLY,

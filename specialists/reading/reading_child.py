@@ -1,6 +1,7 @@
 """The process that reads a file of any kind, with the reader of its kind.
 
-In: `{"file", "name", "media_type"}`, where `file` is what it was given. Out: the length of a JSON in 8 bytes, the JSON
+In: `{"file", "name", "media_type", "columns"}`, where `file` is what it was given; `columns`: only the columns of the
+table are wanted. Out: the length of a JSON in 8 bytes, the JSON
 `{"text", "outline", "gaps", "notes", "fault", "broke", "blobs"}`, and the bytes of the pictures and files that `blobs`
 names, one after the other.
 """
@@ -17,6 +18,7 @@ from typing import Any
 
 from specialists.reading.contents import Blob, Contents, Unreadable
 from specialists.reading.file_kind import kind_of
+from specialists.reading.table_columns import outline_columns
 from specialists.toolkits.confine import given, own_stdout
 
 Reader = Callable[[bytes, str, Contents], None]
@@ -30,6 +32,7 @@ _READERS = {
     "odp": "open_document:read_odp",
     "workbook": "sheet_text:read_workbook",
     "delimited": "sheet_text:read_delimited",
+    "spreadsheet xml": "sheet_text:read_spreadsheet_xml",
     "picture": "picture_file:read_picture",
     "zip": "archive_members:read_zip",
     "mail": "mail_message:read_mail",
@@ -54,7 +57,10 @@ def main() -> None:
     contents = Contents()
     told: dict[str, Any] = {"text": "", "fault": "", "broke": ""}
     try:
-        read(data, request["name"], request["media_type"], contents)
+        if request["columns"]:
+            outline_columns(data, request["name"], contents)
+        else:
+            read(data, request["name"], request["media_type"], contents)
         told["text"] = contents.finish()
     except Unreadable as refusal:
         told["fault"] = str(refusal)

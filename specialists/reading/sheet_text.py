@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-import csv
 import datetime as dt
 import io
+from collections.abc import Callable
+from pathlib import PurePosixPath
 from typing import Any
 
 from specialists.reading.contents import Contents, Unreadable
 from specialists.reading.plain_text import text_of
+from specialists.toolkits.tabular.delimited import delimited_sheets
+from specialists.toolkits.tabular.refused import TableRefused
+from specialists.toolkits.tabular.sheet import Sheet
+from specialists.toolkits.tabular.spreadsheet_xml import spreadsheet_sheets
+from specialists.toolkits.tabular.workbook import workbook_sheets
 
 _MOST_SHEETS = 50
 _ROWS_SHOWN = 200
@@ -27,12 +33,14 @@ def read_workbook(data: bytes, name: str, contents: Contents) -> None:
     del name
     from python_calamine import CalamineError, CalamineWorkbook  # noqa: PLC0415
 
+    names = {sheet.title: sheet.names for sheet in _sheets(workbook_sheets, data)}
     try:
         book = CalamineWorkbook.from_filelike(io.BytesIO(data))
         sheets = book.sheet_names
         for sheet in sheets[:_MOST_SHEETS]:
             rows = book.get_sheet_by_name(sheet).to_python(skip_empty_area=False)
-            _say_sheet(f"sheet {sheet}", [[_written(cell) for cell in row] for row in rows], contents)
+            written = [[_written(cell) for cell in row] for row in rows]
+            _say_sheet(f"sheet {sheet}", written, contents, names.get(sheet))
     except (CalamineError, ValueError, OSError):
         raise Unreadable("is a damaged workbook; open it, save it anew as .xlsx and attach that") from None
     if not contents.outline:
@@ -41,16 +49,35 @@ def read_workbook(data: bytes, name: str, contents: Contents) -> None:
         contents.gap(f"only the first {_MOST_SHEETS} of {len(sheets)} sheets are read")
 
 
+def read_spreadsheet_xml(data: bytes, name: str, contents: Contents) -> None:
+    """Read the beginning of every sheet of a workbook that Excel 2003 saved as XML.
+
+    Raises:
+        Unreadable: it is damaged, or every sheet is empty.
+    """
+    del name
+    sheets = _sheets(spreadsheet_sheets, data)
+    if not sheets:
+        raise Unreadable("is a damaged or empty workbook; open it, save it anew as .xlsx and attach that")
+    for sheet in sheets:
+        _say_sheet(f"sheet {sheet.title}", [sheet.names, *sheet.rows], contents, sheet.names)
+
+
+def _sheets(read: Callable[[bytes], list[Sheet]], data: bytes) -> list[Sheet]:
+    """Read the sheets as the tools for tables do, which name the columns so; none if they cannot."""
+    try:
+        return read(data)
+    except TableRefused:
+        return []
+
+
 def read_delimited(data: bytes, name: str, contents: Contents) -> None:
     """Read the beginning of a CSV or TSV as it is written, with its columns as the outline."""
     text = text_of(data, contents)
     lines = text.rstrip("\n").split("\n")
-    try:
-        dialect = csv.Sniffer().sniff("\n".join(lines[:50])[:_SNIFFED], delimiters=",;\t|")
-        columns = next(csv.reader(lines[:1], dialect), [])
-    except (csv.Error, TypeError):
-        columns = lines[0].split("\t" if name.lower().endswith((".tsv", ".tab")) else ",")
-    contents.section("columns " + _listed(columns))
+    head = "\n".join(lines[:_ROWS_SHOWN])[:_SNIFFED].encode(errors="replace")
+    sheets = _sheets(lambda data: delimited_sheets(data, PurePosixPath(name.lower()).suffix or ".csv"), head)
+    contents.section("columns " + _listed(sheets[0].names if sheets else [lines[0]]))
     shown, length = 0, 0
     for line in lines:
         length += len(line) + 1
@@ -61,12 +88,12 @@ def read_delimited(data: bytes, name: str, contents: Contents) -> None:
     _say_cut("its lines", shown, len(lines), contents)
 
 
-def _say_sheet(title: str, rows: list[list[str]], contents: Contents) -> None:
+def _say_sheet(title: str, rows: list[list[str]], contents: Contents, names: list[str] | None) -> None:
     filled = [(number, row) for number, row in enumerate(rows, start=1) if any(row)]
     if not filled:
         return
     header = next((row for _, row in filled[:20] if sum(map(bool, row)) > 1), filled[0][1])
-    contents.section(f"{title}: {_listed([cell for cell in header if cell])}")
+    contents.section(f"{title}: {_listed(names or [cell for cell in header if cell])}")
     contents.say(f"[{title}, {len(filled):,} rows]\n")
     shown, length = 0, 0
     for number, row in filled[:_ROWS_SHOWN]:

@@ -23,7 +23,7 @@ _LARGEST_ENTRY = 256 * 1024 * 1024
 _ABANDONED = 600.0
 _MAKING = "making-"
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-_READERS = Path(__file__).parent / "tabular"
+_READERS = (Path(__file__).parent / "tabular", Path(__file__).parent.parent / "reading")
 
 
 class TableCache:
@@ -125,7 +125,7 @@ def key_of(digest: str, name: str) -> str:
 def _reader_version() -> str:
     """Tell our readers from those of other releases: any change to one may change what it reads."""
     digest = hashlib.sha256()
-    for path in sorted(_READERS.glob("*.py")):
+    for path in sorted(file for folder in _READERS for file in folder.glob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
 

@@ -68,8 +68,8 @@ class QueryRows:
     """The rows of a query. `total` is None if there are more rows than were counted (100,000).
 
     Cells are int, float, str, bool, date, datetime, Decimal or None; `types` are DuckDB's names. `apart` tells of rows
-    of the files that are not counted, such as totals. `cut_from` is how many rows there were before the query's own
-    LIMIT cut them; None: it cut none.
+    that are not counted, such as totals, of rows that a workbook hides, and of guesses. `cut_from` is how many rows
+    there were before the query's own LIMIT cut them; None: it cut none.
     """
 
     columns: tuple[str, ...]
@@ -95,7 +95,7 @@ def tools() -> tuple[Tool, ...]:
 
 
 async def profile_table(arguments: ProfileTable, workbench: Workbench) -> ToolOutcome:
-    """Describe an attached CSV, TSV, XLSX, Parquet or JSON file: table name, columns, types, ranges, samples.
+    """Describe an attached CSV, TSV, XLS(X), ODS, Parquet or JSON file: table name, columns, types, ranges, samples.
 
     Do this once per file before querying it.
     """
@@ -110,7 +110,7 @@ async def profile_table(arguments: ProfileTable, workbench: Workbench) -> ToolOu
     gaps = tuple(answer["faults"])
     table = next(name for name, each in tables.items() if each is artifact)
     text = answer["text"] + _report(gaps) + _NEXT.format(table=table)
-    return ToolOutcome(text, gaps=gaps, sources=(artifact.name,))
+    return ToolOutcome(text, gaps=gaps, sources=(artifact.name,), notes=tuple(answer["apart"]))
 
 
 async def query_table(arguments: QueryTable, workbench: Workbench) -> ToolOutcome:

@@ -31,16 +31,16 @@ async def test_russian_text(given: Given, encoding: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("encoding", "gaps"),
+    ("encoding", "notes"),
     [
         ("utf-8", ()),
-        ("shift_jis", ("its encoding is taken for Shift-JIS: some letters may be wrong",)),
-        ("euc-jp", ("its encoding is taken for EUC-JP: some letters may be wrong",)),
+        ("shift_jis", ("its encoding is taken for Shift-JIS, as it does not say it",)),
+        ("euc-jp", ("its encoding is taken for EUC-JP, as it does not say it",)),
     ],
 )
-async def test_japanese_text(given: Given, encoding: str, gaps: tuple[str, ...]) -> None:
+async def test_japanese_text(given: Given, encoding: str, notes: tuple[str, ...]) -> None:
     reading = await given(f"japanese-{encoding}.txt")
-    assert (reading.text, reading.gaps) == (_JAPANESE, gaps)
+    assert (reading.text, reading.gaps, reading.notes) == (_JAPANESE, (), notes)
 
 
 @pytest.mark.parametrize("words", ["Größe", "prüfen", "Kündigung zum Jahresende", "déjà vu", "mañana", "5 € je Büro"])
@@ -83,3 +83,18 @@ async def test_headers_of_mails_that_are_not_encoded(given: Given, encoding: str
     mail = "From: Jürgen <j@example.org>\nDate: x\nSubject: Größe\n\nhello\n"
     reading = await given("raw.eml", mail.encode(encoding))
     assert reading.text.startswith("From: Jürgen <j@example.org>\nDate: x\nSubject: Größe\n")
+
+
+async def test_a_table_attached_to_a_mail_has_the_encoding_that_the_mail_says(given: Given) -> None:
+    mail = (
+        b"From: a@example.org\nSubject: x\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=b\n\n--b\n"
+        b"Content-Type: text/csv; charset=iso-8859-5; name=a.csv\nContent-Disposition: attachment; filename=a.csv\n"
+        b"Content-Transfer-Encoding: 8bit\n\n" + "имя,n\nЯна,1\n".encode("iso-8859-5") + b"\n--b--\n"  # noqa: RUF001
+    )
+    (inside,) = (await given("m.eml", mail)).inside
+    assert inside.data.decode().startswith("имя,n\nЯна,1")  # noqa: RUF001
+
+
+async def test_a_long_text_of_one_line_is_decoded_in_time(given: Given) -> None:
+    text = "plain words without an end, " * 100_000 + "Größe"
+    assert (await given("a.txt", text.encode("cp1252"))).text.endswith("Größe")

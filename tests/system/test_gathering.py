@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import zipfile
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from bot.jobs.gathering import MOST_INSIDE, Gathered, bounded, gather, is_table
 from bot.store.interface import BLOB_LIMIT, EVENT_LIMIT
 from handoff import events as ev
 from handoff.contracts import Attachment
+from handoff.materials.outline import place
 from tests.system.scene import Scene
 
 FILES = Path(__file__).parent.parent / "reading" / "files"
@@ -124,3 +126,25 @@ async def test_files_in_a_file_are_material_of_their_own(scene: Scene) -> None:
 )
 def test_a_table_is_told_by_its_ending_or_its_rows(name: str, data: bytes, *, table: bool) -> None:
     assert is_table(name, data) is table
+
+
+async def test_a_table_is_outlined_as_queries_name_its_columns(scene: Scene) -> None:
+    page = b"<table><tr><th rowspan=2>Team<th colspan=2>Travel<tr><th>Flights<th>Hotel<tr><td>Ops<td>1<td>2</table>"
+    rows = [{"id": 1, "service": {"name": "login"}}]
+    found, texts = await gathered(
+        scene,
+        ("grouped.csv", b"Team,Travel,,Other,\n,Flights,Hotel,Flights,Hotel\nOps,1,2,3,4\nIT,5,6,7,8\n"),
+        ("nested.json", json.dumps(rows).encode()),
+        ("chinese.csv", "姓名,城市\n王伟,北京\n李娜,上海\n".encode("gb18030")),
+        ("erp.xls", page),
+    )
+    outlines = {one.name: [section.name for section in one.outline] for one in found.materials}
+    assert outlines == {
+        "grouped.csv": ["Team", "Travel / Flights", "Travel / Hotel", "Other / Flights", "Other / Hotel"],
+        "nested.json": ["id", "service.name"],
+        "chinese.csv": ["姓名", "城市"],
+        "erp.xls": ["Team", "Travel / Flights", "Travel / Hotel"],
+    }
+    assert "Ops | 1 | 2" in texts["erp.xls"]
+    grouped = next(one for one in found.materials if one.name == "grouped.csv")
+    assert place(texts["grouped.csv"], grouped.outline, texts["grouped.csv"].index("IT,5")) == "line 4"

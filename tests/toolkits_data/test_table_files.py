@@ -162,10 +162,10 @@ def zipped() -> bytes:
     [
         ("empty.csv", b"", "empty.csv is empty (0 bytes)"),
         ("blank.csv", b" \n\n", "blank.csv is empty"),
-        ("photo.csv", b"\x89PNG\r\n\x1a\n" + bytes(50), "photo.csv is really a PNG image"),
+        ("photo.csv", b"\x89PNG\r\n\x1a\n" + bytes(50), "photo.csv is really a picture"),
         ("packed.csv", zipped(), "packed.csv is really a zip archive"),
-        ("page.xlsx", b"<!DOCTYPE html><html></html>", "page.xlsx is really an HTML page"),
-        ("text.xlsx", b"a,b\n1,2\n", "text.xlsx is no Excel workbook"),
+        ("page.xlsx", b"<!DOCTYPE html><html></html>", "page.xlsx is an HTML page without a table"),
+        ("note.txt", b"Dear all,\nwe meet, as agreed, on Monday.\nBest,\nAnn\n", "note.txt is a text, not a table"),
         ("torn.xlsx", zipped().replace(b"data", b"xl/d"), "torn.xlsx is a broken workbook"),
         (
             "sealed.xlsx",
@@ -275,7 +275,7 @@ async def test_one_bad_file_does_not_spoil_the_others(bench: Bench) -> None:
     )
     assert (good.failed, good.gaps) == (False, ())
     assert bad.failed
-    assert "bad.csv is really a PNG image" in bad.text
+    assert "bad.csv is really a picture" in bad.text
     assert unknown.failed
     assert "Tables: good(a BIGINT)" in unknown.text
-    assert "bad.csv is really a PNG image" in unknown.text
+    assert "bad.csv is really a picture" in unknown.text

@@ -106,7 +106,7 @@ def test_lines_of_key_and_value_above_a_table_are_no_header() -> None:
 
 def test_a_header_of_two_rows_becomes_one() -> None:
     (sheet,) = delimited_sheets(b"Region,Q1,,Q2,\n,Rev,Cost,Rev,Cost\nN,1,2,3,4\nS,5,6,7,8\n", ".csv")
-    assert sheet.names == ["Region", "Q1 Rev", "Q1 Cost", "Q2 Rev", "Q2 Cost"]
+    assert sheet.names == ["Region", "Q1 / Rev", "Q1 / Cost", "Q2 / Rev", "Q2 / Cost"]
     assert len(sheet.rows) == 2
     assert not sheet.faults
 

@@ -200,7 +200,7 @@ def test_a_workbook_with_a_title_merged_headers_and_totals() -> None:
         ["Figures are preliminary and may change."],
     ]
     (sheet,) = workbook_sheets(workbook_bytes({"S": rows}))
-    assert sheet.names == ["Region", "Q1 Rev", "Q1 Cost", "Q2 Rev", "Q2 Cost"]
+    assert sheet.names == ["Region", "Q1 / Rev", "Q1 / Cost", "Q2 / Rev", "Q2 / Cost"]
     assert [row[0] for row in sheet.rows] == ["North", "South"]
     assert sheet.apart == [
         "1 total row set apart, not counted: line 7 ('Total')",

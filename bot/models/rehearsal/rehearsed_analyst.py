@@ -59,7 +59,7 @@ def _worked(
     """Query, draw and report what was understood."""
     if isinstance(found, Move):
         return found
-    asked = [question for one in found for question in questions(one)]
+    asked = [replace(question, sheet=one.table.sheet) for one in found for question in questions(one)]
     fresh = [question.sql for question in asked if question.sql not in replies]
     if len(fresh) == len(asked) and fresh and "query_table" in tools:
         return Move(tuple(("query_table", {"sql": sql}) for sql in fresh))
@@ -100,7 +100,7 @@ def _files(brief: Brief) -> list[File] | Move:
 
 def _read(table: Table, brief: Brief) -> Asked:
     """What the task asks of a table, with a column that a person chose."""
-    own = _USE.sub("", brief.own_words)
+    own = _of_sheet(table).sub(" ", _USE.sub("", brief.own_words))
     names = [file.name for file in brief.files]
     asked = read_request(table, own, names, brief.before)
     if brief.message and (asked.trouble or asked.choices or not asked.understood):
@@ -115,7 +115,8 @@ def _read(table: Table, brief: Brief) -> Asked:
 
 def _about(tables: Sequence[Table], brief: Brief) -> list[Asked] | Move:
     """What is asked of the table that fits best, of each where several fit as well; or why it is declined."""
-    read = [_read(table, brief) for table in tables]
+    named = [table for table in tables if table.sheet and _of_sheet(table).search(brief.own_words)]
+    read = [_read(table, brief) for table in named or tables]
     fit = [one for one in read if not one.trouble]
     if not fit:
         nearest = max(read, key=lambda one: (one.understood, -len(one.left)))
@@ -129,6 +130,19 @@ def _about(tables: Sequence[Table], brief: Brief) -> list[Asked] | Move:
             "ambiguous_input", f"Which figure in {fit[0].table.file} do you mean: {', '.join(names)}?", names
         )
     return fit[:_MOST_FILES]
+
+
+def _of_sheet(table: Table) -> re.Pattern[str]:
+    """Make the pattern of the words that name the sheet of a table; it matches nothing where there is none."""
+    name = (
+        rf"(?:\b(?:in|on|of|for|from)\s+)?(?:the\s+)?(?:sheet\s+)?(?<!\w){re.escape(table.sheet)}(?!\w)(?:\s+sheet\b)?"
+    )
+    return re.compile(name if table.sheet else r"(?!)", re.IGNORECASE)
+
+
+def _titled(question: Question) -> str:
+    """Give the title of what answers a question, with the sheet that it is about."""
+    return _capital(question.title) + (f" ({question.sheet})" if question.sheet else "")
 
 
 def _look_up(tables: Sequence[Table], brief: Brief) -> str:
@@ -187,7 +201,7 @@ def _chart(
     question = drawable[0]
     wishes: dict[str, Any] = {
         "sql": question.sql,
-        "title": _capital(question.title),
+        "title": _titled(question),
         "x": question.label,
         "y": question.figure,
         "x_label": question.label.capitalize(),
@@ -234,7 +248,7 @@ def _report(
         said += statements(question, rows)
         used = True
         if question.kind != "one":
-            blocks.append(f"**{_capital(question.title)}**\n\n{rows.as_markdown()}\n\n{cut(rows)}".rstrip())
+            blocks.append(f"**{_titled(question)}**\n\n{rows.as_markdown()}\n\n{cut(rows)}".rstrip())
     overview = [_contents(one.table) for one in found if one.overview]
     failed = what_failed([reply for call, reply in history if call.name != RETURN])
     if not used and not overview:

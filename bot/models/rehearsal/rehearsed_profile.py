@@ -10,8 +10,10 @@ from bot.models.rehearsal.rehearsed_brief import words
 from bot.models.rehearsal.rehearsed_words import FILLERS, FLOWS, NEVER_ADDED, RATES, STOCKS, UNITS
 from handoff.text_words import stem
 from specialists.toolkits.tabular.profile import COLUMN, VALUES
+from specialists.toolkits.tabular.sheet_rows import HIDDEN
 
 _TABLE = re.compile(r"^(?P<file>.+?) is table (?P<table>\S+): (?P<rows>[\d,]+) rows?, ")
+_SHEET = re.compile(r" \[([^\[\]]+)\]$")
 _DISTINCT = re.compile(r"([\d,]+) distinct")
 _EMPTY = re.compile(r"[\d,]+ empty\b")
 _RANGE = re.compile(r"(\d{4}-\d\d-\d\d).* to (\d{4}-\d\d-\d\d)")
@@ -59,8 +61,8 @@ class Column:
 
     @property
     def is_category(self) -> bool:
-        """True if rows can be grouped by it."""
-        return not self.is_date and not self.is_measure and self.distinct > 0
+        """True if rows can be grouped by it. Which of them a workbook hides is no group of people's."""
+        return self.name != HIDDEN and not self.is_date and not self.is_measure and self.distinct > 0
 
     @property
     def is_stock(self) -> bool:
@@ -88,6 +90,12 @@ class Table:
     name: str
     rows: int
     columns: tuple[Column, ...]
+
+    @property
+    def sheet(self) -> str:
+        """The name of its sheet, where its file has several tables."""
+        found = _SHEET.search(self.file)
+        return found[1] if found else ""
 
     @property
     def measures(self) -> list[Column]:

@@ -28,7 +28,8 @@ class Question:
     """One query: what it shows, its SQL, and which columns of its rows are labels and figures.
 
     `most` is how many rows are shown at most; `upward`: the lowest comes first. `unit` is the period of a row, and
-    `until` the last day with data where that ends before the last period does.
+    `until` the last day with data where that ends before the last period does. `sheet` is the one that it is about,
+    where its file has several.
     """
 
     title: str
@@ -40,6 +41,7 @@ class Question:
     most: int = _MOST
     unit: str = ""
     until: str = ""
+    sheet: str = ""
 
 
 @dataclass(frozen=True, slots=True)

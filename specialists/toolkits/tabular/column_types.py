@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from specialists.toolkits.tabular.date_kinds import DATES, MONTHS, is_season, mixed_dates
 from specialists.toolkits.tabular.kind import Kind
-from specialists.toolkits.tabular.number_dress import dress_of
+from specialists.toolkits.tabular.number_dress import dress_of, plain_digits
 
 NOTHINGS = ("na", "n/a", "#n/a", "null", "none", "nan", "-", "--", "\u2013", "?")
 """Words that people write into cells that they mean to leave empty, in lower case."""
@@ -40,10 +40,17 @@ COMMA = Kind(
     "TRY_CAST(replace(replace({x}, '.', ''), ',', '.') AS DOUBLE)",
     "decimal commas",
 )
-KINDS: tuple[Kind, ...] = (TRUTH, WHOLE, NUMBER, ENGLISH, COMMA, *DATES, *MONTHS)
+INDIAN = Kind(
+    "indian",
+    "numbers",
+    r"[-+]?(0|[1-9]\d?(,\d{2})*,\d{3}|[1-9]\d{0,2})(\.\d+)?",
+    "TRY_CAST(replace({x}, ',', '') AS DOUBLE)",
+    "lakhs and crores: 1,25,000 read as 125000",
+)
+KINDS: tuple[Kind, ...] = (TRUTH, WHOLE, NUMBER, ENGLISH, COMMA, INDIAN, *DATES, *MONTHS)
 _COMPILED = {kind.name: re.compile(kind.pattern) for kind in KINDS}
 
-NUMERIC = {"whole", "number", "english", "comma"}
+NUMERIC = {"whole", "number", "english", "comma", "indian"}
 """The names of the kinds whose values may wear a `Dress`."""
 
 
@@ -51,6 +58,7 @@ def candidates(sample: Sequence[str], *, commas: bool) -> list[Kind]:
     """List the kinds worth trying on all rows, best first. `commas`: the file writes decimals with a comma."""
     dress = dress_of(sample)
     bare = [dress.off(value) for value in sample]
+    sample = [plain_digits(value) for value in sample]
     scored = []
     for order, kind in enumerate(KINDS):
         if dress.symbol and kind.name not in NUMERIC:
@@ -85,6 +93,31 @@ def writes_decimal_commas(samples: Sequence[Sequence[str]]) -> bool:
         if values and fits >= _MOSTLY * len(values):
             return True
     return False
+
+
+_SCALE = r"(?i:k|m|mn|mio|mill|b|bn|mrd|t|tsd|cr|l)\.?|\s[^\W\d]{1,15}\.?"
+_LIKE_NUMBER = re.compile(
+    r"[-+(\u2212~\u2248<>=]*\s*(?:[A-Z]{2,3}\.?|[^\w\s]{1,3}|ca\.|approx\.|about|circa)?\s*[-+]?"
+    rf"(?!0\d)\d+(?:[.,'_\u2019\u00a0\u2009\u202f ]\d+)*(?:{_SCALE})?\s*[^\w\s]{{0,3}}"
+)
+_LIKE_DATE = re.compile(
+    r"(?=.*\d{4}|.*[^\W\d]{3}|\d\d\D\d\d\D\d\d)(?:\w{2,12}\.?,?\s)?"
+    r"\d{1,4}\s?[-/.]\s?(?:\d{1,2}|[^\W\d]{3,12})\s?[-/.]\s?\d{1,4}\D?(?:\s.*)?"
+)
+_CODE = re.compile(r"\d+|[^\W\d_]+[-_]?\d+|\d+[^\W\d_]+\d.*|\d+(?:\.\d+){2,}|\+\d.*")
+"""What is written with digits and never added up: long numbers, names with a number, versions, telephone numbers."""
+
+
+def looks_like(sample: Sequence[str]) -> str:
+    """Say what most values of a column of text look like: `dates`, `numbers` or ""."""
+    plain = [plain_digits(value) for value in sample]
+    for words, pattern in (("dates", _LIKE_DATE), ("numbers", _LIKE_NUMBER)):
+        fits = sum(
+            1 for value in plain if pattern.fullmatch(value) and not (_CODE.fullmatch(value) and words == "numbers")
+        )
+        if plain and fits >= _MOSTLY * len(plain):
+            return words
+    return ""
 
 
 def either_way(kind: Kind, sample: Sequence[str]) -> str:

@@ -48,6 +48,12 @@ def _made(year: str, month: str, day: str = "'1'") -> str:
     return f"TRY_CAST(({year}) || '-' || ({month}) || '-' || ({day}) AS DATE)"
 
 
+def _parts(name: str, pattern: str) -> Kind:
+    """Make the kind of dates that begin with the year, then the month, then the day, whatever stands between."""
+    year, month, day = (f"regexp_extract({{x}}, '^(\\d+)\\D+(\\d+)\\D+(\\d+)', {part})" for part in (1, 2, 3))
+    return Kind(name, "dates", pattern, _made(year, month, day))
+
+
 def _months(name: str, pattern: str, year: str, month: str) -> Kind:
     return Kind(name, "months", pattern, _made(year, month), _AS_MONTHS)
 
@@ -82,6 +88,8 @@ DATES: tuple[Kind, ...] = (
     _date("mdy2", _SHORT, "%m/%d/%y", _MONTH_FIRST),
     _date("dmy2", _SHORT, "%d/%m/%y", _DAY_FIRST),
     _date("ymd", r"\d{4}/\d{1,2}/\d{1,2}", "%Y/%m/%d"),
+    _parts("ymd dots", r"\d{4}\. ?\d{1,2}\. ?\d{1,2}\.?"),
+    _parts("ymd signs", r"\d{4}\s?[年년]\s?\d{1,2}\s?[月월]\s?\d{1,2}\s?[日일]"),
     _date("dashes", _DASHES, "%d-%m-%Y", "read as day-month-year"),
     _date("mdy dashes", _DASHES, "%m-%d-%Y", "read as month-day-year"),
     Kind(

@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import csv
 import io
-from collections import Counter
+import re
 
+from specialists.reading.table_text import TABLES_BY_NAME, is_table_text, separator_of
+from specialists.toolkits.tabular.decoding import say_how_decoded, text_of
 from specialists.toolkits.tabular.refused import TableRefused
 from specialists.toolkits.tabular.sheet import BETWEEN, Row, Sheet, sheet_of
-from specialists.toolkits.tabular.sniff import text_of
 
 _SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
-_SAMPLE = 64 * 1024
-_SAMPLE_ROWS = 200
 _LONGEST_CELL = 1024 * 1024
+_HEAD = 64 * 1024
+_RULE = re.compile(r"\s*:?-*:?\s*")
+_RULES = re.compile(r"[+|\-=: ]+")
 
 
 def delimited_sheets(data: bytes, extension: str) -> list[Sheet]:
-    """Read the one sheet of the file.
+    """Read the one sheet of the file. One whose name does not say that it is a table has to look like one.
 
     Raises:
-        TableRefused: there is no text in it, or nothing that could be a table.
+        TableRefused: there is no text in it, or it is prose, a log or other text that is no table.
     """
-    text, encoding = text_of(data)
-    if not text.strip():
-        raise TableRefused("is empty")
-    separator = _separator(text, extension)
+    read = text_of(data)
+    text = read.text
+    if extension not in TABLES_BY_NAME and not is_table_text(text):
+        raise TableRefused("is a text, not a table: read it as a text, or attach the table as CSV, XLSX or JSON")
+    separator = separator_of(text, tabs=extension in {".tsv", ".tab"})
     notes: list[str] = []
     try:
         rows, lines = _rows(text, separator, notes, quoted=True)
@@ -41,29 +44,9 @@ def delimited_sheets(data: bytes, extension: str) -> list[Sheet]:
     sheet.separator = separator
     sheet.plain = '"' not in text and BETWEEN not in text
     sheet.faults[:0] = notes
-    if "\ufffd" in text:
-        sheet.faults.append(f"{text.count(chr(0xFFFD)):,} characters could not be decoded as {encoding}")
-    sheet.facts.insert(0, f"{_SEPARATORS[separator]}-separated, {encoding}")
+    say_how_decoded(read, sheet)
+    sheet.facts.insert(0, f"{_SEPARATORS[separator]}-separated, {read.encoding}")
     return [sheet]
-
-
-def _separator(text: str, extension: str) -> str:
-    """Find the separator that cuts most lines into the same number of cells, more than one."""
-    sample = text[:_SAMPLE]
-    if len(text) > _SAMPLE:
-        sample = sample[: sample.rfind("\n") + 1] or sample
-    best, best_score = "\t" if extension in {".tsv", ".tab"} else ",", 0.0
-    for separator in _SEPARATORS:
-        reader = csv.reader(io.StringIO(sample, newline=""), delimiter=separator)
-        try:
-            widths = [len(row) for row, _ in zip(reader, range(_SAMPLE_ROWS), strict=False) if row]
-        except csv.Error:
-            continue
-        usual, times = Counter(widths).most_common(1)[0] if widths else (1, 0)
-        score = times / len(widths) * (1 + min(usual, 20) / 100) if usual > 1 else 0.0
-        if score > best_score:
-            best, best_score = separator, score
-    return best
 
 
 def _rows(text: str, separator: str, faults: list[str], *, quoted: bool) -> tuple[list[Row], list[int]]:
@@ -76,8 +59,12 @@ def _rows(text: str, separator: str, faults: list[str], *, quoted: bool) -> tupl
         strict=False,
     )
     rows, lines, swallowed, before = [], [], [], 0
-    for row in reader:
+    framed = separator == "|" and _is_framed(text)
+    for cells in reader:
+        row = [cell.strip() for cell in cells[1:-1]] if framed else cells
         line, before = before + 1, reader.line_num
+        if framed and all(_RULE.fullmatch(cell) for cell in row):
+            continue
         if any(row) and (row[0].strip() or "".join(row).strip()):
             rows.append(row)
             lines.append(line)
@@ -92,6 +79,12 @@ def _rows(text: str, separator: str, faults: list[str], *, quoted: bool) -> tupl
             f"of their own (from line {', '.join(map(str, swallowed[:5]))}); check the quotation marks there"
         )
     return rows, lines
+
+
+def _is_framed(text: str) -> bool:
+    """Say if bars stand around each row and not only between its cells, as in Markdown."""
+    lines = [line.strip() for line in text[:_HEAD].split("\n")[:-1] or [text] if line.strip()]
+    return all(len(line) > 1 and line[0] == line[-1] == "|" for line in lines if not _RULES.fullmatch(line))
 
 
 def _swallows(row: Row, separator: str) -> bool:

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 SYMBOLS = (
-    *("US$", "CA$", "A$", "R$", "€", "$", "£", "¥", "₹", "₽", "₺", "₩", "%", "‰"),
-    *("EUR", "USD", "GBP", "CHF", "JPY", "SEK", "NOK", "DKK", "PLN", "CZK", "CAD", "AUD"),
-    *("Euro", "Fr.", "kr", "zł", "Kč"),
+    *("US$", "CA$", "HK$", "NT$", "A$", "R$", "S$", "€", "$", "£", "¥", "₹", "₽", "₺", "₩", "₪", "₴", "฿", "₫", "₱"),
+    *("%", "‰", "Rs.", "Rs", "元", "円", "원"),
+    *("EUR", "USD", "GBP", "CHF", "JPY", "SEK", "NOK", "DKK", "PLN", "CZK", "CAD", "AUD", "INR", "CNY", "RMB", "HUF"),
+    *("Euro", "Fr.", "kr", "zł", "Kč", "Ft"),
     *("kg", "km", "cm", "mm", "kWh", "MWh", "MB", "GB", "TB", "ms", "h", "°C"),
     *("pcs", "Stk.", "Stück"),
 )
@@ -17,8 +18,17 @@ SYMBOLS = (
 
 SHARES = ("%", "‰")
 _MINUS = "\N{MINUS SIGN}"
-_GAPS = " '\u00a0\u2019\u202f"
-_BLANK = "[ \u00a0\u202f\t]"
+_GAPS = " '\u00a0\u2019\u202f\u2009\u2007"
+_BLANK = "[ \u00a0\u202f\u2009\u2007\t]"
+_OF_DIGITS = {
+    letter: str(digit)
+    for zero in (0xFF10, 0x0660, 0x06F0, 0x0966, 0x09E6, 0x0A66, 0x0AE6, 0x0BE6, 0x0C66, 0x0CE6, 0x0D66, 0x0E50)
+    for digit, letter in enumerate(map(chr, range(zero, zero + 10)))
+}
+_OF_MARKS = dict(
+    zip("\uff0c\uff0e\uff0d\uff0b\uff05\uff04\uffe5\uff08\uff09\uff0f\u066b\u066c\u066a", ",.-+%$¥()/.,%", strict=True)
+)
+_PLAIN = {ord(letter): plain for letter, plain in {**_OF_DIGITS, **_OF_MARKS}.items()}
 _WITH_GAPS = rf"[-+]?[1-9]\d{{0,2}}([{_GAPS}]\d{{3}})+([.,]\d+)?"
 _BRACKETS = re.compile(r"\((.+)\)|(.*\d)-")
 _OPEN, _CLOSE = rf"^([-+(]*){_BLANK}+", rf"{_BLANK}+([-)]?)$"
@@ -46,6 +56,7 @@ class Dress:
 
     def off(self, value: str) -> str:
         """Take the signs off a value; text that is no number comes back much as it was."""
+        value = plain_digits(value)
         if self.symbol:
             value = re.sub(_CLOSE, r"\1", re.sub(_OPEN, r"\1", value.replace(self.symbol, "")))
         if self.below_zero:
@@ -77,8 +88,20 @@ class Dress:
         return [fact for fact, there in said.items() if there]
 
 
+def plain_digits(value: str) -> str:
+    """Write full-width, Arabic and Indian digits, and the marks beside them, as ASCII ones."""
+    return value if value.isascii() else value.translate(_PLAIN)
+
+
+def plain_digits_sql(x: str) -> str:
+    """Write the SQL that does what `plain_digits` does to the text `x`."""
+    letters, plain = ("".join(each) for each in zip(*{**_OF_DIGITS, **_OF_MARKS}.items(), strict=True))
+    return f"translate({x}, '{letters}', '{plain}')"
+
+
 def dress_of(sample: Sequence[str]) -> Dress:
     """Find the signs that must come off before these values can be numbers. Several units are none: they differ."""
+    sample = [plain_digits(value) for value in sample]
     worn = units_of(sample)
     symbol = worn[0] if len(worn) == 1 else ""
     bare = [Dress(symbol).off(value) for value in sample]

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from specialists.toolkits.tabular.naming import unlike
 from specialists.toolkits.tabular.total_rows import set_apart
 
 Row = list[str]
+Spans = dict[int, list[tuple[int, int]]]
+"""Of some lines the cells that stand over several columns: the first and the last column of each, from 0."""
 
 MOST_COLUMNS = 500
 BETWEEN = "\x1f"
@@ -20,6 +24,10 @@ _HEAD = 50
 _ENGLISH_YEARS = re.compile(r"(19|20)\d\d")
 _NUMBER_OR_DATE = re.compile(r"[-+]?[€$£¥]?\s?\d[\d.,:/\-\s]*[%€]?([eE][-+]?\d+)?(T[\d:.Z+\-]+)?")
 _TITLES = 8
+_MOST_HEADERS = 4
+_NUMBERS = {2: "two", 3: "three", 4: "four"}
+BETWEEN_HEADERS = " / "
+"""What stands in a column's name between the group and the column."""
 
 
 @dataclass(slots=True)
@@ -27,8 +35,8 @@ class Sheet:
     """A table of a file. Every row has as many cells as there are names; an empty cell is "".
 
     `facts` are worth knowing; `faults` are what looks wrong and belongs in the answer's gaps.
-    `apart` tells of rows that are not counted, such as totals. `separator` stood between the cells, if one did.
-    `plain` says that no cell holds a line break, a quotation mark or `BETWEEN`.
+    `apart` tells of rows that are not counted, such as totals, of rows that are hidden, and of guesses. `separator`
+    stood between the cells, if one did. `plain` says that no cell holds a line break, a quotation mark or `BETWEEN`.
     """
 
     names: list[str]
@@ -39,18 +47,31 @@ class Sheet:
     facts: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     apart: list[str] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
+    """The line of the file that each row stands in."""
 
 
-def sheet_of(rows: list[Row], lines: list[int]) -> Sheet:
-    """Make a sheet from raw rows (no blank ones) and the line number of each: find the header, even out the rest."""
-    start = _first_row_of_table(rows)
+def sheet_of(rows: list[Row], lines: list[int], spans: Spans | None = None) -> Sheet:
+    """Make a sheet from raw rows (no blank ones) and the line number of each: find the header, even out the rest.
+
+    A header of several rows becomes one of names such as "group / column". `spans` says how far its groups reach, where
+    that is known.
+    """
+    spans = spans or {}
+    start = _last_row_of_header(rows, lines, spans, _first_row_of_table(rows))
     header, body, body_lines = rows[start], rows[start + 1 :], lines[start + 1 :]
     titles = rows[:start]
     facts: list[str] = []
     faults: list[str] = []
-    if titles and _groups(titles[-1], header):
-        header = _under(titles.pop(), header)
-        facts.append("two rows of headers made one")
+    depth = 1
+    while titles and depth < _MOST_HEADERS:
+        spanned = spans.get(lines[len(titles) - 1], [])
+        if not _groups(titles[-1], header, spanned):
+            break
+        header = _under(titles.pop(), header, spanned)
+        depth += 1
+    if depth > 1:
+        facts.append(f"{_NUMBERS[depth]} rows of headers made one")
     if titles:
         above = " / ".join(" ".join(cell for cell in row if cell) for row in titles)
         facts.append(f"{_count(len(titles), 'line')} above the header skipped: {above[:120]}")
@@ -61,7 +82,8 @@ def sheet_of(rows: list[Row], lines: list[int]) -> Sheet:
     width = _width(header, body)
     names = _names(header, width, body, faults)
     sheet = Sheet(names=names, rows=body, facts=facts, faults=faults)
-    _drop_repeated_headers(sheet, header, body_lines)
+    sheet.lines = body_lines
+    _drop_repeated_headers(sheet, rows[start] if header else [], body_lines)
     short, long = _even_out(sheet)
     apart = _set_apart(sheet, body_lines)
     _say_uneven(sheet, [body_lines[at] for at in short if at not in apart], [body_lines[at] for at in long])
@@ -89,19 +111,59 @@ def _heads_numbers(row: Row, body: list[Row]) -> bool:
     return any(_mostly_numbers(body, index) for index in words)
 
 
-def _groups(above: Row, header: Row) -> bool:
-    """Say if the row above a header names groups of its columns, without which they cannot be told apart."""
-    names = [cell.strip().casefold() for cell in header]
-    return len(set(names)) < len(names) and sum(1 for cell in above if cell.strip()) > 1
+def _last_row_of_header(rows: list[Row], lines: list[int], spans: Spans, start: int) -> int:
+    """Find the lowest row of a header that begins at `start`: rows of words below groups, above numbers."""
+    for index in range(start, min(start + _MOST_HEADERS - 1, len(rows) - 2)):
+        below = rows[index + 1]
+        if not (
+            _groups(rows[index], below, spans.get(lines[index], []))
+            and _heads_numbers(below, rows[index + 2 : index + _HEAD])
+        ):
+            return index
+        start = index + 1
+    return start
 
 
-def _under(above: Row, header: Row) -> Row:
-    """Put the group of each column before its name. A group goes on until the next begins."""
-    joined, group = [], ""
-    for index, name in enumerate(header):
+def _groups(above: Row, header: Row, spans: Sequence[tuple[int, int]]) -> bool:
+    """Say if the row above a header names groups of its columns: it spans several, or leaves room for them.
+
+    A line of words above a table fills cells side by side, or one alone.
+    """
+    width = max(len(above), len(header))
+    above = [*(cell.strip() for cell in above), *[""] * (width - len(above))]
+    header = [*(cell.strip() for cell in header), *[""] * (width - len(header))]
+    header = ["" if cell == group else cell for group, cell in zip(above, header, strict=True)]
+    filled = [index for index, cell in enumerate(above) if cell]
+    if any(_NUMBER_OR_DATE.fullmatch(above[index]) and not _is_year(above[index]) for index in filled):
+        return False
+    if any(first in filled and any(header[first + 1 : last + 1]) for first, last in spans):
+        wide = max(last - first + 1 for first, last in spans)
+        return len(filled) > 1 or wide < sum(map(bool, header))
+    names = [cell.casefold() for cell in header if cell]
+    if len(filled) < 2 or not any(cell and not group for group, cell in zip(above, header, strict=True)):
+        return False  # it leaves no room
+    if len(set(names)) < len(names):
+        return True
+    apart = all(after - at > 1 or not header[at] for at, after in pairwise([*filled, width]) if at != filled[-1])
+    last_reaches = any(header[filled[-1] + 1 :]) or not header[filled[-1]]
+    return apart and (last_reaches or len(filled) > 2) and len(names) >= len(filled)
+
+
+def _is_year(text: str) -> bool:
+    return _ENGLISH_YEARS.fullmatch(text) is not None
+
+
+def _under(above: Row, header: Row, spans: Sequence[tuple[int, int]]) -> Row:
+    """Put the group of each column before its name. A group goes on until the next begins, or as far as it spans."""
+    reach = dict(spans)
+    joined, group, until = [], "", -1
+    for index in range(max(len(header), len(above))):
         own = "".join(above[index : index + 1]).strip()
-        group = own or group
-        joined.append(f"{group} {name.strip()}".strip() if name.strip() else own)
+        name = "".join(header[index : index + 1]).strip()
+        if own:
+            group, until = own, reach.get(index, index) if reach else MOST_COLUMNS
+        inside = group if index <= until else ""
+        joined.append(BETWEEN_HEADERS.join(filter(None, (inside, name))) if name and name != inside else name or own)
     return joined
 
 
@@ -197,6 +259,7 @@ def _set_apart(sheet: Sheet, lines: list[int]) -> set[int]:
     sheet.faults += found.faults
     if found.rows:
         sheet.rows = [row for index, row in enumerate(sheet.rows) if index not in found.rows]
+        sheet.lines = [line for index, line in enumerate(lines) if index not in found.rows]
     return found.rows
 
 

@@ -23,15 +23,12 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from specialists.toolkits.tabular.database import LoadedTable
-    from specialists.toolkits.tabular.sheet import Sheet
 
 MEMORY = (
     "That needs more memory than one query may use. Aggregate, filter or LIMIT earlier; "
     "a file this large is better cut to the columns and rows that matter."
 )
-_WORKBOOKS = {".xlsx", ".xlsm", ".xls", ".ods"}
-_JSON = {".json", ".jsonl", ".ndjson"}
-_PARQUET = {".parquet", ".pq"}
+_PARQUET = b"PAR1"
 
 
 def main() -> None:
@@ -119,17 +116,20 @@ def _read(
 ) -> list[LoadedTable]:
     """Read the tables of a file. `name` gives them their names. Raises `TableRefused`."""
     from specialists.toolkits.tabular.database import LoadedTable, load_parquet  # noqa: PLC0415
+    from specialists.toolkits.tabular.refused import TableRefused  # noqa: PLC0415
     from specialists.toolkits.tabular.sheet_loading import load_sheet  # noqa: PLC0415
+    from specialists.toolkits.tabular.sheet_sources import sheets_of  # noqa: PLC0415
 
     path = Path(given(file["file"]))
     data = path.read_bytes()
-    extension = _checked(data, Path(file["name"]).suffix.lower())
-    if extension in _PARQUET:
+    if not data:
+        raise TableRefused("is empty (0 bytes)")
+    if data.startswith(_PARQUET):
         found = [LoadedTable("", file["name"])]
         name(found)
         load_parquet(connection, found[0], path)
         return found
-    sheets = _sheets(data, extension)
+    sheets = sheets_of(data, file["name"])
     several = len(sheets) > 1
     found = [
         LoadedTable("", file["name"], sheet.title if several else "", _ending(sheet.title) if several else "")
@@ -141,48 +141,6 @@ def _read(
     return found
 
 
-def _checked(data: bytes, extension: str) -> str:
-    """Give the file's extension, once the bytes are what it says. Raises `TableRefused`."""
-    from specialists.toolkits.tabular.refused import TableRefused  # noqa: PLC0415
-    from specialists.toolkits.tabular.sniff import identity  # noqa: PLC0415
-
-    if not data:
-        raise TableRefused("is empty (0 bytes)")
-    found = identity(data)
-    expected = {
-        "an Excel workbook": _WORKBOOKS,
-        "an old Excel workbook": _WORKBOOKS,
-        "an OpenDocument sheet": _WORKBOOKS,
-        "a Parquet file": _PARQUET,
-    }.get(found, set())
-    if found == "a password-protected Office file":
-        raise TableRefused("is protected by a password; save it without one and attach it again")
-    if found and extension not in expected:
-        raise TableRefused(f"is really {found}, not what its name says; attach the table as CSV, XLSX, Parquet or JSON")
-    if not found and extension in _WORKBOOKS:
-        raise TableRefused(
-            "is no Excel workbook, whatever its name says; save it again as .xlsx, or as .csv if it is text"
-        )
-    if not found and extension in _PARQUET:
-        raise TableRefused("is no Parquet file, whatever its name says")
-    return extension
-
-
-def _sheets(data: bytes, extension: str) -> list[Sheet]:
-    # Each reader is imported for its own files only: every millisecond here is paid at each query.
-    if extension in _WORKBOOKS:
-        from specialists.toolkits.tabular.workbook import workbook_sheets  # noqa: PLC0415
-
-        return workbook_sheets(data)
-    if extension in _JSON:
-        from specialists.toolkits.tabular.jsonrows import json_sheets  # noqa: PLC0415
-
-        return json_sheets(data)
-    from specialists.toolkits.tabular.delimited import delimited_sheets  # noqa: PLC0415
-
-    return delimited_sheets(data, extension)
-
-
 def _ending(title: str) -> str:
     letters = "".join(letter if letter.isalnum() else "_" for letter in title.lower())
-    return "_" + "_".join(part for part in letters.split("_") if part)
+    return "".join(f"_{part}" for part in letters.split("_") if part)

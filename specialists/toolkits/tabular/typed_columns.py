@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from specialists.toolkits.tabular import column_types
 from specialists.toolkits.tabular.date_kinds import TWINS, in_either_order
 from specialists.toolkits.tabular.kind import Kind
-from specialists.toolkits.tabular.number_dress import SHARES, Dress, dress_of, units_of
+from specialists.toolkits.tabular.number_dress import SHARES, Dress, dress_of, plain_digits, plain_digits_sql, units_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -43,9 +43,15 @@ class Column:
     tried: dict[str, tuple[Kind, Misfits]] = field(default_factory=dict)
     fitting: list[Kind] = field(default_factory=list)
 
+    @property
+    def foreign(self) -> bool:
+        """Whether its digits are full-width, Arabic or Indian ones."""
+        return any(plain_digits(value) != value for value in self.sample)
+
     def read(self, kind: Kind) -> str:
         """Write the SQL that reads the column as that kind."""
         value = f"trim({self.column})"
+        value = plain_digits_sql(value) if self.foreign else value
         return kind.read(self.dress.sql(value) if kind.name in column_types.NUMERIC else value)
 
     @property
@@ -125,21 +131,12 @@ def _settle_orders(columns: Sequence[Column]) -> None:
 def _tell(connection: DuckDBPyConnection, column: Column, said: Said) -> None:
     """Say how the column is read, or why it stays text."""
     name, kind = column.name, column.chosen
-    units = units_of(column.sample)
     if kind is None:
-        if column.fitting:
-            example = in_either_order(column.sample)
-            said.faults.append(
-                f"column {name}: day and month cannot be told apart ('{example}'), so it was kept as text; "
-                "ask which comes first, then use strptime"
-            )
-        elif len(units) > 1 and _numbers_with(units, column.sample):
-            listed = ", ".join(units[:_EXAMPLES])
-            said.faults.append(f"column {name}: numbers in different units ({listed}), so it was kept as text")
-        elif column.tried:
-            nearest, found = min(column.tried.values(), key=lambda each: each[1].bad)
-            said.faults.append(_unfit(connection, column, nearest, found))
+        if why := _why_text(connection, column):
+            said.faults.append(f"column {name}: {why}")
         return
+    if column.foreign:
+        said.facts.append(f"{name}: digits of another script, read as 0 to 9")
     if kind.fact:
         said.facts.append(f"{name}: {kind.fact}")
     if kind.name in column_types.NUMERIC:
@@ -148,6 +145,26 @@ def _tell(connection: DuckDBPyConnection, column: Column, said: Said) -> None:
             said.faults += _bare_shares(connection, column)
     if empty := column.tried[kind.name][1].empty:
         said.facts.append(f"{name}: {empty:,} cells such as 'n/a' read as empty")
+
+
+def _why_text(connection: DuckDBPyConnection, column: Column) -> str:
+    """Say why a column that could be dates or numbers stays text; "" for one that is words."""
+    if column.fitting:
+        example = in_either_order(column.sample)
+        return (
+            f"day and month cannot be told apart ('{example}'), so it was kept as text; "
+            "ask which comes first, then use strptime"
+        )
+    units = units_of(column.sample)
+    if len(units) > 1 and _numbers_with(units, column.sample):
+        listed = ", ".join(units[:_EXAMPLES])
+        return f"numbers in different units ({listed}), so it was kept as text"
+    if column.tried:
+        nearest, found = min(column.tried.values(), key=lambda each: each[1].bad)
+        return _unfit(connection, column, nearest, found)
+    if words := column_types.looks_like(column.sample):
+        return f"looks like {words} ('{column.sample[0][:40]}') in a form that is not read, so it was kept as text"
+    return ""
 
 
 def _numbers_with(units: Sequence[str], sample: Sequence[str]) -> bool:
@@ -173,9 +190,7 @@ def _unfit(connection: DuckDBPyConnection, column: Column, kind: Kind, found: Mi
         f"AND lower({cell}) NOT IN ({_NOTHING}) ORDER BY 1 LIMIT {_EXAMPLES}"
     ).fetchall()
     shown = ", ".join(f"'{example}'" for (example,) in examples)
-    return (
-        f"column {column.name}: {_values(found.bad)} not {kind.words} like the rest ({shown}), so it was kept as text"
-    )
+    return f"{_values(found.bad)} not {kind.words} like the rest ({shown}), so it was kept as text"
 
 
 def _values(number: int) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
+import zlib
 from typing import IO
 from xml.etree import ElementTree as ET
 
@@ -18,6 +19,11 @@ _LOOKED_AT = 64 * 1024 * 1024
 _PIECE = 1024 * 1024
 _LONGEST_TAG = 512
 _INDEX = 4 * 1024 * 1024
+BROKEN = (
+    *(zipfile.BadZipFile, zlib.error, KeyError, ET.ParseError),
+    *(ValueError, NotImplementedError, EOFError, OSError, RuntimeError),
+)
+"""What a damaged workbook raises."""
 _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 
 
@@ -30,13 +36,13 @@ def uncomputed(data: bytes) -> dict[str, str]:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             return _said(archive)
-    except (zipfile.BadZipFile, KeyError, ET.ParseError, ValueError, NotImplementedError, EOFError, OSError):
+    except BROKEN:
         return {}  # whatever is wrong with the file, its reader says it better
 
 
 def _said(archive: zipfile.ZipFile) -> dict[str, str]:
     said, left = {}, _LOOKED_AT
-    for name, member in _sheets(archive):
+    for name, member in sheet_members(archive):
         with archive.open(member) as file:
             formulas, errors, read = _counted(file, left)
         left -= read
@@ -48,8 +54,8 @@ def _said(archive: zipfile.ZipFile) -> dict[str, str]:
     return said
 
 
-def _sheets(archive: zipfile.ZipFile) -> list[tuple[str, str]]:
-    """Name and member of each sheet."""
+def sheet_members(archive: zipfile.ZipFile) -> list[tuple[str, str]]:
+    """List name and member of each sheet of an .xlsx. Raises one of `BROKEN`."""
     links = {link.get("Id"): link.get("Target", "") for link in _parsed(archive, "xl/_rels/workbook.xml.rels")}
     found = []
     for sheet in _parsed(archive, "xl/workbook.xml").iterfind("{*}sheets/{*}sheet"):

@@ -9,12 +9,15 @@ import datetime as dt
 import io
 from typing import Any
 
+from specialists.toolkits.tabular.hidden_cells import Hidden, hidden_in
 from specialists.toolkits.tabular.library_words import words_of
 from specialists.toolkits.tabular.refused import TableRefused
-from specialists.toolkits.tabular.sheet import Sheet, sheet_of
+from specialists.toolkits.tabular.sheet import Sheet, Spans, sheet_of
+from specialists.toolkits.tabular.sheet_rows import hidden_noted
 from specialists.toolkits.tabular.uncomputed_cells import uncomputed
 
 _MOST_SHEETS = 20
+_NAMED = 5
 
 
 def workbook_sheets(data: bytes) -> list[Sheet]:
@@ -27,7 +30,8 @@ def workbook_sheets(data: bytes) -> list[Sheet]:
 
     try:
         book = CalamineWorkbook.from_filelike(io.BytesIO(data))
-        sheets = [_sheet(book, name) for name in book.sheet_names[:_MOST_SHEETS]]
+        unseen = hidden_in(data)
+        sheets = [_sheet(book, name, unseen.get(name, Hidden())) for name in book.sheet_names[:_MOST_SHEETS]]
         hidden = {sheet.name for sheet in book.sheets_metadata if sheet.visible != SheetVisibleEnum.Visible}
     except (CalamineError, ValueError, OSError) as error:
         raise TableRefused(
@@ -38,18 +42,19 @@ def workbook_sheets(data: bytes) -> list[Sheet]:
         raise TableRefused("is a workbook without any filled sheet")
     lacking = uncomputed(data)
     for sheet in filled:
-        sheet.facts += ["a hidden sheet"] if sheet.title in hidden else []
+        sheet.apart += ["the sheet is hidden in the workbook; its rows are counted"] if sheet.title in hidden else []
         sheet.faults += [lacking[sheet.title]] if sheet.title in lacking else []
     if len(book.sheet_names) > _MOST_SHEETS:
         filled[0].faults.append(f"{len(book.sheet_names)} sheets: only the first {_MOST_SHEETS} were read")
     return filled
 
 
-def _sheet(book: Any, name: str) -> Sheet | None:
+def _sheet(book: Any, name: str, hidden: Hidden) -> Sheet | None:
     rows, lines = [], []
     page = book.get_sheet_by_name(name)
     table = page.to_python(skip_empty_area=False)
-    merged = _fill_merged(table, page.merged_cell_ranges or [])
+    ranges = page.merged_cell_ranges or []
+    merged = _fill_merged(table, ranges)
     for index, cells in enumerate(table):
         row = [_text(cell) for cell in cells]
         if any(row):
@@ -58,8 +63,18 @@ def _sheet(book: Any, name: str) -> Sheet | None:
     if not rows:
         return None
     first = min(next(index for index, cell in enumerate(row) if cell) for row in rows)
-    sheet = sheet_of([row[first:] for row in rows], lines)
+    spans: Spans = {}
+    for (top, left), (_, right) in ranges:
+        if right > left >= first:
+            spans.setdefault(top + 1, []).append((left - first, right - first))
+    sheet = sheet_of([row[first:] for row in rows], lines, spans)
     sheet.title = name
+    unseen = [sheet.names[at - first] for at in sorted(hidden.columns) if 0 <= at - first < len(sheet.names)]
+    if unseen:
+        shown = ", ".join(unseen[:_NAMED]) + (" ..." if len(unseen) > _NAMED else "")
+        what = "1 column is" if len(unseen) == 1 else f"{len(unseen)} columns are"
+        sheet.apart.append(f"{what} hidden in the workbook, and read all the same: {shown}")
+    hidden_noted(sheet, hidden.rows, by_filter=hidden.filtered)
     if merged:
         sheet.facts.append("text of merged cells stands in each of their rows")
     return sheet
