@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
+from datetime import time as clock
 
 from bot.schedules.cron_text import SHORT, cron_of
 from bot.schedules.phrase_parts import MODIFIERS, PARTS, UNIT, WEEKDAY, Found, Part
@@ -192,13 +193,18 @@ def _ruled(found: Found, tz: tzinfo | None) -> Rule:
     """Make the rule of what was read about days and times."""
     times = sorted(set(found.times)) or [(found.usual, 0)]
     if found.often == "once" or found.every_days:
-        day, (hour, minute) = found.first or found.now.date(), times[0]
-        start = datetime(day.year, day.month, day.day, hour, minute, tzinfo=tz).timestamp()
-        while found.every_days and start <= found.now.timestamp():
-            day += timedelta(days=7 if found.first is not None else 1)
-            start = datetime(day.year, day.month, day.day, hour, minute, tzinfo=tz).timestamp()
-        return Rule(days=found.every_days, start=start)
+        return _counted(found, times[0], tz)
     minutes = {minute for _, minute in times}
     hours = ",".join(str(hour) for hour, _ in times)
     text = cron_of(f"{min(minutes)} {hours} {found.day} {found.month} {found.week}")
     return Rule(cron=text if isinstance(text, str) else "")
+
+
+def _counted(found: Found, time: tuple[int, int], tz: tzinfo | None) -> Rule:
+    """Make the rule of one day, or of every so many days from the next on."""
+    wall = datetime.combine(found.first or found.now.date(), clock(*time))
+    while found.every_days and wall.replace(tzinfo=tz).timestamp() <= found.now.timestamp():
+        wall += timedelta(days=7 if found.first is not None else 1)
+    if found.every_days and datetime.fromtimestamp(wall.replace(tzinfo=tz).timestamp(), tz).time() != wall.time():
+        wall -= timedelta(days=found.every_days)  # summer time skips the first: the time is kept in one before it
+    return Rule(days=found.every_days, start=wall.replace(tzinfo=tz).timestamp())
