@@ -7,16 +7,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 
-from bot.access.time_zones import nearest_zone, zone_called
+from bot.access.time_zones import AMBIGUOUS, nearest_zone, unknown_zone, zone_called
+from bot.access.time_zones import USUAL as ZONE_NAMES
+from bot.schedules.clock_phrases import CLOCK, NUMBER, NUMBERS, WRITTEN, hour_of
 from bot.schedules.cron_text import MONTHS, WEEKDAYS
+from bot.schedules.order_words import ORDER, ORDER_BEGINS
 from bot.schedules.schedule import Missed, Rule
 
-_NUMBER_WORDS = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
-NUMBERS = {word: number for number, word in enumerate(_NUMBER_WORDS.split("|"), 1)}
 NTH = {"first": "1", "1st": "1", "second": "2", "2nd": "2", "third": "3", "3rd": "3", "fourth": "4", "4th": "4"}
 NTH |= {"fifth": "5", "5th": "5", "last": "last"}
-MORNING, EVENING = 9, 18
-"""The hours that stand for a time that nobody named."""
+MORNING = 9
+"""The hour that stands for a time that nobody named."""
+USUAL_HOURS = {"evening": 18, "night": 21, "noon": 12, "afternoon": 15}
 
 
 UNIT = r"(?:minute|hour|day|weekday|workday|week|weekend|month|quarter|year|morning|evening|night|noon|afternoon)s?"
@@ -39,6 +41,8 @@ class Found:
     timed: bool = False
     usual: int = MORNING
     rule: Rule | None = None
+    own: str = ""
+    """The zone of whoever says it."""
     zone: str = ""
     until: date | None = None
     missed: Missed = "once"
@@ -46,30 +50,23 @@ class Found:
     wrong: str = ""
 
 
-def _hour(match: re.Match[str]) -> tuple[int, int] | None:
-    """Return the hour and the minute of a time; None if there is no such time."""
-    word = match["hour"].lower()
-    if word in {"noon", "midnight"}:
-        return (12, 0) if word == "noon" else (0, 0)
-    hour = NUMBERS.get(word) or int(word)
-    minute, half = int(match["minute"] or 0), (match["half"] or "").lower().replace(".", "")
-    if half and not 1 <= hour <= 12:
-        return None
-    hour = hour % 12 + (12 if half == "pm" else 0) if half else hour
-    return (hour, minute) if hour <= 23 and minute <= 59 else None
-
-
 def _take_time(found: Found, match: re.Match[str]) -> bool:
-    time = _hour(match)
+    time = hour_of(match)
+    if match.re is _AND_TIME and not found.times:
+        return False
     if time is None:
         found.wrong = found.wrong or f"There is no time {match[0].strip(' ,')!r}."
         return True
-    if match.re is _AND_TIME and not found.times:
-        return False
-    if match.re is _BARE_TIME and not found.often:
-        return False
     found.times.append(time)
     found.timed = True
+    return True
+
+
+def _take_part_of_day(found: Found, match: re.Match[str]) -> bool:
+    """Read "in the morning", where no time is named."""
+    if not found.often or found.timed:
+        return False
+    found.usual = USUAL_HOURS.get(match["part"].lower(), MORNING)
     return True
 
 
@@ -92,7 +89,7 @@ def _take_unit(found: Found, match: re.Match[str]) -> bool:
         return False
     found.day, found.week = kinds[key]
     found.month = "1,4,7,10" if key == "quarter" else "*"
-    found.usual = {"evening": EVENING, "night": 21, "noon": 12, "afternoon": 15}.get(word, MORNING)
+    found.usual = USUAL_HOURS.get(word, MORNING)
     found.often = "cron"
     return True
 
@@ -223,18 +220,46 @@ def _take_until(found: Found, match: re.Match[str]) -> bool:
 
 
 def _take_zone(found: Found, match: re.Match[str]) -> bool:
+    """Read a zone that is named as one: by an offset, "... time", an IANA name, or in brackets behind a time."""
     name = match["zone"]
-    zone = zone_called(name)
-    if not zone and match["time"] is None and "/" not in name:
+    if zone := zone_called(name, found.own):
+        return _set_zone(found, zone)
+    if not found.timed or ORDER_BEGINS.match(name) or not (name[0].isupper() or nearest_zone(name)):
         return False
-    if not zone:
-        near = nearest_zone(name)
-        hint = f" Did you mean {near}?" if near else " Name a city of it, such as Berlin."
-        found.wrong = found.wrong or f"I know no time zone {name!r}.{hint}"
-    if zone and match["time"] is None and "/" not in name and zone != "UTC" and not found.timed:
+    found.wrong = found.wrong or unknown_zone(name)
+    return True
+
+
+def _take_own_zone(found: Found, match: re.Match[str]) -> bool:
+    """Read "my time", or "local" if no work can follow that it belongs to."""
+    return found.timed and ("time" in match[0].lower() or bool(_ENDS_ZONE.match(match.string, match.end())))
+
+
+def _take_bare_zone(found: Found, match: re.Match[str]) -> bool:
+    """Read a zone behind a time that is only called by its name: "at 9 EST", "at 9 New York".
+
+    A city may be what the work is about, so it counts as a zone only if no such work can follow.
+    """
+    name = match["zone"]
+    if not found.timed or not (_is_abbreviation(name) or _ENDS_ZONE.match(match.string, match.end())):
         return False
+    if zone := zone_called(name, found.own):
+        return _set_zone(found, zone)
+    if name.lower() in AMBIGUOUS:
+        found.wrong = found.wrong or unknown_zone(name)
+    return name.lower() in AMBIGUOUS
+
+
+def _set_zone(found: Found, zone: str) -> bool:
+    if found.zone not in {"", zone}:
+        found.wrong = found.wrong or f"That names two time zones, {found.zone} and {zone}. Say which one is meant."
     found.zone = zone
     return True
+
+
+def _is_abbreviation(name: str) -> bool:
+    """Return True for the abbreviation of a zone, in small letters only if it is no word."""
+    return name.lower() in _SHORT_ZONES and (name.isupper() or (len(name) > 2 and name.lower() not in _WORDS))
 
 
 def _take_missed(found: Found, match: re.Match[str]) -> bool:
@@ -271,11 +296,11 @@ def _part(pattern: str) -> re.Pattern[str]:
     return re.compile(rf"[\s,]*{pattern}(?![\w])", re.IGNORECASE)
 
 
-_NUMBER = rf"(?:\d{{1,4}}|{_NUMBER_WORDS})"
-_CLOCK = (
-    rf"(?P<hour>\d{{1,2}}|noon|midnight|{_NUMBER_WORDS})(?:[:.h](?P<minute>\d{{2}}))?\s*(?:o'?clock\s*)?"
-    r"(?P<half>[ap]\.?m\b\.?)?"
-)
+def _time(pattern: str) -> re.Pattern[str]:
+    """Compile the pattern of a time, which a zone may follow without a space: 9:00Z."""
+    return re.compile(rf"[\s,]*{pattern}(?:(?![\w])|(?=(?-i:[A-Z]{{1,5}})\b))", re.IGNORECASE)
+
+
 _MONTH = rf"(?:{'|'.join(MONTHS)})[a-z]*"
 _NTH_DAY = r"\d{1,2}(?:st|nd|rd|th)"
 _DATE = (
@@ -284,8 +309,8 @@ _DATE = (
 )
 _OF_MONTH = r"(?:\s+of\s+(?:the|each|every|a)\s+month)"
 _DAYS = rf"{WEEKDAY}(?:(?:\s*,\s*(?:and\s+)?|\s+and\s+|\s*&\s*|\s*[-\u2013]\s*|\s+to\s+|\s+through\s+){WEEKDAY})*"
-_AND_TIME = _part(rf"(?:and|&)\s+(?:at\s+)?{_CLOCK}(?!\s*(?:{UNIT}|days?|times?)\b)")
-_BARE_TIME = _part(r"(?P<hour>\d{1,2})(?:(?::(?P<minute>\d{2}))\s*(?P<half>[ap]\.?m\b\.?)?|\s*(?P<half2>[ap]m\b))")
+_AND_TIME = _time(rf"(?:and|&)\s+(?:at\s+)?{CLOCK}(?!\s*(?:{UNIT}|days?|times?)\b)")
+_BARE_TIME = _time(WRITTEN)
 
 Part = tuple[re.Pattern[str], Callable[[Found, "re.Match[str]"], bool]]
 
@@ -298,11 +323,27 @@ def _take_bare(found: Found, match: re.Match[str]) -> bool:
     return again is not None and _take_time(found, again)
 
 
-_AT_TIME = _part(rf"at\s+{_CLOCK}")
+_AT_TIME = _time(rf"(?:at|@)\s*(?<![a-z])(?:about\s+|around\s+)?{CLOCK}")
+_OFFSET = r"(?:UTC|GMT)\s?[+\-\u2212\u2013]\s?\d{1,2}(?::?[0-5]\d)?|[+\-\u2212]\d{2}:?[0-5]\d|\+\d{1,2}|(?-i:Z)|zulu"
+_NAME = r"[^\W\d_][^\W\d_.'-]*(?:-[^\W\d_]+)*"
+_SHORT_ZONES = {name for name in (*ZONE_NAMES, *AMBIGUOUS) if 2 <= len(name) <= 4}
+_WORDS = frozenset({"cat", "eat", "wat", "west", "wet", "uk"})
+_ENDS_ZONE = re.compile(
+    rf"\s*(?:$|[,:;.!)\u2013]|-\s|{ORDER}|(?:until|till|only|if|when|and|but|on|every|each)\b)", re.IGNORECASE
+)
 MODIFIERS: tuple[Part, ...] = (
     (_part(rf"(?:until|till|through|up to)\s+(?:and including\s+)?(?:the\s+)?(?P<date>{_DATE})"), _take_until),
-    (_part(r"(?:\(|in\s+)?(?P<zone>[A-Za-z_]+/[A-Za-z_/]+|UTC|GMT)\)?(?P<time>\s+time)?"), _take_zone),
-    (_part(r"(?:in\s+)?(?P<zone>[A-Za-zäöüÄÖÜ]+(?: [A-Z][a-z]+){0,2})(?P<time>\s+time)"), _take_zone),
+    (
+        _part(rf"(?:\(|in\s+)?(?P<zone>{_OFFSET}|[A-Za-z_]+/[\w/+-]+|(?:UTC|GMT)(?!\s*[+-]?\d))\)?(?:\s+time)?"),
+        _take_zone,
+    ),
+    (_part(r"\(?(?:(?:my|our|your|the\s+same)(?:\s+local)?\s+time(?:\s+zone)?|local(?:\s+time)?)\)?"), _take_own_zone),
+    (_part(rf"(?:\(|in\s+)?(?:US\s+)?(?P<zone>{_NAME}(?:\s+{_NAME}){{0,3}}?\s+time)\)?"), _take_zone),
+    (_part(rf"\(\s*(?:US\s+)?(?P<zone>{_NAME}(?:\s+{_NAME}){{0,2}})\s*(?:zone)?\)(?<=\))"), _take_zone),
+    *(
+        (_part(rf"(?:in\s+)?(?:US\s+)?(?P<zone>{_NAME}(?:\s+{_NAME}){{{more}}})(?:\s+zone)?"), _take_bare_zone)
+        for more in (2, 1, 0)
+    ),
     (
         _part(
             r"(?:and\s+|but\s+)?(?P<missed>skip|skipping|catch up on|catching up on)\s+missed"
@@ -337,7 +378,7 @@ PARTS: tuple[Part, ...] = (
     (_part(r"(?:on\s+|every\s+)the\s+(?P<dates>\d{1,2}(?:st|nd|rd|th))"), _take_month_day),
     (
         _part(
-            rf"(?:every|each)\s+(?P<number>other|second(?=\s)|third|{_NUMBER})\s+(?P<many>seconds?|minutes?|hours?|days?|weeks?|months?|{WEEKDAY})"
+            rf"(?:every|each)\s+(?P<number>other|second(?=\s)|third|{NUMBER})\s+(?P<many>seconds?|minutes?|hours?|days?|weeks?|months?|{WEEKDAY})"
         ),
         _take_number,
     ),
@@ -356,9 +397,10 @@ PARTS: tuple[Part, ...] = (
     (_part(r"(?P<unit>daily|hourly|weekly|monthly|quarterly)"), _take_unit),
     (_part(r"(?:on\s+|next\s+)?(?P<date>today|tomorrow)"), _take_date),
     (_part(rf"(?:on|next)\s+(?:next\s+)?(?P<date>(?:{WEEKDAY},? )?{_DATE}|{WEEKDAY})"), _take_date),
-    (_part(rf"in\s+(?P<in>{_NUMBER}|an?)\s+(?P<unit>minute|hour|day|week)s?"), _take_in),
+    (_part(rf"in\s+(?P<in>{NUMBER}|an?)\s+(?P<unit>minute|hour|day|week)s?"), _take_in),
     (_AND_TIME, _take_time),
     (_BARE_TIME, _take_bare),
+    (_part(r"(?:in\s+the\s+(?P<part>morning|afternoon|evening))"), _take_part_of_day),
     *MODIFIERS,
 )
 """The parts of which a schedule is made, each with what takes it in."""

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 from datetime import time as clock
 
+from bot.access.time_zones import unknown_zone, zone_of
 from bot.schedules.cron_text import SHORT, cron_of
+from bot.schedules.order_words import is_order, unread_end, unread_words
 from bot.schedules.phrase_parts import MODIFIERS, PARTS, UNIT, WEEKDAY, Found, Part
-from bot.schedules.rule_times import zone_of
 from bot.schedules.schedule import Missed, Rule, Unscheduled
 
 
@@ -39,20 +40,41 @@ def read(text: str, *, now: float, zone: str) -> Reading | Unscheduled | None:
     here = datetime.fromtimestamp(now, zone_of(zone))
     if (cron := _leading_cron(said)) is not None:
         return _of_cron(*cron, now=here)
-    found = Found(here)
+    found = Found(here, own=zone)
     end = _consume(said, 0, found)
     rest = said[end:]
-    if found.often and end and not _is_sentence(rest, found):
-        return _reading(found, _without_modifiers(rest, found), zone)
+    if found.often and end:
+        recurs = found.timed and found.often != "once"
+        unread = unread_words(rest) if recurs or not _is_sentence(rest, found) else ""
+        if unread and not found.wrong:
+            return _not_understood(unread, said[:end], rest.strip(" ,"))
+        if not _is_sentence(rest, found):
+            return _reading(found, _without_modifiers(rest, found), zone)
     for start in _BEGINS.finditer(said, max(0, len(said) - LONGEST_END)):
-        found = Found(here)
+        found = Found(here, own=zone)
         tail = _TAIL.sub("", said[start.start() :])
         if _consume(tail, 0, found, whole=True) and found.often in {"cron", "whole"} and _says_when(found):
             before = said[: start.start()]
             return None if _TELLS.search(before) else _reading(found, before, zone)
+        end = _consume(tail, 0, found := Found(here, own=zone))
+        unread = unread_end(tail[end:]) if found.timed and found.often in {"cron", "whole"} else ""
+        if unread and not _TELLS.search(said[: start.start()]):
+            return Unscheduled(words=unknown_zone(unread.strip("()")))
     return None
 
 
+def _not_understood(unread: str, when: str, rest: str) -> Unscheduled:
+    """Ask about words between a time and a task: they may change the one or belong to the other."""
+    return Unscheduled(
+        words=(
+            f"I did not understand “{unread}” after the time. If it is a time zone, name a city of it (Berlin time). "
+            f"If it belongs to the task, put a colon before it: “{when.strip(' ,')}: {rest[:LONGEST_QUOTED].strip()}”."
+        )
+    )
+
+
+DIFFERENT_MINUTES = "One schedule has the same minute in each of its hours, such as 9:30 and 17:30. Make one for each."
+LONGEST_QUOTED = 100
 LONGEST_END = 200
 """Characters at the end of a text in which a schedule may stand."""
 MOST_PARTS = 12
@@ -88,7 +110,7 @@ def says_schedule(text: str) -> bool:
 
 def read_when(text: str, *, now: float, zone: str) -> Reading | Unscheduled | None:
     """Read words that only say when ("on Friday at 9"): the `asks` of what is returned is empty."""
-    found = Found(datetime.fromtimestamp(now, zone_of(zone)))
+    found = Found(datetime.fromtimestamp(now, zone_of(zone)), own=zone)
     said = re.sub(r"^once,?\s+", "", text.strip().rstrip(".!"), flags=re.IGNORECASE)
     if (cron := _leading_cron(said)) is not None:
         return _of_cron(*cron, now=datetime.fromtimestamp(now, zone_of(zone)))
@@ -100,10 +122,14 @@ _OTHER_TONGUES = (
     r"(?:jede[nrsm]?|täglich|wöchentlich|monatlich|werktags|montags|dienstags|mittwochs|donnerstags|freitags|"
     r"chaque|tous les|toutes les|cada|todos los|todas las|ogni|tutti i)"
 )
+_OTHER_TIMES = (
+    r"\b(?:um|gegen)\s+(?:halb|viertel|dreiviertel|kurz|ein|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|"
+    r"mitternacht)\b|\b(?:mittags|mitternachts|midi|minuit|mediodía|medianoche|mezzogiorno|mezzanotte)\b"
+)
 _SAYS = re.compile(
     rf"(?:(?:every|each)\s+(?:(?:other|second|third|first|last|\w+th|\d+\w*|business|working|single)\s+)*"
     rf"(?:{UNIT}|{WEEKDAY}|seconds?)\b|schedule\b.*\b(?:every|each|daily|weekly|monthly)\b|"
-    rf"{_OTHER_TONGUES}\b(?=.{{0,60}}\d))",
+    rf"{_OTHER_TONGUES}\b(?=.{{0,60}}(?:\d|{_OTHER_TIMES})))",
     re.IGNORECASE,
 )
 _LEADING_CRON = re.compile(
@@ -124,10 +150,13 @@ def _of_cron(cron: str, rest: str, *, now: datetime) -> Reading | Unscheduled:
     text = cron_of(cron)
     if isinstance(text, Unscheduled):
         return text
-    found = Found(now)
+    own = str(now.tzinfo)
+    found = Found(now, own=own, timed=True)
     end = _consume(rest, 0, found)
     if found.often or found.times:  # words of the request that look like a time
-        found, end = Found(now), 0
+        found, end = Found(now, own=own), 0
+    elif unread := "" if found.wrong else unread_words(rest[end:]):
+        return _not_understood(unread, cron, rest[end:].strip(" ,"))
     found.often, found.rule = "whole", Rule(cron=text)
     return _reading(found, rest[end:], str(now.tzinfo))
 
@@ -137,9 +166,9 @@ def _is_sentence(rest: str, found: Found) -> bool:
 
     After a colon it is an order. One day ("on Friday") is told of far more often than it is meant as a time to come.
     """
-    if re.match(r"\s*:", rest) or not rest.strip():
-        return False
     once = found.often == "once"
+    if re.match(r"\s*:", rest) or not rest.strip() or (found.timed and not once and is_order(rest)):
+        return False
     first = re.match(r"[\s,;\-\u2013]*([\w']+)", rest)
     word = first[1] if first is not None else ""
     if not word or word.lower() in _NO_ORDERS:
@@ -181,6 +210,8 @@ def _reading(found: Found, rest: str, zone: str) -> Reading | Unscheduled:
     if found.wrong:
         return Unscheduled(words=found.wrong)
     asks = re.sub(r"^(?:[\s,:;.\-\u2013]|\band then\b|\bplease\b)+|[\s,:;\-\u2013]+$", "", rest)
+    if len({minute for _, minute in found.times}) > 1 and found.often == "cron" and not found.every_days:
+        return Unscheduled(words=DIFFERENT_MINUTES)
     named = zone_of(found.zone or zone)
     rule = found.rule or _ruled(found, named)
     until = None

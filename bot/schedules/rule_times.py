@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 from heapq import heappop, heappush, merge
 from itertools import islice, pairwise
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from bot.access.time_zones import zone_of
 from bot.schedules.schedule import Rule, Schedule
 
 DAY = 86_400.0
@@ -30,14 +30,6 @@ LOOKED_AT = 50
 ORDINALS = {"1": "1st", "2": "2nd", "3": "3rd", "4": "4th", "5": "5th", "last": "last"}
 
 
-def zone_of(name: str) -> ZoneInfo | None:
-    """Return a zone by its IANA name; None if there is none of that name."""
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):  # a folder's name, or a path out of it
-        return None
-
-
 def following(rule: Rule, zone: str, after: float, until: float | None = None) -> float | None:
     """Return the first time after a moment, and not after `until`; None if there is none."""
     return next(upcoming(rule, zone, after, until), None)
@@ -45,7 +37,7 @@ def following(rule: Rule, zone: str, after: float, until: float | None = None) -
 
 def upcoming(rule: Rule, zone: str, after: float, until: float | None = None) -> Iterator[float]:
     """Give the times after a moment and not after `until`, each once and in order."""
-    tz = zone_of(zone) or ZoneInfo("UTC")
+    tz = zone_of(zone) or UTC
     last = after
     for at in _cron(rule.cron, tz, after) if rule.cron else _counted(rule, tz, after):
         if until is not None and at > until:
@@ -84,7 +76,7 @@ def least_gap(rule: Rule, zone: str, now: float) -> float | None:
     return min((later - at for at, later in pairwise(times)), default=None)
 
 
-def _counted(rule: Rule, tz: ZoneInfo, after: float) -> Iterator[float]:
+def _counted(rule: Rule, tz: tzinfo, after: float) -> Iterator[float]:
     """Give the times of a rule without cron that come after a moment, in order; some of them twice."""
     if rule.minutes:
         step = rule.minutes * 60.0
@@ -102,7 +94,7 @@ def _counted(rule: Rule, tz: ZoneInfo, after: float) -> Iterator[float]:
         yield rule.start
 
 
-def _cron(cron: str, tz: ZoneInfo, after: float) -> Iterator[float]:
+def _cron(cron: str, tz: tzinfo, after: float) -> Iterator[float]:
     """Give the times of a cron rule that come after a moment, in order; some of them twice.
 
     They are found as local times, which do not come in the order of real ones: what was found waits in `due` until no
@@ -131,12 +123,12 @@ def _fires(trigger: Any, since: datetime) -> Iterator[datetime]:
         at = trigger.get_next_fire_time(at, at)
 
 
-def _instant(wall: datetime, tz: ZoneInfo, *, fold: int = 0) -> float:
+def _instant(wall: datetime, tz: tzinfo, *, fold: int = 0) -> float:
     """Return the moment of a local time: one that summer time skips is as long after the change as it would be."""
     return wall.replace(tzinfo=tz, fold=fold).timestamp()
 
 
-def _offset(at: float, tz: ZoneInfo) -> timedelta:
+def _offset(at: float, tz: tzinfo) -> timedelta:
     return datetime.fromtimestamp(at, tz).utcoffset() or timedelta()
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
 
+from bot.access.time_zones import zone_of
 from bot.schedules.cron_text import WEEKDAYS
-from bot.schedules.rule_times import zone_of
 from bot.schedules.schedule import Rule, Schedule
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -42,7 +43,9 @@ def when_words(one: Schedule) -> str:
 
 
 def zone_words(zone: str) -> str:
-    """Name a zone as people do: Berlin time."""
+    """Name a zone as people do: Berlin time, UTC+2."""
+    if zone.startswith("UTC"):
+        return re.sub(r"^UTC([+-])0?(\d+)(?::00|(:\d+))$", r"UTC\1\2\3", zone)
     city = zone.rpartition("/")[2].replace("_", " ")
     return f"{city} time" if "/" in zone else zone
 

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from bot.access.time_zones import nearest_zone, zone_called
+from bot.access.time_zones import unknown_zone, zone_called, zone_of
 from bot.schedules.cron_text import cron_of
 from bot.schedules.rule_phrases import Reading
-from bot.schedules.rule_times import zone_of
 from bot.schedules.schedule import Rule, Unscheduled
 
 HOW = "Say it such as “every Monday at 9”, or as cron text, or fill in the form."
@@ -22,12 +21,9 @@ def reading_of(written: Mapping[str, Any], zone: str) -> Reading | Unscheduled |
         return None
     if field["cannot"]:
         return Unscheduled(words=f"I cannot keep that rule: {field['cannot'][:200]} {HOW}")
-    named = zone_called(field["zone"]) if field["zone"] else ""
+    named = zone_called(field["zone"], zone) if field["zone"] else ""
     if field["zone"] and not named:
-        near = nearest_zone(field["zone"])
-        return Unscheduled(
-            words=f"I know no time zone {field['zone'][:60]!r}." + (f" Did you mean {near}?" if near else "")
-        )
+        return Unscheduled(words=unknown_zone(field["zone"][:60]))
     tz = zone_of(named or zone)
     until = _time(f"{field['until']} 23:59", tz) if field["until"] else None
     if field["at"] and not field["cron"]:

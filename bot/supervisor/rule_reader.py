@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from bot.schedules.rule_times import zone_of
+from bot.access.time_zones import zone_of
 from bot.supervisor.json_replies import closed, json_object
 from bot.supervisor.prompts import call_of
 from handoff.contracts import Terms

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
-from bot.access.time_zones import nearest_zone, zone_called
+from bot.access.time_zones import nearest_zone, zone_called, zone_of
 from bot.schedules.cron_text import cron_of
+from bot.schedules.order_words import is_order
 from bot.schedules.rule_phrases import Reading, read, read_when, says_schedule
 from bot.schedules.rule_times import following
-from bot.schedules.rule_words import rule_words
+from bot.schedules.rule_words import rule_words, zone_words
 from bot.schedules.schedule import Schedule, Unscheduled
 from bot.slack.receive.schedule_command import says
 from bot.slack.views.schedule_form import form
@@ -49,6 +53,88 @@ READ = [
     ("in 2 hours summarise", "once, on Monday 23 November 2026 at 14:00", "summarise"),
     ("on Friday: remind us", "once, on Friday 27 November 2026 at 9:00", "remind us"),
     ("on 3 March at 9 do x", "once, on Wednesday 3 March 2027 at 9:00", "do x"),
+    ("every day at 9h list x", "every day at 9:00", "list x"),
+    ("every day at 9h30 list x", "every day at 9:30", "list x"),
+    ("every day at 0930 list x", "every day at 9:30", "list x"),
+    ("every day at 0930 hours list x", "every day at 9:30", "list x"),
+    ("every day at 9.30 pm list x", "every day at 21:30", "list x"),
+    ("every day at 9 a.m. list x", "every day at 9:00", "list x"),
+    ("every day at 21 Uhr list x", "every day at 21:00", "list x"),
+    ("every day at 9 Uhr 30 list x", "every day at 9:30", "list x"),
+    ("every day at half past nine list x", "every day at 9:30", "list x"),
+    ("every day at half past nine in the evening list x", "every day at 21:30", "list x"),
+    ("every day at quarter to five list x", "every day at 4:45", "list x"),
+    ("every day at a quarter past 8 list x", "every day at 8:15", "list x"),
+    ("every day at ten to six pm list x", "every day at 17:50", "list x"),
+    ("every day at five to midnight list x", "every day at 23:55", "list x"),
+    ("every day at twenty-five to nine list x", "every day at 8:35", "list x"),
+    ("every day at nine thirty list x", "every day at 9:30", "list x"),
+    ("every day at 12 noon list x", "every day at 12:00", "list x"),
+    ("every day at 12am list x", "every day at 0:00", "list x"),
+    ("every day at 9 o'clock sharp list x", "every day at 9:00", "list x"),
+    ("every day in the evening list x", "every day at 18:00", "list x"),
+    ("every day at 11 at night list x", "every day at 23:00", "list x"),
+    ("every Monday at 9 report the open tickets", "every Monday at 9:00", "report the open tickets"),
+    ("every Monday at 9: Nordwind report", "every Monday at 9:00", "Nordwind report"),
+    ("every Monday at 9 - London sales", "every Monday at 9:00", "London sales"),
+    ("every Monday at 9 local news summary", "every Monday at 9:00", "local news summary"),
+]
+ZONES = [  # behind the time; the zone that is meant by somebody in Berlin
+    ("EST", "America/New_York"),
+    ("pst", "America/Los_Angeles"),
+    ("ET", "America/New_York"),
+    ("PT", "America/Los_Angeles"),
+    ("CET", BERLIN),
+    ("CEST", BERLIN),
+    ("BST", "Europe/London"),
+    ("JST", "Asia/Tokyo"),
+    ("AEST", "Australia/Sydney"),
+    ("MEZ", BERLIN),
+    ("EST/EDT", "America/New_York"),
+    ("EST (New York)", "America/New_York"),
+    ("Z", "UTC"),
+    ("UTC", "UTC"),
+    ("(UTC)", "UTC"),
+    ("UTC+2", "UTC+02:00"),
+    ("GMT+1", "UTC+01:00"),
+    ("UTC-03:30", "UTC-03:30"),
+    ("UTC +5:30", "UTC+05:30"),
+    ("+02:00", "UTC+02:00"),
+    ("-0500", "UTC-05:00"),
+    ("Eastern", "America/New_York"),
+    ("US Eastern", "America/New_York"),
+    ("Eastern Standard Time", "America/New_York"),
+    ("India Standard Time", "Asia/Kolkata"),
+    ("Berlin time", BERLIN),
+    ("(Berlin)", BERLIN),
+    ("in New York", "America/New_York"),
+    ("New York", "America/New_York"),
+    ("Rio de Janeiro", "America/Sao_Paulo"),
+    ("America/Port-au-Prince", "America/Port-au-Prince"),
+    ("my time", ""),
+    ("local time", ""),
+]
+ASKED = [  # what was not understood, and what the question names
+    ("every Monday at 9am IST list x", "Kolkata time or Jerusalem time or Dublin time"),
+    ("every Monday at 9am ZST list x", "“ZST”"),
+    ("every Monday at 9am sharpish list x", "“sharpish”"),
+    ("every Monday at 9am XYZ time list x", "I know no time zone 'XYZ'"),
+    ("every Monday at 9am (Mars) list x", "'Mars'"),
+    ("every Monday at 9am (sharp) list x", "“(sharp)”"),
+    ("every Monday at 9am GMT+25 list x", "'GMT+25'"),
+    ("every Monday at 9am EST (Berlin) list x", "two time zones"),
+    ("every Monday at 9 London sales: list x", "“London”"),
+    ("every Monday at 9-11 list x", "“-11”"),
+    ("every day at dawn list x", "“at dawn”"),
+    ("every day before lunch list x", "“before lunch”"),
+    ("every day between 9 and 10 list x", "“between 9 and 10”"),
+    ("every day at half nine list x", "“at half nine”"),
+    ("every day at 9ish list x", "“at 9ish”"),
+    ("every day at 9 and 17:30 list x", "the same minute"),
+    ("0 9 * * mon ZST list x", "“ZST”"),
+    ("list x every Monday at 9am Narnia", "'Narnia'"),
+    ("list x every Monday at 9am (Narnia)", "'Narnia'"),
+    ("list x every Monday at 9am XYZ", "'XYZ'"),
 ]
 REQUESTS = [
     "write a plan for every Monday meeting",
@@ -104,6 +190,50 @@ def test_an_ordinary_request_is_none(said: str) -> None:
     assert says(said) is None
 
 
+@pytest.mark.parametrize(("named", "zone"), ZONES)
+@pytest.mark.parametrize("form", ["every Monday at 9:00 {} list x", "list x every Monday at 9:00 {}"])
+def test_a_zone_behind_the_time_counts(form: str, named: str, zone: str) -> None:
+    found = read(form.format(named), now=NOW, zone=BERLIN)
+    assert isinstance(found, Reading)
+    assert (found.zone, found.asks, found.rule.cron) == (zone, "list x", "0 9 * * mon")
+    at = following(found.rule, zone or BERLIN, NOW)
+    assert at is not None
+    assert datetime.fromtimestamp(at, zone_of(zone or BERLIN)).strftime("%a %H:%M") == "Mon 09:00"
+    assert zone_called(zone_words(zone)) == zone, "the read-back names it so that it can be read again"
+
+
+def test_a_zone_may_follow_the_time_without_a_space() -> None:
+    for said, zone in (("9:00Z", "UTC"), ("9:00CET", BERLIN), ("9:00+02:00", "UTC+02:00"), ("0900Z", "UTC")):
+        found = read(f"every Monday at {said} list x", now=NOW, zone="UTC")
+        assert isinstance(found, Reading)
+        assert (found.zone, found.asks) == (zone, "list x")
+
+
+def test_an_abbreviation_of_several_zones_is_that_of_whoever_says_it() -> None:
+    for own, meant in (("Asia/Kolkata", "IST"), ("Europe/Dublin", "IST"), ("Asia/Shanghai", "CST")):
+        found = read(f"every Monday at 9 {meant} list x", now=NOW, zone=own)
+        assert isinstance(found, Reading)
+        assert found.zone == own
+
+
+@pytest.mark.parametrize(("said", "words"), ASKED)
+def test_words_between_time_and_task_that_are_not_understood_are_asked_about(said: str, words: str) -> None:
+    found = read(said, now=NOW, zone=BERLIN)
+    assert isinstance(found, Unscheduled)
+    assert words in found.words
+
+
+@settings(max_examples=300, deadline=None)
+@given(stray=st.text("abcdefghijklmnopqrstuvwxyzABCXYZ0123456789+-()./ ", min_size=1, max_size=14))
+def test_nothing_behind_a_time_becomes_part_of_a_task_that_begins_with_an_order(stray: str) -> None:
+    assume(not re.search(r"(?i)(?<!\S)(?:an?|the|no|my|his|her|its|this|that|each)\s*$", stray))  # "draw a list"
+    found = read(f"every Monday at 9:00 {stray} list the invoices", now=NOW, zone=BERLIN)
+    if isinstance(found, Reading):
+        task = found.asks
+        is_sentence_of_its_own = stray.strip(" ,").startswith(("-", "."))
+        assert task == "list the invoices" or is_order(task) or is_sentence_of_its_own, task
+
+
 @pytest.mark.parametrize(("said", "words"), WRONG)
 def test_what_cannot_be_is_said(said: str, words: str) -> None:
     found = read(said, now=NOW, zone=BERLIN)
@@ -128,7 +258,11 @@ def test_what_else_a_schedule_may_say() -> None:
 
 
 def test_a_model_is_asked_only_where_words_say_that_it_is_a_schedule() -> None:
-    for said in ("jeden Montag um 9 fasse #sales zusammen", "schedule every third business day a summary"):
+    for said in (
+        "jeden Montag um 9 fasse #sales zusammen",
+        "jeden Tag um halb zehn fasse #sales zusammen",
+        "schedule every third business day a summary",
+    ):
         assert read(said, now=NOW, zone=BERLIN) is None
         assert says_schedule(said)
     assert not says_schedule("jeden Umsatz je Region bitte")

@@ -54,13 +54,17 @@ def changes(zone: str, year: int) -> tuple[Change, ...]:
     at, end = moment(year) - 2 * DAY, moment(year + 1) + 2 * DAY
     looks = [(at + number * STEP, offset(at + number * STEP, zone)) for number in range(int((end - at) / STEP) + 1)]
     found = []
-    for (low, before), (high, after) in pairwise(looks):
+    for (early, before), (late, after) in pairwise(looks):
         if before != after:
-            while high - low > 1:
-                middle = (low + high) // 2
-                low, high = (middle, high) if offset(middle, zone) == before else (low, middle)
-            found.append(Change(high, before, after))
+            found.append(Change(_first_with_other_offset(early, late, before, zone), before, after))
     return tuple(found)
+
+
+def _first_with_other_offset(low: float, high: float, before: float, zone: str) -> float:
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if offset(middle, zone) == before else (low, middle)
+    return high
 
 
 def kinds_of_zones(year: int) -> list[str]:

@@ -15,9 +15,8 @@ from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_bolt.context.respond.async_respond import AsyncRespond
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.access.time_zones import nearest_zone, zone_called
+from bot.access.time_zones import unknown_zone, zone_called, zone_of
 from bot.schedules.rule_phrases import Reading, read_when
-from bot.schedules.rule_times import zone_of
 from bot.schedules.schedule import Schedule, Unscheduled
 from bot.schedules.schedule_rights import fault_of
 from bot.slack.receive.payloads import Malformed, Window, parse_window
@@ -197,10 +196,9 @@ class ScheduleClicks:
             return {page.WHEN: GONE}
         base = await self._talk.desk.find(sent.team, known.id, sent.user) if known.id else None
         base = base or known.model_copy(update={"id": "", "owner": sent.user})
-        zone = zone_called(sent.typed(page.ZONE, page.ZONE))
+        zone = zone_called(sent.typed(page.ZONE, page.ZONE), base.zone)
         if not zone:
-            near = nearest_zone(sent.typed(page.ZONE, page.ZONE))
-            return {page.ZONE: f"I know no such zone.{f' Did you mean {near}?' if near else ' Name a city of it.'}"}
+            return {page.ZONE: unknown_zone(sent.typed(page.ZONE, page.ZONE))}
         reading = read_when(sent.typed(page.WHEN, page.WHEN), now=self._talk.desk.clock(), zone=zone)
         if not isinstance(reading, Reading):
             return {page.WHEN: reading.words if isinstance(reading, Unscheduled) else WHEN_FAULT}

@@ -6,8 +6,8 @@ import json
 from datetime import datetime
 from typing import Any
 
+from bot.access.time_zones import zone_of
 from bot.schedules.rule_phrases import Reading, read_when
-from bot.schedules.rule_times import zone_of
 from bot.schedules.rule_words import rule_words
 from bot.schedules.schedule import Missed, Rule, Schedule
 from bot.slack.views.outgoing import Block
