@@ -580,10 +580,11 @@ class Turn(Contract):
     unseen: tuple[str, ...] = ()
     """The pictures of the call that the model was not shown, and why, a line each."""
     thoughts: tuple[dict[str, Any], ...] = ()
-    """The provider's reasoning items or thinking blocks of this turn, in order and as they came.
+    """The provider's reasoning items, thinking blocks or unknown fields of this turn, in order and as they came.
 
     The provider wants them back unchanged with the next turn. Nobody else reads them. The first is ours: it names the
-    provider and the model, as another model's items are of no use.
+    provider and the model, as another model's items are of no use. One with `calls` holds fields by the id of the call
+    that they belong to.
     """
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from bot.models.event_stream import SILENCE, Event, Kind, quiet_of, read_events
+from bot.models.model_faults import code_and_message
 from bot.models.refused_fields import RefusedFields
 from bot.models.server_facts import PATIENCE
 from bot.models.sight import MESSAGES, claude_sees
@@ -23,8 +24,10 @@ from bot.models.wire import (
     Tokens,
     WireError,
     effort_of,
+    read_calls,
+    stop_of,
     temperature_of,
-    tool_call,
+    unknown_fields,
     whole_count,
     within_bound,
 )
@@ -47,7 +50,9 @@ _REFUSALS = {
     "tool_choice": re.compile(r"tool.?choice", re.IGNORECASE),
     "temperature": re.compile("temperature", re.IGNORECASE),
     "effort": re.compile(r"\beffort\b", re.IGNORECASE),
-    "thoughts": re.compile(r"thinking.{0,40}block|signature", re.IGNORECASE | re.DOTALL),
+    "thoughts": re.compile(
+        r"thinking.{0,40}block|signature|content.{0,20}(?:extra inputs|input tag)", re.IGNORECASE | re.DOTALL
+    ),
 }
 """Fields that not every model takes, and the words by which one refuses them."""
 
@@ -159,7 +164,8 @@ def _request(call: ModelCall, model: str, without: frozenset[str], *, own: bool)
             # With tools the conversation so far comes again in the next turn.
             last = request["messages"][-1]["content"]
             last[-1] = last[-1] | {"cache_control": _CACHED}
-        thinks = thoughts and any(message.thoughts for message in call.messages)
+        kinds = (str(block.get("type")) for message in call.messages for block in message.thoughts)
+        thinks = thoughts and any("thinking" in kind for kind in kinds)
         if call.tool_choice == "required" and not thinks and "tool_choice" not in without:
             request["tool_choice"] = {"type": "any"}  # an error while a model thinks
     if call.answer_schema is not None:
@@ -198,33 +204,47 @@ def _picture(picture: Picture) -> list[dict[str, Any]]:
 
 def _read(message: dict[str, Any]) -> Reading:
     tokens = _tokens(message.get("usage"))
-    stop = _STOPS.get(message.get("stop_reason") or "")
-    if stop is None:
-        raise BadReplyError(f"it was cut short (stop reason {message.get('stop_reason')!r})", tokens)
+    word = message.get("stop_reason")
+    stop = stop_of(word, _STOPS)
+    if stop is None or word == "":
+        raise BadReplyError(f"it was cut short (stop reason {word!r})", tokens)
     blocks = [block for block in message.get("content") or () if isinstance(block, dict)]
     text = "".join(block.get("text") or "" for block in blocks if block.get("type") == "text")
-    if stop != "tool_use":
-        return Reading(text, (), stop, tokens)
-    within_bound(sum(block.get("type") == "tool_use" for block in blocks))
-    calls = tuple(
-        tool_call(str(block.get("id")), str(block.get("name")), block.get("input"), tokens)
-        for block in blocks
-        if block.get("type") == "tool_use"
-    )
-    if not calls:
+    wished = [block for block in blocks if block.get("type") == "tool_use"]
+    within_bound(len(wished))
+    arguments = ((str(block.get("id")), str(block.get("name")), block.get("input")) for block in wished)
+    calls = read_calls(arguments, stop, tokens)
+    if calls:  # whatever the stop reason: some gateways end a whole tool call with `end_turn`
+        return Reading(text, calls, "tool_use", tokens, _thoughts(blocks, calls))
+    if stop == "tool_use":
         raise BadReplyError("it announced a tool call and made none", tokens)
-    return Reading(text, calls, stop, tokens, _thoughts(blocks, calls))
+    if word not in _STOPS and stop == "end" and not text.strip():
+        raise BadReplyError(f"it said nothing (stop reason {word!r})", tokens)
+    return Reading(text, (), stop, tokens)
+
+
+_KNOWN = {
+    "text": frozenset({"type", "text", "citations"}),
+    "tool_use": frozenset({"type", "id", "name", "input"}),
+}
+"""The blocks and fields that our messages say as well. Whatever else comes has to come back as it was."""
 
 
 def _thoughts(blocks: list[dict[str, Any]], calls: tuple[ToolCall, ...]) -> tuple[dict[str, Any], ...]:
-    """Return the whole message if the model thought: it has to come back as it was, empty thoughts included."""
-    if not any("thinking" in str(block.get("type")) for block in blocks):
+    """Return the whole message if there is more in it than words and calls, such as thoughts, empty ones included."""
+    if not any(_has_more(block) for block in blocks):
         return ()
     inputs = {call.id: call.arguments for call in calls}  # a stream gave them as text
     kept = [block for block in blocks if block.get("type") != "text" or (block.get("text") or "").strip()]
+    kept = [block for block in kept if block.get("type") != "tool_use" or str(block.get("id")) in inputs]
     return tuple(
         block | {"input": inputs[str(block["id"])]} if block.get("type") == "tool_use" else block for block in kept
     )
+
+
+def _has_more(block: dict[str, Any]) -> bool:
+    known = _KNOWN.get(str(block.get("type")))
+    return known is None or bool(unknown_fields(block, known))
 
 
 def _tokens(usage: Any) -> Tokens:
@@ -250,7 +270,7 @@ async def _collect(events: AsyncIterator[Event], emitter: Emitter) -> dict[str, 
         if name == "message":
             return event  # the server does not stream
         if name == "error":
-            raise WireError(str(event["error"].get("type") or ""), str(event["error"].get("message") or ""))
+            raise WireError(*code_and_message(event.get("error")))
         if name == "message_start":
             usage |= _known(event["message"].get("usage"))
         elif name == "content_block_start":
@@ -288,7 +308,10 @@ class _Block:
     def add(self, delta: dict[str, Any]) -> str:
         """Add a delta, and return the words in it that people may see."""
         field, name = _DELTAS.get(str(delta.get("type")), ("", ""))
-        if not field:
+        if not field:  # of a block that only the provider knows
+            for key in delta.keys() - {"type"}:
+                if isinstance(delta[key], str):
+                    self._added.setdefault(key, []).append(delta[key])
             return ""
         self._added.setdefault(field, []).append(delta[name])
         return str(delta[name]) if field == "text" else ""

@@ -5,12 +5,25 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import AsyncIterator
+from copy import deepcopy
 from typing import Any
 
-from bot.models.event_stream import Event, Kind
+from bot.models.event_stream import END, Event, Kind
+from bot.models.model_faults import code_and_message
 from bot.models.repetition import RepetitionWatch
 from bot.models.think_tags import ThinkTagStripper, strip_thinking
-from bot.models.wire import BadReplyError, Emitter, Reading, Tokens, WireError, tokens_of, tool_call, within_bound
+from bot.models.wire import (
+    BadReplyError,
+    Emitter,
+    Reading,
+    WireError,
+    is_whole,
+    read_calls,
+    stop_of,
+    tokens_of,
+    unknown_fields,
+    within_bound,
+)
 from handoff.contracts import StopReason, ToolCall
 
 _STOPS: dict[str, StopReason] = {
@@ -28,26 +41,48 @@ _STOPS: dict[str, StopReason] = {
 def read(completion: dict[str, Any]) -> Reading:
     """Read a completion. Raises BadReplyError or WireError for anything else."""
     if (error := completion.get("error")) and not completion.get("choices"):
-        about = error if isinstance(error, dict) else {"message": error}
-        raise WireError(str(about.get("code") or about.get("type") or ""), str(about.get("message") or ""))
+        raise WireError(*code_and_message(error))
     tokens = tokens_of(completion.get("usage"), "prompt_tokens", "completion_tokens")
     choices = completion.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
     message = choice.get("message") or {}
-    stop = _STOPS.get(choice.get("finish_reason") or "")
+    word = choice.get("finish_reason")
+    stop = stop_of(word, _STOPS)
     if stop is None:
-        raise BadReplyError(f"it was cut short (finish reason {choice.get('finish_reason')!r})", tokens)
+        raise BadReplyError(f"it was cut short (finish reason {word!r})", tokens)
     text = strip_thinking(_text(message.get("content")))
     if message.get("refusal"):
         return Reading(_text(message["refusal"]), (), "refused", tokens)
     wished = [call for call in message.get("tool_calls") or () if isinstance(call, dict)]
     within_bound(len(wished))
-    if stop in {"max_tokens", "refused"} or not (wished or stop == "tool_use"):
-        return Reading(text, (), stop, tokens)
-    if not wished:
+    named = _with_ids(wished)
+    arguments = ((name, *_name_and_arguments(call)) for name, call in named.items())
+    calls = read_calls(arguments, stop, tokens)
+    if calls:  # whatever the stop reason: some servers end a whole tool call with `stop`
+        return Reading(text, calls, "tool_use", tokens, _opaque_fields(message, named, calls))
+    if stop == "tool_use":
         raise BadReplyError("it announced a tool call and made none", tokens)
-    # Some servers finish a whole tool call with `stop`; only `length` says that it was cut.
-    return Reading(text, _calls(wished, tokens), "tool_use", tokens)
+    if str(word).strip().lower() not in _STOPS and stop == "end" and not text.strip():
+        raise BadReplyError(f"it said nothing (finish reason {word!r})", tokens)
+    return Reading(text, (), stop, tokens)
+
+
+_OF_MESSAGE = frozenset({"role", "content", "refusal", "tool_calls", "function_call", "annotations", "audio"})
+_OF_CALL, _OF_FUNCTION = frozenset({"id", "type", "index", "function"}), frozenset({"name", "arguments"})
+
+
+def _opaque_fields(
+    message: dict[str, Any], wished: dict[str, dict[str, Any]], calls: tuple[ToolCall, ...]
+) -> tuple[dict[str, Any], ...]:
+    """Return the fields that only the provider knows, of the message and of each call: it may want them back."""
+    of_calls = {}
+    for call in calls:
+        more = unknown_fields(wished[call.id], _OF_CALL)
+        inside = unknown_fields(wished[call.id].get("function") or {}, _OF_FUNCTION)
+        if more or inside:
+            of_calls[call.id] = {"call": more, "function": inside}
+    fields = unknown_fields(message, _OF_MESSAGE)
+    return ({"type": "reply", "fields": fields, "calls": of_calls},) if fields or of_calls else ()
 
 
 def _text(content: Any) -> str:
@@ -66,16 +101,20 @@ def _all_said(delta: dict[str, Any]) -> str:
     return "".join(piece for piece in (*said, *(one.get("arguments") for one in functions)) if isinstance(piece, str))
 
 
-def _calls(wished: list[dict[str, Any]], tokens: Tokens) -> tuple[ToolCall, ...]:
-    """Read the tool calls, and give each an id of its own: some servers give none, or one to all."""
-    calls: dict[str, ToolCall] = {}
+def _with_ids(wished: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return the tool calls by an id of their own: some servers give none, or one to all."""
+    calls: dict[str, dict[str, Any]] = {}
     for call in wished:
-        function = call.get("function") or {}
         name = str(call.get("id") or "")
         if not name or name in calls:
             name = f"call_{secrets.token_hex(8)}"
-        calls[name] = tool_call(name, str(function.get("name")), function.get("arguments"), tokens)
-    return tuple(calls.values())
+        calls[name] = call
+    return calls
+
+
+def _name_and_arguments(call: dict[str, Any]) -> tuple[str, Any]:
+    function = call.get("function") or {}
+    return str(function.get("name")), function.get("arguments")
 
 
 def kind_of(chunk: Event) -> Kind:
@@ -95,17 +134,21 @@ async def collect(chunks: AsyncIterator[Event], emitter: Emitter) -> dict[str, A
     refusal: list[str] = []
     without_thinking = ThinkTagStripper()
     calls = _StreamedCalls()
+    more = _StreamedFields()
     watch, events = RepetitionWatch(), 0
     finish = None
+    ended = False
     usage: dict[str, Any] = {}
     async for chunk in chunks:
         choices = chunk.get("choices")
         if chunk.get("error") or (choices and "message" in choices[0]):
             return chunk
+        ended = ended or chunk is END
         usage = chunk.get("usage") or usage
         if not choices:
             continue
-        finish = choices[0].get("finish_reason") or finish
+        word = choices[0].get("finish_reason")
+        finish = word if word or (word is not None and not finish) else finish
         delta = choices[0].get("delta") or {}
         refusal.append(delta.get("refusal") or "")
         events += 1
@@ -114,12 +157,88 @@ async def collect(chunks: AsyncIterator[Event], emitter: Emitter) -> dict[str, A
         if piece := _text(delta.get("content")):
             text.append(piece)
             await emitter.emit(without_thinking.feed(piece))
+        more.add(unknown_fields(delta, _OF_MESSAGE))
         if watch.feed(_all_said(delta)):
             finish, usage = "length", usage or {"completion_tokens": events}
+            calls = _StreamedCalls()
             break
     await emitter.emit(without_thinking.end())
-    message = {"content": "".join(text), "refusal": "".join(refusal), "tool_calls": calls.whole()}
+    if finish == "" and not ended:
+        finish = None  # some write it in every chunk, so that it says nothing of a stream that broke off
+    message = more.whole() | {"content": "".join(text), "refusal": "".join(refusal), "tool_calls": calls.whole()}
     return {"choices": [{"message": message, "finish_reason": finish}], "usage": usage}
+
+
+MOST_OPAQUE = 256 * 1024
+"""Characters of opaque fields that are put together: more of them would not be kept, see `MOST_THOUGHTS`."""
+
+
+class _StreamedFields:
+    """The fields of a stream that only its provider knows, put together from their parts."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, list[str]] = {}
+        self._others: dict[str, Any] = {}
+        self._size = 0
+
+    def add(self, part: dict[str, Any]) -> None:
+        """Add a part."""
+        self._size += sum(len(value) if isinstance(value, str) else len(str(value)) for value in part.values())
+        if self._size > MOST_OPAQUE:
+            return
+        for key, value in part.items():
+            if isinstance(value, str) and key not in _ONCE:
+                self._texts.setdefault(key, []).append(value)
+            else:
+                merge_fields(self._others, {key: value})
+
+    def whole(self) -> dict[str, Any]:
+        """Return the fields; none if there is too much of them."""
+        if self._size > MOST_OPAQUE:
+            return {}
+        return self._others | {key: "".join(pieces) for key, pieces in self._texts.items()}
+
+
+_ONCE = frozenset({"type", "id", "index", "format", "role", "object", "name"})
+"""Fields that each part of a stream repeats; all other texts are continued by the next part."""
+
+
+def merge_fields(known: dict[str, Any], part: dict[str, Any]) -> None:
+    """Add the next part of a stream to what has come of an object: texts are continued, lists by their `index`."""
+    for key, value in part.items():
+        before = known.get(key)
+        if value is None:
+            continue
+        if isinstance(before, str) and isinstance(value, str):
+            known[key] = (value or before) if key in _ONCE else before + value
+        elif isinstance(before, dict) and isinstance(value, dict):
+            merge_fields(before, value)
+        elif isinstance(before, list) and isinstance(value, list):
+            _merge_list(before, value)
+        elif isinstance(value, dict):
+            known[key] = {}
+            merge_fields(known[key], value)
+        elif isinstance(value, list):
+            known[key] = []
+            _merge_list(known[key], value)
+        else:
+            known[key] = value
+
+
+def _merge_list(known: list[Any], parts: list[Any]) -> None:
+    for part in parts:
+        before = next((one for one in known if _continues(one, part)), None) if isinstance(part, dict) else None
+        if before is None:
+            known.append(deepcopy(part))
+        else:
+            merge_fields(before, part)
+
+
+def _continues(known: Any, part: dict[str, Any]) -> bool:
+    """Return True if a part continues an item of a list: one of its index, and of its type and id if it has them."""
+    if not isinstance(known, dict) or part.get("index") is None or known.get("index") != part["index"]:
+        return False
+    return all(not part.get(key) or known.get(key) in {None, "", part[key]} for key in ("type", "id"))
 
 
 class _StreamedCalls:
@@ -131,29 +250,55 @@ class _StreamedCalls:
         """The last call of each index. Some servers give none."""
 
     def add(self, part: dict[str, Any]) -> None:
-        """Add a part to the call that it continues, or as a new one. Raises BadReplyError if there are too many.
-
-        Some servers give each call whole under the index 0, or under none; then a second id or name marks a new call.
-        """
+        """Add a part to the call that it continues, or as a new one. Raises BadReplyError if there are too many."""
         said = part.get("function") or {}
-        name, given = said.get("name") or "", part.get("id") or ""
+        given = part.get("id") or ""
         index = part["index"] if isinstance(part.get("index"), int) else None
         call = self._last.get(index)
-        another_id = call is not None and given and call["id"] and given != call["id"]
-        if call is None or another_id or (index is None and name):
-            call = {"id": "", "name": "", "arguments": []}
+        if call is None or _begins_another(call, given, index, said):
+            call = {"id": "", "name": "", "arguments": [], "more": {}, "inside": {}}
             self._last[index] = call
             self._calls.append(call)
             within_bound(len(self._calls))
         call["id"] = given or call["id"]
+        name = said.get("name") or ""
         if name != call["name"]:  # some repeat it in every part
             call["name"] += name
-        arguments = said.get("arguments")
-        call["arguments"].append(json.dumps(arguments) if isinstance(arguments, dict) else arguments or "")
+        call["arguments"].append(_arguments_text(said))
+        merge_fields(call["more"], unknown_fields(part, _OF_CALL))
+        merge_fields(call["inside"], unknown_fields(said, _OF_FUNCTION))
 
     def whole(self) -> list[dict[str, Any]]:
         """Return the calls as a reply without a stream has them."""
         return [
-            {"id": call["id"], "function": {"name": call["name"], "arguments": "".join(call["arguments"])}}
+            call["more"]
+            | {
+                "id": call["id"],
+                "function": call["inside"] | {"name": call["name"], "arguments": "".join(call["arguments"])},
+            }
             for call in self._calls
         ]
+
+
+def _arguments_text(said: dict[str, Any]) -> str:
+    arguments = said.get("arguments")
+    return json.dumps(arguments) if isinstance(arguments, dict) else str(arguments or "")
+
+
+def _begins_another(call: dict[str, Any], given: str, index: int | None, said: dict[str, Any]) -> bool:
+    """Return True if a part of a stream begins another call under the same index.
+
+    Some servers give each call whole under the index 0, or under none, and some without ids. A second id marks a new
+    call, and so does a name behind arguments that are whole.
+    """
+    if given and call["id"] and given != call["id"]:
+        return True
+    name = said.get("name") or ""
+    if not name or not call["name"]:
+        return False
+    if index is None:
+        return True
+    if name == call["name"] and not _arguments_text(said).lstrip().startswith("{"):
+        return False  # a name that is repeated, in a part that goes on with the same arguments or adds nothing
+    text = "".join(call["arguments"]).rstrip()
+    return text.endswith("}") and is_whole(text)

@@ -35,6 +35,8 @@ _FAREWELL = 1.0
 """Seconds that a server gets to end the stream after its last event, so that the connection can be used again."""
 
 Event = dict[str, Any]
+END: Event = {"type": "end of stream"}
+"""What `read_events` gives last of a stream that its server ended in order, with `[DONE]`."""
 Kind = Literal["opening", "words", "last"]
 """An event that only opens a reply, one with a part of it, and the last one."""
 Opening = Callable[[], AbstractAsyncContextManager[Any]]
@@ -70,17 +72,25 @@ async def read_events(opening: Opening, quiet: Quiet, kind_of: Callable[[Event],
         chunks = response.aiter_bytes()
         while (chunk := await patience.wait(anext(chunks, None))) is not None:
             for line in lines.feed(chunk):
-                event = None if line == b"[DONE]" else json.loads(line)
+                event = None if line == b"[DONE]" else _event(line)
                 kind: Kind = "last" if event is None else kind_of(event)
                 await turns.give()
-                if event is not None and event.get("type") != "ping":
+                if event is None:
+                    yield END
+                elif event.get("type") != "ping":
                     yield event
                     patience.renew(spoken=kind != "opening")
                 if kind == "last":
                     await _drain(chunks)
                     return
         if rest := lines.rest():
-            yield json.loads(rest)
+            yield _event(rest)
+
+
+def _event(line: bytes) -> Event:
+    """Parse an event; the only one of a list, as Gemini gives its errors. Raises ValueError or BadReplyError."""
+    event = json.loads(line)
+    return event if isinstance(event, dict) else json_object(line)
 
 
 async def _opened(stack: contextlib.AsyncExitStack, opening: Opening) -> Any:

@@ -6,15 +6,17 @@ module is handed in: by the time it raises, it has been imported.
 
 from __future__ import annotations
 
+import html
+import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
+from bot.models.overflow import HALF, is_overflow, share_that_fits
 from bot.models.wire import BadReplyError, SilentError, WireError
 from specialists.turns.model import ModelErrorKind
 
 _QUOTA = ("insufficient_quota", "billing_error", "billing_hard_limit_reached", "billing_not_active")
-_TOO_LONG = ("context_length_exceeded", "request_too_large", "string_above_max_length")
-_TOO_LONG_PHRASES = ("prompt is too long", "maximum context length", "context window", "context size")
 _BY_CODE: dict[str, int] = {
     "overloaded_error": 529,
     "api_error": 500,
@@ -27,6 +29,7 @@ _BY_CODE: dict[str, int] = {
     "not_found_error": 404,
     "invalid_request_error": 400,
     "invalid_prompt": 400,
+    "insufficient_quota": 429,
 }
 """Errors reported inside a stream come with HTTP 200; this is the status they would have had."""
 
@@ -37,7 +40,8 @@ _SHOWN = 200
 class Fault:
     """A failure, classified. `pause` is how many seconds the provider asked to wait, if it did.
 
-    `retries` says how often the same call may be sent again at most.
+    `retries` says how often the same call may be sent again at most, and `share`, of a call that is too long, about
+    which share of it fits.
     """
 
     kind: ModelErrorKind
@@ -45,6 +49,7 @@ class Fault:
     transient: bool
     retries: int = 0
     pause: float | None = None
+    share: float = 1.0
 
 
 _ALWAYS = 1_000
@@ -68,7 +73,7 @@ def fault_of(error: Exception, sdk: Any, who: str) -> Fault:
     if isinstance(error, WireError):
         return _of_status(_status_of(error.code), error.code, str(error), None, who)
     if isinstance(error, sdk.APIStatusError):
-        code, said = _code_and_message(error.body)
+        code, said = code_and_message(error.body)
         status = error.status_code
         if status < 400:
             status = _status_of(code)
@@ -80,16 +85,19 @@ def fault_of(error: Exception, sdk: Any, who: str) -> Fault:
         text = f"{who} could not be reached ({why[:_SHOWN]}). Look at the network, and at the base URL."
         return Fault("unavailable", text, transient=True, retries=_ALWAYS)
     if isinstance(error, sdk.APIError) and error.body is not None:
-        code, said = _code_and_message(error.body)
+        code, said = code_and_message(error.body)
         return _of_status(_status_of(code), code, said, None, who)
     return _of_transport(error, who)
+
+
+_BAD_REQUEST = re.compile(r"invalid|bad.?request|validation|context_", re.IGNORECASE)
 
 
 def _status_of(code: str) -> int:
     """Return the status of an error that came inside a reply. Gateways give the status that they got as its code."""
     if code.isascii() and code.isdigit() and 400 <= int(code[:9]) < 600:
         return int(code)
-    return _BY_CODE.get(code, 500)
+    return _BY_CODE.get(code, 400 if _BAD_REQUEST.search(code) else 500)
 
 
 def _timed_out(error: BaseException) -> bool:
@@ -132,19 +140,37 @@ def _of_transport(error: Exception, who: str) -> Fault:
     return Fault("bad_reply", f"{who} gave a reply that could not be read ({what}).", transient=True, retries=1)
 
 
+_INCURABLE = re.compile(
+    r"request (?:is )?too large|must be reduced|reduce (?:the|your) (?:input|prompt|request)", re.IGNORECASE
+)
+_LIMIT_AND_REQUESTED = re.compile(r"limit:?\s*([\d,]+).{0,80}?requested:?\s*([\d,]+)", re.IGNORECASE | re.DOTALL)
+_NO_CREDIT = re.compile(
+    r"credit balance|plan and billing|billing details|out of credits|insufficient (?:funds|balance)", re.IGNORECASE
+)
+_WAIT = re.compile(r"(?:try again|retry) (?:in|after) (?:(\d+)m)?(\d+(?:\.\d+)?)\s?(ms|s\b|sec)", re.IGNORECASE)
+_A_DAY = re.compile(r"per day|daily|\b[tr]pd\b", re.IGNORECASE)
+
+
 def _of_status(status: int, code: str, said: str, pause: float | None, who: str) -> Fault:
     """Classify an HTTP status. `code` is the provider's error type or code, `said` its message."""
     quoted = f": {said[:_SHOWN].rstrip('. ')}" if said else ""
-    if status == 402 or code in _QUOTA or "credit balance" in said:
+    if pause is None and status in {429, 503}:
+        pause = _pause_in(said)
+    if status == 402 or code in _QUOTA or (status < 500 and _NO_CREDIT.search(said) and pause is None):
         return Fault("quota", f"The {who} account has no credit left{quoted}. Add credit, then try again.", False)
-    if status == 413 or code in _TOO_LONG or any(phrase in said.lower() for phrase in _TOO_LONG_PHRASES):
-        return Fault("too_long", f"The request is too long for the model{quoted}.", transient=False)
+    if is_overflow(status, code, said):
+        text = (
+            f"The request is too long for the model{quoted}. Ask for less at once. Or have LEADHAND_CONTEXT set to "
+            "what this model takes, or name a model that takes more."
+        )
+        return Fault("too_long", text, transient=False, share=share_that_fits(said))
     if status == 429:
-        return Fault("rate_limited", f"{who} limits our rate of calls{quoted}.", True, _ALWAYS, pause)
-    if status == 401:
-        return Fault("auth", f"{who} does not accept the API key. Check it.", transient=False)
-    if status == 403:
-        return Fault("auth", f"{who} does not let this API key do that{quoted}.", transient=False)
+        return _of_rate(said, pause, who, quoted)
+    if status in {401, 403}:
+        refused = (
+            "does not accept the API key. Check it" if status == 401 else f"does not let this API key do that{quoted}"
+        )
+        return Fault("auth", f"{who} {refused}.", transient=False)
     if status in {408, 504}:
         return Fault("timeout", f"{who} took too long ({status}).", True, _ALWAYS, pause)
     if status in {409, 425} or (status >= 500 and status != 501):
@@ -158,14 +184,78 @@ def _of_status(status: int, code: str, said: str, pause: float | None, who: str)
     return Fault("bad_request", f"{who} refused the request ({status}){quoted}.{advice}", transient=False)
 
 
-def _code_and_message(body: object) -> tuple[str, str]:
-    """Read the provider's error code (or type) and message; Anthropic nests them under `error`, OpenAI does not."""
-    if isinstance(body, dict):
-        inner = body.get("error")
-        error = inner if isinstance(inner, dict) else body
-        code = error.get("code") or error.get("type") or ""
-        return str(code), str(error.get("message") or "")
-    return "", ""
+def _of_rate(said: str, pause: float | None, who: str, quoted: str) -> Fault:
+    """Classify a limit of calls: waiting does not cure one that a single request exceeds, nor one of a day."""
+    if (share := _share_of_a_limit(said)) is not None:
+        text = f"One request is more than {who} lets us send at a time{quoted}. Ask for less at once."
+        return Fault("too_long", text, transient=False, share=share)
+    retries = 0 if _A_DAY.search(said) else _ALWAYS
+    return Fault("rate_limited", f"{who} limits our rate of calls{quoted}.", True, retries, pause)
+
+
+def _share_of_a_limit(said: str) -> float | None:
+    """Return the share of one request that a limit lets pass; None if waiting cures it."""
+    found = _LIMIT_AND_REQUESTED.search(said)
+    if found is not None:
+        limit, requested = (int(one.replace(",", "") or 0) for one in found.groups())
+        return max(limit / requested, 0.1) if requested > limit else None
+    return HALF if _INCURABLE.search(said) else None
+
+
+def _pause_in(said: str) -> float | None:
+    """Read the pause in seconds that the words of an error ask for; None if they ask for none."""
+    found = _WAIT.search(said)
+    if found is None:
+        return None
+    return int(found[1] or 0) * 60 + float(found[2]) * (0.001 if found[3].lower() == "ms" else 1.0)
+
+
+_MESSAGES = ("message", "detail", "msg", "error_description", "error_message", "errorMessage", "Message", "title")
+_TAGS = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.IGNORECASE | re.DOTALL)
+_DEEPEST = 6
+
+
+def code_and_message(body: object, depth: int = 0) -> tuple[str, str]:
+    """Read a provider's error code (or type) and message, wherever they are.
+
+    Anthropic nests them under `error`, OpenAI's SDK takes that off, Gemini wraps all of it in a list, gateways quote
+    another server's JSON as a text, and proxies answer with a page.
+    """
+    if depth > _DEEPEST:
+        return "", ""
+    if isinstance(body, str | bytes):
+        return _in_text(body if isinstance(body, str) else body.decode("utf-8", "replace"), depth)
+    if isinstance(body, list | tuple):
+        each = [code_and_message(one, depth + 1) for one in body[:3]]
+        return next((code for code, _ in each if code), ""), "; ".join(said for _, said in each if said)
+    if not isinstance(body, dict):
+        return "", ""
+    code = str(body.get("code") or body.get("type") or body.get("status") or "")
+    said = next((body[name] for name in _MESSAGES if body.get(name)), "")
+    inner = body.get("error") or body.get("errors")
+    if inner:
+        within = code_and_message(inner, depth + 1)
+        outer = said if isinstance(said, str) else ""
+        return within[0] or code, within[1] or outer
+    if not isinstance(said, str):
+        return code, code_and_message(said, depth + 1)[1]
+    quoted = code_and_message(said, depth + 1) if said.lstrip().startswith(("{", "[")) else ("", said)
+    raw = code_and_message((body.get("metadata") or {}).get("raw"), depth + 1)[1] if _has_raw(body) else ""
+    return quoted[0] or code, f"{quoted[1] or said}: {raw}" if raw else quoted[1] or said
+
+
+def _has_raw(body: dict[str, Any]) -> bool:
+    return isinstance(body.get("metadata"), dict) and bool(body["metadata"].get("raw"))
+
+
+def _in_text(text: str, depth: int) -> tuple[str, str]:
+    if text.lstrip().startswith(("{", "[")):
+        try:
+            return code_and_message(json.loads(text), depth + 1)
+        except ValueError:
+            pass
+    plain = html.unescape(_TAGS.sub(" ", text)) if "<" in text else text
+    return "", " ".join(plain.split())
 
 
 def _retry_after(headers: Any) -> float | None:

@@ -19,6 +19,7 @@ from bot.models.server_facts import context_at, sees_at
 from bot.models.sight import OPENAI, openai_sees
 from bot.models.strict_schema import enforced_schema, strict_schema
 from bot.models.wire import Connection, Emitter, Reading, data_url, effort_of, temperature_of
+from handoff.contracts import ToolCall
 from specialists.toolkits.tool import ToolSpec
 from specialists.turns.model import ModelCall, ModelMessage
 
@@ -38,8 +39,18 @@ _REFUSALS = {
     "tool_choice": re.compile(r"tool.?choice", re.IGNORECASE),
     "temperature": re.compile("temperature", re.IGNORECASE),
     "reasoning_effort": re.compile(r"reasoning.?effort", re.IGNORECASE),
+    "thoughts": re.compile(
+        r"\A(?!.*(?:missing|must be (?:passed|provided|sent|included)))"
+        r".*(?:extra_content|reasoning_(?:content|details)|thought.?signature|thinking_blocks|\breasoning\b|"
+        r"(?:unknown|unrecognized|unsupported|additional|extra|unexpected) (?:name|field|propert|input|argument|param)"
+        r".*messages|messages.*(?:extra (?:input|field)|not permitted|not allowed|unsupported|unexpected))",
+        re.IGNORECASE | re.DOTALL,
+    ),
 }
-"""Fields that not every server takes, and the words by which one refuses them. `steps` is the schema of a step."""
+"""Fields that not every server takes, and the words by which one refuses them.
+
+`steps` is the schema of a step, `thoughts` are the fields of earlier replies that are handed back.
+"""
 ToolMode = Literal["auto", "native", "schema"]
 """How tools are called: as the server does it, by steps in a schema, or the one until it proves to need the other."""
 
@@ -143,7 +154,9 @@ def _request(call: ModelCall, model: str, without: frozenset[str], *, own: bool,
         answer = {"name": "answer", "schema": schema, "strict": True}
         request["response_format"] = {"type": "json_schema", "json_schema": answer}
     system = [{"role": "system", "content": instructions}] if instructions else []
-    return request | {"messages": system + [item for message in call.messages for item in _messages(message)]}
+    thoughts = "thoughts" not in without
+    messages = (item for message in call.messages for item in _messages(message, thoughts=thoughts))
+    return request | {"messages": [*system, *messages]}
 
 
 def _settings(call: ModelCall, without: frozenset[str], *, own: bool) -> dict[str, Any]:
@@ -178,20 +191,13 @@ def _in_words(schema: dict[str, Any]) -> str:
     return words.format(schema=json.dumps(schema, ensure_ascii=False, separators=(",", ":")))
 
 
-def _messages(message: ModelMessage) -> list[dict[str, Any]]:
+def _messages(message: ModelMessage, *, thoughts: bool) -> list[dict[str, Any]]:
     if message.role == "assistant":
-        calls = [
-            {
-                "id": call.id,
-                "type": "function",
-                "function": {
-                    "name": call.name,
-                    "arguments": json.dumps(call.arguments, ensure_ascii=False),
-                },
-            }
-            for call in message.calls
-        ]
-        return [{"role": "assistant", "content": message.text, **({"tool_calls": calls} if calls else {})}]
+        own = message.thoughts[0] if message.thoughts and thoughts else {}
+        written: dict[str, Any] = {"role": "assistant", "content": message.text}
+        if message.calls:
+            written["tool_calls"] = [_call(call, own.get("calls", {}).get(call.id, {})) for call in message.calls]
+        return [own.get("fields", {}) | written]
     replies: list[dict[str, Any]] = [
         {
             "role": "tool",
@@ -203,6 +209,17 @@ def _messages(message: ModelMessage) -> list[dict[str, Any]]:
     if replies and not message.text and not message.pictures:
         return replies
     return [*replies, {"role": "user", "content": _content(message)}]
+
+
+def _call(call: ToolCall, own: dict[str, Any]) -> dict[str, Any]:
+    """Write a call, with the fields of its own that came with it."""
+    function = {"name": call.name, "arguments": json.dumps(call.arguments, ensure_ascii=False)}
+    return {
+        **own.get("call", {}),
+        "id": call.id,
+        "type": "function",
+        "function": {**own.get("function", {}), **function},
+    }
 
 
 def _content(message: ModelMessage) -> str | list[dict[str, Any]]:

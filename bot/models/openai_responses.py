@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from bot.models.event_stream import SILENCE, Event, Kind, quiet_of, read_events
+from bot.models.model_faults import code_and_message
 from bot.models.openai_client import connect, is_openai, posted
 from bot.models.refused_fields import RefusedFields
 from bot.models.sight import OPENAI, openai_sees
@@ -19,15 +20,17 @@ from bot.models.wire import (
     Connection,
     Emitter,
     Reading,
-    Tokens,
     WireError,
     data_url,
     effort_of,
+    read_calls,
+    stop_of,
     temperature_of,
     tokens_of,
-    tool_call,
+    unknown_fields,
     within_bound,
 )
+from handoff.contracts import StopReason
 from specialists.turns.model import ModelCall, ModelMessage
 
 _REFUSALS = {
@@ -35,9 +38,14 @@ _REFUSALS = {
     "temperature": re.compile("temperature", re.IGNORECASE),
     "include": re.compile(r"encrypted|\binclude\b", re.IGNORECASE),
     "effort": re.compile(r"reasoning.?effort|\beffort\b", re.IGNORECASE),
-    "thoughts": re.compile(r"reasoning.?item|\brs_|type 'reasoning'", re.IGNORECASE),
+    "thoughts": re.compile(r"reasoning.?item|\brs_|type 'reasoning'|unknown parameter: 'input\[", re.IGNORECASE),
 }
 """Fields that not every model takes, and the words by which one refuses them."""
+_STOPS: dict[str, StopReason] = {
+    "completed": "end",
+    "max_output_tokens": "max_tokens",
+    "content_filter": "refused",
+}
 _LAST = ("response.completed", "response.incomplete", "response.failed", "error")
 _OPENING = ("response.created", "response.queued", "response.in_progress")
 
@@ -184,36 +192,37 @@ def _read(response: dict[str, Any]) -> Reading:
     text = "".join(part.get("text") or "" for part in parts if part.get("type") == "output_text")
     refusal = "".join(part.get("refusal") or "" for part in parts if part.get("type") == "refusal")
     if status == "failed":
-        error = response.get("error") or {}
-        raise WireError(str(error.get("code") or ""), str(error.get("message") or ""))
-    if status == "incomplete":
-        return _read_incomplete(response, text, tokens)
-    if status != "completed":
-        raise BadReplyError(f"it was cut short (status {status!r})", tokens)
+        raise WireError(*code_and_message(response.get("error")))
+    word = (response.get("incomplete_details") or {}).get("reason") if status == "incomplete" else status
+    stop = stop_of(word, _STOPS)
+    if stop is None or word == "" or (status == "incomplete" and stop in {"end", "tool_use"}):
+        raise BadReplyError(f"it was cut short ({word!r})", tokens)
     if refusal:
         return Reading(refusal, (), "refused", tokens)
-    within_bound(sum(item.get("type") == "function_call" for item in output))
-    calls = tuple(
-        tool_call(str(item.get("call_id")), str(item.get("name")), item.get("arguments"), tokens)
-        for item in output
-        if item.get("type") == "function_call"
-    )
-    return Reading(text, calls, "tool_use" if calls else "end", tokens, _thoughts(output) if calls else ())
+    wished = [item for item in output if item.get("type") == "function_call"]
+    within_bound(len(wished))
+    arguments = ((str(item.get("call_id")), str(item.get("name")), item.get("arguments")) for item in wished)
+    calls = read_calls(arguments, stop, tokens)
+    if calls:
+        whole = {call.id for call in calls}
+        kept = [item for item in output if item.get("type") != "function_call" or str(item.get("call_id")) in whole]
+        return Reading(text, calls, "tool_use", tokens, _thoughts(kept))
+    if word not in _STOPS and stop == "end" and not text.strip():
+        raise BadReplyError(f"it said nothing (status {word!r})", tokens)
+    return Reading(text, (), stop, tokens)
+
+
+_KNOWN = {
+    "message": frozenset({"type", "id", "role", "status", "content"}),
+    "function_call": frozenset({"type", "id", "call_id", "name", "arguments", "status"}),
+}
+"""The items and fields that our messages say as well. Whatever else comes has to come back as it was."""
 
 
 def _thoughts(output: list[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
     """Return the whole output, if there is more in it than calls and words say: it has to come back as it was."""
-    more = any(item.get("type") not in {"message", "function_call"} or "phase" in item for item in output)
-    return tuple(output) if more else ()
-
-
-def _read_incomplete(response: dict[str, Any], text: str, tokens: Tokens) -> Reading:
-    reason = (response.get("incomplete_details") or {}).get("reason")
-    if reason == "max_output_tokens":
-        return Reading(text, (), "max_tokens", tokens)
-    if reason == "content_filter":
-        return Reading(text, (), "refused", tokens)
-    raise BadReplyError(f"it was cut short ({reason!r})", tokens)
+    more = (item.get("type") not in _KNOWN or unknown_fields(item, _KNOWN[item["type"]]) for item in output)
+    return tuple(output) if any(more) else ()
 
 
 def _kind_of(event: Event) -> Kind:
@@ -232,11 +241,10 @@ async def _collect(events: AsyncIterator[Event], emitter: Emitter) -> dict[str, 
         elif name == "response.output_text.delta":
             await emitter.emit(event["delta"])
         elif name == "error" or (event.get("error") and not name and "status" not in event):
-            about = event["error"] if isinstance(event.get("error"), dict) else event
-            raise WireError(str(about.get("code") or about.get("type") or ""), str(about.get("message") or ""))
+            raise WireError(*code_and_message(event.get("error") or {**event, "type": ""}))
         elif name in _LAST:
             whole: dict[str, Any] = event["response"]
-            return whole
+            return whole if whole.get("status") else whole | {"status": str(name).removeprefix("response.")}
         elif event.get("object") == "response":
             return event  # the server does not stream
     return {"status": None}

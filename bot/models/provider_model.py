@@ -218,9 +218,15 @@ def _with_own_thoughts(call: ModelCall, mark: dict[str, Any]) -> ModelCall:
 
 def _own(message: ModelMessage, mark: dict[str, Any]) -> ModelMessage:
     first, *thoughts = message.thoughts or ({},)
-    made = {item.get("call_id") or item.get("id") for item in thoughts if item.get("type") in _CALLS}
-    fit = first == mark and made == {call.id for call in message.calls}
+    fit = first == mark and _fit(thoughts, {call.id for call in message.calls})
     return message.model_copy(update={"thoughts": tuple(thoughts) if fit else ()})
+
+
+def _fit(thoughts: list[dict[str, Any]], calls: set[str]) -> bool:
+    """Return True if thoughts hold the calls of their message and no others; fields of a reply may be of fewer."""
+    if any("calls" in item for item in thoughts):
+        return all(calls >= set(item.get("calls", ())) for item in thoughts)
+    return calls == {item.get("call_id") or item.get("id") for item in thoughts if item.get("type") in _CALLS}
 
 
 def _prices(provider: str, base_url: str | None, models: Iterable[str]) -> Prices:

@@ -107,6 +107,7 @@ class Retrying:
                         transient=fault.transient,
                         pause=fault.pause or 0.0,
                         tries=number,
+                        share=fault.share,
                     ) from error
                 _log.info("%s: %s; tried again in %.1f s", call.purpose, fault.kind, pause)  # its text may quote us
                 await asyncio.sleep(pause)

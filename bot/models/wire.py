@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64encode
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -157,11 +159,16 @@ def data_url(picture: Picture) -> str:
 
 
 def json_object(body: bytes) -> dict[str, Any]:
-    """Parse the JSON object of a response's body. Raises BadReplyError for HTML, null and whatever else is none."""
+    """Parse the JSON object of a response, or the only one of a list: Gemini gives its errors so.
+
+    Raises BadReplyError for HTML, null and whatever else is none.
+    """
     try:
         value = json.loads(body)
     except ValueError as error:
         raise BadReplyError("it answered with something that is not JSON (a proxy's page?)") from error
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
     if not isinstance(value, dict):
         raise BadReplyError("it answered with JSON that is not a message")
     return value
@@ -188,6 +195,59 @@ def tool_call(call_id: str, name: str, arguments: Any, tokens: Tokens) -> ToolCa
     return ToolCall(id=call_id, name=name, arguments=replace_surrogates(arguments))
 
 
+def stop_of(word: object, known: Mapping[str, StopReason]) -> StopReason | None:
+    """Return what a provider's word for the end of a reply means; None if it says that the reply is not whole.
+
+    Servers have words of their own for "done", so an unknown one means that, unless it speaks of a limit, a refusal or
+    a failure. A reply without a word was cut off.
+    """
+    if not isinstance(word, str):
+        return None
+    plain = word.strip().lower()
+    if plain in known:
+        return known[plain]
+    return next((stop for words, stop in _UNKNOWN_STOPS if words.search(plain)), "end")
+
+
+_UNKNOWN_STOPS: tuple[tuple[re.Pattern[str], StopReason | None], ...] = (
+    (
+        re.compile(
+            r"error|abort|cancel|interrupt|time.?out|insufficient|fail|malformed|incomplete|disconnect|overload|"
+            r"unexpected|pause|progress|queued|null|none"
+        ),
+        None,
+    ),
+    (re.compile(r"filter|safety|recitation|refus|moderat|block|prohibited|policy|sensitive|spii"), "refused"),
+    (re.compile(r"max|length|limit|truncat|window"), "max_tokens"),
+    (re.compile(r"tool|function"), "tool_use"),
+)
+"""What a word for the end means that is in no table, by what is in it; None: the reply is not whole."""
+
+
+def read_calls(calls: Iterable[tuple[str, str, Any]], stop: StopReason, tokens: Tokens) -> tuple[ToolCall, ...]:
+    """Make the tool calls of a reply, each an id, a name and arguments. They count whatever the stop reason.
+
+    Of a reply that a limit cut off, only whole ones do; there, no arguments are arguments that were cut off. Of one
+    that was refused none does. Raises BadReplyError for another one that is not whole.
+    """
+    if stop == "refused":
+        return ()
+    if stop != "max_tokens":
+        return tuple(tool_call(*call, tokens) for call in calls)
+    whole = []
+    for call in calls:
+        with suppress(BadReplyError):
+            read = tool_call(*call, tokens)
+            whole += [read] if read.arguments else []
+    return tuple(whole)
+
+
+def unknown_fields(value: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
+    """Return the fields of a part of a reply that are not known and hold something."""
+    more = {key: each for key, each in value.items() if key not in known and each is not None}
+    return more if any(each not in ("", [], {}, False) for each in more.values()) else {}
+
+
 def within_bound(count: int) -> None:
     """Raise BadReplyError for a reply of more tool calls than `MOST_CALLS`: nothing more of it is worth reading."""
     if count > MOST_CALLS:
@@ -200,6 +260,15 @@ def _first_value(text: str) -> Any:
     if set("{[") & set(text.strip()[end:]):
         raise ValueError("more than one value")
     return value
+
+
+def is_whole(text: str) -> bool:
+    """Return True if a text is one JSON value."""
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
 
 
 def whole_count(usage: Any, key: str) -> int:

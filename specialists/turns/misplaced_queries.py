@@ -21,10 +21,11 @@ _QUOTED = re.compile(
 def as_meant(turn: Turn, toolbox: Mapping[str, Tool]) -> Turn:
     """Return the turn with each query in SQL as a call of the tool for queries, if there is one such tool.
 
-    A turn with thoughts stays as it is: providers check that they come back with the very calls that followed them.
+    A turn with thoughts stays as it is, unless these belong to none of its calls: providers check that they come back
+    with the very calls that followed them.
     """
     runs = [tool for tool in toolbox.values() if tool.only_queries]
-    if len(runs) != 1 or turn.thoughts or not turn.calls:
+    if len(runs) != 1 or any(one.get("calls", "type" in one) for one in turn.thoughts) or not turn.calls:
         return turn
     calls = tuple(_as_query(call, toolbox, runs[0]) for call in turn.calls)
     return turn if calls == turn.calls else turn.model_copy(update={"calls": calls})

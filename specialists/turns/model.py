@@ -87,7 +87,8 @@ class ModelError(Exception):
 
     `usage` is what was spent all the same. `pause` is how many seconds the provider asked to be left alone, if it
     did, `tries` how often the provider was asked in vain. `partial` is what the attempt had by then, if the call
-    was part of one. The text is fit for people: what failed and what to do.
+    was part of one. `share`, of a call that was `too_long`, is about which share of it fits. The text is fit for
+    people: what failed and what to do.
     """
 
     def __init__(
@@ -99,10 +100,12 @@ class ModelError(Exception):
         usage: Usage | None = None,
         pause: float = 0.0,
         tries: int = 1,
+        share: float = 1.0,
     ) -> None:
         super().__init__(message)
         self.kind = kind
         self.transient = transient
+        self.share = share
         self.usage = usage or Usage()
         self.pause = pause
         self.tries = tries

@@ -41,7 +41,7 @@ class Pair:
 
 def ask(text: str = "Hello", **more: Any) -> ModelCall:
     """A call with one message."""
-    more = {"purpose": "test", "system": "You are the analyst.", "deadline": 20.0, **more}
+    more = {"purpose": "test", "system": "You are the analyst.", "deadline": 120.0, **more}
     return ModelCall(messages=(ModelMessage(role="user", text=text),), **more)
 
 

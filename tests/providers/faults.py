@@ -43,6 +43,7 @@ FaultKind = Literal[
     "no_pictures",
     "no_pictures_500",
     "bad_picture",
+    "in_own_words",
 ]
 
 
@@ -51,12 +52,15 @@ class Fault:
     """One fault. `retry_after` goes into the header of that name. `after` events of a stream come first.
 
     `hang` never answers, nor does what keeps a stream open with silence or pings; `reset` closes the connection without
-    a word. Those of streams do nothing to a request that does not stream.
+    a word; `in_own_words` answers with `status` and `body`, which is JSON unless it is a text. Those of streams do
+    nothing to a request that does not stream.
     """
 
     kind: FaultKind
     retry_after: str | None = None
     after: int = 3
+    status: int = 400
+    body: Any = None
 
     @property
     def in_stream(self) -> bool:

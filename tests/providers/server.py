@@ -179,8 +179,10 @@ class ProviderServer:
             return web.Response(text="<html><body>Sign in to the proxy</body></html>", content_type="text/html")
         if fault.kind == "null":
             return web.Response(text="null", content_type="application/json")
-        status, body = error(fault.kind, request.api)
         headers = {"retry-after": fault.retry_after} if fault.retry_after is not None else {}
+        if isinstance(fault.body, str):
+            return web.Response(text=fault.body, status=fault.status, headers=headers, content_type="text/html")
+        status, body = error(fault.kind, request.api) if fault.body is None else (fault.status, fault.body)
         return web.json_response(body, status=status, headers=headers)
 
     async def _fail_in_stream(

@@ -72,6 +72,11 @@ def test_without_one_tool_for_queries_or_with_thoughts_it_stays() -> None:
     assert as_meant(turn, toolbox()) is turn
     thought = turn.model_copy(update={"thoughts": ({"type": "thinking", "thinking": "SQL", "signature": "s"},)})
     assert as_meant(thought, toolbox(*table_tools())) is thought
+    mark = {"provider": "home-server", "model": "m"}
+    for bound, changes in (({"c0": {"call": {"extra_content": "s"}, "function": {}}}, False), ({}, True)):
+        fields = {"type": "reply", "fields": {"reasoning": "SQL"}, "calls": bound}
+        thought = turn.model_copy(update={"thoughts": (mark, fields)})
+        assert (as_meant(thought, toolbox(*table_tools())).calls != turn.calls) == changes
 
 
 def test_the_id_of_the_call_stays() -> None:

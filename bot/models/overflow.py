@@ -1,0 +1,96 @@
+"""Tells a call that is too long for a model's context from any other refusal, in any server's words. Pure."""
+
+from __future__ import annotations
+
+import re
+
+HALF = 0.5
+"""The share of a call that is taken to fit where the server names no numbers."""
+_BOUNDS = (0.1, 0.9)
+_CODES = re.compile(
+    r"context_?(?:length|window|size)|exceed_context|input_too_long|prompt_too_long|request_too_large", re.IGNORECASE
+)
+_STATUSES = frozenset({400, 413, 422})
+_NUMBER = re.compile(r"(?<![\w.-])\d{1,3}(?:[,.\u00a0\u202f' ]\d{3})+(?!\d)|(?<![\w.-])\d{3,9}(?!\d)")
+_CONTEXT = re.compile(
+    r"(?:context|kontext|contexto|contexte|contesto|контекст\w*|\bctx|上下文|コンテキスト|컨텍스트)\W{0,3}(?:\w+\W+){0,2}?"
+    r"(?:\w*length|\w*window|\w*size|\w*limit|\w*fenster|\w*länge|\w*lengte|\w*venster|长度|長度|窗口|長|ウィンドウ|길이)|"
+    r"(?:longitud|ventana|longueur|fenêtre|lunghezza|finestra|длин\w+|окн\w+)\W+(?:de\W+|del\W+|di\W+)?(?:contex|contes|контекст)|"
+    r"max(?:imum)? (?:model|prompt|input|sequence|context) length",
+    re.IGNORECASE,
+)
+_TOO_MUCH = re.compile(
+    r"exceed|too (?:long|large|big|many)|longer|larger|greater|more than|over the|reduce|shorte[nr]|\bonly\b|maxim|"
+    r"at most|however|>|überschreit|übersteig|zu (?:lang|groß)|\bnur\b|dépass|trop long|n'en admet|supera|excede|"
+    r"demasiado|超|过长|過長|초과|превыш",
+    re.IGNORECASE,
+)
+_INPUT = re.compile(
+    r"\b(?:prompt|inputs?|request(?:ed)?|messages?|conversation|sequence|tokenized|eingabe|anfrage|entrada|solicitud|"
+    r"requête|richiesta|ввод\w*|запрос\w*)\b|输入|輸入|入力|請求|请求|입력",
+    re.IGNORECASE,
+)
+_INPUT_TOO_LONG = re.compile(
+    r"\b(?:prompt|inputs?|input tokens?|request|messages|conversation|sequence)\b[^.;]{0,60}?"
+    r"(?:too long|too many tokens|exceeds?\b|longer than|length (?:should|must) be)|too many (?:input )?tokens",
+    re.IGNORECASE,
+)
+_TOKENS = re.compile(r"tokens?\b|\bjetons\b|トークン|令牌|词元|토큰|токен", re.IGNORECASE)
+_OTHER_LIMIT = re.compile(
+    r"per (?:minute|min|day|hour|second)|\btp[md]\b|rate.?limit|quota|credit|afford|billing|upgrade|your plan|"
+    r"\b(?:pixels?|bytes|[kmg]b|megabytes|characters|chars)\b|\bfiles?\b|string too long|array too long|"
+    r"in the queue|cache_control|blocks\b|top_logprobs|not found",
+    re.IGNORECASE,
+)
+"""What else a limit may be about."""
+_OF_OUTPUT = re.compile(
+    r"max_(?:completion_|output_|new_)?tokens|(?:completion|output)\W+(?:tokens|limit)|budget_tokens", re.IGNORECASE
+)
+_OF_INPUT = re.compile(r"\binputs?\b(?! should)|\bprompt\b|\bmessages\b", re.IGNORECASE)
+_FITS = re.compile(
+    r"(?:maxim\w*|max|limit\w*|only|at most|window|length|fasst nur|\bn_ctx|<=|>)\D{0,40}?$", re.IGNORECASE
+)
+"""What stands before the number that fits."""
+
+
+def is_overflow(status: int, code: str, said: str) -> bool:
+    """Return True if these are the words for a call that is longer than the model's context.
+
+    `status` is that of the error, or the one that it would have had if it had not come inside a reply. It is known by
+    its shape: words for an input or a context, and that it is too much or two numbers of tokens.
+    """
+    if status == 413 or (status != 429 and _CODES.search(code)):
+        return True
+    if status not in _STATUSES and not (status >= 500 and _CONTEXT.search(said) and "exceed" in said.lower()):
+        return False
+    if _OTHER_LIMIT.search(said):
+        return False
+    numbers = len(set(numbers_in(said)))
+    if _CONTEXT.search(said) and (_TOO_MUCH.search(said) or numbers > 1):
+        return True
+    if _OF_OUTPUT.search(said) and not re.search(
+        r"\binputs?\b(?! should)|\bprompt\b|\bmessages\b", said, re.IGNORECASE
+    ):
+        return False
+    if _INPUT_TOO_LONG.search(said):
+        return True
+    return bool(_TOKENS.search(said) and _INPUT.search(said) and numbers > 1)
+
+
+def numbers_in(said: str) -> list[int]:
+    """Return the numbers of three digits and more in a text, however their thousands are set apart."""
+    return [int(re.sub(r"\D", "", found[0])) for found in _NUMBER.finditer(said)]
+
+
+def share_that_fits(said: str) -> float:
+    """Return about which share of a call fits, from the numbers in a server's words; a half if there are none."""
+    found = [
+        (int(re.sub(r"\D", "", one[0])), bool(_FITS.search(said[: one.start()]))) for one in _NUMBER.finditer(said)
+    ]
+    if len({number for number, _ in found}) < 2:
+        return HALF
+    asked = max(number for number, _ in found)
+    below = [one for one in found if one[0] < asked]
+    limit = max(number for number, named in below if named or not any(each for _, each in below))
+    least, most = _BOUNDS
+    return min(max(limit / asked, least), most)
