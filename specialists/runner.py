@@ -171,7 +171,7 @@ class _Attempt:
     async def _take_turn(self) -> Turn:
         """Make the next model call, keep its turn and add it to the conversation."""
         turn: Turn | None = None
-        withheld, noted = "", False
+        withheld, noted, shrunk = "", False, False
         for words in self.log.news():
             self.conversation.add_note("said_meanwhile", words=words)
         while turn is None:
@@ -186,6 +186,10 @@ class _Attempt:
                 turn = await self._call_model()
             except Withheld as error:
                 withheld = await self._wait_or_end(error)
+            except ModelError as error:
+                if error.kind != "too_long" or shrunk or not self.conversation.room.shrink(error.share):
+                    raise
+                shrunk = True
         writing = [name for name, tool in self.specialist.toolbox.items() if tool.access == "write"]
         turn = as_turn_with_call(turn, self.specialist.specs, writing, self.conversation.turns + 1)
         turn = as_meant(turn, self.specialist.toolbox)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from bot.models.choosing import ChosenModel
+from bot.supervisor.roles import fitting
 from bot.supervisor.taken_plan import Taken, taken_up
 from bot.supervisor.track_record import TrackRecord
 from handoff.context import circumstances
@@ -131,15 +132,19 @@ class Planning:
             from bot.supervisor.planner import ask_planner  # noqa: PLC0415 - the same
 
             making = making_of(self._crew, here.highest)
-            replied = await ask_planner(
-                effect,
-                brief,
-                members=self._offered,
-                default=self._default,
-                model=model or self._model,
-                now=now,
-                terms=self._for_roles(self._terms, circumstances(now(), ask.setting), here),
-                making=making,
+            replied = await fitting(
+                model or self._model,
+                self._for_roles(self._terms, circumstances(now(), ask.setting), here),
+                lambda model, terms: ask_planner(
+                    effect,
+                    brief,
+                    members=self._offered,
+                    default=self._default,
+                    model=model,
+                    now=now,
+                    terms=terms,
+                    making=making,
+                ),
             )
             if isinstance(replied, RequestFailed) and effect.within:
                 return _not_planned(effect, replied)
@@ -196,8 +201,12 @@ class Planning:
         run = self.for_roles(run, circumstances(now, ask.setting), ask.setting.here if ask.setting else NO_TERMS)
         outer = ask.work.get(run.within)
         there = needed_by(job, ask, outer).all if outer is not None else material_of(job, ask)
-        event = await ask_replanner(
-            ask, run, trigger, members=offered, model=model or self._model, now=now, there=there
+        event = await fitting(
+            model or self._model,
+            run.terms,
+            lambda model, terms: ask_replanner(
+                ask, replace(run, terms=terms), trigger, members=offered, model=model, now=now, there=there
+            ),
         )
         if event.plan is None:
             return event

@@ -8,13 +8,17 @@ and the replanner are called by `bot.supervisor.planning`, which knows the crew.
 from __future__ import annotations
 
 import importlib
+import json
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
+from handoff.context_budget import tokens
+from handoff.contracts import Context, Terms, Turn
 from handoff.events import Event
 from handoff.state import Ask, Run
-from specialists.turns.model import Model
+from handoff.state import replace as copy_state
+from specialists.turns.model import Model, ModelCall, ModelError
 
 OnText = Callable[[str], Awaitable[None]]
 
@@ -37,9 +41,64 @@ class Case:
 
 
 Perform = Callable[[Any, Case], Awaitable[Event]]
+OF_FIXED_SIZE = frozenset({"dispatcher", "reducer"})
+"""Roles whose calls are of one size whatever room there is; what one reducer reads was measured beforehand."""
+LEAST_ROOM = 1_000
+"""Tokens of material that a role is given at least."""
+_T = TypeVar("_T")
 
 
 def role(name: str) -> Perform:
     """Return the function that performs the effects of a role. Raises ModuleNotFoundError if there is no such role."""
     perform: Perform = importlib.import_module(f"bot.supervisor.{name}").perform
-    return perform
+
+    if name in OF_FIXED_SIZE:
+        return perform
+
+    async def perform_fitting(effect: Any, case: Case) -> Event:
+        return await fitting(
+            case.model,
+            case.run.terms,
+            lambda model, terms: perform(effect, replace(case, model=model, run=copy_state(case.run, terms=terms))),
+        )
+
+    return perform_fitting
+
+
+async def fitting(model: Model, terms: Terms, make: Callable[[Model, Terms], Awaitable[_T]]) -> _T:
+    """Make the call of a role; once more with less room for its material if it was too long for the model."""
+    watched = _WatchedModel(model)
+    made = await make(watched, terms)
+    if watched.too_long is None:
+        return made
+    call, share = watched.too_long
+    material = sum(tokens(message.text) for message in call.messages)
+    beside = tokens(call.system) + tokens(json.dumps(call.answer_schema or ""))
+    room = max(LEAST_ROOM, int((material + beside) * share) - beside)
+    return await make(model, terms.model_copy(update={"context": Context(fast=room, balanced=room, deep=room)}))
+
+
+class _WatchedModel:
+    """A model that remembers the call that was too long for it, and about which share of it fits."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self.too_long: tuple[ModelCall, float] | None = None
+
+    @property
+    def label(self) -> str:
+        """See `Model`."""
+        return self._model.label
+
+    async def reply(self, call: ModelCall) -> Turn:
+        """See `Model`."""
+        try:
+            return await self._model.reply(call)
+        except ModelError as error:
+            if error.kind == "too_long":
+                self.too_long = call, error.share
+            raise
+
+    async def close(self) -> None:
+        """See `Model`."""
+        await self._model.close()

@@ -1,7 +1,8 @@
 """Keeps the messages of a conversation within their room: the oldest tool replies give way to references.
 
 What gives way follows from the turns and replies alone, so that whoever takes an attempt up again from its log sends
-the very same messages. The replies themselves are kept, for `read_reply` and for the checks.
+the very same messages, unless its model refused a call as too long. The replies themselves are kept, for `read_reply`
+and for the checks.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ READ_REPLY = "read_reply"
 GOAL = 0.7
 """The share of the room that is filled once replies gave way: they give way many at a time, since providers cache what
 stays the same."""
+SURE = 0.9
+"""The part of what a model says that it takes that is filled: the reply has to fit, too."""
 WORTH = 400
 """Characters of the shortest reply for which a reference makes room."""
 PART = 6_000
@@ -112,6 +115,16 @@ class ContextRoom:
                 return
             if not kept.left_out and len(kept.reply.text) > WORTH:
                 self._leave_out(kept)
+
+    def shrink(self, share: float) -> bool:
+        """Keep within a share of what the next call would send, as its model takes no more. False if nothing gives way.
+
+        Whoever takes the attempt up again learns this anew.
+        """
+        before = self.tokens
+        self._limit = int(min(before, self._limit) * share * SURE)
+        self.make()
+        return self.tokens < before
 
     def number_of(self, arguments: object) -> int | None:
         """Return the number of the reply that a call of `read_reply` asks for."""

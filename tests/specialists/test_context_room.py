@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+
+import pytest
 
 from handoff.context_budget import tokens
 from handoff.contracts import Constraints, Handoff, Result, Turn, Usage
 from specialists.runner import End, run
 from specialists.toolkits.tool import ToolOutcome
 from specialists.turns.context_room import READ_REPLY
+from specialists.turns.model import ModelCall, ModelError
 from tests.specialists.scripted_model import (
     EmptyBench,
     KeptLog,
     LookArguments,
     Looker,
+    Move,
     ScriptedModel,
     calling,
     returning,
@@ -44,7 +48,7 @@ def reading(number: int, start: int = 0) -> Turn:
     return turn.model_copy(update={"usage": Usage(calls=1, tokens_out=5)})
 
 
-async def attempt(log: KeptLog, moves: Sequence[Turn], room: int = ROOM) -> tuple[End, ScriptedModel]:
+async def attempt(log: KeptLog, moves: Sequence[Move], room: int = ROOM) -> tuple[End, ScriptedModel]:
     model = ScriptedModel(list(moves))
     task = Handoff(to_agent="scout", intent="Look at the sea.", constraints=Constraints(context=room))
     who = specialist(Looker(long).tool(), max_turns=20)
@@ -119,3 +123,28 @@ async def test_a_takeover_sends_the_very_same_messages() -> None:
         assert later == outcome
         assert again.calls[-1].messages == model.calls[-1].messages, kept
         assert again.calls[-1].tools == model.calls[-1].tools, kept
+
+
+def too_long(share: float) -> Callable[[ModelCall], Awaitable[Turn]]:
+    async def refuse(_: ModelCall) -> Turn:
+        raise ModelError("too_long", "The request is too long for the model.", transient=False, share=share)
+
+    return refuse
+
+
+async def test_a_call_that_is_too_long_for_its_model_is_made_once_more_with_less() -> None:
+    moves = [*(look_at(place) for place in "abc"), too_long(0.6), look_at("d"), returning()]
+    outcome, model = await attempt(KeptLog(), moves, 20 * REPLY)
+    assert isinstance(outcome, Result)
+    assert [text[:5] for text in told(model, 3)] == ["a0000", "b0000", "c0000"]
+    assert [text.startswith("[reply") for text in told(model, 4)] == [True, True, False]
+    assert READ_REPLY in [tool.name for tool in model.calls[4].tools]
+    assert [text.startswith("[reply") for text in told(model, 5)] == [True, True, True, False]
+
+
+async def test_a_call_that_is_too_long_twice_or_has_nothing_to_leave_out_is_an_error() -> None:
+    for moves, calls in (([too_long(0.5)], 1), ([look_at("a"), too_long(0.5), too_long(0.5)], 3)):
+        with pytest.raises(ModelError) as caught:
+            await attempt(KeptLog(), moves, 20 * REPLY)
+        assert caught.value.kind == "too_long"
+        assert calls == (1 if caught.value.partial is None else 3)
