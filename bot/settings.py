@@ -19,6 +19,7 @@ from handoff.contracts import Asking, Context, Terms, Tier
 from handoff.effects import ROLES
 from handoff.member_ids import CHANNEL
 from handoff.working_time import read_span
+from specialists.outbound.network import PROXY_RESOLVES, proxy_password, setting_fault
 from specialists.service_url import secrets_in, web_fault
 
 Read = TypeVar("Read")
@@ -114,7 +115,7 @@ class Settings:
     @property
     def secrets(self) -> frozenset[str]:
         """Texts that must never be shown: tokens, keys, and what is secret in the addresses of services."""
-        tokens = {self.bot_token, self.app_token, self.signing_secret}
+        tokens = {self.bot_token, self.app_token, self.signing_secret, *proxy_password(self.env)}
         return frozenset({*secret_values(self.env), *secrets_in(self.redis_url), *tokens} - {""})
 
     @property
@@ -220,6 +221,15 @@ NAMES: Mapping[str, str] = {
     "OTEL_SERVICE_NAME": "what the bot is called there; default leadhand",
     "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "true: what people, models and tools said is sent too; "
     "default: names, times, tokens and cost alone",
+    "HTTPS_PROXY": "the proxy for addresses that begin with https://, `http://USER:PASSWORD@HOST:PORT` "
+    "(docs/operating.md, “Behind a proxy”)",
+    "HTTP_PROXY": "the proxy for addresses that begin with http://",
+    "ALL_PROXY": "the proxy for both, where they have none of their own",
+    "NO_PROXY": "what is reached without a proxy, with commas: `internal.acme.com, 10.0.0.0/8, redis:6379`",
+    "SSL_CERT_FILE": "the file of the certificate authorities that are trusted, in PEM; default: the system's",
+    "SSL_CERT_DIR": "the folder of those, as `openssl rehash` makes it",
+    PROXY_RESOLVES: "on: web pages are asked of the proxy also by names that cannot be looked up here, as it refuses "
+    "addresses inside; default off",
     "LEADHAND_REHEARSAL_PACE": "seconds that a call of the rehearsal model takes; default 0",
     "LEADHAND_KNOWLEDGE": "documents that crews search: a folder, or web addresses, fetched once a day, with spaces or "
     "commas. A crew's own folder `knowledge` comes before it",
@@ -246,6 +256,8 @@ def read_settings(env: Mapping[str, str] | None = None) -> Settings:
     """Read the settings from an environment, by default that of this process. Raises SettingsError for a bad value."""
     env = dict(os.environ if env is None else env)
     _check_addresses(env)
+    if fault := setting_fault(env):
+        raise SettingsError(fault)
     crews = _ids(env.get("LEADHAND_CREW", "")) or (Settings.crew,)
     return Settings(
         env=env,

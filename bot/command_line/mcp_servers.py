@@ -14,7 +14,7 @@ from specialists.mcp_servers import server_config, tool_lock
 from specialists.mcp_servers.lock_difference import difference, plain
 from specialists.mcp_servers.server_config import ServerConfig
 from specialists.mcp_servers.server_connection import NotReached
-from specialists.mcp_servers.server_tools import MODULES, connection_to, name_of, unusable, weight
+from specialists.mcp_servers.server_tools import MODULES, connection_to, left_out, name_of, weight
 from specialists.mcp_servers.tool_lock import LockedTool, LockFault, ToolLock
 from specialists.toolkits.extras import missing
 from specialists.toolkits.toolkit import ToolSettings
@@ -71,10 +71,14 @@ def _list(server: ServerConfig, tools: tuple[LockedTool, ...] | None) -> None:
     say(f"{server.name} ({server.kind}: {plain(server.command or server.reaches)}{near})")
     if tools is None:
         say(f"    nothing is accepted; run: leadhand mcp accept {server.name}")
+    out = left_out(server.name, tools or ())
     for tool in tools or ():
+        if tool.name in out:
+            say(f"    {plain(tool.name)}: left out: {plain(out[tool.name])}")
+            continue
         access = "read" if tool.name in server.read_only else "write, asks"
         hint = "; its server calls it read-only" if tool.hinted_read_only and access != "read" else ""
-        say(f"    {name_of(server.name, tool.name)}: {unusable(tool) or access + hint}")
+        say(f"    {name_of(server.name, tool.name)}: {access}{hint}")
 
 
 async def _accept_in(
@@ -137,10 +141,14 @@ def _write(path: Path, lock: ToolLock) -> None:
 
 def _told(server: ServerConfig, live: tuple[LockedTool, ...]) -> str:
     """Say what was accepted, and what of it asks before each call."""
-    usable = [tool for tool in live if not unusable(tool)]
+    out = left_out(server.name, live)
+    usable = [tool for tool in live if tool.name not in out]
     writing = [tool for tool in usable if tool.name not in server.read_only]
     hinted = [plain(tool.name) for tool in writing if tool.hinted_read_only]
-    lines = [f"{server.name}: accepted, {len(live)} tools; {len(writing)} of them may write, and ask before each call."]
+    lines = [
+        f"{server.name}: accepted, {len(usable)} tools; {len(writing)} of them may write, and ask before each call."
+    ]
+    lines += [f"Left out: {plain(name)}: {plain(why)}" for name, why in out.items()]
     lines.append(f"A specialist that has them all carries about {weight(usable):,} tokens of them in each call.")
     if hinted:
         lines.append(f"Its server says that these only read: {', '.join(hinted)}. If you know so too, {_SAY_SO}.")

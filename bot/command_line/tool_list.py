@@ -49,7 +49,8 @@ def tool_lines(crew: Crew) -> tuple[str, list[str]]:
     writing = sum(one.tool.access == "write" for one in held)
     name, access = (max((len(text) for text in texts), default=0) for texts in _columns(held))
     lines: list[str] = []
-    for origin in dict.fromkeys(one.tool.origin for one in listed):
+    left_out = {kit.origin: kit.left_out for kit in toolkits_of(crew) if kit.left_out}
+    for origin in dict.fromkeys([*(one.tool.origin for one in listed), *left_out]):
         lines.append(origin or LEADHAND)
         own = [one for one in listed if one.tool.origin == origin]
         lines += [
@@ -57,6 +58,8 @@ def tool_lines(crew: Crew) -> tuple[str, list[str]]:
         ]
         if idle := ", ".join(_named(one) for one in own if not one.holders):
             lines += textwrap.wrap(_NOBODY + idle, _WIDTH, initial_indent="  ", subsequent_indent="    ")
+        for tool, why in left_out.get(origin, {}).items():
+            lines += textwrap.wrap(f"left out: {tool}: {why}", _WIDTH, initial_indent="  ", subsequent_indent="    ")
     return f"{len(held)} held, {writing or 'none'} of them {'write' if writing != 1 else 'writes'}", lines
 
 

@@ -32,6 +32,7 @@ from bot.models.wire import (
     within_bound,
 )
 from handoff.contracts import StopReason, ToolCall
+from specialists.outbound.clients import client_for
 from specialists.turns.model import ModelCall, ModelMessage, Picture
 
 _STOPS: dict[str, StopReason] = {
@@ -87,7 +88,7 @@ class AnthropicMessages:
             base_url=self.base_url,
             max_retries=0,
             timeout=anthropic.Timeout(None, connect=5.0),  # silence is timed by us, as pings would defeat this
-            http_client=anthropic.DefaultAioHttpClient(),
+            http_client=client_for(self.base_url or f"https://{_HOST}", anthropic.DefaultAioHttpClient),
         )
         _ = client.messages.with_streaming_response  # brings the types of messages in
         return Connection(anthropic, client)

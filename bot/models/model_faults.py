@@ -14,6 +14,7 @@ from typing import Any
 
 from bot.models.overflow import HALF, is_overflow, share_that_fits
 from bot.models.wire import BadReplyError, SilentError, WireError
+from specialists.outbound.faults import network_fault
 from specialists.turns.model import ModelErrorKind
 
 _QUOTA = ("insufficient_quota", "billing_error", "billing_hard_limit_reached", "billing_not_active")
@@ -83,6 +84,8 @@ def fault_of(error: Exception, sdk: Any, who: str) -> Fault:
     if isinstance(error, sdk.APIConnectionError):
         why = str(error.__cause__ or error) or type(error.__cause__).__name__
         text = f"{who} could not be reached ({why[:_SHOWN]}). Look at the network, and at the base URL."
+        if fault := network_fault(error):
+            text = f"{who} could not be reached: {fault}."
         return Fault("unavailable", text, transient=True, retries=_ALWAYS)
     if isinstance(error, sdk.APIError) and error.body is not None:
         code, said = code_and_message(error.body)

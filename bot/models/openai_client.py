@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from bot.models.wire import Connection
+from specialists.outbound.clients import client_for
 
 if TYPE_CHECKING:
     import httpx2
@@ -34,7 +35,7 @@ def connect(api_key: str, base_url: str | None, *, keep: bool = True) -> Connect
         base_url=base_url,
         max_retries=0,
         timeout=openai.Timeout(None, connect=5.0),  # silence is timed by us, as pings would defeat this
-        http_client=openai.DefaultAioHttpClient(limits=limits),
+        http_client=client_for(base_url or f"https://{HOST}", openai.DefaultAioHttpClient, limits=limits),
     )
     _ = (client.responses, client.chat.completions)  # brings their types in
     return Connection(openai, client)

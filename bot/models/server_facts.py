@@ -15,10 +15,11 @@ async def get_json(
     """Fetch the JSON at an address, or that for a `body` sent there; None if there is none within that many seconds."""
     import aiohttp  # noqa: PLC0415 - only for servers that are asked about themselves
 
-    timeout = aiohttp.ClientTimeout(total=patience)
+    from specialists.outbound.clients import open_session  # noqa: PLC0415 - the same
+
     try:
         async with (
-            aiohttp.ClientSession(timeout=timeout) as session,
+            open_session(seconds=patience) as session,
             session.request(
                 "GET" if body is None else "POST", url, allow_redirects=False, headers=headers, json=body
             ) as response,

@@ -24,6 +24,8 @@ from handoff import events as ev
 from handoff.effects import Effect
 from handoff.state import Job
 from handoff.summary import QuarantineNotice, TrialNotice
+from specialists.outbound.clients import open_session
+from specialists.outbound.faults import network_fault
 from specialists.service_url import shown, web_fault
 
 log = logging.getLogger(__name__)
@@ -88,14 +90,14 @@ class Sender:
         body = await asyncio.to_thread(self._sending.body, key.team, key.job, found)
         try:
             async with (
-                aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(TIMEOUT), trust_env=True) as session,
+                open_session(seconds=TIMEOUT) as session,
                 session.post(self._url, data=body, headers=self._headers, allow_redirects=False) as response,
             ):
                 if response.status < 300:
                     return Sent()
                 return Sent(f"answers {response.status} {response.reason}", later=response.status in _LATER)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            return Sent(f"cannot be reached ({type(error).__name__})", later=True)
+            return Sent(f"cannot be reached ({network_fault(error) or type(error).__name__})", later=True)
 
     async def proof(self) -> str:
         """Say what is wrong with the collector; empty if it takes a request without spans."""

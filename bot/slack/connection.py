@@ -23,6 +23,7 @@ from bot.slack.receive.bolt_dispatch import SocketMode
 from bot.slack.receive.http import web_app
 from bot.slack.send.web_calls import close_client, make_client
 from bot.slack.token_proof import REFUSED_TOKEN, TokenProof
+from specialists.outbound.faults import network_fault
 from specialists.service_url import shown
 
 ADVICE: Mapping[str, str] = {
@@ -113,6 +114,8 @@ def explained(error: Exception, client: AsyncWebClient, method: str) -> NotConne
     """Say in words for people what went wrong, without those of a library: they may quote an address and its login."""
     where = shown(client.base_url)
     if not isinstance(error, SlackApiError):
+        if fault := network_fault(error):
+            return NotConnected(f"{where} cannot be reached: {fault}")
         return NotConnected(f"{where} cannot be reached ({_reason(error)}): look at SLACK_API_URL and the network")
     code = _code(error)
     if not code:

@@ -44,6 +44,10 @@ class Guard:
         self._hosts = with_port | LOOPBACK
         self._origins = frozenset(f"http://{host}" for host in (self._hosts if port == HTTP_PORT else with_port))
 
+    def take_host(self, host: str) -> None:
+        """Take requests for a further host, of something that stands before this server."""
+        self._hosts |= {host}
+
     def middleware(self) -> Middleware:
         """Return the check of Host and Origin, for every route there is."""
 

@@ -46,6 +46,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 from aiohttp import web
 
@@ -86,6 +87,7 @@ class Workspace:
         self._world, self._transport = world, transport
         self._people = {user.name: Person(world, user) for user in world.state.people}
         self._live = Live(world)
+        self._guard = Guard(world.state.identity.page_token)
         self._runner: web.AppRunner | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -343,7 +345,7 @@ class Workspace:
         self._world.state.record.close()
 
     async def _listen(self, port: int) -> None:
-        guard = Guard(self._world.state.identity.page_token)
+        guard = self._guard
         app = web.Application(middlewares=[guard.middleware()], client_max_size=MOST_BYTES)
         people = {person.id: person for person in self._people.values()}
         add_routes(app, self._world, guard, self._live, Local(self._world, people))
@@ -357,13 +359,21 @@ class Workspace:
             raise
         bound = int(self._runner.addresses[0][1])
         guard.listen_on(bound)
-        url = f"http://{HOST}:{bound}"
-        self._world.base_url = self._world.responses.base_url = url
-        self._world.files.rebase(url)
+        self._name(f"http://{HOST}:{bound}")
         state = self._world.state
         state.record.put("identity", "port", lambda: {"port": bound})
         self._tasks = [asyncio.create_task(state.clock.run()), asyncio.create_task(state.record.run())]
         self._world.delivery.resume()
+
+    def stand_behind(self, url: str) -> None:
+        """Give apps another address of this server, such as `https://slack.test`: something before it ends the TLS."""
+        self._guard.take_host(urlsplit(url).netloc)
+        self._name(url)
+
+    def _name(self, url: str) -> None:
+        """Use an address in all that is given out from now on."""
+        self._world.base_url = self._world.responses.base_url = url
+        self._world.files.rebase(url)
 
     async def _bind(self, runner: web.AppRunner, port: int) -> None:
         """Listen. If any port will do, take that of the last run, so that addresses given out then still work."""

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from specialists.mcp_servers.flood_meter import LONGEST_MESSAGE, Flood, FloodMeter
+from specialists.outbound.clients import client_for
 
 if TYPE_CHECKING:
     import httpx2
@@ -14,14 +15,16 @@ _EVENTS = "text/event-stream"
 
 
 def http_client(
+    url: str,
     headers: Mapping[str, str],
     refused: Callable[[int], None],
     flooded: Callable[[str], None],
     auth: httpx2.Auth | None = None,
 ) -> httpx2.AsyncClient:
-    """Make a client with these headers. It uses no proxy and no password of the machine.
+    """Make a client for the server at `url`. It uses no password of the machine.
 
     Args:
+        url: The server's address.
         headers: Of each request.
         refused: Is told the status of each answer that is an error: the SDK keeps it to itself.
         flooded: Is told what was too much, of one answer or of all together.
@@ -68,11 +71,12 @@ def http_client(
         async def aclose(self) -> None:
             await self._stream.aclose()
 
-    return httpx2.AsyncClient(
+    return client_for(
+        url,
+        httpx2.AsyncClient,
         headers={**headers, "Accept-Encoding": "identity"},
         timeout=httpx2.Timeout(10, read=90),
-        trust_env=False,
         follow_redirects=False,
         auth=auth,
-        transport=Bounded(trust_env=False),
+        transport=Bounded,
     )

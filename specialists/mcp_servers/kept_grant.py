@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from handoff.visible_text import visible
 from specialists.mcp_servers.oauth_requests import ask
+from specialists.mcp_servers.sdk import load_sdk
 from specialists.toolkits.signing_in import KeptSignIns, SignInFailed
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class Grant(BaseModel):
 
 async def exchanged(place: TokenPlace, data: dict[str, str], server: str, now: float) -> Grant:
     """Ask for tokens. Raises SignInFailed, GrantRefused where a person can do something about it."""
+    await load_sdk()
     import httpx2  # noqa: PLC0415 - comes with the SDK
     from mcp.client.auth import OAuthFlowError  # noqa: PLC0415 - heavy
     from mcp.client.auth.utils import handle_token_response_scopes  # noqa: PLC0415 - heavy

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from handoff.visible_text import visible
 from specialists.mcp_servers.oauth_requests import ask, fault_of
+from specialists.mcp_servers.sdk import load_sdk
 from specialists.toolkits.signing_in import SignInFailed
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class Authority:
 
 async def discover(server: str) -> Authority:
     """Find out who lets people in to the server at an address. Raises SignInFailed."""
+    await load_sdk()
     from mcp.client.auth import utils  # noqa: PLC0415 - heavy
     from mcp.shared.auth_utils import resource_url_from_server_url  # noqa: PLC0415 - heavy
 

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from specialists.outbound.clients import client_for
+from specialists.outbound.faults import network_fault
+from specialists.outbound.network import is_loopback
+from specialists.toolkits.blocking import load
 from specialists.toolkits.extras import missing
-from specialists.toolkits.fetch import FetchSettings, guarded_client
+from specialists.toolkits.fetch import FetchSettings, guarded
 from specialists.toolkits.signing_in import SignInFailed
 
 if TYPE_CHECKING:
@@ -27,14 +30,6 @@ LONGEST = 2_000
 """Characters of an address."""
 _ASKS = "www-authenticate"
 _PORTS = {"http": 80, "https": 443}
-
-
-def is_loopback(host: str) -> bool:
-    """Return True for a host that is this machine."""
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def origin(url: str) -> tuple[str, str, int]:
@@ -79,13 +74,13 @@ async def ask(request: httpx2.Request, server: str) -> httpx2.Response:
     except TimeoutError:
         raise SignInFailed(f"{urlsplit(url).hostname} did not answer within {SECONDS:g} seconds.") from None
     except httpx2.HTTPError as error:
-        raise SignInFailed(f"{urlsplit(url).hostname} cannot be reached ({type(error).__name__}).") from None
+        raise SignInFailed(_unreachable(url, error)) from None
 
 
 async def _at_home(request: httpx2.Request) -> httpx2.Response:
     import httpx2  # noqa: PLC0415 - comes with the SDK
 
-    client = httpx2.AsyncClient(timeout=SECONDS, trust_env=False, follow_redirects=False)
+    client = client_for(str(request.url), httpx2.AsyncClient, timeout=SECONDS, follow_redirects=False)
     request.headers["Accept-Encoding"] = "identity"
     async with client:
         response = await client.send(request, stream=True)
@@ -96,6 +91,7 @@ async def _at_home(request: httpx2.Request) -> httpx2.Response:
 
 
 async def _elsewhere(request: httpx2.Request) -> httpx2.Response:
+    await load("httpx", "ssrfguard.httpx")
     import httpx  # noqa: PLC0415 - only a sign-in pays for it
     from ssrfguard import SSRFGuardError  # noqa: PLC0415 - the same
 
@@ -104,14 +100,18 @@ async def _elsewhere(request: httpx2.Request) -> httpx2.Response:
     headers["accept-encoding"] = "identity"
     try:
         async with (
-            guarded_client(url, FetchSettings(timeout=SECONDS)) as client,
+            guarded(url, FetchSettings(timeout=SECONDS)) as client,
             client.stream(request.method, url, headers=headers, content=request.content) as response,
         ):
             return _whole(response.status_code, response.headers, await _bounded(response.aiter_raw()), request)
     except SSRFGuardError:
         raise SignInFailed(f"The server names an address that is not public: {url[:120]}. It is not asked.") from None
     except (httpx.HTTPError, httpx.InvalidURL, OSError, UnicodeError) as error:
-        raise SignInFailed(f"{urlsplit(url).hostname} cannot be reached ({type(error).__name__}).") from None
+        raise SignInFailed(_unreachable(url, error)) from None
+
+
+def _unreachable(url: str, error: Exception) -> str:
+    return f"{urlsplit(url).hostname} cannot be reached ({network_fault(error) or type(error).__name__})."
 
 
 def _whole(status: int, headers: Mapping[str, str], body: bytes, request: httpx2.Request) -> httpx2.Response:

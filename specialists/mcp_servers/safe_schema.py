@@ -42,7 +42,7 @@ def fault(schema: Mapping[str, Any]) -> str:
         return "its schema is nested too deep"
     if len(text) > LARGEST:
         return f"its schema has {len(text):,} characters, and at most {LARGEST:,} are read"
-    if _depth(schema) > DEEPEST:
+    if is_deeper_than(schema, DEEPEST):
         return f"its schema is nested more than {DEEPEST} deep"
     if away := _points_away(schema):
         return f"its schema points to another place, {visible(away)[:80]!r}"
@@ -95,6 +95,7 @@ def _points_away(value: Any) -> str:
     return next((found for one in inside if (found := _points_away(one))), "")
 
 
-def _depth(value: Any) -> int:
+def is_deeper_than(value: Any, most: int) -> bool:
+    """Return True if a JSON value is nested deeper than `most` levels. It goes no deeper itself."""
     inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
-    return 0 if inside is None else 1 + max(map(_depth, inside), default=0)
+    return inside is not None and (most == 0 or any(is_deeper_than(one, most - 1) for one in inside))

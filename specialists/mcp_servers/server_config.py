@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from specialists.mcp_servers.oauth_requests import is_loopback
+from specialists.outbound.network import is_loopback
 from specialists.service_url import read_url, web_fault
 
 NAME = ".mcp.json"

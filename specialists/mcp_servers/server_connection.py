@@ -16,10 +16,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from handoff.visible_text import visible
 from specialists.mcp_servers import tool_lock
 from specialists.mcp_servers.http_stream import http_client
+from specialists.mcp_servers.sdk import load_sdk
 from specialists.mcp_servers.server_config import ServerConfig
 from specialists.mcp_servers.server_sign_in import SIGN_IN, SIGN_IN_AGAIN, ServerSignIn
 from specialists.mcp_servers.stdio_pipe import StdioPipe
 from specialists.mcp_servers.tool_lock import LockedTool
+from specialists.mcp_servers.tool_sieve import ToolSieve
+from specialists.outbound.faults import network_fault
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -100,6 +103,7 @@ class ServerConnection:
         Raises:
             NotReached: It is not there.
         """
+        await load_sdk()
         await self._connected()
         return self._live
 
@@ -112,8 +116,9 @@ class ServerConnection:
             Refused: The server said no.
             NoAnswer: It was sent, and what came of it is not known. A TimeoutError says so too.
         """
-        import mcp_types  # noqa: PLC0415 - heavy
-        from mcp.shared.exceptions import MCPError  # noqa: PLC0415 - heavy
+        await load_sdk()
+        import mcp_types  # noqa: PLC0415 - heavy, so loaded off the loop
+        from mcp.shared.exceptions import MCPError  # noqa: PLC0415 - the same
         from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - beside the others
 
         client = await self._connected()
@@ -210,8 +215,12 @@ class ServerConnection:
         async with contextlib.AsyncExitStack() as stack:
             async with asyncio.timeout(CONNECTING):
                 transport = await self._transport(stack, over)
-                client = await stack.enter_async_context(Client(transport, read_timeout_seconds=CALLING, cache=None))
-                self._live = await _listed(client)
+                sieve = ToolSieve()
+                client = await stack.enter_async_context(
+                    Client(sieve.around(transport), read_timeout_seconds=CALLING, cache=None)
+                )
+                sieve.protocol = client.protocol_version
+                self._live = await self._listed(client, sieve)
             self._why = ""
             ready.set_result(client)
             await over.wait()
@@ -227,9 +236,42 @@ class ServerConnection:
         from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415 - heavy
 
         auth = self.sign_in.auth(lambda: self._refused_with(0)) if self.sign_in is not None else None
-        client = http_client(self.config.headers, self._refused_with, self._flooded, auth)
+        client = http_client(self.config.url, self.config.headers, self._refused_with, self._flooded, auth)
         http = await stack.enter_async_context(client)
         return streamable_http_client(self.config.url, http_client=http)
+
+    async def _listed(self, client: Client, sieve: ToolSieve) -> tuple[LockedTool, ...]:
+        """Read the server's whole list of tools, up to `MOST_TOOLS`. What is broken in it has a name and a reason.
+
+        Raises what the SDK raises where not even the first page can be read.
+        """
+        from mcp.shared.exceptions import MCPError  # noqa: PLC0415 - heavy
+        from pydantic import ValidationError  # noqa: PLC0415 - beside the others
+
+        found: dict[str, LockedTool] = {}
+        broken = sieve.broken
+        cursor: str | None = None
+        for number in range(1, _MOST_PAGES + 1):
+            try:
+                page = await client.list_tools(cursor=cursor)
+            except (MCPError, ValidationError, RecursionError) as error:
+                if number == 1:
+                    raise
+                broken[f"(page {number} of its list)"] = f"it cannot be read: {_words(error)}"
+                break
+            for tool in page.tools:
+                told = tool.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"meta", "icons"})
+                # What is named twice could be accepted as the one and used as the other: the first counts.
+                if tool.name in found:
+                    broken[f"{tool.name} (again)"] = "its name is taken: the first of that name counts"
+                found.setdefault(tool.name, tool_lock.as_told(told))
+            cursor = page.next_cursor
+            if not cursor or len(found) > MOST_TOOLS:
+                break
+        for name, why in broken.items():
+            _log.warning("the MCP server %s: %s is left out: %s", self.config.name, visible(name), why)
+            found.setdefault(name, tool_lock.broken(name, why))
+        return tuple(found.values())[:MOST_TOOLS]
 
     def _refused_with(self, status: int) -> None:
         self._status = status
@@ -278,34 +320,23 @@ class ServerConnection:
             await asyncio.gather(task, return_exceptions=True)
 
 
-async def _listed(client: Client) -> tuple[LockedTool, ...]:
-    """Read the server's whole list of tools, up to `MOST_TOOLS`."""
-    found: list[LockedTool] = []
-    cursor: str | None = None
-    for _ in range(_MOST_PAGES):
-        page = await client.list_tools(cursor=cursor)
-        for tool in page.tools:
-            told = tool.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"meta", "icons"})
-            # What is named twice could be accepted as the one and used as the other: the first counts.
-            if all(one.name != tool.name for one in found):
-                found.append(tool_lock.as_told(told))
-        cursor = page.next_cursor
-        if not cursor or len(found) > MOST_TOOLS:
-            break
-    return tuple(found[:MOST_TOOLS])
+def _words(error: BaseException) -> str:
+    return " ".join(visible(str(error)).split())[:200]
 
 
 def _reason(error: BaseException) -> str:
     """Word why a server could not be reached, from the first cause; without its own text where that is long."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    words = " ".join(visible(str(error)).split())[:200]
+    words = _words(error)
     if isinstance(error, FileNotFoundError):
         return f"the program {error.filename} is not there; install it, or give its whole path as command"
     if isinstance(error, PermissionError):
         return f"the program {error.filename} may not be started; check its permissions"
     if isinstance(error, TimeoutError):
         return f"it was not ready within {CONNECTING:g} seconds"
+    if fault := network_fault(error):
+        return f"it cannot be reached: {fault}"
     kind = type(error).__name__
     if kind in {"ConnectError", "ConnectTimeout", "ReadTimeout"}:
         return f"nobody answers there ({words or kind})"

@@ -22,6 +22,7 @@ from handoff.visible_text import visible
 from specialists.mcp_servers.kept_grant import GrantRefused, KeptGrant, TokenPlace, exchanged
 from specialists.mcp_servers.oauth_metadata import Authority, discover
 from specialists.mcp_servers.oauth_requests import ask
+from specialists.mcp_servers.sdk import load_sdk
 from specialists.mcp_servers.server_config import ServerConfig
 from specialists.toolkits.signing_in import KeptSignIns, SignInFailed
 from specialists.toolkits.tool import WorkbenchLost
@@ -91,6 +92,7 @@ class ServerSignIn:
 
     async def begin(self, kept: KeptSignIns, user: str) -> str:
         """Find out where one signs in, make ourselves known there, and make the link. Raises SignInFailed."""
+        await load_sdk()
         from mcp.client.auth import PKCEParameters  # noqa: PLC0415 - heavy
 
         authority = await discover(self._config.url)

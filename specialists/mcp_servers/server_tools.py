@@ -21,6 +21,7 @@ from specialists.loading.frontmatter import CrewFault
 from specialists.mcp_servers import safe_schema, server_config, server_replies, shown_schema, tool_lock
 from specialists.mcp_servers.argument_check import ServerArguments, arguments_by
 from specialists.mcp_servers.oauth_metadata import discover
+from specialists.mcp_servers.sdk import load_sdk
 from specialists.mcp_servers.server_config import ServerConfig
 from specialists.mcp_servers.server_connection import Changed, NotReached, Refused, ServerConnection
 from specialists.mcp_servers.server_sign_in import ServerSignIn
@@ -92,21 +93,39 @@ def connection_to(config: ServerConfig, settings: ToolSettings, crew: str) -> Se
 def toolkit_of(config: ServerConfig, tools: tuple[LockedTool, ...], settings: ToolSettings, crew: str) -> Toolkit:
     """Make the toolkit of a server's accepted tools. Those that cannot be used (see `unusable`) are left out."""
     connection = connection_to(config, settings, crew)
-    made: dict[str, Tool] = {}
-    for one in tools:
-        if not unusable(one):
-            tool = _Served(config, one, connection).tool
-            made.setdefault(tool.name, tool)
+    out = left_out(config.name, tools)
+    made = [_Served(config, one, connection).tool for one in tools if one.name not in out]
     return Toolkit(
         f"{server_config.NAME}: {config.name}",
-        tuple(made.values()),
+        tuple(made),
+        left_out={" ".join(visible(name).split())[:60]: why for name, why in out.items()},
         prove=functools.partial(_proved, config, tools, connection),
+        beside=_loaded,
         close=connection.close,
     )
 
 
+def left_out(server: str, tools: Iterable[LockedTool]) -> dict[str, str]:
+    """Say of each tool of a server that cannot be offered why, by the server's name for it."""
+    found: dict[str, str] = {}
+    taken: dict[str, str] = {}
+    for one in tools:
+        ours = name_of(server, one.name)
+        if why := unusable(one):
+            found[one.name] = why
+        elif ours in taken:
+            found[one.name] = f"specialists would call it {ours}, which is {visible(taken[ours])[:60]!r}"
+        else:
+            taken[ours] = one.name
+    return found
+
+
 def unusable(tool: LockedTool) -> str:
-    """Say why a tool of a server cannot be offered; empty if it can."""
+    """Say why a tool of a server cannot be offered, whatever others there are; empty if it can."""
+    if tool.broken:
+        return tool.broken
+    if not tool.name.strip():
+        return "it has no name"
     if len(tool.name) > LONGEST_TOOL:
         return f"its name has more than {LONGEST_TOOL} characters"
     return safe_schema.fault(tool.schema)
@@ -126,6 +145,12 @@ def changes(accepted: tuple[LockedTool, ...], live: tuple[LockedTool, ...]) -> t
     before, now = {one.name: one for one in accepted}, {one.name: one for one in live}
     changed = [name for name in before if name in now and before[name].digest != now[name].digest]
     return changed, [name for name in before if name not in now], [name for name in now if name not in before]
+
+
+async def _loaded() -> None:
+    """Load the SDK before somebody waits for it."""
+    if not missing("mcp", *MODULES):
+        await load_sdk()
 
 
 async def _proved(

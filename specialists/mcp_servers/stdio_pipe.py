@@ -1,13 +1,15 @@
 """Starts an MCP server as a program and talks over its pipes, within bounds that the SDK's own transport lacks.
 
 A line that is too long, or too many of them, ends the connection. The server has an environment of its own: what the
-operator names for it, PATH, and a HOME that holds none of our files. Its errors are read and forgotten but for the end.
+operator names for it, how the network is reached, PATH, and a HOME that holds none of our files. Its errors are read
+and forgotten but for the end.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import signal
 from collections.abc import AsyncIterator
@@ -18,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from handoff.visible_text import visible
 from specialists.mcp_servers.flood_meter import LONGEST_MESSAGE, Flood, FloodMeter
 from specialists.mcp_servers.server_config import ServerConfig
+from specialists.outbound.network import network_variables
 from specialists.toolkits.child_process import hide_once
 
 if TYPE_CHECKING:
@@ -68,7 +71,13 @@ class StdioPipe:
             stderr=asyncio.subprocess.PIPE,
             limit=LONGEST_MESSAGE,
             cwd=self.config.folder or self.home,
-            env={"PATH": self.path, "LANG": "C.UTF-8", "HOME": str(self.home), **self.config.env},
+            env={
+                "PATH": self.path,
+                "LANG": "C.UTF-8",
+                "HOME": str(self.home),
+                **network_variables(),
+                **self.config.env,
+            },
             start_new_session=True,
         )
         to_us, received = anyio.create_memory_object_stream[Any](0)
@@ -101,6 +110,8 @@ class StdioPipe:
                     try:
                         message = jsonrpc_message_adapter.validate_json(line, by_name=False)
                     except ValueError:
+                        message = _deep_message(line)
+                    if message is None:
                         meter.junk()
                         continue
                     await to_us.send(SessionMessage(message))
@@ -118,6 +129,16 @@ class StdioPipe:
         """The last line that it wrote as an error."""
         lines = visible(self.errors.decode(errors="replace")).strip().splitlines()
         return lines[-1].strip()[:200] if lines else ""
+
+
+def _deep_message(line: bytes) -> Any:
+    """Read a message that is nested deeper than the SDK's parser goes, such as a list with one such schema; or None."""
+    from mcp_types import jsonrpc_message_adapter  # noqa: PLC0415 - heavy
+
+    try:
+        return jsonrpc_message_adapter.validate_python(json.loads(line), by_name=False)
+    except (ValueError, RecursionError):
+        return None
 
 
 async def _line(process: asyncio.subprocess.Process) -> bytes:

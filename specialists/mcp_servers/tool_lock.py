@@ -20,6 +20,8 @@ from handoff.visible_text import visible
 NAME = "mcp.lock"
 LARGEST = 4 * 1024 * 1024
 """Bytes of the file."""
+BROKEN = "leadhandLeftOut"
+"""The key that only we write: why a tool was left out."""
 _VERSION = 1
 _HEAD = (
     "# Written by `leadhand mcp accept`: the tools of MCP servers as they were accepted. Keep it beside .mcp.json.\n"
@@ -59,6 +61,11 @@ class LockedTool:
         return schema if isinstance(schema, dict) else {"type": "object"}
 
     @property
+    def broken(self) -> str:
+        """Why the server's description of it cannot be read, if so: then it has a name and nothing else."""
+        return str(self.told.get(BROKEN) or "")
+
+    @property
     def hinted_read_only(self) -> bool:
         """True if the server calls it read-only: a suggestion, no more."""
         hints = self.told.get("annotations")
@@ -75,6 +82,11 @@ def as_told(told: Mapping[str, Any]) -> LockedTool:
     """Make a tool of what a server said, by the names of the wire, without what no file can hold."""
     plain = json.dumps(told, ensure_ascii=False).encode("utf-8", "replace").decode()
     return LockedTool(json.loads(plain))
+
+
+def broken(name: str, why: str) -> LockedTool:
+    """Make a tool of whose description nothing but its name can be used."""
+    return as_told({"name": name, BROKEN: why})
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
+import sys
 from collections.abc import Callable
 from concurrent.futures import Future
 from threading import Thread
 from typing import TypeVar
 
+LOADING = 120.0
+"""Seconds that importing modules may take, on a machine that has other work."""
 _T = TypeVar("_T")
 
 
@@ -23,6 +27,15 @@ async def in_thread(work: Callable[[], _T], seconds: float) -> _T:
     Thread(target=_settle, args=(future, work), daemon=True).start()
     async with asyncio.timeout(seconds):
         return await asyncio.wrap_future(future)
+
+
+async def load(*modules: str) -> None:
+    """Import modules in a thread, unless they are there: a large library takes seconds, and the loop goes on meanwhile.
+
+    Whoever imports from them afterwards, on the loop, finds them loaded.
+    """
+    if absent := [name for name in modules if name not in sys.modules]:
+        await in_thread(lambda: [importlib.import_module(name) for name in absent], LOADING)
 
 
 def _settle(future: Future[_T], work: Callable[[], _T]) -> None:

@@ -1,15 +1,15 @@
 """Fetching a page that a model names: the address is hostile until proven otherwise, and so is the page.
 
 `ssrfguard` refuses addresses that are not public, and connects only to the
-addresses it checked. What it leaves open is closed here: redirects are followed
-one by one (their bodies are never read), the body is counted after decoding,
-and one deadline holds for names, connections and bytes together.
+addresses it checked; `outbound.clients` says what holds behind a proxy. What it
+leaves open is closed here: redirects are followed one by one (their bodies are
+never read), the body is counted after decoding, and one deadline holds for
+names, connections and bytes together.
 """
 
 from __future__ import annotations
 
 import asyncio
-import socket
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -17,17 +17,16 @@ from dataclasses import dataclass
 from functools import cache
 from http import HTTPStatus
 from ipaddress import ip_network
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from specialists.toolkits.blocking import in_thread
+from specialists.outbound.clients import NameUnknownHere, Resolver, guarded_client
+from specialists.outbound.faults import network_fault
+from specialists.outbound.network import tls_context
+from specialists.toolkits.blocking import load
 
 if TYPE_CHECKING:
-    from ssl import SSLContext
-
     import httpx
     from ssrfguard import Policy
-
-Resolver = Callable[..., list[Any]]
 
 AZURE_PLATFORM = "168.63.129.16/32"
 """Azure's metadata and DNS address. It is public by registry, so no table of special addresses names it."""
@@ -83,7 +82,7 @@ async def download(
     Raises:
         FetchFailed: The text says why.
     """
-    await in_thread(_load, max(settings.timeout, 20.0))
+    await _ready()
     import httpx  # noqa: PLC0415  # loaded a moment ago, off the loop
     from ssrfguard import SSRFGuardError  # noqa: PLC0415  # the same
 
@@ -98,44 +97,30 @@ async def download(
                 url = found
     except TimeoutError as error:
         raise FetchFailed(f"The page took longer than {settings.timeout:g} s, so it was left.") from error
+    except NameUnknownHere as error:
+        raise FetchFailed(f"The page cannot be reached: {error}.") from error
     except SSRFGuardError as error:
         raise FetchFailed(f"This address may not be fetched: {str(error)[:400]}") from error
     except (httpx.HTTPError, httpx.InvalidURL, OSError, UnicodeError, zlib.error) as error:
-        raise FetchFailed(f"The page cannot be reached ({type(error).__name__}: {str(error)[:200]}).") from error
+        why = network_fault(error) or f"{type(error).__name__}: {str(error)[:200]}"
+        raise FetchFailed(f"The page cannot be reached ({why}).") from error
     raise FetchFailed(f"The page redirects more than {_REDIRECTS} times, so it was left.")
 
 
 async def _hop(url: str, settings: FetchSettings, accepts: Callable[[str], str]) -> Download | str:
     """Make one request: get the page, or the address it redirects to."""
-    async with guarded_client(url, settings) as client, client.stream("GET", url, headers=_HEADERS) as response:
+    async with guarded(url, settings) as client, client.stream("GET", url, headers=_HEADERS) as response:
         if response.has_redirect_location:
             return str(response.url.join(response.headers["location"]))
         return await _read(response, settings, accepts)
 
 
 @asynccontextmanager
-async def guarded_client(url: str, settings: FetchSettings) -> AsyncIterator[httpx.AsyncClient]:
-    """Give a client for one request to an address that is public, as it is looked up now; it follows no redirect.
-
-    Raises SSRFGuardError for an address that is not, OSError for a name that nobody knows.
-    """
-    await in_thread(_load, max(settings.timeout, 20.0))
-    from ssrfguard.httpx import AsyncClient  # noqa: PLC0415  # only a fetch pays for it
-
+async def guarded(url: str, settings: FetchSettings) -> AsyncIterator[httpx.AsyncClient]:
+    """Give a client for one request to a public address, see `guarded_client`."""
+    await _ready()
     policy = _policy(settings.allow_hosts)
-    target = policy.check_url(url)
-    resolver = settings.resolver or socket.getaddrinfo
-
-    # Looked up here and not by the client, whose thread cannot be abandoned when time is up. The
-    # client still checks each answer and connects to no other address.
-    def look_up() -> list[Any]:
-        return list(resolver(target.host, target.port, type=socket.SOCK_STREAM))
-
-    answers = await in_thread(look_up, settings.timeout)
-    # The environment's proxy would look the name up itself, so it is not used.
-    async with AsyncClient(
-        policy=policy, resolver=lambda *_: answers, trust_env=False, verify=_tls(), timeout=None
-    ) as client:
+    async with guarded_client(url, policy, settings.timeout, settings.resolver) as client:
         yield client
 
 
@@ -169,11 +154,10 @@ async def _body(response: httpx.Response, limit: int) -> tuple[bytes, bool]:
     return bytes(body), True
 
 
-def _load() -> None:
+async def _ready() -> None:
     """Import and build what is slow, in a thread, so that nothing else waits for it."""
-    import ssrfguard.httpx  # noqa: F401, PLC0415  # see above
-
-    _tls()
+    await load("httpx", "ssrfguard.httpx")
+    await asyncio.to_thread(tls_context)
 
 
 @cache
@@ -187,11 +171,3 @@ def _policy(allow_hosts: tuple[str, ...]) -> Policy:
         allowed_networks=tuple(ip_network(address) for address, _, _ in allowed),
         allowed_ports=frozenset({80, 443, *(int(port) for _, _, port in allowed)}),
     )
-
-
-@cache
-def _tls() -> SSLContext:
-    """Build the TLS context, once: reading the certificates takes longer than many a page."""
-    import httpx  # noqa: PLC0415  # only a fetch pays for it
-
-    return httpx.create_ssl_context()

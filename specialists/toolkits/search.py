@@ -96,11 +96,13 @@ async def _ddgs(query: str, count: int, settings: SearchSettings) -> list[Any]:
         raise SearchFailed(absent)
 
     def ask() -> list[Any]:
-        from ddgs import DDGS  # noqa: PLC0415  # it takes long to import, so only a search pays for it
-        from ddgs.exceptions import DDGSException  # noqa: PLC0415  # the same
+        from specialists.outbound.clients import search_client  # noqa: PLC0415  # slow, so only a search pays for it
+
+        client = search_client(max(1, int(settings.timeout / 2)))
+        from ddgs.exceptions import DDGSException  # noqa: PLC0415  # the client loaded it
 
         try:
-            return list(DDGS(timeout=max(1, int(settings.timeout / 2))).text(query, max_results=count))
+            return list(client.text(query, max_results=count))
         except DDGSException as error:
             if str(error) == "No results found.":
                 return []
@@ -157,18 +159,21 @@ async def _ask(settings: SearchSettings, method: str, path: str, **request: Any)
     """Make one JSON call. The service is trusted not to be hostile, but not to be well."""
     import aiohttp  # noqa: PLC0415  # only a search pays for it
 
+    from specialists.outbound.clients import open_session  # noqa: PLC0415  # the same
+    from specialists.outbound.faults import network_fault  # noqa: PLC0415  # the same
+
     url = _base(settings) + path
-    clock = aiohttp.ClientTimeout(total=settings.timeout)
     try:
         async with (
-            aiohttp.ClientSession(timeout=clock, headers={"Accept": "application/json"}) as session,
+            open_session(seconds=settings.timeout, headers={"Accept": "application/json"}) as session,
             session.request(method, url, allow_redirects=False, **request) as response,
         ):
             return await _read(response, settings)
     except TimeoutError as error:
         raise SearchFailed(f"{settings.provider} did not answer within {settings.timeout:g} s.") from error
     except aiohttp.ClientError as error:
-        raise SearchFailed(f"{settings.provider} cannot be reached ({type(error).__name__}).") from error
+        why = network_fault(error) or type(error).__name__
+        raise SearchFailed(f"{settings.provider} cannot be reached ({why}).") from error
 
 
 async def _read(response: aiohttp.ClientResponse, settings: SearchSettings) -> dict[str, Any]:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 from specialists.service_url import BadUrl, read_url
 
+from specialists.toolkits.blocking import load
+
 if TYPE_CHECKING:
     from aiosmtplib import SMTP
 
@@ -82,6 +84,7 @@ async def deliver(server: SmtpServer, message: EmailMessage, recipients: tuple[s
 
     Raises NotSent. Whatever else is raised (aiosmtplib's errors, OSError, TimeoutError) leaves in doubt if it was sent.
     """
+    await load("aiosmtplib")
     import aiosmtplib  # noqa: PLC0415 - an extra, and only where mail is sent
 
     client = _client(server)
@@ -97,6 +100,7 @@ async def deliver(server: SmtpServer, message: EmailMessage, recipients: tuple[s
 
 async def would_take_mail(server: SmtpServer) -> str:
     """Try the settings: connect and log in, and send nothing. Returns why it cannot be done; empty if it can."""
+    await load("aiosmtplib")
     client = _client(server)
     try:
         await _envelope(client, server, ())

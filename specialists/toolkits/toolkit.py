@@ -60,6 +60,7 @@ class Toolkit:
         path: The file or folder that they were read from, for what is wrong with them; None: none of the crew's.
         lines: The lines in that file at which tools are made, by their names, as far as they are known.
         replaces: True if its tools take the place of those of their names from around the crew. Else that is a fault.
+        left_out: The tools that cannot be used, by name, and why.
         finds: Fetches what a text names, so that the planner sees what there is to do: a request for review, by its
             link. It is asked of what people said, where a specialist of the crew holds a tool of the toolkit.
     """
@@ -72,6 +73,7 @@ class Toolkit:
     path: Path | None = None
     lines: Mapping[str, int] = field(default_factory=dict)
     replaces: bool = False
+    left_out: Mapping[str, str] = field(default_factory=dict)
     finds: Callable[[str], Awaitable[Found]] | None = None
 
 

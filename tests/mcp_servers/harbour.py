@@ -10,6 +10,7 @@ from typing import Any
 
 from specialists.loading.frontmatter import CrewFault
 from specialists.mcp_servers import server_config, server_tools, tool_lock
+from specialists.mcp_servers.server_config import ServerConfig
 from specialists.mcp_servers.tool_lock import ToolLock, as_told
 from specialists.toolkits.tool import Tool
 from specialists.toolkits.toolkit import Toolkit, ToolSettings
@@ -63,6 +64,15 @@ class Harbour:
         """Have the server say this of its tools from its next start on, whatever was accepted."""
         self._told = [told(one) if isinstance(one, str) else one for one in tools]
         Path(self._files[0]).write_text(json.dumps(self._told), encoding="utf-8")
+
+    def pages(self, pages: int, *tools: Any) -> None:
+        """Have the server say this as it stands, on one page, or with the last as the second page."""
+        said = {"pages": pages, "tools": tools}
+        Path(self._files[0]).write_text(json.dumps(said), encoding="utf-8")
+
+    def servers(self) -> tuple[ServerConfig, ...]:
+        """The servers of the file."""
+        return server_config.read(self.folder / server_config.NAME, self.settings.env).servers
 
     @property
     def _files(self) -> tuple[str, str]:

@@ -122,7 +122,7 @@ def main() -> None:
                 }
             )
         elif method == "tools/list":
-            send({"id": number, "result": {"tools": tools}})
+            send({"id": number, **listed(tools, (message.get("params") or {}).get("cursor"))})
         elif method == "tools/call":
             params = message["params"]
             result = called(params["name"], params.get("arguments") or {})
@@ -130,6 +130,19 @@ def main() -> None:
                 send({"id": number, "result": result})
         else:
             send({"id": number, "error": {"code": -32601, "message": f"no method {method}"}})
+
+
+def listed(tools: Any, cursor: str | None) -> dict[str, Any]:
+    """Answer with all tools at once; or with the last entry as the second page, whatever that is."""
+    if isinstance(tools, list):
+        return {"result": {"tools": tools}}
+    *first, last = tools["tools"]
+    if tools["pages"] == 1:
+        return {"result": {"tools": [*first, last]}}
+    if cursor is None:
+        return {"result": {"tools": first, "nextCursor": "2"}}
+    page = last["page"]
+    return {"error": {"code": -32603, "message": page["error"]}} if "error" in page else {"result": page}
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import pytest
 from specialists.mcp_servers import flood_meter, server_connection
 from specialists.mcp_servers.server_config import ServerConfig
 from specialists.mcp_servers.server_connection import NoAnswer, NotReached, ServerConnection
+from specialists.outbound.network import network_variables
 from specialists.toolkits.tool import Tool, ToolOutcome
 from specialists.toolkits.toolkit import Toolkit
 from tests.mcp_servers.empty_bench import bench_in
@@ -57,7 +58,7 @@ async def test_a_server_that_behaves_and_one_that_does_what_it_likes(
         assert said.startswith("Untrusted text from the MCP server port")
         seen = json.loads((await call(tool(toolkit, "environment"), harbour)).text.partition("\n")[2])
         home = harbour.folder / "data" / "mcp" / harbour.folder.name / "port"
-        known = {"PATH": PATH["PATH"], "HOME": str(home), "LANG": "C.UTF-8", "TIDES": "high"}
+        known = {"PATH": PATH["PATH"], "HOME": str(home), "LANG": "C.UTF-8", "TIDES": "high", **network_variables()}
         assert {name: value for name, value in seen.items() if name != "LC_CTYPE"} == known
         assert (await call(tool(toolkit, "asks_back"), harbour)).text.endswith("refused and refused")
         assert not (await call(tool(toolkit, "junk"), harbour)).failed

@@ -13,6 +13,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.slack.receive.message_reader import CANVAS, parse_files
 from bot.slack.send.web_calls import NoReply, Refused, WebCalls
 from handoff.contracts import Attachment
+from specialists.outbound.faults import network_fault
 
 LARGEST = 32 * 1024 * 1024
 SECONDS = 60
@@ -59,6 +60,8 @@ async def download(client: AsyncWebClient, calls: WebCalls, attachment: Attachme
     except TimeoutError:
         return f"{name} did not arrive within {SECONDS} s. Attach it again, or less of it."
     except aiohttp.ClientError as error:
+        if fault := network_fault(error):
+            return f"{name} could not be fetched from Slack: {fault}."
         return f"{name} could not be fetched from Slack ({type(error).__name__}). Attach it again."
     if isinstance(data, str):
         return data

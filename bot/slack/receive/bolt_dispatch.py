@@ -22,6 +22,7 @@ from slack_sdk.socket_mode.request import SocketModeRequest
 
 from bot.logs import describe
 from bot.store.interface import PayloadTooLarge
+from specialists.outbound.clients import open_session
 
 log = logging.getLogger(__name__)
 
@@ -51,6 +52,11 @@ def unhandled(error: Exception, body: Any) -> BoltResponse:
 
 class SocketMode(AsyncSocketModeHandler):
     """Bolt's Socket Mode with an answer for each payload: unanswered, the same one would only come again."""
+
+    def __init__(self, app: AsyncApp, app_token: str, *, logger: logging.Logger) -> None:
+        super().__init__(app, app_token, logger=logger)
+        self.client.aiohttp_client_session.detach()  # the SDK's own session, which has connected to nobody yet
+        self.client.aiohttp_client_session = open_session()
 
     async def handle(self, client: SocketModeClient, req: SocketModeRequest) -> None:  # type: ignore[override]
         """Handle a payload, and acknowledge it unless it is to come again."""

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
-from slack_bolt.context.respond.async_respond import AsyncRespond
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.receive.commands import Commands
 from bot.slack.receive.payloads import Command
+from bot.slack.send.web_calls import replace_message
 from bot.slack.show import notices
 from bot.slack.show.notices import Unrecorded, note, soon
 from bot.slack.views.home import HOME_PAGE
@@ -38,7 +38,7 @@ class PageTurns:
         app.action(_TURNS)(self.on_turn)
 
     async def on_turn(
-        self, ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], client: AsyncWebClient, respond: AsyncRespond
+        self, ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], client: AsyncWebClient
     ) -> None:
         """Show the page. Who may see what is asked again, as the command or the home does."""
         wanted = turned(str(action.get("value") or ""))
@@ -57,6 +57,6 @@ class PageTurns:
             except Unrecorded:
                 message = note(notices.NOT_READ)
             await ack()
-            await respond(text=message.text, blocks=list(message.blocks), replace_original=True)
+            await replace_message(client, body, text=message.text, blocks=message.blocks)
             return
         await ack()

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
-from slack_bolt.context.respond.async_respond import AsyncRespond
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.access.time_zones import unknown_zone, zone_called, zone_of
@@ -22,7 +21,7 @@ from bot.schedules.schedule_rights import fault_of
 from bot.slack.receive.payloads import Malformed, Window, parse_window
 from bot.slack.receive.schedule_command import NO_WINDOW, changed
 from bot.slack.receive.schedule_talk import ScheduleTalk, wanted_from
-from bot.slack.send.web_calls import Background
+from bot.slack.send.web_calls import Background, replace_message
 from bot.slack.show import notices
 from bot.slack.show.notices import Unrecorded, note, open_window, received, soon, tell
 from bot.slack.text.cleaning import clean
@@ -98,7 +97,7 @@ class ScheduleClicks:
         app.view(page.CONFIRM)(self.on_confirm)
 
     async def on_click(
-        self, ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], client: AsyncWebClient, respond: AsyncRespond
+        self, ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], client: AsyncWebClient
     ) -> None:
         """Take a click: the message that only this person sees is drawn anew."""
         click = clicked(body, action)
@@ -116,7 +115,7 @@ class ScheduleClicks:
             return
         in_message = (body.get("container") or {}).get("type") == "message" and body.get("response_url")
         if in_message:
-            say = respond(text=shown.text, blocks=list(shown.blocks), replace_original=True, response_type="ephemeral")
+            say = replace_message(client, body, text=shown.text, blocks=shown.blocks, ephemeral=True)
             self._background.start(say, "show a schedule anew")
         else:
             place = Place(team=click.team, channel=click.channel or click.user, thread_ts="")

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_bolt.context.async_context import AsyncBoltContext
-from slack_bolt.context.respond.async_respond import AsyncRespond
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.receive.payloads import Click, Malformed, parse_click
 from bot.slack.receive.reactions import Reaction, reaction_in
 from bot.slack.send.lookup import key_of, message_at
-from bot.slack.send.web_calls import Background
+from bot.slack.send.web_calls import Background, replace_message
 from bot.slack.show import notices
 from bot.slack.show.notices import Unrecorded, note, soon, tell
 from bot.slack.views.answer_message import FEEDBACK
@@ -73,7 +72,6 @@ class Thumbs:
         body: dict[str, Any],
         action: dict[str, Any],
         client: AsyncWebClient,
-        respond: AsyncRespond,
     ) -> None:
         """Keep the reason of a thumb down."""
         click = parse_click(body, {**action, "value": action.get("value") or "-"})
@@ -88,7 +86,7 @@ class Thumbs:
                     of: dict[str, Any] = {"good": False, "reason": why, "dedupe": click.dedupe}
                     came = await self._service.feedback(click.place, request=request, user=click.user, **of)
                 text = notices.FORGOTTEN if came == "forgotten" else KEPT
-                self._background.start(respond(text=text, blocks=[], replace_original=True), "thank for a reason")
+                self._background.start(replace_message(client, body, text=text), "thank for a reason")
             except Unrecorded:
                 self._tell(client, click, notices.NOT_RECORDED)
         await ack()

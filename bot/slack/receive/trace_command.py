@@ -13,6 +13,7 @@ from bot.slack.show.notices import note, tell
 from bot.slack.views.outgoing import Outgoing
 from bot.tracing.whole_trace import Trace
 from handoff.contracts import Place
+from specialists.toolkits.blocking import load
 
 IN_MESSAGES = (
     "All of it is on its way to your direct messages with me: a picture, a page that opens each step, and JSON."
@@ -55,6 +56,7 @@ async def _send(given: Given, trace: Trace) -> None:
 
 async def _files(trace: Trace, job: str) -> tuple[list[dict[str, Any]], str]:
     """Make the files, the picture first, and the line that comes with them. It says so if there is no picture."""
+    await load("bot.tracing.picture", "bot.tracing.picture_layout", "bot.tracing.trace_page")
     from bot.tracing.export import dumped  # noqa: PLC0415 - only for those who ask
     from bot.tracing.picture import draw_picture  # noqa: PLC0415 - the same
     from bot.tracing.picture_layout import described  # noqa: PLC0415 - the same

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -16,11 +16,13 @@ from aiohttp import ClientError
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
+from slack_sdk.webhook.async_client import AsyncWebhookClient
 
 from bot.slack.send.budget import Budget
 from bot.slack.send.published_limits import Priority
 from bot.slack.token_proof import REFUSED_TOKEN
 from bot.store.interface import StoreError
+from specialists.outbound.clients import open_session
 
 CALL_SECONDS = 10.0
 """Seconds that one call may take in all."""
@@ -32,7 +34,7 @@ def make_client(token: str, base_url: str = SLACK_API, *, call_timeout: float = 
 
     To be called inside the running loop. Close with `close_client`.
     """
-    session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=call_timeout))
+    session = open_session(seconds=call_timeout)
     return AsyncWebClient(
         token=token, base_url=base_url, timeout=int(call_timeout) or 1, session=session, retry_handlers=[]
     )
@@ -42,6 +44,20 @@ async def close_client(client: AsyncWebClient) -> None:
     """Close the client's session."""
     if client.session is not None:
         await client.session.close()
+
+
+async def replace_message(
+    client: AsyncWebClient,
+    body: Mapping[str, Any],
+    *,
+    text: str,
+    blocks: Sequence[dict[str, Any]] = (),
+    ephemeral: bool = False,
+) -> None:
+    """Replace the message of a click at the `response_url` that came with it. Bolt's `respond` would open a session."""
+    webhook = AsyncWebhookClient(str(body.get("response_url") or ""), session=client.session)
+    kind = "ephemeral" if ephemeral else None
+    await webhook.send(text=text, blocks=list(blocks), replace_original=True, response_type=kind)
 
 
 log = logging.getLogger(__name__)

@@ -18,13 +18,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import quote
 
+from specialists.outbound.network import git_variables
 from specialists.toolkits.code.git_process import NO_GIT, GitReply, copy_arguments, git, git_is_here
 from specialists.toolkits.code.named_repositories import Repository
 
 FRESH_SECONDS = 60.0
 """A copy that was renewed so recently is read as it is."""
-_WAY_OUT = ("HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", "SSL_CERT_FILE", "GIT_SSL_CAINFO")
-"""What of our environment says how the network is reached."""
 COPYING_SECONDS = 600.0
 WAITING_SECONDS = 45.0
 """What a call waits for a copy; the copying goes on behind it."""
@@ -52,7 +51,7 @@ class BareCopies:
 
     def __init__(self, data: Path, tokens: dict[str, str], env: Mapping[str, str]) -> None:
         self._folder = data.expanduser() / "repositories"
-        self._way_out = {name: env[name] for name in _WAY_OUT if name in env}
+        self._env = env
         self._tokens = tokens
         self._under_way: dict[str, asyncio.Task[Path]] = {}
         self.stale: dict[str, str] = {}
@@ -125,7 +124,7 @@ class BareCopies:
 
     async def _git(self, repository: Repository, *arguments: str) -> GitReply:
         environment = {"GIT_ALLOW_PROTOCOL": "file" if repository.is_local else "https:http"}
-        environment |= {} if repository.is_local else self._way_out
+        environment |= {} if repository.is_local else git_variables(_url(repository), self._env)
         if repository.ssh is not None:
             environment = dict(await asyncio.to_thread(repository.ssh.environment, repository.name))
         owners = self._folder / f"{repository.name}.owners"

@@ -7,6 +7,8 @@ from typing import Any
 
 import aiohttp
 
+from specialists.outbound.clients import open_session
+from specialists.outbound.faults import network_fault
 from specialists.toolkits.code.named_repositories import Repository
 from specialists.toolkits.code.repository_reader import Refused
 
@@ -58,16 +60,17 @@ class ForgeHttp:
         body: dict[str, Any] | None = None,
     ) -> bytes:
         url, writes = f"{self.repository.api}/{path}", method == "POST"
-        timeout = aiohttp.ClientTimeout(total=SECONDS)
         try:
             async with (
-                aiohttp.ClientSession(timeout=timeout, headers=self._headers(media_type)) as session,
+                open_session(seconds=SECONDS, headers=self._headers(media_type)) as session,
                 session.request(method, url, params=parameters, json=body, allow_redirects=False) as answer,
             ):
                 data = await _read(answer)
                 status = answer.status
         except aiohttp.ClientConnectorError as error:  # nothing was sent
-            raise Refused(f"{self._host} cannot be reached ({error.strerror or 'no connection'}); try again.") from None
+            raise Refused(f"{self._host} cannot be reached ({_why(error)}).") from None
+        except aiohttp.ClientHttpProxyError as error:  # the proxy let nothing through
+            raise Refused(f"{self._host} cannot be reached ({_why(error)}).") from None
         except (aiohttp.ClientError, TimeoutError) as error:
             if writes:
                 raise NoAnswer(f"{self._host} gave no answer") from error
@@ -100,6 +103,11 @@ class ForgeHttp:
         except (ValueError, AttributeError):
             said = ""
         return f"{self._host} answered {status}{f': {str(said)[:300]}' if said else ''}."
+
+
+def _why(error: aiohttp.ClientError) -> str:
+    """Say why nothing was sent, and what to do."""
+    return network_fault(error) or f"{getattr(error, 'strerror', None) or 'no connection'}; try again"
 
 
 async def _read(answer: aiohttp.ClientResponse) -> bytes:

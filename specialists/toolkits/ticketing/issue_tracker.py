@@ -9,6 +9,8 @@ from typing import Any
 
 import aiohttp
 
+from specialists.outbound.clients import open_session
+from specialists.outbound.faults import network_fault
 from specialists.toolkits.ticketing.issue_text import mark_of
 from specialists.toolkits.ticketing.ticket_desk import TicketDesk
 
@@ -46,8 +48,9 @@ class IssueTracker:
         fields = {"title": title, self._body: f"{body}\n\n{mark_of(key)}"}
         try:
             status, data = await self._asked("POST", json_body=fields)
-        except aiohttp.ClientConnectorError as error:  # nothing was sent
-            raise NotOpened(f"{self._desk.host} cannot be reached") from error
+        except (aiohttp.ClientConnectorError, aiohttp.ClientHttpProxyError) as error:  # nothing was sent
+            why = f" ({fault})" if (fault := network_fault(error)) else ""
+            raise NotOpened(f"{self._desk.host} cannot be reached{why}") from error
         except (aiohttp.ClientError, TimeoutError) as error:
             raise CannotTell(f"{self._desk.host} gave no answer") from error
         if status >= 500 or status == 408:
@@ -79,9 +82,8 @@ class IssueTracker:
     async def _asked(
         self, method: str, query: dict[str, str | int] | None = None, json_body: dict[str, str] | None = None
     ) -> tuple[int, bytes]:
-        timeout = aiohttp.ClientTimeout(total=SECONDS)
         async with (
-            aiohttp.ClientSession(timeout=timeout, headers=self._headers) as session,
+            open_session(seconds=SECONDS, headers=self._headers) as session,
             session.request(method, self._desk.issues, params=query, json=json_body, allow_redirects=False) as answer,
         ):
             data = bytearray()

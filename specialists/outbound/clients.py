@@ -1,0 +1,129 @@
+"""Makes every HTTP client of the product: sessions of aiohttp, clients of httpx and httpx2, and the search library's.
+
+Each takes the proxy and the authorities of `network`, and neither from the library's own reading of the environment.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import aiohttp
+from yarl import URL
+
+from specialists.outbound.network import CA_FILE, network_variables, proxy_for, proxy_resolves, tls_context
+from specialists.toolkits.blocking import in_thread
+
+if TYPE_CHECKING:
+    import httpx
+    import httpx2
+    from aiohttp.client_reqrep import ClientRequest
+    from aiohttp.connector import Connection
+    from aiohttp.tracing import Trace
+    from ddgs import DDGS
+    from ssrfguard import Policy
+
+_Client = TypeVar("_Client", bound="httpx2.AsyncClient")
+Resolver = Callable[..., list[Any]]
+
+
+class NameUnknownHere(OSError):
+    """A name cannot be looked up on this machine, so that nobody can say whether it is public."""
+
+
+class _ProxyConnector(aiohttp.TCPConnector):
+    """Connects over the proxy for each request's URL, whatever the caller thinks of it.
+
+    The Slack SDK hands each request a proxy of its own reading, which knows no `NO_PROXY`.
+    """
+
+    async def connect(
+        self,
+        req: ClientRequest,
+        traces: list[Trace],
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - aiohttp's own
+    ) -> Connection:
+        """See `aiohttp.BaseConnector.connect`."""
+        proxy = proxy_for(str(req.url))
+        req.update_proxy(URL(proxy) if proxy else None, None, None)
+        return await super().connect(req, traces, timeout)
+
+
+def open_session(*, seconds: float | None = None, headers: Mapping[str, str] | None = None) -> aiohttp.ClientSession:
+    """Open a session of aiohttp, inside the running loop. `seconds` bounds each request; None: as aiohttp does."""
+    timeout = aiohttp.ClientTimeout(total=seconds) if seconds is not None else aiohttp.client.DEFAULT_TIMEOUT
+    return aiohttp.ClientSession(connector=_ProxyConnector(ssl=tls_context()), timeout=timeout, headers=headers)
+
+
+def client_for(url: str, kind: type[_Client], **options: Any) -> _Client:
+    """Make a client of httpx2, of the given class, for requests to the origin of `url`.
+
+    A class as `transport` is made with the same proxy and authorities.
+    """
+    way: dict[str, Any] = {"verify": tls_context(), "proxy": proxy_for(url), "trust_env": False}
+    if transport := options.pop("transport", None):
+        return kind(transport=transport(**way), trust_env=False, **options)
+    return kind(**way, **options)
+
+
+@asynccontextmanager
+async def guarded_client(
+    url: str, policy: Policy, seconds: float, resolver: Resolver | None = None
+) -> AsyncIterator[httpx.AsyncClient]:
+    """Give a client of httpx for one request to a public address. It follows no redirect.
+
+    Without a proxy it connects to the very addresses that were checked. A proxy looks the name up again itself, so what
+    was checked holds of our look-up alone: a name that is not public here is not asked for, and neither is one that
+    cannot be looked up here, unless the operator says that the proxy keeps to public addresses.
+
+    Args:
+        url: The address of the request.
+        policy: Which addresses are public.
+        seconds: For the look-up.
+        resolver: Stands in for `socket.getaddrinfo`. Its answers are checked all the same.
+
+    Raises:
+        SSRFGuardError: The address is not public.
+        NameUnknownHere: Nobody here knows the name.
+    """
+    from ssrfguard import resolve  # noqa: PLC0415 - loaded off the loop by the caller
+    from ssrfguard.httpx import AsyncClient  # noqa: PLC0415 - the same
+
+    target = policy.check_url(url)
+    look_up = resolver or socket.getaddrinfo
+    proxy = proxy_for(url)
+
+    # Looked up here and not by the client, whose thread cannot be abandoned when time is up. The
+    # client still checks each answer and connects to no other address.
+    def answers() -> list[Any]:
+        return list(look_up(target.host, target.port, type=socket.SOCK_STREAM))
+
+    try:
+        found = await in_thread(answers, seconds)
+    except OSError as error:
+        if proxy is None or not proxy_resolves():
+            raise NameUnknownHere(f"{target.host} cannot be looked up here: {error.strerror or error}") from error
+        found = []
+    if proxy is None:
+        async with AsyncClient(
+            policy=policy, resolver=lambda *_: found, trust_env=False, verify=tls_context(), timeout=None
+        ) as client:
+            yield client
+        return
+    if found:
+        resolve(target, policy=policy, resolver=lambda *_: found)
+    import httpx  # noqa: PLC0415 - loaded by the guard
+
+    way: dict[str, Any] = {"proxy": proxy, "trust_env": False, "verify": tls_context()}
+    async with httpx.AsyncClient(timeout=None, **way) as plain:  # noqa: S113 - the caller has one deadline for all
+        yield plain
+
+
+def search_client(seconds: int) -> DDGS:
+    """Make the client of the keyless search, which asks many engines. Blocks for a second when first called."""
+    from ddgs import DDGS  # noqa: PLC0415 - slow
+
+    proxy = proxy_for("https://engine.invalid")
+    return DDGS(proxy=proxy, timeout=seconds, verify=network_variables().get(CA_FILE, True))

@@ -1,0 +1,63 @@
+"""Says what went wrong between this machine and a server where the operator can mend it: a certificate, the proxy."""
+
+from __future__ import annotations
+
+import re
+import ssl
+from collections.abc import Iterator
+
+from specialists.outbound.network import CA_FILE
+
+PAGE = "docs/operating.md, “Behind a proxy”"
+_REFUSED = re.compile(r"\b(?P<status>40[0-9]|50[0-9])\b")
+_LOGIN = 407
+_CERTIFICATE = re.compile(r"certificate verify failed: (?P<why>.*?)(?: \(_ssl|\]|$)", re.IGNORECASE)
+_PROXY_ERRORS = frozenset({"ProxyError", "ClientProxyConnectionError", "ClientHttpProxyError"})
+"""The names of the libraries' errors about proxies; `faults` imports none of them."""
+
+
+def network_fault(error: BaseException) -> str:
+    """Return what the operator can do about a failed connection, as a clause without a full stop.
+
+    Returns "" where the fault is neither a certificate nor the proxy. No address of a proxy is quoted, as it may hold a
+    password.
+    """
+    chain = tuple(_chain(error))
+    for one in chain:
+        if found := _CERTIFICATE.search(str(one)):
+            return certificate_fault(found["why"])
+        if isinstance(one, ssl.SSLCertVerificationError):
+            return certificate_fault("it cannot be verified")
+    for one in chain:
+        if type(one).__name__ in _PROXY_ERRORS:
+            return _proxy_fault(one)
+    return ""
+
+
+def certificate_fault(why: str) -> str:
+    """Say what to do about a certificate that is not trusted; `why` is OpenSSL's reason."""
+    return (
+        f"its certificate is not trusted: {why.strip()}. If a proxy of yours ends TLS, or the server has a certificate "
+        f"of your own, name the file of that authority in {CA_FILE} ({PAGE})"
+    )
+
+
+def _proxy_fault(error: BaseException) -> str:
+    status = getattr(error, "status", None)
+    if not isinstance(status, int):
+        found = _REFUSED.search(str(error))
+        status = int(found["status"]) if found else 0
+    if status == _LOGIN:
+        return f"the proxy wants a user and a password: HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT ({PAGE})"
+    if status:
+        return f"the proxy refuses the connection ({status}): allow the host there, or name it in NO_PROXY ({PAGE})"
+    return f"the proxy does not answer: look at HTTPS_PROXY ({PAGE})"
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """Give an error and what caused it, the first of a group."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error.__cause__ or error.__context__

@@ -1,0 +1,182 @@
+"""How this machine reaches the network: the proxies and the certificate authorities that its environment names.
+
+One rule for all that leaves over HTTP, as each library has rules of its own: which variables it reads, what an entry
+of `NO_PROXY` covers, and whether it takes passwords from `~/.netrc` as well (none is taken here).
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from ipaddress import ip_address, ip_network
+from pathlib import Path
+from urllib.parse import SplitResult, urlsplit
+
+PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY")
+NO_PROXY = "NO_PROXY"
+CA_FILE, CA_FOLDER = "SSL_CERT_FILE", "SSL_CERT_DIR"
+OTHER_CA_NAMES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
+"""What other programs call the file of authorities; it is not read here."""
+PROXY_RESOLVES = "LEADHAND_PROXY_RESOLVES"
+_SPELLINGS = tuple(spelling for name in (*PROXIES, NO_PROXY) for spelling in (name.lower(), name))
+VARIABLES = (*_SPELLINGS, CA_FILE, CA_FOLDER)
+"""Every variable that says how the network is reached."""
+_SCHEMES = {"https": "HTTPS_PROXY", "wss": "HTTPS_PROXY", "http": "HTTP_PROXY", "ws": "HTTP_PROXY"}
+_PORTS = {"https": 443, "wss": 443, "http": 80, "ws": 80}
+
+
+class NetworkSettingError(ValueError):
+    """A variable of the environment cannot be used. The text names it and says what it takes."""
+
+
+def proxy_for(url: str, env: Mapping[str, str] = os.environ) -> str | None:
+    """Return the address of the proxy for a URL, or None if it is to be reached directly, as loopback always is.
+
+    Raises NetworkSettingError.
+    """
+    parts = urlsplit(url)
+    variable = _SCHEMES.get(parts.scheme)
+    named = variable and (_value(variable, env) or _value("ALL_PROXY", env))
+    if not variable or not named or not parts.hostname:
+        return None
+    if _is_exempt(parts.hostname, parts.port or _PORTS[parts.scheme], _value(NO_PROXY, env)):
+        return None
+    return _proxy_address(named, variable if _value(variable, env) else "ALL_PROXY")
+
+
+def tls_context() -> ssl.SSLContext:
+    """Return the TLS context of every connection.
+
+    Its authorities are those of `SSL_CERT_FILE` and `SSL_CERT_DIR`, else the system's.
+    """
+    return _tls_context(os.environ.get(CA_FILE, ""), os.environ.get(CA_FOLDER, ""))
+
+
+def network_variables(env: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Return the variables that say how the network is reached, for a program that is to reach it as we do."""
+    return {name: env[name] for name in VARIABLES if env.get(name)}
+
+
+def git_variables(url: str, env: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Return the variables by which git reaches a URL as we would. Raises NetworkSettingError."""
+    proxy = proxy_for(url, env)
+    found = {f"{scheme}_proxy": proxy for scheme in ("http", "https") if proxy}
+    for name, ours in (("GIT_SSL_CAINFO", CA_FILE), ("GIT_SSL_CAPATH", CA_FOLDER)):
+        if value := env.get(ours) or env.get(name):
+            found[name] = value
+    return found
+
+
+def setting_fault(env: Mapping[str, str]) -> str:
+    """Return what is wrong with the proxies and the authorities of an environment, as a sentence; "" if nothing is."""
+    try:
+        for name in PROXIES:
+            if value := _value(name, env):
+                _proxy_address(value, name)
+    except NetworkSettingError as error:
+        return str(error)
+    if (file := env.get(CA_FILE)) and (fault := _file_fault(Path(file))):
+        return f"{CA_FILE} is {file}: {fault}. It takes the file of your certificate authorities, in PEM."
+    if (folder := env.get(CA_FOLDER)) and not any(Path(one).is_dir() for one in folder.split(os.pathsep)):
+        return f"{CA_FOLDER} is {folder}: there is no such folder."
+    if env.get(PROXY_RESOLVES, "").strip().lower() not in {"", "on", "off"}:
+        return f"{PROXY_RESOLVES} is {env[PROXY_RESOLVES]!r}; it takes on or off."
+    return ""
+
+
+def proxy_password(env: Mapping[str, str]) -> set[str]:
+    """Return the passwords of the proxies, as they stand in the environment."""
+    found = set()
+    for name in PROXIES:
+        try:
+            found.add(urlsplit(_with_scheme(_value(name, env))).password or "")
+        except ValueError:
+            continue
+    return found - {""}
+
+
+def proxy_resolves(env: Mapping[str, str] = os.environ) -> bool:
+    """Return True if pages may be asked of the proxy by a name that this machine cannot look up."""
+    return env.get(PROXY_RESOLVES, "").strip().lower() == "on"
+
+
+def is_loopback(host: str) -> bool:
+    """Return True for a host that is this machine."""
+    try:
+        return host.lower().rstrip(".") == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _value(name: str, env: Mapping[str, str]) -> str:
+    """Return the value of a variable, which may be written in small letters, as curl wants it."""
+    return (env.get(name.lower()) or env.get(name) or "").strip()
+
+
+def _with_scheme(value: str) -> str:
+    return value if "://" in value else f"http://{value}"
+
+
+@lru_cache(maxsize=16)
+def _proxy_address(value: str, name: str) -> str:
+    takes = f"{name} takes the address of an HTTP proxy: http://HOST:PORT or http://USER:PASSWORD@HOST:PORT"
+    try:
+        parts = urlsplit(_with_scheme(value))
+        port = parts.port
+    except ValueError:
+        raise NetworkSettingError(f"{takes}. Percent-encode what is special in the password.") from None
+    if parts.scheme not in {"http", "https"}:
+        raise NetworkSettingError(f"{takes}; {parts.scheme}:// is not supported.")
+    if not parts.hostname or parts.path.strip("/") or parts.query or parts.fragment:
+        raise NetworkSettingError(f"{takes}. Percent-encode what is special in the password.")
+    return _rebuilt(parts, port or _PORTS[parts.scheme])
+
+
+def _rebuilt(parts: SplitResult, port: int) -> str:
+    user, at, _ = parts.netloc.rpartition("@")
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+    return f"{parts.scheme}://{user}{at}{host}:{port}"
+
+
+@lru_cache(maxsize=1_024)
+def _is_exempt(host: str, port: int, no_proxy: str) -> bool:
+    """Return True for loopback and for what `NO_PROXY` names.
+
+    It may name `*`, a host (and all below it, with or without a dot before), an address, a network, each with a port.
+    """
+    if is_loopback(host):
+        return True
+    return any(_covers(entry.strip().lower(), host.lower().rstrip("."), port) for entry in no_proxy.split(","))
+
+
+def _covers(entry: str, host: str, port: int) -> bool:
+    if entry in {"", "*"}:
+        return entry == "*"
+    try:
+        return ip_address(host) in ip_network(entry.strip("[]"), strict=False)
+    except ValueError:
+        pass
+    name, colon, only = entry.rpartition(":")
+    if colon and only.isdecimal() and (name.endswith("]") or ":" not in name):
+        return int(only) == port and _covers(name, host, port)
+    name = entry.removeprefix("*").lstrip(".").rstrip(".")
+    return bool(name) and (host == name or host.endswith(f".{name}"))
+
+
+def _file_fault(file: Path) -> str:
+    if not file.is_file():
+        return "there is no such file"
+    try:
+        ssl.create_default_context(cafile=str(file))
+    except (ssl.SSLError, OSError) as error:
+        return f"it cannot be read ({getattr(error, 'strerror', '') or getattr(error, 'reason', '') or 'no reason'})"
+    return ""
+
+
+@cache
+def _tls_context(_file: str, _folder: str) -> ssl.SSLContext:
+    context = ssl.create_default_context()  # OpenSSL itself reads the two variables
+    context.set_alpn_protocols(["http/1.1"])
+    return context

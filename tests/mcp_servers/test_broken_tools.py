@@ -1,0 +1,155 @@
+"""A server with tools that are not as the protocol has them: each is left out by name, and the others work."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from specialists.mcp_servers.server_tools import connection_to, left_out, toolkit_of
+from specialists.mcp_servers.tool_lock import ToolLock, as_told, read, write
+from specialists.mcp_servers.tool_sieve import ToolSieve
+from tests.mcp_servers.empty_bench import bench_in
+from tests.mcp_servers.harbour import Harbour, told, tool
+
+GOOD = told("look")
+BROKEN: dict[str, Any] = {
+    "schema without a type": told("bare") | {"inputSchema": {}},
+    "schema of a list": told("listed") | {"inputSchema": {"type": "array"}},
+    "schema that is a text": told("texted") | {"inputSchema": "object"},
+    "no schema": {"name": "none", "description": "Takes what?"},
+    "no name": {"description": "Who?", "inputSchema": {"type": "object"}},
+    "name that is a number": told("x") | {"name": 7},
+    "empty name": told("") | {"description": "Who?"},
+    "description that is a list": told("described") | {"description": ["a", "b"]},
+    "annotations that are a text": told("noted") | {"annotations": "readOnly"},
+    "output schema that is a text": told("outspoken") | {"outputSchema": "text"},
+    "properties that are a list": told("proper") | {"inputSchema": {"type": "object", "properties": []}},
+    "no tool at all": "look, a text",
+    "null": None,
+}
+NAMELESS = {"no name", "name that is a number", "empty name", "no tool at all", "null"}
+
+
+def deep(levels: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(levels):
+        schema = {"type": "object", "properties": {"a": schema}}
+    return schema
+
+
+@pytest.fixture
+def harbour(tmp_path: Path) -> Harbour:
+    return Harbour(tmp_path)
+
+
+async def listed(harbour: Harbour, *tools: Any, pages: int = 1) -> dict[str, str]:
+    """Have the server say this, and give the tools that are left out with the reasons; the good one is called."""
+    harbour.pages(pages, *tools)
+    (server,) = harbour.servers()
+    connection = connection_to(server, harbour.settings, "crew")
+    try:
+        live = await connection.tools()
+    finally:
+        await connection.close()
+    path = harbour.folder / "mcp.lock"
+    write(path, ToolLock().with_server("port", live))
+    kept = read(path).servers["port"]
+    assert {one.name: one.digest for one in kept} == {one.name: one.digest for one in live}
+    kit = toolkit_of(server, kept, harbour.settings, "crew")
+    assert kit.close is not None
+    try:
+        one = tool(kit, "look")
+        outcome = await one.run(one.arguments.model_validate({}), bench_in(harbour.folder))
+    finally:
+        await kit.close()
+    assert outcome.text.endswith("High water at noon."), outcome.text
+    assert not any(name in left_out("port", kept) for name in ("look",))
+    return dict(kit.left_out)
+
+
+@pytest.mark.parametrize("kind", list(BROKEN))
+async def test_one_broken_tool_costs_itself_alone(
+    harbour: Harbour, kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+    ((name, why),) = (await listed(harbour, BROKEN[kind], GOOD, told("note"))).items()
+    if kind not in NAMELESS:
+        assert name == BROKEN[kind]["name"]
+    elif kind != "empty name":
+        assert name == "(number 1 of its list, without a name)"
+    assert why
+    assert (
+        kind in {"empty name", "properties that are a list"}
+        or f"the MCP server port: {name} is left out" in caplog.text
+    )
+
+
+async def test_what_is_broken_in_other_ways_has_its_reason(harbour: Harbour) -> None:
+    out = await listed(
+        harbour,
+        told("deep", deep(30)),
+        told("abyss", deep(400)),
+        GOOD,
+        told("look", description="Another look."),
+        told("a/b"),
+        told("a b"),
+        told("x" * 200),
+        told("away", {"type": "object", "properties": {"a": {"$ref": "https://evil.example/s"}}}),
+    )
+    assert out["deep"] == "its schema is nested more than 24 deep"
+    assert out["abyss"] == "its schema is nested more than 24 deep"
+    assert out["look (again)"] == "its name is taken: the first of that name counts"
+    assert out["a b"] == "specialists would call it mcp__port__a_b, which is 'a/b'"
+    assert out["x" * 60] == "its name has more than 128 characters"
+    assert "points to another place" in out["away"]
+    assert len(out) == 6
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        ({"tools": "none"}, "it cannot be read"),
+        ({"error": "boom"}, "it cannot be read: boom"),
+        ({}, "it cannot be read"),
+    ],
+)
+async def test_a_second_page_that_cannot_be_read_leaves_the_first(
+    harbour: Harbour, answer: dict[str, Any], why: str
+) -> None:
+    out = await listed(harbour, GOOD, told("note"), {"page": answer}, pages=2)
+    assert out["(page 2 of its list)"].startswith(why)
+
+
+async def test_a_page_with_an_odd_cursor_is_the_last(harbour: Harbour) -> None:
+    assert await listed(harbour, GOOD, {"page": {"tools": [told("note")], "nextCursor": 5}}, pages=2) == {}
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+KEYS = st.sampled_from(["name", "title", "description", "inputSchema", "outputSchema", "annotations", "icons", "_meta"])
+
+
+@pytest.mark.parametrize("protocol", ["2024-11-05", "2025-06-18", "2025-11-25", "2026-07-28"])
+@settings(max_examples=60, deadline=None)
+@given(odd=st.lists(st.dictionaries(KEYS, ANYTHING, max_size=4) | ANYTHING, max_size=4), at=st.integers(0, 4))
+def test_whatever_stands_beside_it_a_good_tool_is_kept_and_what_is_kept_is_valid(
+    protocol: str, odd: list[Any], at: int
+) -> None:
+    import mcp_types  # noqa: PLC0415 - as the product does
+
+    sieve = ToolSieve()
+    sieve.protocol = protocol
+    page: dict[str, Any] = {"tools": [*odd[:at], GOOD, *odd[at:]], "nextCursor": None}
+    kept = sieve.sifted(page)["tools"]
+    assert GOOD in kept
+    assert len(kept) + len(sieve.broken) == len(odd) + 1
+    mcp_types.ListToolsResult.model_validate({"tools": kept}, by_name=False)
+    assert all(as_told(one).name for one in kept if one.get("name"))
