@@ -36,6 +36,7 @@ from bot.limits.call_limits import CallLimits
 from bot.logs import about
 from bot.models.choosing import ChosenModel
 from bot.models.named_models import names_at, take_on
+from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.operation.audit_log import AuditLog
 from bot.operation.periodic import CHECK_SECONDS, StoreCheck, every
 from bot.operation.sweeping import sweep
@@ -209,7 +210,8 @@ async def running(
     people = People(client, outbox.calls, account.home)
     people.name_groups([*named, *crews.asked])
     messengers = Messengers(outbox, people, Directory(client, outbox.calls, people), settings.admins)
-    thread = Thread(client, outbox, store, people, messengers, model_label=model.label)
+    by_rules = isinstance(model, RehearsalModel)
+    thread = Thread(client, outbox, store, people, messengers, model_label=model.label, by_rules=by_rules)
     metrics = instruments.metrics if instruments is not None else None
     limits = CallLimits(
         store.counters,

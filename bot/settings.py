@@ -225,7 +225,7 @@ NAMES: Mapping[str, str] = {
     "(docs/operating.md, “Behind a proxy”)",
     "HTTP_PROXY": "the proxy for addresses that begin with http://",
     "ALL_PROXY": "the proxy for both, where they have none of their own",
-    "NO_PROXY": "what is reached without a proxy, with commas: `internal.acme.com, 10.0.0.0/8, redis:6379`",
+    "NO_PROXY": "what is reached without a proxy, with commas: `internal.acme.com, 10.0.0.0/8, git.acme.com:8443`",
     "SSL_CERT_FILE": "the file of the certificate authorities that are trusted, in PEM; default: the system's",
     "SSL_CERT_DIR": "the folder of those, as `openssl rehash` makes it",
     PROXY_RESOLVES: "on: web pages are asked of the proxy also by names that cannot be looked up here, as it refuses "

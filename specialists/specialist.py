@@ -22,7 +22,7 @@ from handoff.planning.adhoc import NAME, made_as
 from specialists.loading import approval_keys, crew_checks, model_keys, skill_folders
 from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
 from specialists.loading.crew_checks import tool_names
-from specialists.loading.frontmatter import Page, did_you_mean
+from specialists.loading.frontmatter import Page, did_you_mean, form_of
 from specialists.loading.model_keys import NO_WISH, ModelWish
 from specialists.loading.skill_folders import Skill
 from specialists.mcp_servers import named_servers
@@ -157,7 +157,7 @@ def read(page: Page, tools: Mapping[str, Tool], skills: Mapping[str, Skill] = _N
         page.fault("the prompt is empty; write it below the front matter", line=page.body_line)
     fallback = page.values.get("fallback")
     if fallback is not None and not isinstance(fallback, str):
-        page.fault("fallback must be the name of another specialist", key="fallback")
+        page.fault(f"fallback must be the name of another specialist: this is {form_of(fallback)}", key="fallback")
     description, cannot = crew_checks.read(page, read_description(page))
     own_tools = _read_tools(page, tools)
     named = skill_folders.named_by(page, skills)
@@ -215,7 +215,8 @@ def read_description(page: Page) -> str:
     if "description" not in page.values:
         return ""
     if not isinstance(text, str) or not text.strip():
-        page.fault("description must be one line that tells the planner what this one can do", key="description")
+        line = "description must be one line that tells the planner what this one can do"
+        page.fault(f"{line}: this is {form_of(text)}", key="description")
     elif len(text) > DESCRIPTION_LIMIT:
         page.fault(
             f"the description has {len(text)} characters, and at most {DESCRIPTION_LIMIT} are allowed; shorten it",
@@ -227,7 +228,8 @@ def read_description(page: Page) -> str:
 def _read_tools(page: Page, tools: Mapping[str, Tool]) -> list[str]:
     named = tool_names(page)
     if named is None:
-        page.fault("tools must be a list of tool names; write [] for none", key="tools")
+        wrong = form_of(page.values["tools"])
+        page.fault(f"tools must be a list of tool names; write [] for none: this is {wrong}", key="tools")
         return []
     unknown = [name for name in dict.fromkeys(named) if name not in tools and name not in finish_tools.NAMES]
     if unknown:  # in one line, as it lists what there is

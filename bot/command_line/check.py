@@ -6,7 +6,7 @@ import argparse
 import contextlib
 import os
 import socket
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +28,7 @@ from bot.store.interface import StoreError
 from bot.store.retention import DAY, Retention
 from specialists.crew_size import crowded
 from specialists.registry import Crew
+from specialists.toolkits.ticketing.ticket_desk import CONTACT, NOWHERE, desk_of, is_reachable
 
 WARNING = "Warning: "
 NO_MODEL = "set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama; LEADHAND_MODEL=rehearsal where it is meant so"
@@ -82,7 +83,7 @@ async def verdicts(settings: Settings) -> AsyncGenerator[Verdict]:
         loaded, names = tuple(crews.by_name.values()), crews.names
         for crew in loaded:
             word = f" (by “{crew.name}: ...”)" if crew.name in names else ""
-            async with contextlib.aclosing(_crew(crew, word, seen)) as found:
+            async with contextlib.aclosing(_crew(crew, word, seen, settings.env)) as found:
                 async for verdict in found:
                     yield verdict
     except SettingsError as error:
@@ -104,7 +105,9 @@ async def verdicts(settings: Settings) -> AsyncGenerator[Verdict]:
         yield verdict
 
 
-async def _crew(crew: Crew, word: str, seen: set[tuple[str, Path | None]]) -> AsyncGenerator[Verdict]:
+async def _crew(
+    crew: Crew, word: str, seen: set[tuple[str, Path | None]], env: Mapping[str, str]
+) -> AsyncGenerator[Verdict]:
     """Who is in the crew, how it is called, what is odd about its files, and its tools; no toolkit that was `seen`."""
     try:
         yield Verdict("crew", f"{crew.name}{word}: {', '.join(crew.everyone)}", risk=crowded(crew))
@@ -112,6 +115,8 @@ async def _crew(crew: Crew, word: str, seen: set[tuple[str, Path | None]]) -> As
             if one.read_as:
                 told = f"{one.read_as}; the planner is told: {one.description}"
                 yield Verdict(f"{name}, an agent of Claude Code", told)
+        if _tickets_go_nowhere(crew, env):
+            yield Verdict("tickets", risk=NOWHERE)
         for warning in crew.every_warning:
             yield Verdict("crew", risk=str(warning))
         note, lines = tool_list.tool_lines(crew)
@@ -124,6 +129,13 @@ async def _crew(crew: Crew, word: str, seen: set[tuple[str, Path | None]]) -> As
                     yield Verdict(f"tools of {origin}", fault=fault)
     finally:
         await crew.close()
+
+
+def _tickets_go_nowhere(crew: Crew, env: Mapping[str, str]) -> bool:
+    """Return True if a specialist may open tickets, and they would go to a contact whom no message reaches."""
+    held = {tool.name for one in crew.everyone.values() for tool in one.tools}
+    desk = desk_of(env)
+    return "open_ticket" in held and not desk.fault and desk.path == CONTACT and not is_reachable(crew.contact)
 
 
 async def _collector(settings: Settings) -> AsyncIterator[Verdict]:

@@ -65,6 +65,7 @@ async def do_one_job(workspace: Workspace, app: App, options: argparse.Namespace
 
 async def _watch(app: App, key: JobKey, screen: _Screen, options: argparse.Namespace) -> tuple[int, str]:
     """Print the thread until the job ends. Gives the exit code and, if it is not 0, why."""
+    denied: list[str] = []
     try:
         async with asyncio.timeout(options.timeout):
             while True:
@@ -74,12 +75,13 @@ async def _watch(app: App, key: JobKey, screen: _Screen, options: argparse.Names
                     return _without_a_job(options)
                 if ask is not None and ask.over:
                     screen.show(final=True)
-                    return _verdict(ask)
+                    return verdict(ask, denied)
                 asked = _open_question(ask, screen.answered) if ask is not None else None
                 if asked is not None and ask is not None and not await screen.answer(*asked, ask.posted[asked[0]]):
                     if not options.demo or asked[1].approval is None:
                         return FAILED, f"the job asks, and there is nobody here to answer: {asked[1].message}"
                     await screen.deny(*asked, ask.posted[asked[0]])  # a demo goes on without what it may not do
+                    denied.append(asked[1].approval.what)
                 await screen.change()
     except TimeoutError:
         return FAILED, f"no answer within {options.timeout:g} s"
@@ -102,7 +104,8 @@ def _without_a_job(options: argparse.Namespace) -> tuple[int, str]:
     return (FAILED, "that is answered without a job, so it has no trace") if options.json else (ANSWERED, "")
 
 
-def _verdict(ask: Ask) -> tuple[int, str]:
+def verdict(ask: Ask, denied: Sequence[str] = ()) -> tuple[int, str]:
+    """Judge how a request ended. What was `denied` for want of anybody who could decide is no gap of a demo."""
     if ask.state != "completed":
         failure = ask.run.failure
         return FAILED, "; ".join(
@@ -110,8 +113,10 @@ def _verdict(ask: Ask) -> tuple[int, str]:
         )
     if any(decision.why == DECLINED for decision in ask.decisions):
         return FAILED, "declined: nothing was worked out"
-    if lacks := gaps(ask, ask.run):
+    if lacks := [gap for gap in gaps(ask, ask.run) if not any(what in gap for what in denied)]:
         return IN_PART, f"answered in part, {len(lacks)} {'gap' if len(lacks) == 1 else 'gaps'}: " + "; ".join(lacks)
+    if denied:
+        say(f"Shown and not done, as {NOBODY}: {'; '.join(denied)}")
     return ANSWERED, ""
 
 

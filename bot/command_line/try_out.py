@@ -34,6 +34,7 @@ from bot.slack.receive.attachments import LARGEST
 from bot.workspace.workspace_server import Workspace
 from bot.workspace.world import Draft
 from specialists.toolkits.scratch import scratch
+from specialists.toolkits.ticketing.ticket_desk import NAME as TICKETS
 
 if TYPE_CHECKING:
     from bot.command_line.day_file import Day
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 
 SAMPLE = Path(__file__).parents[2] / "specialists" / "samples" / "sales.csv"
 PORT = 3900
+TICKETS_HERE = "#general"
+"""Where tickets go here unless LEADHAND_TICKETS says otherwise: a crew can name no contact of this workspace."""
 ADMIN = "cleo"
 """The person who is an admin here, unless LEADHAND_ADMINS names others."""
 PACE = "0.4"
@@ -219,6 +222,7 @@ async def _bot(
     """
     settings = dataclasses.replace(
         settings,
+        env={TICKETS: f"message:{TICKETS_HERE}", **settings.env},
         bot_token=workspace.bot_token,
         app_token=workspace.app_token,
         slack_api_url=workspace.api_url,

@@ -232,3 +232,8 @@ def _end(match: re.Match[str], kind: str) -> int:
         return match.end()
     first = named.partition(" ")[0]
     return match.start("unit") + (len(first) if first.lower() in _UNITS else 0)
+
+
+def is_unit(word: str) -> bool:
+    """Return True for a unit of time, money, size or share: `month`, `kg`, `euros`."""
+    return word.strip().casefold() in _UNITS

@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 from handoff.approval_values import ADMINS, ASK, ApprovalTerms
 from handoff.contracts import REQUESTER
 from handoff.member_ids import is_group, is_person
-from specialists.loading.frontmatter import CrewFault, Page, did_you_mean
+from specialists.loading.frontmatter import CrewFault, Page, did_you_mean, form_of
 from specialists.toolkits.tool import Tool
 
 KEYS = ("approve", "approvers", "quorum", "self")
@@ -132,9 +132,8 @@ def _modes(page: Page, value: Any, tools: Mapping[str, Tool], own_tools: frozens
 def _approvers(page: Page, value: Any) -> tuple[str, ...] | None:
     named = [value] if isinstance(value, str) else value
     if not isinstance(named, list) or not named or not all(isinstance(one, str) for one in named):
-        page.fault(
-            "approvers must be a list of requester, admins, and Slack ids such as U012AB or S012AB", key="approvers"
-        )
+        text = "approvers must be a list of requester, admins, and Slack ids such as U012AB or S012AB"
+        page.fault(f"{text}: this is {form_of(value)}", key="approvers")
         return None
     if len(named) > MOST:
         page.fault(f"approvers names {len(named)}; at most {MOST} are allowed, so name a user group", key="approvers")

@@ -12,13 +12,14 @@ from typing import Any
 
 from handoff.contracts import ANYONE, REQUESTER
 from handoff.member_ids import is_group, is_person
-from specialists.loading.frontmatter import Page, did_you_mean
+from specialists.loading.frontmatter import Page, did_you_mean, form_of
 from specialists.toolkits.tool import Tool
 
 LINE_LIMIT = 240
 """Characters of the one line that the planner sees: what it can do and what it cannot."""
 ITEM_LIMIT = 60
 EXAMPLE_LIMIT = 160
+_EXAMPLES = 'examples must be requests, each with its kind of work, a line each: `"What is 8 % of 940?": a sum`'
 """Characters of a request that a specialist's file gives as an example."""
 MOST_ITEMS = 8
 _NEGATED = re.compile(r"(cannot|can't|can not|can|does not|doesn't|do not|don't|never|not|no)\b", re.IGNORECASE)
@@ -51,9 +52,7 @@ def read_examples(page: Page) -> tuple[tuple[str, str], ...]:
     """Read the requests that it alone does, each with the kind of work. Faults are added to the page."""
     value: Any = page.values.get("examples", {})
     if not isinstance(value, dict) or not all(isinstance(text, str) for pair in value.items() for text in pair):
-        page.fault(
-            "examples must be requests, each with its kind of work: `What is 8 % of 940?: a sum`", key="examples"
-        )
+        page.fault(f"{_EXAMPLES}; {_mended_examples(value)}", key="examples")
         return ()
     if len(value) > MOST_ITEMS:
         page.fault(f"examples has {len(value)} items; at most {MOST_ITEMS} are allowed", key="examples")
@@ -64,12 +63,34 @@ def read_examples(page: Page) -> tuple[tuple[str, str], ...]:
     return tuple((asked.strip(), kind.strip()) for asked, kind in value.items())
 
 
+def _mended_examples(value: Any) -> str:
+    """Say what is wrong with the form of the examples, and write the first of them as it has to be."""
+    first = value[0] if isinstance(value, list) and value else value
+    if isinstance(first, dict) and first:
+        asked, kind = next(iter(first.items()))
+        if isinstance(value, list) and isinstance(asked, str) and isinstance(kind, str):
+            return f"this is a list, so leave the dashes out: {_as_example(asked, kind)}"
+        asked, kind = next(pair for pair in first.items() if not all(isinstance(text, str) for text in pair))
+        if not isinstance(asked, str):
+            return f"the request {str(asked)[:40]!r} is {form_of(asked)}: put it in quotes"
+        return f"the kind of work of {asked[:40]!r} is {form_of(kind)}: write it in words, in quotes"
+    asked, colon, kind = str(first).rpartition(": ")
+    shown = _as_example(asked, kind) if colon else _as_example(str(first), "KIND OF WORK")
+    return f"this is {form_of(value)}: write {shown}"
+
+
+def _as_example(asked: str, kind: str) -> str:
+    text = " ".join(asked.replace('"', "'").split())[:60]
+    return f'`"{text}": {" ".join(kind.split())[:40]}`'
+
+
 def _items(page: Page, key: str) -> tuple[str, ...]:
     if key not in page.values:
         return ()
     value: Any = page.values[key]
     if not isinstance(value, list) or not value or not all(isinstance(one, str) for one in value):
-        page.fault(f"{key} must be a list of what it {key} do, such as [browse the web]; or leave it out", key=key)
+        text = f"{key} must be a list of what it {key} do, such as [browse the web]; or leave it out"
+        page.fault(f"{text}: this is {form_of(value)}", key=key)
         return ()
     if len(value) > MOST_ITEMS:
         page.fault(f"{key} has {len(value)} items; at most {MOST_ITEMS} are allowed", key=key)

@@ -19,10 +19,21 @@ class Noting(Protocol):
         """Note a fault at a node's line."""
 
 
+def _form(node: yaml.Node) -> str:
+    """Say what somebody wrote, in words that follow "this is"."""
+    if isinstance(node, yaml.SequenceNode):
+        return "a list, each item behind a dash or a comma" if node.value else "an empty list"
+    if isinstance(node, yaml.MappingNode):
+        return "a mapping of `key: value` lines"
+    said = str(node.value).strip()
+    return f"the text {said[:40]!r}" if said else "empty"
+
+
 def mapping(noting: Noting, node: yaml.Node, keys: tuple[str, ...], what: str) -> Mapped:
     """Read a mapping by its keys; keys that are unknown or stand there twice are noted and left out."""
     if not isinstance(node, yaml.MappingNode):
-        noting.fault(node, f"{what} is not a list of `key: value` lines; the keys are {', '.join(keys)}")
+        shown = f"{what} is not a list of `key: value` lines; the keys are {', '.join(keys)}"
+        noting.fault(node, f"{shown}: this is {_form(node)}")
         return {}
     found: Mapped = {}
     for key_node, value in node.value:
@@ -39,7 +50,7 @@ def mapping(noting: Noting, node: yaml.Node, keys: tuple[str, ...], what: str) -
 def sequence(noting: Noting, node: yaml.Node, key: str) -> list[yaml.Node]:
     """Read the items of a list that is not empty."""
     if not isinstance(node, yaml.SequenceNode) or not node.value:
-        noting.fault(node, f"{key} must be a list with something in it")
+        noting.fault(node, f"{key} must be a list with something in it, such as [one, two]: this is {_form(node)}")
         return []
     return list(node.value)
 
@@ -47,7 +58,7 @@ def sequence(noting: Noting, node: yaml.Node, key: str) -> list[yaml.Node]:
 def text(noting: Noting, node: yaml.Node, key: str) -> str:
     """Read a text, as it stands; empty if it is none."""
     if not isinstance(node, yaml.ScalarNode) or not node.value.strip():
-        noting.fault(node, f"{key} takes text")
+        noting.fault(node, f"{key} takes text: this is {_form(node)}")
         return ""
     return str(node.value)
 

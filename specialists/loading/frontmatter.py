@@ -61,6 +61,25 @@ class Page:
         self.warnings.append(CrewFault(self.path, self.lines.get(key, 1), text))
 
 
+_FORMS: tuple[tuple[type | tuple[type, ...], str], ...] = (
+    (type(None), "empty"),
+    (bool, "true or false"),
+    ((int, float), "a number"),
+    (str, "a text"),
+    (list, "a list"),
+    (dict, "a mapping of `key: value` lines"),
+)
+
+
+def form_of(value: Any) -> str:
+    """Say what kind of YAML value somebody wrote, in words that follow "this is"."""
+    form = next((words for kind, words in _FORMS if isinstance(value, kind)), "a date")
+    if isinstance(value, list | dict | str) and not value:
+        return f"{form}, and empty"
+    odd = next((one for one in value if not isinstance(one, str)), None) if isinstance(value, list) else None
+    return form if odd is None else f"{form}, and an item of it is {form_of(odd)}"
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Ask about the known name nearest to a wrong one; empty if none is near."""
     near = difflib.get_close_matches(word, list(known), n=1)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from specialists.loading import frontmatter
-from specialists.loading.frontmatter import CrewFault, Page, did_you_mean
+from specialists.loading.frontmatter import CrewFault, Page, did_you_mean, form_of
 from specialists.loading.plain_keys import in_short, read_plainly
 
 FILE = "SKILL.md"
@@ -75,7 +75,8 @@ def named_by(page: Page, skills: Mapping[str, Skill]) -> tuple[Skill, ...]:
     value = page.values.get("skills", [])
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
-        page.fault("skills must be a list of names of skills, such as [brand-voice]", key="skills")
+        text = "skills must be a list of names of skills, such as [brand-voice]"
+        page.fault(f"{text}: this is {form_of(value)}", key="skills")
         return ()
     for name in names:
         if name not in skills:

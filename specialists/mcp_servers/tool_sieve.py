@@ -16,6 +16,8 @@ from specialists.mcp_servers.safe_schema import DEEPEST, is_deeper_than
 
 LONGEST_REASON = 200
 _SHOWN = 60
+_OPTIONAL = ("nextCursor", "_meta")
+"""What a page can do without."""
 _ENTRIES_DEEP = DEEPEST + 4
 """How deep an entry may be nested: its schema, and what that stands in."""
 
@@ -48,8 +50,12 @@ class ToolSieve:
     def sifted(self, page: dict[str, Any]) -> dict[str, Any]:
         """Take out of a page what is no tool, and return it."""
         entries, page["tools"] = page["tools"], []
-        for key in [key for key in page if key != "tools" and self._page_fault({"tools": [], key: page[key]})]:
-            del page[key]  # such as a cursor that is no text: the list ends there
+        for key in _OPTIONAL:
+            if key in page and self._page_fault(page):
+                del page[key]  # such as a cursor that is no text: the list ends there
+        if self._page_fault(page):  # it is no page of tools at all, which the SDK says
+            page["tools"] = entries
+            return page
         for entry in entries:
             self._seen += 1
             if fault := self._entry_fault(page, entry):

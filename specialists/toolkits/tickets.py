@@ -12,12 +12,9 @@ from specialists.toolkits.messages import NO_MESSENGER, about
 from specialists.toolkits.messenger import Addressee, DeliveryUnknown, Messenger
 from specialists.toolkits.ticketing.issue_text import defused
 from specialists.toolkits.ticketing.issue_tracker import IssueTracker, NotOpened
-from specialists.toolkits.ticketing.ticket_desk import CONTACT, NAME, TicketDesk, desk_of
+from specialists.toolkits.ticketing.ticket_desk import CONTACT, NAME, NOWHERE, TicketDesk, desk_of, is_reachable
 from specialists.toolkits.tool import Prepared, Sent, Tool, ToolOutcome, Workbench
 from specialists.toolkits.toolkit import Toolkit, ToolSettings
-
-NO_CONTACT = f"No tickets are set up here: whoever runs the bot sets {NAME}, or the crew's contact in crew.yml."
-
 
 LONGEST = 6_000
 """Characters of a ticket's body."""
@@ -133,8 +130,10 @@ class _Desk:
         messenger = workbench.messenger
         if messenger is None:
             return None, NO_MESSENGER
+        if self.place.path == CONTACT and not is_reachable(messenger.contact):
+            return messenger, f"{NOWHERE}."
         to = messenger.contact if self.place.path == CONTACT else self.place.path
-        goes = await messenger.find(to) if to else NO_CONTACT
+        goes = await messenger.find(to)
         if self.place.kind == "list" and not isinstance(goes, str) and goes.kind != "channel":
             goes = (
                 f"A list of tickets is kept for a channel, and {goes.name} is none; whoever runs the bot mends {NAME}."

@@ -104,7 +104,7 @@ async def test_what_is_broken_in_other_ways_has_its_reason(harbour: Harbour) -> 
     assert out["deep"] == "its schema is nested more than 24 deep"
     assert out["abyss"] == "its schema is nested more than 24 deep"
     assert out["look (again)"] == "its name is taken: the first of that name counts"
-    assert out["a b"] == "specialists would call it mcp__port__a_b, which is 'a/b'"
+    assert out["a/b"] == "specialists would call it mcp__port__a_b, which is 'a b'"
     assert out["x" * 60] == "its name has more than 128 characters"
     assert "points to another place" in out["away"]
     assert len(out) == 6
@@ -147,7 +147,8 @@ def test_whatever_stands_beside_it_a_good_tool_is_kept_and_what_is_kept_is_valid
 
     sieve = ToolSieve()
     sieve.protocol = protocol
-    page: dict[str, Any] = {"tools": [*odd[:at], GOOD, *odd[at:]], "nextCursor": None}
+    rest = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+    page: dict[str, Any] = {"tools": [*odd[:at], GOOD, *odd[at:]], "nextCursor": 5, **rest}
     kept = sieve.sifted(page)["tools"]
     assert GOOD in kept
     assert len(kept) + len(sieve.broken) == len(odd) + 1

@@ -153,7 +153,9 @@ async def test_without_a_forge_a_ticket_is_a_message_to_the_contact(tmp_path: Pa
     assert made.prepare is not None
     nobody = await made.prepare(arguments(), bench(tmp_path, KeptMessenger(contact="")))
     assert isinstance(nobody, ToolOutcome)
-    assert "whoever runs the bot sets LEADHAND_TICKETS, or the crew's contact" in nobody.text
+    assert "Whoever runs the bot sets LEADHAND_TICKETS, such as LEADHAND_TICKETS=message:#help" in nobody.text
+    words = await made.prepare(arguments(), bench(tmp_path, KeptMessenger(contact="the help desk")))
+    assert words == nobody, "a contact in words is none that a message can go to"
     alone = await made.prepare(arguments(), bench(tmp_path))
     assert isinstance(alone, ToolOutcome)
     assert alone.failed

@@ -31,6 +31,12 @@ def page(_name: str, *lines: str, body: str = "You work.", **values: str) -> str
     return "\n".join(("---", *front, "---", body, ""))
 
 
+EXAMPLES = (
+    "a.md:6: examples must be requests, each with its kind of work, a line each: "
+    """`"What is 8 % of 940?": a sum`; """
+)
+
+
 def load(folder: Path, **files: str | bytes) -> registry.Crew:
     for name, text in files.items():
         path = folder / f"{name}.md"
@@ -93,8 +99,14 @@ ONE_FAULT = {
     "unknown tool": (page("a", tools="[lok]"), "a.md:4: unknown tool lok (did you mean look?); the tools are listen, "),
     "tool twice": (page("a", tools="[look, look]"), "a.md:4: the tool look is named twice; keep one"),
     "built-in tool": (page("a", tools="[escalate]"), "a.md:4: every specialist has escalate; take it out of tools"),
-    "tools no list": (page("a", tools="{look: 1}"), "a.md:4: tools must be a list of tool names; write [] for none"),
-    "tools a number": (page("a", tools="5"), "a.md:4: tools must be a list of tool names; write [] for none"),
+    "tools no list": (
+        page("a", tools="{look: 1}"),
+        "a.md:4: tools must be a list of tool names; write [] for none: this is a mapping",
+    ),
+    "tools a number": (
+        page("a", tools="5"),
+        "a.md:4: tools must be a list of tool names; write [] for none: this is a number",
+    ),
     "a tab": (page("a", tools="\n\t- look"), "a.md:5: the front matter is not valid YAML: found character '\\t' that"),
     "no such date": (page("a", description="2026-99-01"), "a.md:3: the value cannot be read (month must be in 1..12)"),
     "nested": (page("a", tools="[" * 600 + "]" * 600), "a.md:2: the front matter is nested too deep"),
@@ -127,7 +139,10 @@ ONE_FAULT = {
     "no mapping": ("---\n- a\n---\nYou work.", "a.md:2: the front matter is not a list of `key: value` lines"),
     "key twice": (page("a", "name: a"), "a.md:6: the key name stands there twice; keep one"),
     "tag": (page("a", description="!!python/name:os.system"), "a.md:3: the front matter is not valid YAML"),
-    "can no list": (page("a", can="swim"), "a.md:6: can must be a list of what it can do"),
+    "can no list": (
+        page("a", can="swim"),
+        "a.md:6: can must be a list of what it can do, such as [browse the web]; or leave it out: this is a text",
+    ),
     "cannot empty": (page("a", cannot="[]"), "a.md:6: cannot must be a list of what it cannot do"),
     "cannot blank": (page("a", cannot="['']"), "a.md:6: cannot has an empty item; take it out"),
     "cannot twice": (page("a", cannot="[swim, Swim]"), "a.md:6: cannot says Swim twice; keep one"),
@@ -149,8 +164,31 @@ ONE_FAULT = {
         page("a", description="x" * 195, cannot="[climb a very high mountain, sing a very long song]"),
         "a.md:6: the description, can and cannot make a line longer than 240",
     ),
-    "examples no map": (page("a", examples="[swim]"), "a.md:6: examples must be requests, each with its kind of work"),
-    "examples no texts": (page("a", examples="{swim: 3}"), "a.md:6: examples must be requests, each with its kind"),
+    "examples no map": (page("a", examples="[swim]"), EXAMPLES + """this is a list: write `"swim": KIND OF WORK`"""),
+    "examples a list": (
+        page("a", examples="['Who is on shift?: a look']"),
+        EXAMPLES + """this is a list: write `"Who is on shift?": a look`""",
+    ),
+    "examples a list of pairs": (
+        page("a", examples="\n- Who is on shift?: a look\n- Who is off?: a look"),
+        EXAMPLES + """this is a list, so leave the dashes out: `"Who is on shift?": a look`""",
+    ),
+    "examples no texts": (
+        page("a", examples="{swim: 3}"),
+        EXAMPLES + "the kind of work of 'swim' is a number: write it in",
+    ),
+    "examples half": (
+        page("a", examples="{'Who?': a look, 'When?': }"),
+        EXAMPLES + "the kind of work of 'When?' is empty: write it",
+    ),
+    "examples a date": (
+        page("a", examples="{2026-11-20: a day}"),
+        EXAMPLES + "the request '2026-11-20' is a date: put it in",
+    ),
+    "examples a text": (
+        page("a", examples="Who is on shift"),
+        EXAMPLES + 'this is a text: write `"Who is on shift": KIND OF WORK`',
+    ),
     "example blank": (page("a", examples="{swim: ' '}"), "a.md:6: an example is a request of at most 160 characters"),
     "examples many": (
         page("a", examples=str({f"x{n}": "y" for n in range(9)})),

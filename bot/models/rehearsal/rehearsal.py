@@ -15,6 +15,7 @@ The map: `_turn` below goes by the purpose of a call, and each purpose has its r
                              rehearsed_sql: which queries; rehearsed_telling: what their rows say), rehearsed_reader,
                              rehearsed_researcher, rehearsed_writer, rehearsed_reviewer
                              rehearsed_demo, before all others, where the request is that of a crew's demo;
+                             rehearsed_corrections, what was said meanwhile and cannot be applied
                              rehearsed_stranger, where a specialist has tools that there are no rules for
     what all of them read    rehearsed_brief: the sections, files, tool calls and words of a prompt
 """
@@ -29,6 +30,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 from bot.models.rehearsal import (
     rehearsed_analyst,
+    rehearsed_corrections,
     rehearsed_demo,
     rehearsed_dispatcher,
     rehearsed_judge,
@@ -154,7 +156,8 @@ def _turn(call: ModelCall, script: rehearsed_demo.Script) -> Turn:
     if call.purpose == "synthesizer":
         return Turn(text=write_answer(first), stop="end", usage=Usage())
     if call.purpose.startswith(("specialist:", "made:")):
-        return _as_turn(_specialists_move(call, first, script), len(call.messages))
+        move = _specialists_move(call, first, script)
+        return _as_turn(rehearsed_corrections.confess(move, call), len(call.messages))
     return Turn(text="Ready: the rehearsal model answers by rules.", stop="end", usage=Usage())
 
 

@@ -19,6 +19,7 @@ from handoff.contracts import ToolCall, ToolReply
 from handoff.materials.passages import search
 from specialists.loading.demo_file import Rehearsal
 from specialists.toolkits.tool import ToolSpec
+from specialists.turns.finish_tools import NAMES as FINISHING
 
 LABEL = "Rehearsal: this follows the demo's steps. No model read it; below are the tools' own replies."
 EARLIER = "{earlier}"
@@ -26,6 +27,8 @@ EARLIER = "{earlier}"
 WHY = "the demo's plan; no model planned it"
 NO_MODEL = "Rehearsal, no model"
 """Stands before the goal, on top of the card: its ticks are for steps that were taken, and not for thoughts."""
+DENIED = "a person denied it"
+"""Stands in the reply to a call that somebody denied, see `denied.md` of the specialists' notes."""
 _KNOWN_BY = 120
 """Characters of the request by which a brief is known to be of the demo: as many as every brief has of a long one."""
 _LONGEST = 1_500
@@ -56,6 +59,7 @@ class DemoScript:
         steps = self.steps.steps.get(name)
         if steps is None or _line(self.ask)[:_KNOWN_BY] not in _line(message):
             return None
+        history = [(call, reply) for call, reply in history if call.name not in FINISHING]
         left = len(history)
         earlier = "\n\n".join(f"## {source}\n\n{text}" for source, text in read_brief(message).notes)
         for step in steps:
@@ -108,7 +112,10 @@ def _handed_in(
 ) -> Move:
     """Hand in what the tools replied, and what is quoted from material that the brief holds whole."""
     blocks = [_quoted(f"{_called(call)} replied", reply.text) for call, reply in history if not reply.failed]
-    gaps = [f"{_called(call)} failed: {_line(reply.text)[:_REASON]}" for call, reply in history if reply.failed]
+    failed = [(call, reply) for call, reply in history if reply.failed]
+    denied = [call for call, reply in failed if DENIED in reply.text]
+    blocks += [f"{_called(call)} was shown, and a person denied it: nothing was done." for call in denied]
+    gaps = [f"{_called(call)} failed: {_line(reply.text)[:_REASON]}" for call, reply in failed if call not in denied]
     for tool, arguments in lacking:
         found = _in_brief(tool, arguments, given)
         if found:

@@ -60,7 +60,7 @@ class Gate:
         clock: Callable[[], float],
         note: Note = dropped,
     ) -> None:
-        self._people = people
+        self.people = self._people = people
         self._settings = settings
         self._admission = Admission(people, settings)
         self._first = first

@@ -11,6 +11,7 @@ import logging
 import re
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from slack_bolt.async_app import AsyncApp
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from bot.slack.receive.desks import Desks
     from bot.slack.receive.gate import Gate
     from bot.slack.receive.service import Answer, Service
+    from bot.slack.show.people import People
 
 log = logging.getLogger(__name__)
 
@@ -80,6 +82,9 @@ FORWARDED_TO_ALL = "(Somebody forwards a message here, and says nothing about it
 Listener = Callable[..., Awaitable[None]]
 _ANYTHING = re.compile(r".*", re.DOTALL)
 LONGEST_ID = 80
+MOST_NAMED = 10
+"""Channels of one message whose names are looked up."""
+_CHANNEL = re.compile(r"#([CG][A-Z0-9]{6,20})\b")
 
 
 def register(app: AsyncApp, service: Service, gate: Gate, desks: Desks) -> Background:
@@ -95,7 +100,7 @@ def register(app: AsyncApp, service: Service, gate: Gate, desks: Desks) -> Backg
         home = HomeTab(app.client, service, desks.home, desks.sections, background)
     app.use(gate.check)
     commands = Commands(service, desks, background)
-    listeners = Listeners(service, commands, background, home)
+    listeners = Listeners(service, commands, background, home, gate.people)
     for event, listener in listeners.events.items():
         app.event(event)(listener)
     commands.register(app)
@@ -133,8 +138,14 @@ class Listeners:
     """The listeners of events. `events` says which there are."""
 
     def __init__(
-        self, service: Service, commands: Commands, background: Background, home: HomeTab | None = None
+        self,
+        service: Service,
+        commands: Commands,
+        background: Background,
+        home: HomeTab | None = None,
+        people: People | None = None,
     ) -> None:
+        self._people = people
         self._service = service
         self._home = home
         self._commands = commands
@@ -164,15 +175,23 @@ class Listeners:
         if isinstance(incoming, Malformed):
             log.warning("a message without %s was left alone", incoming.reason)
         elif not isinstance(incoming, Ignored):
-            await self._record(incoming, client)
+            text = await self._with_channel_names(incoming.text)
+            await self._record(replace(incoming, text=text), client)
+
+    async def _with_channel_names(self, text: str) -> str:
+        """Write the names of public channels in place of their ids: Slack mentions channels by these alone."""
+        ids = tuple(dict.fromkeys(_CHANNEL.findall(text)))[:MOST_NAMED]
+        names = await self._people.public_names(ids) if ids and self._people is not None else {}
+        return _CHANNEL.sub(lambda found: f"#{names.get(found[1], found[1])}", text)
 
     async def _changed(self, change: Edited | Deleted | Ignored | Malformed) -> None:
         """Take in an edit or a deletion. Slack sends it again if that cannot be recorded."""
         if isinstance(change, Malformed):
             log.warning("a changed message without %s was left alone", change.reason)
         elif isinstance(change, Edited):
+            text = await self._with_channel_names(change.text)
             await self._service.edited(
-                change.place, change.ts, user=change.user, text=change.text, stamp=change.stamp, dedupe=change.dedupe
+                change.place, change.ts, user=change.user, text=text, stamp=change.stamp, dedupe=change.dedupe
             )
         elif isinstance(change, Deleted):
             await self._service.deleted(change.place, change.ts, dedupe=change.dedupe)

@@ -33,6 +33,8 @@ FACTS_KEPT = 300.0
 """Seconds for which it may decide what somebody may do."""
 FACTS_PATIENCE = 1.5
 """Seconds that a click or a message waits for that: Slack waits for three in all."""
+NAMING = 1.0
+"""Seconds that a message waits for the names of channels in it, before it is recorded."""
 GROUPS_KEPT = 5.0
 """Seconds for which the members of user groups hold at a click: Slack lets us ask 20 times a minute."""
 MOST_KEPT = 2_000
@@ -194,31 +196,40 @@ class People:
     async def _channel(self, channel: str) -> str:
         if channel.startswith("D"):
             return DIRECT
-        found = await self._look_up(
-            "conversations.info", channel, lambda: self._client.conversations_info(channel=channel)
-        )
-        about = _fields(found.get("channel"))
+        about = await self._about_channel(channel)
         if about.get("is_im") or about.get("is_mpim"):
             return DIRECT
         return f"#{about['name']}" if isinstance(about.get("name"), str) else ""
+
+    async def public_names(self, channels: Collection[str]) -> dict[str, str]:
+        """Return the names of those channels that are public, by their ids, as far as Slack tells them in time.
+
+        The name of a private one is for its members alone, and whoever knows its id can write it into a message.
+        """
+        found = await asyncio.gather(*(self._about_channel(channel, NAMING) for channel in channels))
+        public = [(one, about) for one, about in zip(channels, found, strict=True) if about.get("is_private") is False]
+        return {one: str(about["name"]) for one, about in public if about.get("name")}
+
+    async def _about_channel(self, channel: str, patience: float = PATIENCE) -> Answer:
+        found = await self._look_up(
+            "conversations.info", channel, lambda: self._client.conversations_info(channel=channel), patience
+        )
+        return _fields(found.get("channel"))
 
     async def audience(self, place: Place) -> Audience:
         """Say who may read a place; without a kind if Slack does not tell it in time."""
         if place.channel.startswith("D"):
             return Audience(channel=place.channel, kind="direct")
-        found = await self._look_up(
-            "conversations.info", place.channel, lambda: self._client.conversations_info(channel=place.channel)
-        )
-        about = _fields(found.get("channel"))
+        about = await self._about_channel(place.channel)
         if not about:
             return Audience(channel=place.channel)
         if about.get("is_im") or about.get("is_mpim"):
             return Audience(channel=place.channel, kind="direct" if about.get("is_im") else "group")
         return Audience(channel=place.channel, kind="private" if about.get("is_private", True) else "public")
 
-    async def _look_up(self, method: str, key: str, send: Send) -> Answer:
+    async def _look_up(self, method: str, key: str, send: Send, patience: float = PATIENCE) -> Answer:
         """Ask for a name: a refusal is kept as an answer is, and no answer in time is done without."""
-        found = await self._asked(method, key, send, kept=KEPT, patience=PATIENCE, priority="file")
+        found = await self._asked(method, key, send, kept=KEPT, patience=patience, priority="file")
         if found is None:
             log.info("%s: no answer in time; done without", method)
         return found or {}

@@ -9,7 +9,7 @@ from bot.slack.send.outbox import Outbox
 from bot.slack.send.web_calls import NoReply, Refused
 from bot.slack.show.notices import RECEIVED, tell
 from bot.slack.views.outgoing import Outgoing
-from bot.slack.views.receipt import asks, receipt
+from bot.slack.views.receipt import asks, is_beyond_rules, receipt
 from bot.store.interface import Claim
 from handoff.contracts import Place
 from handoff.effects import receipt_key
@@ -32,11 +32,14 @@ REACTIONS: Mapping[Outcome, str] = {
 """The reaction that says what became of a message."""
 
 
-async def give_receipt(outbox: Outbox, claim: Claim, job: Job, one: Heard) -> None:
-    """React to a message, and show the line about it, once. Raises Gone if the job is no longer ours."""
-    if (name := REACTIONS.get(one.outcome)) is not None:
+async def give_receipt(outbox: Outbox, claim: Claim, job: Job, one: Heard, *, by_rules: bool = False) -> None:
+    """React to a message, and show the line about it, once; `by_rules`: see `receipt`.
+
+    Raises Gone if the job is no longer ours.
+    """
+    if not is_beyond_rules(one, by_rules=by_rules) and (name := REACTIONS.get(one.outcome)) is not None:
         await _react(outbox, job.place, one.message.id.partition("-")[0], name)  # a click's is the message it is about
-    line, key = receipt(job, one), receipt_key(one.message.id, one.receipt)
+    line, key = receipt(job, one, by_rules=by_rules), receipt_key(one.message.id, one.receipt)
     if line is None:
         return
     if not asks(line):

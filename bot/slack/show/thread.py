@@ -72,6 +72,7 @@ class Thread:
         messengers: Messengers | None,
         *,
         model_label: str,
+        by_rules: bool = False,
     ) -> None:
         self.messengers = messengers
         self._client = client
@@ -80,6 +81,7 @@ class Thread:
         self._people = people
         self._store = store
         self._model_label = model_label
+        self._by_rules = by_rules
         self._streams: dict[tuple[JobKey, str], AnswerStream] = {}
         self._painters: dict[JobKey, CardPainter] = {}
         self._cards = CardPosts(outbox)
@@ -180,7 +182,7 @@ class Thread:
 
     async def acknowledge(self, claim: Claim, job: Job, one: Heard) -> None:
         """Show the author of a message what became of it. Raises Gone if the job is no longer ours."""
-        await give_receipt(self._outbox, claim, job, one)
+        await give_receipt(self._outbox, claim, job, one, by_rules=self._by_rules)
 
     async def called(self, users: Sequence[str]) -> dict[str, str]:
         """Return what people are called, by their ids; empty where Slack does not tell it in time."""

@@ -13,18 +13,25 @@ from handoff.state import Ask, Job
 from handoff.state_values import Heard
 
 _BRIEF = 300
+NOT_APPLIED = (
+    "I cannot apply that: this is a rehearsal without a language model, and the work under way keeps to your first "
+    "words. Press Stop and ask again with the new ones."
+)
 USE_THE_BUTTONS = "That decided nothing: please use the buttons on the card of what is to be approved."
 
 
-def receipt(job: Job, one: Heard) -> Outgoing | None:
-    """Say in one line what became of a message; None if its reaction says it all."""
+def receipt(job: Job, one: Heard, *, by_rules: bool = False) -> Outgoing | None:
+    """Say in one line what became of a message; None if its reaction says it all.
+
+    `by_rules`: no model reads what was said, as in a rehearsal, so that work under way cannot take it in.
+    """
     if one.outcome == "explained":
         ask = job.current
         return None if ask is None or one.question not in ask.open_questions else explained(ask, one.question)
     if one.outcome == "which":
         return _which(job, one)
     words = {
-        "applied": _applied(one),
+        "applied": NOT_APPLIED if is_beyond_rules(one, by_rules=by_rules) else _applied(one),
         "dropped": "Got it: I go on without that message.",
         "replaced": "Changed: I work by the new words when this request is due.",
         "queued": "Noted: I do this once the request before it is done.",
@@ -36,6 +43,11 @@ def receipt(job: Job, one: Heard) -> Outgoing | None:
         "answer, at several tries. If it is for me, say it again and mention me.",
     }.get(one.outcome)
     return None if words is None else _line(words)
+
+
+def is_beyond_rules(one: Heard, *, by_rules: bool) -> bool:
+    """Return True for a change of work under way where no model could take it in."""
+    return by_rules and one.outcome == "applied" and bool(one.told or one.waiting)
 
 
 def asks(line: Outgoing) -> bool:

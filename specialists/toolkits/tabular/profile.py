@@ -6,6 +6,7 @@ import re
 import textwrap
 from typing import TYPE_CHECKING, Any
 
+from handoff.checking.quantities import is_unit
 from specialists.toolkits.tabular.cells import plain, shown
 from specialists.toolkits.tabular.database import LoadedTable
 from specialists.toolkits.tabular.naming import quoted
@@ -47,11 +48,14 @@ def profile(connection: DuckDBPyConnection, table: LoadedTable) -> str:
 def named_in(text: str) -> tuple[str, ...]:
     """Return what a profile names that a question may mean: its columns, and the values that it lists with counts.
 
-    A column with another value in each row is left out: who asks for its name asks for rows, by whatever query.
+    A column with another value in each row is left out: who asks for its name asks for rows, by whatever query. So is a
+    value that is a unit, such as month: it says in what something is counted, in a task about any table.
     """
     lines = filter(None, (COLUMN.fullmatch(line) for line in text.splitlines()))
     told = (line for line in lines if _KEY not in line["about"])
-    named = (each for line in told for each in (line["name"].strip('"'), *VALUES.findall(line["about"])))
+    named: list[str] = []
+    for line in told:
+        named += [line["name"].strip('"'), *(one for one in VALUES.findall(line["about"]) if not is_unit(one))]
     return tuple(dict.fromkeys(named))
 
 

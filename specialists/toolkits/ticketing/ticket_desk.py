@@ -8,10 +8,15 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import quote, urlsplit
 
+from handoff.member_ids import CHANNEL, is_person
 from specialists.service_url import read_url, web_fault
 
 NAME = "LEADHAND_TICKETS"
 CONTACT = "contact"
+NOWHERE = (
+    f"No ticket can be opened here: nothing is set up. Whoever runs the bot sets {NAME}, such as {NAME}=message:#help "
+    "or list:#help, or gives the crew's contact in crew.yml as an id of Slack (C0123ABCD)"
+)
 FORMS = (
     "github:OWNER/REPOSITORY, gitlab:GROUP/PROJECT, list:#channel (rows of a Slack list) or message:#channel "
     "(contact in place of #channel: the crew's contact)"
@@ -64,6 +69,11 @@ def desk_of(env: Mapping[str, str]) -> TicketDesk:
     if kind not in _TOKENS or not _PATH.fullmatch(path) or (kind == "github" and path.count("/") != 1):
         return TicketDesk("message", "", fault=f"{NAME}={text!r} is not understood; set {FORMS}.")
     return _forge(kind, path, env)
+
+
+def is_reachable(contact: str) -> bool:
+    """Return True for a crew's contact to whom a message can go: an id of Slack, #channel or @person, no mere words."""
+    return is_person(contact) or CHANNEL.fullmatch(contact) is not None or contact.startswith(("#", "@"))
 
 
 def _forge(kind: str, path: str, env: Mapping[str, str]) -> TicketDesk:

@@ -1,0 +1,98 @@
+"""Large libraries are imported in a thread, so that the loop never stands still for one: a process shows it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+from tests.mcp_servers.harbour import Harbour
+from tests.mcp_servers.oauth_server import oauth_server
+from tests.specialists.local_web import serving
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = """
+import asyncio, json, sys, threading
+from pathlib import Path
+from specialists.mcp_servers.oauth_metadata import discover
+from specialists.mcp_servers.server_config import ServerConfig
+from specialists.mcp_servers.server_connection import NotReached, ServerConnection
+from specialists.mcp_servers.server_tools import read
+from specialists.toolkits.fetch import FetchFailed, FetchSettings, download
+from specialists.toolkits.smtp_server import SmtpServer, would_take_mail
+from specialists.toolkits.toolkit import ToolSettings
+from bot.models.openai_chat import OpenAIChat
+from bot.models.anthropic_messages import AnthropicMessages
+from bot.models.provider_model import ProviderModel
+
+folder, url, page = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+OURS = {"bot", "specialists", "handoff"}
+on_loop, in_threads = {}, set()
+
+
+class Watch:
+    def find_spec(self, name, path=None, target=None):
+        top = name.partition(".")[0]
+        if top in OURS or top in sys.stdlib_module_names:
+            return None
+        if threading.current_thread() is threading.main_thread():
+            on_loop.setdefault(top, name)
+        else:
+            in_threads.add(top)
+        return None
+
+
+async def work():
+    faults = []
+    (kit,) = read(folder, ToolSettings({"PATH": "/usr/bin:/bin"}, folder / "data"), faults)
+    assert not faults, faults
+    assert await kit.prove() == ()
+    await kit.close()
+    await discover(url)
+    connection = ServerConnection(ServerConfig("tides", "http", url=url), folder, "")
+    try:
+        await connection.tools()
+    except NotReached:
+        pass
+    await connection.close()
+
+    async def follows(*_):
+        return True
+
+    try:
+        await download(page, FetchSettings(), lambda _: "", follows)
+    except FetchFailed:
+        pass
+    await would_take_mail(SmtpServer("127.0.0.1", 9, "off", "", ""))
+    for wire in (OpenAIChat("key", "http://127.0.0.1:9/v1"), AnthropicMessages("key", "http://127.0.0.1:9")):
+        model = ProviderModel(wire, {"fast": "m", "balanced": "m", "deep": "m"}, provider="home")
+        await model.warm()
+        await model.close()
+
+
+sys.meta_path.insert(0, Watch())
+asyncio.run(work())
+print(json.dumps({"on_loop": on_loop, "in_threads": sorted(in_threads)}))
+"""
+
+
+async def test_no_library_is_first_imported_on_the_loop(tmp_path: Path) -> None:
+    Harbour(tmp_path)
+
+    async def nothing(_: object) -> object:
+        raise AssertionError("loopback is not public")
+
+    async with oauth_server() as server, serving(nothing) as site:  # type: ignore[arg-type]
+        command = (sys.executable, "-c", SCRIPT, str(tmp_path), server.url, site.url())
+        run = partial(subprocess.run, command, cwd=ROOT, env=dict(os.environ), capture_output=True, text=True)
+        process = await asyncio.to_thread(run, timeout=100, check=False)
+    assert process.returncode == 0, process.stderr
+    seen = json.loads(process.stdout.splitlines()[-1])
+    assert seen["on_loop"] == {}
+    assert {"mcp", "mcp_types", "jsonschema", "ssrfguard", "aiosmtplib", "openai", "anthropic"} <= set(
+        seen["in_threads"]
+    )

@@ -1,0 +1,97 @@
+"""All demos that come with Leadhand: each ends in a terminal at which nobody sits, and by its button on the page."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Page, expect
+
+from bot.app import open_crew
+from bot.command_line import crew_demo
+from bot.command_line.one_job import do_one_job, verdict
+from bot.models.rehearsal.rehearsal import RehearsalModel
+from bot.settings import Settings
+from bot.workspace.world import Draft
+from handoff.state import Job
+from specialists.loading import demo_file
+from specialists.registry import CREWS, available_crews
+from tests.system.scene import Scene, Talk, scene_on
+from tests.workspace_page.browser import OpenPage, browser, chromium, open_page
+
+__all__ = ["browser", "chromium", "open_page"]
+NAMES = [name for name in available_crews() if demo_file.read(CREWS / name) is not None]
+PATIENCE = 100.0
+RAW_ID = re.compile(r"#[CG][A-Z0-9]{8,}")
+
+
+def settings_of(name: str) -> Settings:
+    return Settings(env={}, crew=name)
+
+
+def test_there_are_nine() -> None:
+    assert len(NAMES) == 9
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_a_demo_ends_in_the_terminal_without_a_keyboard(
+    name: str, server_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with crew_demo.staged(settings_of(name)) as demo, scene_on(server_url) as scene:
+        told = argparse.Namespace(ask=demo.demo.ask, json=False, demo=True, out=tmp_path, timeout=PATIENCE)
+        async with scene.bot(demo.cast(RehearsalModel()), crew=open_crew(demo.settings)) as app:
+            code = await do_one_job(scene.workspace, app, told, demo.files)
+    said = capsys.readouterr()
+    assert code == 0, f"{said.out}\n{said.err}"
+    assert "failed" not in said.err
+
+
+def waits_for(job: Job) -> set[tuple[str, int]]:
+    """The approvals that a job waits for by now, each by its subtask and number."""
+    return {(name, one.number) for name, one in job.latest.open_questions.items() if one.approval is not None}
+
+
+async def approve_all(page: Page, talk: Talk) -> None:
+    """Say yes to whatever the demo asks about, by the button on the page, until its job is over."""
+    given = 0
+    while await talk.until(lambda job: job if job.current is None or waits_for(job) else None, PATIENCE):
+        job = await talk.job()
+        assert job is not None
+        if job.current is None:
+            return
+        waiting, given = waits_for(job), given + 1
+        await talk.question(given)
+        await page.get_by_test_id("thread").get_by_role("button", name="Approve", exact=True).last.click()
+        await talk.until(lambda job, waiting=waiting: job.current is None or waits_for(job) != waiting, PATIENCE)
+
+
+@pytest.mark.browser
+@pytest.mark.asyncio(loop_scope="session")
+@pytest.mark.parametrize("name", NAMES)
+async def test_a_demo_ends_by_its_own_button_on_the_page(name: str, server_url: str, open_page: OpenPage) -> None:
+    async with crew_demo.staged(settings_of(name)) as demo:
+        sample = Draft(demo.demo.ask, demo.files)
+        async with (
+            scene_on(server_url, sample=sample) as scene,
+            scene.bot(demo.cast(RehearsalModel()), crew=open_crew(demo.settings)),
+        ):
+            page = await open_page(scene.workspace.page_url)
+            await page.get_by_test_id("start-draft").click()
+            await expect(page.locator("[data-testid=pending-file][data-ready=true]")).to_have_count(len(demo.files))
+            await page.get_by_test_id("send").click()
+            talk = await sent(scene, page)
+            await approve_all(page, talk)
+            job = await talk.over(patience=PATIENCE)
+            assert verdict(job.latest) == (0, ""), talk.said()
+            shown = "\n".join([*map(str, talk.cards()), talk.said()])
+            assert not RAW_ID.search(shown)
+            await page.close()
+
+
+async def sent(scene: Scene, page: Page) -> Talk:
+    """The thread of the message that the button filled in, opened on the page."""
+    (message,) = await scene.workspace.until(lambda: scene.workspace.messages("#general"))
+    await page.get_by_test_id("thread-line").first.click()
+    return scene.thread("#general", message["ts"])
