@@ -17,8 +17,6 @@ from urllib.parse import SplitResult, urlsplit
 PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY")
 NO_PROXY = "NO_PROXY"
 CA_FILE, CA_FOLDER = "SSL_CERT_FILE", "SSL_CERT_DIR"
-OTHER_CA_NAMES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
-"""What other programs call the file of authorities; it is not read here."""
 PROXY_RESOLVES = "LEADHAND_PROXY_RESOLVES"
 _SPELLINGS = tuple(spelling for name in (*PROXIES, NO_PROXY) for spelling in (name.lower(), name))
 VARIABLES = (*_SPELLINGS, CA_FILE, CA_FOLDER)

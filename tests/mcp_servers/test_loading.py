@@ -10,6 +10,8 @@ import sys
 from functools import partial
 from pathlib import Path
 
+import pytest
+
 from tests.mcp_servers.harbour import Harbour
 from tests.mcp_servers.oauth_server import oauth_server
 from tests.specialists.local_web import serving
@@ -80,6 +82,7 @@ print(json.dumps({"on_loop": on_loop, "in_threads": sorted(in_threads)}))
 """
 
 
+@pytest.mark.timeout(600)  # it imports all that is large, in a process that has compiled none of it
 async def test_no_library_is_first_imported_on_the_loop(tmp_path: Path) -> None:
     Harbour(tmp_path)
 
@@ -89,7 +92,7 @@ async def test_no_library_is_first_imported_on_the_loop(tmp_path: Path) -> None:
     async with oauth_server() as server, serving(nothing) as site:  # type: ignore[arg-type]
         command = (sys.executable, "-c", SCRIPT, str(tmp_path), server.url, site.url())
         run = partial(subprocess.run, command, cwd=ROOT, env=dict(os.environ), capture_output=True, text=True)
-        process = await asyncio.to_thread(run, timeout=100, check=False)
+        process = await asyncio.to_thread(run, timeout=500, check=False)
     assert process.returncode == 0, process.stderr
     seen = json.loads(process.stdout.splitlines()[-1])
     assert seen["on_loop"] == {}

@@ -288,3 +288,8 @@ async def test_code_that_looks_for_a_table_is_told_how_tables_are_asked(code: st
     assert said in outcome.text
     assert "query_table" not in (await calculate.run(Calculate(code=code), EmptyBench())).text
     assert "query_table" not in (await calculate.run(Calculate(code="1 / 0"), EmptyBench(artifacts=(SALES,)))).text
+
+
+def test_a_value_that_is_a_unit_is_no_value_that_a_task_names() -> None:
+    text = "- period VARCHAR: 2 distinct: month (3), year (1)\n- kind VARCHAR: 2 distinct: fixed (3), per seat (1)"
+    assert named_in(text) == ("period", "kind", "fixed", "per seat")

@@ -78,20 +78,22 @@ async def test_a_demo_ends_by_its_own_button_on_the_page(name: str, server_url: 
             scene.bot(demo.cast(RehearsalModel()), crew=open_crew(demo.settings)),
         ):
             page = await open_page(scene.workspace.page_url)
-            await page.get_by_test_id("start-draft").click()
-            await expect(page.locator("[data-testid=pending-file][data-ready=true]")).to_have_count(len(demo.files))
-            await page.get_by_test_id("send").click()
-            talk = await sent(scene, page)
-            await approve_all(page, talk)
-            job = await talk.over(patience=PATIENCE)
+            try:
+                await page.get_by_test_id("start-draft").click()
+                await expect(page.locator("[data-testid=pending-file][data-ready=true]")).to_have_count(len(demo.files))
+                await page.get_by_test_id("send").click()
+                talk = await sent(scene, page)
+                await approve_all(page, talk)
+                job = await talk.over(patience=PATIENCE)
+            finally:
+                await page.close()
             assert verdict(job.latest) == (0, ""), talk.said()
             shown = "\n".join([*map(str, talk.cards()), talk.said()])
             assert not RAW_ID.search(shown)
-            await page.close()
 
 
 async def sent(scene: Scene, page: Page) -> Talk:
     """The thread of the message that the button filled in, opened on the page."""
-    (message,) = await scene.workspace.until(lambda: scene.workspace.messages("#general"))
+    message = (await scene.workspace.until(lambda: scene.workspace.messages("#general")))[0]
     await page.get_by_test_id("thread-line").first.click()
     return scene.thread("#general", message["ts"])
