@@ -87,6 +87,7 @@ async def guarded_client(
     Raises:
         SSRFGuardError: The address is not public.
         NameUnknownHere: Nobody here knows the name.
+        TimeoutError: The look-up took longer than `seconds`.
     """
     from ssrfguard import resolve  # noqa: PLC0415 - loaded off the loop by the caller
     from ssrfguard.httpx import AsyncClient  # noqa: PLC0415 - the same
@@ -102,6 +103,8 @@ async def guarded_client(
 
     try:
         found = await in_thread(answers, seconds)
+    except TimeoutError:
+        raise
     except OSError as error:
         if proxy is None or not proxy_resolves():
             raise NameUnknownHere(f"{target.host} cannot be looked up here: {error.strerror or error}") from error

@@ -32,8 +32,8 @@ QUIET = (
     "--no-first-run",
     "--remote-debugging-port=0",
 )
-START_SECONDS = 30
-WAIT_MS = 15_000
+START_SECONDS = 60
+WAIT_MS = 60_000
 
 OpenPage = Callable[..., Awaitable[Page]]
 

@@ -23,6 +23,7 @@ from bot.slack.send.published_limits import Priority
 from bot.slack.token_proof import REFUSED_TOKEN
 from bot.store.interface import StoreError
 from specialists.outbound.clients import open_session
+from specialists.outbound.faults import network_fault
 
 CALL_SECONDS = 10.0
 """Seconds that one call may take in all."""
@@ -154,7 +155,7 @@ class WebCalls:
             Gone: It is not allowed any more; this try was left out.
             Needless: It was said to be needless while it waited; this try was left out.
         """
-        failures, waited = 0, 0.0
+        failures, waited, why = 0, 0.0, ""
         while failures < TRIES:
             await self._turn(method, channel, priority, needless)
             if allowed is not None and not await allowed():
@@ -174,8 +175,9 @@ class WebCalls:
                 failures += not limited or priority == "stream"
             except (OSError, TimeoutError, aiohttp.ClientError, ValueError) as error:
                 self.seen(method, "failed")
+                why = network_fault(error) or type(error).__name__
                 if not again:
-                    raise NoReply(f"{method}: {type(error).__name__}") from error
+                    raise NoReply(f"{method}: {why}") from error
                 wait = WAITS[min(failures, len(WAITS) - 1)]
                 failures += 1
             else:
@@ -183,7 +185,7 @@ class WebCalls:
                 return response.data if isinstance(response.data, dict) else {}
             log.info("%s: tried again in %.1f s", method, wait)
             await asyncio.sleep(wait)
-        raise NoReply(f"{method}: no answer after {TRIES} tries")
+        raise NoReply(f"{method}: no answer after {TRIES} tries{f' ({why})' if why else ''}")
 
     def _is_token_refused(self, error: SlackApiError) -> bool:
         """Return True if Slack does not take the token: then nothing was done, and the call is tried for a while."""
