@@ -6,7 +6,8 @@ from specialists.toolkits.blocking import load
 
 _MODULES = (
     *("mcp", "mcp.client.streamable_http", "mcp.client.auth.utils", "mcp_types.methods"),
-    *("httpx2", "anyio.streams.memory", "jsonschema", "referencing.exceptions"),
+    *("httpx2", "httpcore2", "h11", "anyio.streams.memory", "anyio._backends._asyncio"),
+    *("jsonschema", "referencing.exceptions"),
 )
 
 

@@ -12,6 +12,7 @@ import pytest
 from bot.__main__ import _parser
 from bot.settings import NAMES
 from specialists.loading.crew_folders import BESIDE, NO_SPECIALISTS
+from specialists.outbound import network
 from tests.command_line.command import ROOT
 from tests.conftest import LONG_FILES, LONG_FOLDERS, LONG_TESTS
 
@@ -92,6 +93,7 @@ def spoken(text: str) -> str:
 
 def test_every_variable_that_is_read_is_a_setting_and_the_other_way_round() -> None:
     read = {name for _, tree in sources() for name in names_read(tree)} - SYSTEMS_OWN
+    read |= {*network.PROXIES, network.NO_PROXY, network.CA_FILE, network.CA_FOLDER, network.PROXY_RESOLVES}
     patterns = [re.compile(name.replace("*", "[A-Z]+")) for name in read]
     unlisted = [name for name in read if "*" not in name and name not in NAMES]
     unread = [name for name in NAMES if not any(pattern.fullmatch(name) for pattern in patterns)]
@@ -107,7 +109,8 @@ def test_only_the_settings_read_the_environment() -> None:
     }
     # Where a machine has its sockets, fonts and caches is no setting of ours.
     own = {"bot/store/embedded.py", "specialists/toolkits/charts.py", "specialists/toolkits/table_cache.py"}
-    assert readers - own == {"bot/settings.py"}
+    # How the network is reached holds for the whole process: OpenSSL and the libraries read it there as well.
+    assert readers - own == {"bot/settings.py", "specialists/outbound/network.py"}
 
 
 def test_every_setting_that_the_code_names_exists() -> None:
