@@ -291,7 +291,8 @@ async def running(
     background = register(bolt, service, gate, desks)
     with about(instance=instance.name):
         work = asyncio.create_task(instance.run())
-    toolkits = (begin() for one in crews.by_name.values() for begin in one.beside)
+    begins = dict.fromkeys(begin for one in crews.by_name.values() for begin in one.beside)  # crews share toolkits
+    toolkits = (begin() for begin in begins)
     own = (model.warm(), proof.run(), forgetting.run(), board.run(), home.run(), standing.run(service.request))
     beside = [asyncio.create_task(one) for one in (*own, *toolkits)]
     app = App(bolt, instance, store, model, thread, work, proof)

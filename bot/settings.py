@@ -235,6 +235,8 @@ NAMES: Mapping[str, str] = {
     "commas. A crew's own folder `knowledge` comes before it",
     "LEADHAND_DATABASES": "databases that crews may ask, read-only: `orders=postgresql://reader:password@host/orders`, "
     "several with commas or new lines; postgresql, mysql or sqlite",
+    "LEADHAND_DATABASES_ANY_USER": "those of them, by name with commas, that are asked although their user is a "
+    "superuser, may reach the server's files or administers it; default none: such a database is left out",
     "LEADHAND_REPOSITORIES": "git repositories that crews may read, `shop=/srv/git/shop, "
     "site=https://github.com/acme/site, api=git@git.acme.com:api.git` (docs/code.md)",
     "LEADHAND_SSH_KEY": "the file of the private key for those over ssh, or a folder with one for each, by its name",

@@ -55,7 +55,7 @@ def postgres(folder: Path) -> Iterator[str]:
 def mariadb(folder: Path) -> Iterator[str]:
     """A MariaDB on a unix socket in a folder of its own; gives an address with `{user}` and `{database}` in it.
 
-    It has no tables of users, so that anybody may do all: what is refused is refused by the session alone.
+    Its `root` needs no password and may do all; other users are what a test makes them.
     """
     data = _own(folder)
     who = _as_nobody()
@@ -63,8 +63,8 @@ def mariadb(folder: Path) -> Iterator[str]:
     base = ["--no-defaults", f"--datadir={data / 'db'}", f"--basedir={server.resolve().parents[1]}"]
     (data / "db").mkdir()
     _own(data / "db")
+    _make_grant_tables([str(server), *base, "--bootstrap"], server.resolve().parents[1] / "share/mysql", data, who)
     light = [
-        "--skip-grant-tables",
         "--innodb-flush-log-at-trx-commit=0",
         "--innodb-buffer-pool-size=8M",
         "--skip-log-bin",
@@ -74,6 +74,14 @@ def mariadb(folder: Path) -> Iterator[str]:
     with _running([server, *base, "--skip-networking", f"--socket={socket}", *light], data, who):
         _wait(f"mysql+pymysql://root@localhost/?unix_socket={socket}")
         yield f"mysql://{{user}}@localhost/{{database}}?unix_socket={socket}"
+
+
+def _make_grant_tables(command: list[str], scripts: Path, folder: Path, who: dict[str, object]) -> None:
+    """Make the tables of users, as mariadb-install-db does (which wants programs of other packages)."""
+    tables = (scripts / "mysql_system_tables.sql").read_text(encoding="utf-8")
+    root = """INSERT INTO global_priv VALUES ('localhost', 'root', '{"access": 18446744073709551615}');"""
+    script = f"CREATE DATABASE mysql;\nUSE mysql;\n{tables}\n{root}\n".encode()
+    subprocess.run(command, input=script, check=True, capture_output=True, cwd=folder, **who)  # type: ignore[call-overload]
 
 
 def _own(folder: Path) -> Path:

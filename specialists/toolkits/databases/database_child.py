@@ -1,8 +1,10 @@
 """The process that asks a database: what it gives may be large or hostile, and ends with this process.
 
-In: `{"url", "kind", "task", ...}`: `{"task": "query", "sql", "most", "seconds", "tag"}`, `{"task": "tables", "words"}`,
-or `{"task": "stop", "tag"}`. Out: JSON, `{"columns", "rows", "more"}`, `{"tables"}`, `{"stopped"}`; or `{"away"}` or
-`{"error"}`, what the driver said. `tag` is a comment in a statement, by which another connection can end it.
+In: `{"url", "kind", "any_user", "task", ...}`: `{"task": "query", "sql", "most", "seconds", "tag"}`,
+`{"task": "tables"}`, `{"task": "rights"}` or `{"task": "stop", "tag"}`. Out: JSON, `{"columns", "rows", "more"}`,
+`{"tables"}`, `{}`, `{"stopped"}`; or `{"away"}` or `{"error"}`, what the driver said; or `{"refused"}`, the rights of
+a user who has too many, unless `any_user` is true. `tag` is a comment in a statement, by which another connection can
+end it.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from specialists.toolkits.confine import own_stdout
-from specialists.toolkits.databases import read_only
+from specialists.toolkits.databases.database_session import authorize_sqlite, find_excess_rights, read_alone
+from specialists.toolkits.databases.read_only import NotReadOnly, read_only_statement
 from specialists.toolkits.tabular.cells import plain
 
 _CONNECT_SECONDS = 5
@@ -39,16 +42,21 @@ def main() -> None:
 
 
 def _answer(request: dict[str, Any]) -> dict[str, Any]:
-    if request["task"] == "query" and (fault := read_only.fault(request["sql"], request["kind"])):
-        return {"error": fault}
+    try:
+        if request["task"] == "query":
+            request = {**request, "sql": read_only_statement(request["sql"], request["kind"])}
+    except NotReadOnly as fault:
+        return {"error": str(fault)}
     try:
         engine = _engine(request["url"], request["kind"])
         connection = engine.connect()
     except (SQLAlchemyError, OSError, ValueError) as error:
         return {"away": _said(error)}
-    tasks = {"query": _query, "tables": _tables, "stop": _stop}
+    tasks = {"query": _query, "tables": _tables, "rights": lambda *_: {}, "stop": _stop}
     try:
         with connection:
+            if request["task"] != "stop" and (rights := _excess_rights(connection, request)):
+                return {"refused": rights}
             return tasks[request["task"]](connection, request)
     except (SQLAlchemyError, OSError) as error:
         return {"error": _said(error)}
@@ -61,14 +69,28 @@ def _engine(url: str, kind: str) -> Engine:
     return create_engine(url, poolclass=NullPool, connect_args=more)
 
 
+def _excess_rights(connection: Connection, request: dict[str, Any]) -> list[str]:
+    if request["any_user"]:
+        return []
+    try:
+        return list(find_excess_rights(connection, request["kind"]))
+    except DBAPIError as error:
+        return [f"rights that it does not tell ({_said(error)})"]
+
+
 def _query(connection: Connection, request: dict[str, Any]) -> dict[str, Any]:
     """Run a statement in a session that only reads, and take its first rows."""
-    _only_read(connection, request["kind"], int(request["seconds"]))
+    read_alone(connection, request["kind"], int(request["seconds"]))
+    refused = authorize_sqlite(connection) if request["kind"] == "sqlite" else []
     if request["kind"] == "postgresql":  # for its administrators: of a statement that streams it shows a FETCH
         connection.exec_driver_sql(f"SET application_name = '{request['tag']}'")
     options = {"stream_results": True, "max_row_buffer": 20, "no_parameters": True}
-    sql = f"/* {request['tag']} */ {request['sql'].strip().rstrip(';')}"
-    result = connection.execution_options(**options).exec_driver_sql(sql)
+    try:
+        result = connection.execution_options(**options).exec_driver_sql(f"/* {request['tag']} */ {request['sql']}")
+    except DBAPIError:
+        if refused:
+            return {"error": f"{refused[0][:80]} is SQLite's own, and is not read or called here."}
+        raise
     rows: list[list[Any]] = []
     length, more = 0, False
     for row in result:
@@ -78,39 +100,6 @@ def _query(connection: Connection, request: dict[str, Any]) -> dict[str, Any]:
         rows.append([plain(cell) for cell in row])
         length += sum(len(str(cell)) for cell in rows[-1])
     return {"columns": [str(key) for key in result.keys()], "rows": rows, "more": more}  # noqa: SIM118 - it is no dict
-
-
-def _only_read(connection: Connection, kind: str, seconds: int) -> None:
-    """Have the server refuse to change anything in this session, and end what takes too long."""
-    if kind == "sqlite":
-        connection.exec_driver_sql("PRAGMA query_only = ON")
-        return
-    if kind == "postgresql":
-        _set(
-            connection, "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY", f"SET statement_timeout = {seconds}000"
-        )
-        _try(connection, "SET client_connection_check_interval = 1000")  # from 14 on: it ends when this process does
-        _set(connection, "SET TRANSACTION READ ONLY")
-        return
-    _set(connection, "SET SESSION TRANSACTION READ ONLY")
-    _try(connection, f"SET SESSION max_execution_time = {seconds}000")  # MySQL
-    _try(connection, f"SET SESSION max_statement_time = {seconds}")  # MariaDB
-    connection.rollback()
-    _set(connection, "START TRANSACTION READ ONLY")
-
-
-def _set(connection: Connection, *statements: str) -> None:
-    for one in statements:
-        connection.exec_driver_sql(one)
-    if not statements[-1].endswith("TRANSACTION READ ONLY") or "SESSION" in statements[-1]:
-        connection.commit()
-
-
-def _try(connection: Connection, statement: str) -> None:
-    try:
-        _set(connection, statement)
-    except DBAPIError:
-        connection.rollback()
 
 
 def _tables(connection: Connection, request: dict[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import secrets
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from specialists.toolkits.child_process import BUSY, Given, Limits, run_child
-from specialists.toolkits.databases.named_databases import SETTING, Database, read
+from specialists.toolkits.databases.named_databases import ANY_USER, SETTING, Database, read
 from specialists.toolkits.extras import missing
 from specialists.toolkits.tabular.cells import shown
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
@@ -32,6 +33,10 @@ _AWAY = (
     "The database {name} cannot be reached ({reason}). Try it again in a while; whoever runs the bot can look at it "
     "with leadhand check."
 )
+_REFUSED = (
+    "The database {name} is not asked: its user has {rights}, which reaches beyond reading tables. Whoever runs the "
+    "bot can give it a user that may only read (docs/databases.md), or allow this one with {setting}={name}."
+)
 _FAILURES = {
     "time": f"That took longer than {DEADLINE:g} s and was stopped. Filter or aggregate earlier, or ask for less.",
     "cpu": "That gave more than can be read. Select fewer columns, or LIMIT the rows.",
@@ -39,6 +44,8 @@ _FAILURES = {
     "too_much": "That gave more than can be passed on. Select fewer columns, or LIMIT the rows.",
     "busy": BUSY,
 }
+
+log = logging.getLogger(__name__)
 
 
 class ListTables(BaseModel):
@@ -60,13 +67,14 @@ class QueryDatabase(BaseModel):
 def named(settings: ToolSettings | None) -> Toolkit:
     """Make the toolkit of the databases that the operator named; without, its tools say what to set up."""
     text = settings.env.get(SETTING, "") if settings is not None else ""
-    databases, faults = read(text) if text.strip() else ({}, ())
+    any_user = settings.env.get(ANY_USER, "") if settings is not None else ""
+    databases, faults = read(text, any_user) if text.strip() else ({}, ())
     desk = _Desk(databases, faults)
     tools = (
         Tool("list_tables", "read", ListTables, desk.list_tables),
         Tool("query_database", "read", QueryDatabase, desk.query_database, query="sql"),
     )
-    return Toolkit(SETTING, tools, desk.prove, desk.close) if text.strip() else Toolkit("", tools)
+    return Toolkit(SETTING, tools, desk.prove, desk.close, desk.report_refused) if text.strip() else Toolkit("", tools)
 
 
 class _Desk:
@@ -112,6 +120,15 @@ class _Desk:
         answers = await asyncio.gather(*(self._ask(one, {"task": "tables"}) for one in names))
         return (*self._faults, *(answer for answer in answers if isinstance(answer, str)))
 
+    async def report_refused(self) -> None:
+        """Log, once at the start, which of the databases are not asked as their user may do too much."""
+        if self._absent():
+            return
+        answers = await asyncio.gather(*(self._answer(one, {"task": "rights"}) for one in self._databases.values()))
+        for database, answer in zip(self._databases.values(), answers, strict=True):
+            if isinstance(answer, dict) and "refused" in answer:
+                log.warning("%s", told(database, answer))
+
     async def close(self) -> None:
         """Wait until statements that were given up are stopped."""
         await asyncio.gather(*self._stopping, return_exceptions=True)
@@ -126,9 +143,14 @@ class _Desk:
         return ToolOutcome(f"{said}; there are: {', '.join(self._databases)}.", failed=True)
 
     async def _ask(self, database: Database, question: Mapping[str, Any]) -> dict[str, Any] | str:
-        """Have the child ask; gives what it told, or a line on why not. What is cut off is stopped in the server."""
+        """Have the child ask; gives what it told, or a line on why not."""
+        answer = await self._answer(database, question)
+        return answer if isinstance(answer, str) else told(database, answer)
+
+    async def _answer(self, database: Database, question: Mapping[str, Any]) -> dict[str, Any] | str:
+        """Return what the child answers, or how it failed. What is cut off is stopped in the server."""
         tag = f"leadhand {secrets.token_hex(8)}"
-        where = {"url": database.url, "kind": database.kind, "tag": tag}
+        where = {"url": database.url, "kind": database.kind, "any_user": database.any_user, "tag": tag}
         try:
             reply = await _child({**where, **question})
         except asyncio.CancelledError:
@@ -137,7 +159,8 @@ class _Desk:
         if reply.failure:
             self._stop(database, where)
             return _FAILURES[reply.failure]
-        return told(database, json.loads(reply.output))
+        answer: dict[str, Any] = json.loads(reply.output)
+        return answer
 
     def _stop(self, database: Database, where: Mapping[str, Any]) -> None:
         if database.kind != "mysql":  # the others notice that the process is gone
@@ -151,6 +174,8 @@ def told(database: Database, answer: dict[str, Any]) -> dict[str, Any] | str:
     """Return what the child answered, or in a line why the database did not."""
     if "away" in answer:
         return _AWAY.format(name=database.name, reason=database.without_password(answer["away"]))
+    if "refused" in answer:
+        return _REFUSED.format(name=database.name, rights=", ".join(answer["refused"])[:300], setting=ANY_USER)
     if "error" in answer:
         return f"{database.name}: {database.without_password(answer['error'])}"
     return answer

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 from urllib.parse import quote
 
 from specialists.service_url import BadUrl, read_url, secrets_in
 
 SETTING = "LEADHAND_DATABASES"
+ANY_USER = "LEADHAND_DATABASES_ANY_USER"
+"""The setting that names those of them which are asked although their user may do more than read tables."""
 Kind = Literal["postgresql", "mysql", "sqlite"]
 _NAMED = re.compile(r"(?:^|[,\n])\s*([A-Za-z][\w-]{0,40})\s*=\s*")
 _KINDS: dict[str, Kind] = {
@@ -24,12 +26,16 @@ _DRIVERS = {"postgresql": "postgresql+psycopg", "mysql": "mysql+pymysql"}
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """A database. `url` is SQLAlchemy's, with the password in it; `where` is its place without."""
+    """A database. `url` is SQLAlchemy's, with the password in it; `where` is its place without.
+
+    `any_user`: it is asked even if its user may do more than read tables.
+    """
 
     name: str
     kind: Kind
     url: str = field(repr=False)
     where: str
+    any_user: bool = False
 
     def without_password(self, text: str) -> str:
         """Take the password out of what a driver said."""
@@ -38,8 +44,11 @@ class Database:
         return text
 
 
-def read(text: str) -> tuple[dict[str, Database], tuple[str, ...]]:
-    """Read the setting: the databases by name, and a line for each entry that is none."""
+def read(text: str, any_user: str = "") -> tuple[dict[str, Database], tuple[str, ...]]:
+    """Read the settings: the databases by name, and a line for each entry that is none.
+
+    `any_user` are the names, with commas, of databases that are asked whatever their user may do.
+    """
     found: dict[str, Database] = {}
     faults = []
     parts = _NAMED.split(text.strip())
@@ -53,6 +62,11 @@ def read(text: str) -> tuple[dict[str, Database], tuple[str, ...]]:
             faults.append(f"{SETTING} names {name} twice; rename one")
         else:
             found[name] = database
+    for name in filter(None, re.split(r"[,\s]+", any_user)):
+        if name in found:
+            found[name] = replace(found[name], any_user=True)
+        else:
+            faults.append(f"{ANY_USER} names {name[:40]!r}, which {SETTING} does not")
     return found, tuple(faults)
 
 
