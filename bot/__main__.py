@@ -60,10 +60,12 @@ def _run(options: argparse.Namespace) -> int:
     from bot.command_line.console import OutputLost  # noqa: PLC0415 - the same
     from bot.settings import SettingsError, read_settings, secret_values  # noqa: PLC0415 - the same
     from bot.store.interface import StoreError  # noqa: PLC0415 - the same
+    from specialists.toolkits.child_process import require_walls  # noqa: PLC0415 - the same
 
     level = logging.INFO if options.command == "run" else logging.WARNING
     try:
         settings = read_settings()
+        require_walls(required=settings.walls_required)
         logs.configure(settings.log, verbose=options.verbose, level=level, secrets=settings.secrets)
         return asyncio.run(_stoppable(_command(options, settings)(options, settings)))
     except (SettingsError, StoreError, OutputLost) as error:

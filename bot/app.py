@@ -40,6 +40,7 @@ from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.operation.audit_log import AuditLog
 from bot.operation.periodic import CHECK_SECONDS, StoreCheck, every
 from bot.operation.sweeping import sweep
+from bot.operation.wall_watch import report_walls
 from bot.settings import Settings, SettingsError
 from bot.slack.connection import Bolt, BotAccount, Client, NotConnected, make_bolt, proven_client, token_proof
 from bot.slack.receive.gate import Gate
@@ -293,7 +294,9 @@ async def running(
         work = asyncio.create_task(instance.run())
     begins = dict.fromkeys(begin for one in crews.by_name.values() for begin in one.beside)  # crews share toolkits
     toolkits = (begin() for begin in begins)
-    own = (model.warm(), proof.run(), forgetting.run(), board.run(), home.run(), standing.run(service.request))
+    watch = (report_walls(instruments.metrics),) if instruments is not None else ()
+    roles = (model.warm(), proof.run(), forgetting.run(), board.run(), home.run(), standing.run(service.request))
+    own = (*watch, *roles)
     beside = [asyncio.create_task(one) for one in (*own, *toolkits)]
     app = App(bolt, instance, store, model, thread, work, proof)
     try:

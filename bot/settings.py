@@ -102,6 +102,8 @@ class Settings:
     access: ChannelValues = field(default_factory=ChannelValues)
     """Who may use it, in all channels alike."""
     retention: Retention = AS_EVER
+    walls_required: bool = False
+    """What reads files and pages runs only behind all of the kernel's walls."""
 
     def in_channel(self, channel: str) -> ChannelValues:
         """Say what the environment sets for a channel (its Slack id), and leave open what it does not."""
@@ -199,6 +201,8 @@ NAMES: Mapping[str, str] = {
     "LEADHAND_MAIL_FROM": "the address that mail comes from: `Leadhand <bot@example.com>`",
     "LEADHAND_OPERATION": "where /healthz, /readyz and /metrics are, host:port, or off; default 127.0.0.1:9464",
     "LEADHAND_LOG": "text, or json for one object a line; default text",
+    "LEADHAND_SANDBOX": "required: read no file or page unless all of the kernel's walls stand round what reads it; "
+    "best (default): behind those that the system allows",
     "LEADHAND_BREAKERS": "off: call a specialist or a model again and again although it fails; default on",
     "LEADHAND_RATES": "requests and tokens a minute for each model, or for the model or provider named: "
     "`50 requests, 40k tokens; claude-opus-5-5: 10 requests; ollama: 20 requests`",
@@ -284,7 +288,15 @@ def read_settings(env: Mapping[str, str] | None = None) -> Settings:
         channels=_channels(env.get("LEADHAND_CHANNELS", "")),
         access=_access(env),
         retention=_retention(env.get("LEADHAND_KEEP", "")),
+        walls_required=_sandbox(env.get("LEADHAND_SANDBOX", "")),
     )
+
+
+def _sandbox(text: str) -> bool:
+    known = {"": False, "best": False, "required": True}
+    if (word := text.strip().lower()) not in known:
+        raise SettingsError(f"LEADHAND_SANDBOX is {text!r}; it takes required or best.")
+    return known[word]
 
 
 def require_slack(settings: Settings) -> None:

@@ -29,6 +29,7 @@ from bot.store.retention import DAY, Retention
 from specialists.crew_size import crowded
 from specialists.registry import Crew
 from specialists.toolkits.ticketing.ticket_desk import CONTACT, NOWHERE, desk_of, is_reachable
+from specialists.toolkits.wall_proof import ChildBroken, WallReport, prove_walls
 
 WARNING = "Warning: "
 NO_MODEL = "set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama; LEADHAND_MODEL=rehearsal where it is meant so"
@@ -159,21 +160,22 @@ async def _collector(settings: Settings) -> AsyncIterator[Verdict]:
 
 async def _children(settings: Settings) -> AsyncIterator[Verdict]:
     """What the processes that read people's files and pages can reach on this machine."""
-    del settings
-    from specialists.toolkits.wall_proof import ChildBroken, reached_by_children  # noqa: PLC0415 - only for a check
-
     try:
-        yield readers(await reached_by_children())
+        yield readers(await prove_walls(), required=settings.walls_required)
     except ChildBroken as error:
         fault = f"none can start ({error}), so nothing attached or linked can be read; may all users read this Python?"
         yield Verdict(_READERS, fault=fault)
 
 
-def readers(reached: tuple[str, ...]) -> Verdict:
-    """Word what the readers of files and pages reached that they should not."""
-    return (
-        Verdict(_READERS, risk=f"can reach {', '.join(reached)}; {_WALLS}") if reached else Verdict(_READERS, _SHUT_IN)
-    )
+def readers(report: WallReport, *, required: bool = False) -> Verdict:
+    """Word which walls are missing round the readers of files and pages, and what they reached that they should not."""
+    without = f"without {', '.join(report.missing)}" if report.missing else ""
+    reached = f"can reach {', '.join(report.reached)}" if report.reached else _SHUT_IN
+    if required and not report.complete:
+        fault = f"{without}, and LEADHAND_SANDBOX=required: no file or page is read; {_WALLS}"
+        return Verdict(_READERS, fault=fault)
+    said = "; ".join(filter(None, (reached, without)))
+    return Verdict(_READERS, risk=f"{said}; {_WALLS}") if report.reached else Verdict(_READERS, said)
 
 
 async def _bot(settings: Settings) -> AsyncIterator[Verdict]:

@@ -55,6 +55,8 @@ class Metrics:
         self._limited = counter("slack_rate_limited", "Calls that Slack answered with 429.", "method")
         self._requests = counter("requests_ended", "Requests by the end that people saw.", "end")
         self._request_seconds = histogram("request_seconds", "From a request to its end in the thread.", LONG, "end")
+        self._walls = gauge("sandbox_wall", "Whether a wall stands round what reads files and pages, 1 or 0.", "wall")
+        self._landlock = gauge("sandbox_landlock_version", "The version of Landlock of this system; 0 for none.")
         self._memory = gauge("store_memory_bytes", "Memory that the store's server uses.")
         self._limit = gauge("store_memory_limit_bytes", "Its `maxmemory`; 0 where none is set.")
         self._events = {event: counter(name, text) for event, (name, text) in EVENTS.items()}
@@ -121,6 +123,12 @@ class Metrics:
         """Show the store's memory in bytes; NaN if it is not known."""
         self._memory.set(used)
         self._limit.set(limit)
+
+    def walls(self, standing: Mapping[str, bool], landlock: int) -> None:
+        """Show which of the kernel's walls stand round children, and the version of Landlock."""
+        for wall, stands in standing.items():
+            self._walls.labels(wall).set(float(stands))
+        self._landlock.set(landlock)
 
     def event(self, name: str) -> None:
         """Count an event of `EVENTS`; any other name counts nothing."""

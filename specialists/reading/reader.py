@@ -27,6 +27,8 @@ _FAILURES = {
     "crash": "cannot be read: it is damaged, or far larger inside than it looks. "
     "Open it, save it anew (PDF or plain text always do) and attach that",
     "busy": "was not read, as too many files and pages are being read here at this moment. Attach it again",
+    "unwalled": "was not read, as this bot may read files only behind all of its walls, and one is missing on its "
+    "machine. Whoever runs it can see which, and what to do, with leadhand check",
     "too_much": "holds more than can be passed on. Attach the part that matters",
 }
 

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from specialists.toolkits.calculate_child import MEMORY, SECONDS
-from specialists.toolkits.child_process import BUSY, Given, Limits, run_child
+from specialists.toolkits.child_process import BUSY, NO_WALLS, Given, Limits, run_child
 from specialists.toolkits.extras import missing
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
 
@@ -26,6 +26,7 @@ _FAILURES = {
     "crash": "That ended the calculator itself. Work with less at a time.",
     "too_much": "That gave more than can be passed on.",
     "busy": BUSY,
+    "unwalled": NO_WALLS,
 }
 _SHOWN = 4_000
 _LONG_FLOAT = re.compile(r"(?<![\w.])-?\d+\.\d+(?:e[+-]?\d+)?(?![\w.])")

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from specialists.toolkits.charting.chart_data import ChartData, Kind, NoChart, Series, chart_data
 from specialists.toolkits.charting.chart_shapes import chart_shape
 from specialists.toolkits.charting.wording import titled
-from specialists.toolkits.child_process import BUSY, Given, Limits, run_child
+from specialists.toolkits.child_process import BUSY, NO_WALLS, Given, Limits, run_child
 from specialists.toolkits.tables import ENDINGS, QueryFailed, QueryRows, run_query
 from specialists.toolkits.tabular.cells import shown
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
@@ -29,6 +29,7 @@ _FAILURES = {
     "time": "Drawing took too long and was stopped.",
     "cpu": "Drawing took too much processor time and was stopped.",
     "busy": BUSY,
+    "unwalled": NO_WALLS,
     "crash": "Drawing failed. Try another kind of chart, or fewer rows.",
     "too_much": "The picture became too large.",
 }

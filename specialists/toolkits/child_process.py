@@ -23,14 +23,20 @@ from pathlib import Path
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
-from specialists.toolkits.confine import INPUT
+from specialists.toolkits.confine import INPUT, UNWALLED
 from specialists.toolkits.kernel_walls import hide_from_children
 from specialists.toolkits.scratch import scratch
 
-Failure = Literal["", "time", "cpu", "crash", "too_much", "busy"]
+Failure = Literal["", "time", "cpu", "crash", "too_much", "busy", "unwalled"]
 
 BUSY = "That could not begin in time: too many files and pages are being read here at this moment. Try it again."
 """The words for `busy`, which have nothing to do with what was to be read."""
+
+NO_WALLS = (
+    "That was not done: this bot may read and draw only behind all of its walls, and one is missing on its machine. "
+    "Whoever runs it can see which, and what to do, with leadhand check."
+)
+"""The words for `unwalled`, which have nothing to do with what was to be read either."""
 
 _ROOT = Path(__file__).parents[2]
 _WORK = "work"
@@ -88,11 +94,20 @@ class ChildReply:
 
     `time`: the wall-clock deadline passed. `cpu`: it used up its processor time.
     `too_much`: it wrote more than asked for. `busy`: the deadline passed before it could begin, as too many
-    others were at work. `crash`: anything else, out of memory included.
+    others were at work. `unwalled`: all walls are required, and one is missing. `crash`: anything else, out of memory
+    included.
     """
 
     output: bytes = b""
     failure: Failure = ""
+
+
+_required: list[bool] = [False]
+
+
+def require_walls(*, required: bool) -> None:
+    """Set whether children of this process that may not use the network run only where all of the walls stand."""
+    _required[0] = required
 
 
 def at_once() -> int:
@@ -109,6 +124,7 @@ async def run_child(
     deadline: float,
     largest_reply: int,
     given: Given = _NOTHING,
+    trial: bool = False,
 ) -> ChildReply:
     """Run `main()` of a module with the request. Ends the child on cancellation too.
 
@@ -119,6 +135,7 @@ async def run_child(
         deadline: wall-clock seconds for all of it, waiting for a place included.
         largest_reply: bytes of stdout that are accepted.
         given: what it may read, write and start.
+        trial: it runs where walls are missing that are required, as one that finds out which those are.
     """
     hide_once()
     began = False
@@ -131,7 +148,9 @@ async def run_child(
                     "writes": [str(folder / _WORK), *map(str, given.writes)],
                     "program": str(given.program or ""),
                 }
-                told = asdict(limits) | {"wall_seconds": int(deadline) + _LONGER, "network": given.network} | places
+                all_walls = _required[0] and not given.network and not trial
+                rules = {"wall_seconds": int(deadline) + _LONGER, "network": given.network, "all_walls": all_walls}
+                told = asdict(limits) | rules | places
                 boot = (str(_ROOT), module, json.dumps(told))
                 return await _reply(boot, folder / _WORK, given.environment, request, largest_reply)
     except TimeoutError:
@@ -157,6 +176,8 @@ async def _reply(
         code = await process.wait()
     if code == 0:
         return ChildReply(output=output)
+    if code == UNWALLED:
+        return ChildReply(failure="unwalled")
     log.warning("%s ended with code %s (%s)", boot[1], code, _kind_of_error(errors))
     return ChildReply(failure="cpu" if code == -signal.SIGXCPU else "crash")
 

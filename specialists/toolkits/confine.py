@@ -19,6 +19,10 @@ from specialists.toolkits.kernel_walls import WALLS, Wall, put_up
 MEGABYTE = 1024 * 1024
 INPUT = "in"
 """The folder of what a child was given, beside the one that it works in."""
+UNWALLED = 77
+"""The exit code of a process that has not all of the walls which it has to have."""
+standing: set[Wall] = set()
+"""The walls that stand round this process."""
 _WAYS_OUT = ("socket.", "subprocess.", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.system", "pty.")
 
 
@@ -27,8 +31,8 @@ def enter(module: str, told: str) -> None:
 
     Args:
         module: dotted name of a module of ours.
-        told: JSON of `memory_mb`, `cpu_seconds`, `file_mb`, `wall_seconds`, `network`, `reads`, `writes` and
-            `program`: see `confine` and `kernel_walls.put_up`.
+        told: JSON of `memory_mb`, `cpu_seconds`, `file_mb`, `wall_seconds`, `network`, `all_walls`, `reads`,
+            `writes` and `program`: see `confine` and `kernel_walls.put_up`.
     """
     # Python lists the folder that a package lies in, which may be out of reach after this.
     import_module(module.partition(".")[0])
@@ -44,6 +48,7 @@ def confine(
     file_mb: int,
     wall_seconds: int,
     network: bool = False,
+    all_walls: bool = False,
     **places: Any,
 ) -> set[Wall]:
     """Bound this process for good, and say which of the kernel's walls stand round it.
@@ -56,9 +61,12 @@ def confine(
         file_mb: the largest file it may write, in MB.
         wall_seconds: an alarm that ends it even if its parent is gone.
         network: it may use the network; then none of the kernel's walls stands.
+        all_walls: end it with the exit code UNWALLED, before it looks at anything, unless all of them stand.
         places: what it may read, write and run, see `kernel_walls.put_up`.
     """
-    stand = put_up(() if network else WALLS, **places)
+    standing.update(put_up(() if network else WALLS, **places))
+    if all_walls and standing != set(WALLS):
+        os._exit(UNWALLED)
     if sys.platform != "darwin":
         resource.setrlimit(resource.RLIMIT_AS, (memory_mb * MEGABYTE, memory_mb * MEGABYTE))
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, 2 * cpu_seconds))
@@ -67,7 +75,7 @@ def confine(
     signal.alarm(wall_seconds)
     if not network:
         sys.addaudithook(_refuse)
-    return stand
+    return standing
 
 
 def given(name: str) -> str:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 
 from handoff.contracts import Artifact
 from handoff.visible_text import visible
-from specialists.toolkits.child_process import BUSY, ChildReply, Given, Limits, run_child
+from specialists.toolkits.child_process import BUSY, NO_WALLS, ChildReply, Given, Limits, run_child
 from specialists.toolkits.extras import missing
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
 
@@ -29,6 +29,7 @@ _FAILURES = {
     "crash": "The document could not be made: it takes more memory than one may. Shorten or split it.",
     "too_much": "The document became too large: embed fewer or smaller pictures, or split it.",
     "busy": BUSY,
+    "unwalled": NO_WALLS,
 }
 
 _LONGEST_NAME = 60

@@ -33,7 +33,9 @@ _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR, _TRUNCATE = 1 << 0, 1 << 1, 1 << 2
 _RIGHTS_ADDED = {1: 13, 2: 14, 3: 15, 5: 16}
 """How many rights on files each version of Landlock knows, where it knows more than the one before."""
 _SOME_FILE_RIGHTS = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE
-_NETWORK_SINCE, _SCOPES_SINCE = 4, 6
+_NETWORK_SINCE = 4
+SCOPES_SINCE = 6
+"""The version of Landlock from which on it keeps signals, and abstract sockets, in."""
 _TCP, _UNIX_NAMES_AND_SIGNALS = 0b11, 0b11
 _SYSTEM = (
     *("/usr", "/lib", "/lib64", "/nix/store", "/gnu/store"),
@@ -84,6 +86,15 @@ def put_up(
     return stand
 
 
+def landlock_version() -> int:
+    """Return which version of Landlock this system has; 0 for none."""
+    if sys.platform != "linux":
+        return 0
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.syscall.restype = ctypes.c_long
+    return max(0, int(libc.syscall(_CREATE_RULES, None, 0, _ASK_VERSION)))
+
+
 def hide_from_children() -> None:
     """Close `/proc/PID/environ`, `mem` and the like of this process to other processes of its user. Linux only."""
     if sys.platform == "linux":
@@ -97,13 +108,13 @@ def _drop_capabilities(libc: ctypes.CDLL) -> None:
 
 
 def _lock_files(libc: ctypes.CDLL, reads: Sequence[str], writes: Sequence[str], program: str) -> bool:
-    version = int(libc.syscall(_CREATE_RULES, None, 0, _ASK_VERSION))
+    version = landlock_version()
     if version < 1:
         return False
     known = (1 << max(count for since, count in _RIGHTS_ADDED.items() if since <= version)) - 1
     about = [known]
     about += [_TCP] if version >= _NETWORK_SINCE else []
-    about += [_UNIX_NAMES_AND_SIGNALS] if version >= _SCOPES_SINCE else []
+    about += [_UNIX_NAMES_AND_SIGNALS] if version >= SCOPES_SINCE else []
     packed = struct.pack(f"{len(about)}Q", *about)
     rules = int(libc.syscall(_CREATE_RULES, ctypes.create_string_buffer(packed, len(packed)), len(packed), 0))
     if rules < 0:

@@ -1,6 +1,8 @@
-"""A filter of system calls for this process (seccomp): no sockets, no programs, no hold on other processes.
+"""A filter of system calls for this process (seccomp).
 
-The filter is a program for the kernel's BPF machine: it looks at the number of a call and a few of its arguments.
+It allows no sockets, no programs, no hold on other processes, and no change of a file's mode, owner, times or
+attributes. The filter is a program for the kernel's BPF machine: it looks at the number of a call and at a few of its
+arguments.
 """
 
 from __future__ import annotations
@@ -23,7 +25,14 @@ _KIND_OF_SOCKET, _STREAM = 0xF, 1
 
 
 class _Numbers(NamedTuple):
-    """The numbers of system calls on one kind of machine, and the kernel's name for the machine."""
+    """The numbers of system calls on one kind of machine, and the kernel's name for the machine.
+
+    Attributes:
+        network: socket, connect, accept, bind, listen, sendmsg, sendmmsg, accept4.
+        pairs: socketpair, sendto.
+        programs: execve, execveat and, on x86_64, fork, vfork.
+        others: What no child needs, see below.
+    """
 
     machine: int
     network: tuple[int, ...]
@@ -33,14 +42,26 @@ class _Numbers(NamedTuple):
     others: tuple[int, ...]
     tgkill: int
     prlimit: int
+    fcntl: int
+    ioctl: int
+    prctl: int
 
 
-# network: socket, connect, accept, bind, listen, sendmsg, sendmmsg, accept4.
-# pairs: socketpair, sendto.
-# programs: execve, execveat and, on x86_64, fork, vfork.
-# others: ptrace, process_vm_readv, process_vm_writev, kcmp, kill, tkill, rt_sigqueueinfo, rt_tgsigqueueinfo,
-#   sched_setaffinity, setpriority, unshare, setns, mount, umount2, pivot_root, chroot, bpf, perf_event_open,
-#   userfaultfd, keyctl, add_key, request_key, open_by_handle_at, shmget, shmat, msgget, semget, mq_open.
+# `others`, a line each (<so> is of x86_64 alone):
+# - other processes: ptrace, process_vm_readv and _writev, kcmp, kill, tkill, rt_sigqueueinfo, rt_tgsigqueueinfo,
+#   migrate_pages, move_pages, setpgid, setsid;
+# - scheduling: sched_setaffinity, sched_setparam, sched_setscheduler, sched_setattr, setpriority, ioprio_set;
+# - files, as far as Landlock does not govern it: <chmod>, fchmod, fchmodat, <chown>, <lchown>, fchown, fchownat,
+#   <utime>, <utimes>, <futimesat>, utimensat, setxattr, lsetxattr, fsetxattr, removexattr, lremovexattr,
+#   fremovexattr, truncate, flock; inotify_add_watch, fanotify_init, fanotify_mark, quotactl, <mknod>, mknodat,
+#   <link>, linkat;
+# - mounts and namespaces: unshare, setns, mount, umount2, pivot_root, chroot, open_by_handle_at;
+# - the kernel: bpf, perf_event_open, userfaultfd, keyctl, add_key, request_key, io_setup, personality, syslog, acct,
+#   lookup_dcookie, vhangup, reboot, swapon, swapoff, init_module, delete_module, finit_module, kexec_load, and
+#   kexec_file_load, sethostname, setdomainname, settimeofday, clock_settime, adjtimex, clock_adjtime, nfsservctl,
+#   <modify_ldt>, <iopl>, <ioperm>, <uselib>;
+# - shared memory and messages: shmget, shmat, shmctl, msgget, msgctl, msgrcv, msgsnd, semget, semctl, semtimedop,
+#   semop, mq_open, mq_unlink.
 _X86_64 = _Numbers(
     0xC000003E,
     (41, 42, 43, 49, 50, 46, 307, 288),
@@ -48,11 +69,20 @@ _X86_64 = _Numbers(
     (59, 322, 57, 58),
     56,
     (
-        *(101, 310, 311, 312, 62, 200, 129, 297, 203, 141, 272, 308, 165, 166, 155, 161, 321, 298),
-        *(323, 250, 248, 249, 304, 29, 30, 68, 64, 240),
+        *(101, 310, 311, 312, 62, 200, 129, 297, 256, 279, 109, 112),
+        *(203, 142, 144, 314, 141, 251),
+        *(90, 91, 268, 92, 94, 93, 260, 132, 235, 261, 280, 188, 189, 190, 197, 198, 199, 76, 73),
+        *(254, 300, 301, 179, 133, 259, 86, 265),
+        *(272, 308, 165, 166, 155, 161, 304),
+        *(321, 298, 323, 250, 248, 249, 206, 135, 103, 163, 212, 153, 169, 167, 168, 175, 176, 313, 246),
+        *(320, 170, 171, 164, 227, 159, 305, 180, 154, 172, 173, 134),
+        *(29, 30, 31, 68, 71, 70, 69, 64, 66, 220, 65, 240, 241),
     ),
     234,
     302,
+    72,
+    16,
+    157,
 )
 _AARCH64 = _Numbers(
     0xC00000B7,
@@ -61,17 +91,37 @@ _AARCH64 = _Numbers(
     (221, 281),
     220,
     (
-        *(117, 270, 271, 272, 129, 130, 138, 240, 122, 140, 97, 268, 40, 39, 41, 51, 280, 241),
-        *(282, 219, 217, 218, 265, 194, 196, 186, 190, 180),
+        *(117, 270, 271, 272, 129, 130, 138, 240, 238, 239, 154, 157),
+        *(122, 118, 119, 274, 140, 30),
+        *(52, 53, 55, 54, 88, 5, 6, 7, 14, 15, 16, 45, 32),
+        *(27, 262, 263, 60, 33, 37),
+        *(97, 268, 40, 39, 41, 51, 265),
+        *(280, 241, 282, 219, 217, 218, 0, 92, 116, 89, 18, 58, 142, 224, 225, 105, 106, 273, 104),
+        *(294, 161, 162, 170, 112, 171, 266, 42),
+        *(194, 196, 195, 186, 187, 188, 189, 190, 191, 192, 193, 180, 181),
     ),
     131,
     261,
+    25,
+    29,
+    167,
 )
 # pidfd_send_signal, io_uring_setup, io_uring_enter, io_uring_register, open_tree, move_mount, fsopen, fsconfig,
-# fsmount, fspick, pidfd_open, pidfd_getfd, mount_setattr: newer calls have one number everywhere.
-_EVERYWHERE = (424, 425, 426, 427, 428, 429, 430, 431, 432, 433, 434, 438, 442)
+# fsmount, fspick, pidfd_open, pidfd_getfd, process_madvise, mount_setattr, quotactl_fd, process_mrelease, fchmodat2:
+# newer calls have one number everywhere.
+_EVERYWHERE = (424, 425, 426, 427, 428, 429, 430, 431, 432, 433, 434, 438, 440, 442, 443, 448, 452)
 _CLONE3 = 435
+_UNKNOWN = 457
+"""From this number on (statmount, setxattrat, file_setattr and all that is to come) a call is answered as unknown."""
 _MACHINES = {"x86_64": _X86_64, "aarch64": _AARCH64}
+_DESCRIPTOR_DEEDS = (*range(8), 36, 37, 38, *range(1030, 1035))
+"""What may be done with fcntl: copies, flags, locks, pipes and seals. Not F_SETOWN, F_SETSIG, F_SETLEASE, F_NOTIFY."""
+_DESCRIPTOR_LOOKS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451, 0x802C542A)
+"""What may be done with ioctl: TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX, TCGETS2. Not FIOSETOWN,
+SIOCSPGRP, FIOASYNC, TIOCSTI, nor what changes the flags of a file (FS_IOC_SETFLAGS)."""
+_OWN_DEEDS = (3, 15, 16, 21, 23, 38, 39, 0x53564D41)
+"""What may be done with prctl: PR_GET_DUMPABLE, PR_SET_NAME, PR_GET_NAME, PR_GET_SECCOMP, PR_CAPBSET_READ, both of
+NO_NEW_PRIVS, and names of memory. Not PR_SET_PDEATHSIG, which would let it outlive the bot."""
 
 
 def filter_calls(libc: ctypes.CDLL, *, programs: bool) -> bool:
@@ -102,10 +152,14 @@ def _program(numbers: _Numbers, *, programs: bool) -> bytes:
         steps += [_step(_AT_LEAST, _X32, no=1), _refused(errno.EPERM)]
     refused = numbers.network + numbers.others + _EVERYWHERE
     refused += () if programs else numbers.programs + numbers.pairs
+    steps += [_step(_AT_LEAST, _UNKNOWN, no=1), _refused(errno.ENOSYS)]
     for number in refused:
         steps += [_step(_EQUAL, number, no=1), _refused(errno.EPERM)]
     steps += _only_if(numbers.tgkill, _EQUAL, os.getpid())
     steps += _only_if(numbers.prlimit, _EQUAL, 0)
+    steps += _only_if(numbers.fcntl, _EQUAL, *_DESCRIPTOR_DEEDS, at=_SECOND_ARGUMENT_AT)
+    steps += _only_if(numbers.ioctl, _EQUAL, *_DESCRIPTOR_LOOKS, at=_SECOND_ARGUMENT_AT)
+    steps += _only_if(numbers.prctl, _EQUAL, *_OWN_DEEDS)
     if programs:
         # Who watches a program has a pair of sockets that lead to each other alone. Of other kinds than a stream each
         # could send anywhere.
@@ -117,18 +171,11 @@ def _program(numbers: _Numbers, *, programs: bool) -> bytes:
     return b"".join([*steps, _step(_RETURN, _ALLOW)])
 
 
-def _only_if(
-    number: int, test: int, value: int, *, at: int = _FIRST_ARGUMENT_AT, bits: int = 0xFFFFFFFF
-) -> list[bytes]:
-    """Refuse a call unless these bits of an argument pass the test."""
-    return [
-        _step(_EQUAL, number, no=5),
-        _step(_LOAD, at),
-        _step(_AND, bits),
-        _step(test, value, no=1),
-        _step(_RETURN, _ALLOW),
-        _refused(errno.EPERM),
-    ]
+def _only_if(number: int, test: int, *values: int, at: int = _FIRST_ARGUMENT_AT, bits: int = 0xFFFFFFFF) -> list[bytes]:
+    """Refuse a call unless these bits of an argument pass the test with one of the values."""
+    passes = [step for value in values for step in (_step(test, value, no=1), _step(_RETURN, _ALLOW))]
+    judged = [_step(_LOAD, at), _step(_AND, bits), *passes, _refused(errno.EPERM)]
+    return [_step(_EQUAL, number, no=len(judged)), *judged]
 
 
 def _refused(code: int) -> bytes:

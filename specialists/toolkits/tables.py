@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from handoff.contracts import Artifact
-from specialists.toolkits.child_process import BUSY, Given, Limits, run_child
+from specialists.toolkits.child_process import BUSY, NO_WALLS, Given, Limits, run_child
 from specialists.toolkits.table_cache import TableCache, cache_folder, key_of
 from specialists.toolkits.tabular.cells import shown, typed
 from specialists.toolkits.tabular.profile import named_in
@@ -45,6 +45,7 @@ _FAILURES = {
     "crash": "Reading that ran out of memory or broke the reader. Try fewer rows or columns (in a workbook, "
     "delete stray cells far from the table), or save it as CSV.",
     "busy": BUSY,
+    "unwalled": NO_WALLS,
     "too_much": "That gave more than can be passed on. Select fewer columns, or LIMIT the rows.",
 }
 

@@ -1,7 +1,7 @@
 """The process that tries to get out, for `wall_proof`: it calls the C library, whom no rule of Python's holds back.
 
 In: `{"parent", "port", "socket", "file"}`: a process id, a port on loopback, the path of a Unix socket, and a file that
-it was not given. Out: a list of what it reached.
+it was not given. Out: `{"standing", "landlock", "reached"}`, see `wall_proof.WallReport`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ import struct
 import sys
 from typing import Any
 
-from specialists.toolkits.confine import own_stdout
+from specialists.toolkits.confine import own_stdout, standing
+from specialists.toolkits.kernel_walls import SCOPES_SINCE, landlock_version
 
 _INET, _UNIX, _STREAM = 2, 1, 1
+_SET_OWNER = 8
 
 
 def main() -> None:
@@ -24,7 +26,8 @@ def main() -> None:
     request = json.load(sys.stdin)
     reply = own_stdout()
     with reply:
-        reply.write(json.dumps(_reached(request)).encode())
+        told = {"standing": sorted(standing), "landlock": landlock_version(), "reached": _reached(request)}
+        reply.write(json.dumps(told).encode())
 
 
 def _reached(request: dict[str, Any]) -> list[str]:
@@ -36,7 +39,9 @@ def _reached(request: dict[str, Any]) -> list[str]:
         "sockets of this machine": _connects(libc, _UNIX, local),
         "the bot's environment": _reads(f"/proc/{request['parent']}/environ"),
         "other files": _reads(request["file"]),
+        "the modes, owners and times of other files": libc.chmod(os.fsencode(request["file"]), 0o600) == 0,
         "other processes": libc.kill(request["parent"], 0) == 0,
+        "signals to other processes": _signals(libc, request["parent"]),
         "other programs": _forks(libc),
     }
     return [what for what, reached in tried.items() if reached]
@@ -51,6 +56,13 @@ def _reads(path: str) -> bool:
     with contextlib.suppress(OSError), open(path, "rb") as file:  # noqa: PTH123 - the shortest way
         return bool(file.read(1))
     return False
+
+
+def _signals(libc: ctypes.CDLL, process: int) -> bool:
+    """Return True if a process may be named to which the kernel sends a signal when something comes from a pipe."""
+    kept_in = "landlock" in standing and landlock_version() >= SCOPES_SINCE
+    end, _ = os.pipe()
+    return not kept_in and libc.fcntl(end, _SET_OWNER, process) == 0
 
 
 def _forks(libc: ctypes.CDLL) -> bool:

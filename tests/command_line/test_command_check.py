@@ -17,6 +17,8 @@ from bot.settings import read_settings
 from bot.store.embedded import is_running, start_embedded, stop_embedded
 from bot.workspace.workspace_server import Workspace
 from handoff.contracts import ToolCall
+from specialists.toolkits.kernel_walls import WALLS
+from specialists.toolkits.wall_proof import WallReport
 from tests.command_line.command import ROOT, environment, leadhand, processes_in
 from tests.command_line.test_command_run import slack
 from tests.operation.collector import collecting
@@ -83,10 +85,19 @@ async def test_all_in_order(workspace: Start, tmp_path: Path) -> None:
 
 
 def test_what_readers_of_files_reach_is_a_risk_with_what_to_do() -> None:
-    assert str(readers(())).startswith("ok    readers of files and pages: reach no network, no file but their own")
-    risk = str(readers(("the network", "other files")))
+    whole = WallReport(frozenset(WALLS), 6, ())
+    assert str(readers(whole)).startswith("ok    readers of files and pages: reach no network, no file but their own")
+    few = WallReport(frozenset({"landlock", "seccomp"}), 4, ())
+    assert str(readers(few)).startswith("ok    readers of files and pages: reach no network")
+    assert str(readers(few)).endswith("; without namespaces, the rules of Landlock 6 (it is version 4 here)")
+    assert str(readers(few, required=True)).startswith(
+        "FAIL  readers of files and pages: without namespaces, the rules"
+    )
+    assert not readers(whole, required=True).fault
+    risk = str(readers(WallReport(frozenset({"seccomp"}), 0, ("the network", "other files"))))
     assert risk.startswith(
-        "warn  readers of files and pages: can reach the network, other files; allow user namespaces"
+        "warn  readers of files and pages: can reach the network, other files; without namespaces, Landlock; allow "
+        "user namespaces"
     )
     assert "docs/operating.md" in risk
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import errno
 import json
+import logging
 import os
 import sys
 from pathlib import Path
@@ -12,21 +14,39 @@ from pathlib import Path
 import psutil
 import pytest
 
-from specialists.toolkits import wall_proof, wall_proof_child
+from bot.operation.metrics import Metrics
+from bot.operation.wall_watch import report_walls
+from bot.settings import SettingsError, read_settings
+from specialists.reading.reader import read_file
+from specialists.toolkits import child_process, wall_proof, wall_proof_child
 from specialists.toolkits.child_process import ChildReply, Given, Limits, _python, at_once, hide_once, run_child
 from specialists.toolkits.kernel_walls import WALLS, Wall
+from specialists.toolkits.wall_proof import WallReport
 from tests.patience import patience
 
 TESTS = Path(__file__).parents[1]
 ROOT = TESTS.parent
 NETWORK, SOCKETS, ENVIRONMENT = "the network", "sockets of this machine", "the bot's environment"
 FILES, PROCESSES, PROGRAMS = "other files", "other processes", "other programs"
+MODES, SIGNALS = "the modes, owners and times of other files", "signals to other processes"
 linux = pytest.mark.skipif(sys.platform != "linux", reason="the walls are Linux's")
 
 
 @linux
 async def test_behind_all_walls_a_child_reaches_nothing_of_ours() -> None:
-    assert await wall_proof.reached_by_children() == ()
+    report = await wall_proof.prove_walls()
+    assert report.reached == ()
+    assert (report.missing == ()) == (report.complete and report.landlock >= 6)
+
+
+def test_what_is_missing_is_named() -> None:
+    assert WallReport(frozenset(WALLS), 6, ()).missing == ()
+    old = WallReport(frozenset(WALLS), 4, ())
+    assert old.missing == ("the rules of Landlock 6 (it is version 4 here)",)
+    assert old.complete
+    none = WallReport(frozenset(), 0, (NETWORK,))
+    assert none.missing == ("namespaces", "Landlock", "seccomp")
+    assert not none.complete
 
 
 @linux
@@ -36,7 +56,7 @@ async def test_behind_all_walls_a_child_reaches_nothing_of_ours() -> None:
         ((), set()),
         (("namespace",), {NETWORK, ENVIRONMENT}),
         (("landlock",), {FILES, ENVIRONMENT}),
-        (("seccomp",), {NETWORK, SOCKETS, PROCESSES, PROGRAMS}),
+        (("seccomp",), {NETWORK, SOCKETS, PROCESSES, PROGRAMS, MODES, SIGNALS}),
     ],
     ids=lambda value: "+".join(value) if isinstance(value, tuple) else None,
 )
@@ -60,12 +80,97 @@ async def test_what_each_wall_keeps_out_by_itself(
         return ChildReply(output)
 
     monkeypatch.setattr(wall_proof, "run_child", alone)
-    reached = set(await wall_proof.reached_by_children())
+    reached = set((await wall_proof.prove_walls()).reached)
     if tuple(stood) != walls:
         pytest.skip(f"this system allows no {' or '.join(walls)}")
     assert reached & kept_out == set()
     if not walls:
-        assert reached >= {NETWORK, SOCKETS, FILES, PROCESSES, PROGRAMS}, "else the trial itself would show nothing"
+        assert reached >= {NETWORK, SOCKETS, FILES, PROCESSES, PROGRAMS, MODES, SIGNALS}, (
+            "else the trial itself would show nothing"
+        )
+
+
+def test_the_setting_requires_walls_or_takes_what_there_is() -> None:
+    assert [read_settings({"LEADHAND_SANDBOX": word}).walls_required for word in ("", "best", "Required")] == [0, 0, 1]
+    with pytest.raises(SettingsError, match="LEADHAND_SANDBOX is 'on'; it takes required or best"):
+        read_settings({"LEADHAND_SANDBOX": "on"})
+
+
+@linux
+async def test_deeds_that_no_reader_needs_are_refused_and_leave_no_trace(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(b"bot's own")
+    file.chmod(0o640)
+    (tmp_path / "own").write_bytes(b"own")
+    before = [one.stat() for one in (file, tmp_path / "own")]
+    reply = await run_child(
+        "tests.toolkits_data.deeds",
+        {"file": str(file), "parent": os.getpid()},
+        limits=Limits(memory_mb=500, cpu_seconds=10, file_mb=1),
+        deadline=60,
+        largest_reply=10_000,
+        given=Given(files={"own": tmp_path / "own"}, reads=[TESTS]),
+    )
+    told = json.loads(reply.output)
+    assert {deed: code for deed, code in told.items() if code not in (errno.EPERM, errno.ENOSYS)} == {}
+    after = [one.stat() for one in (file, tmp_path / "own")]
+    changed = [(old, new) for old, new in zip(before, after, strict=True) if _marks(old) != _marks(new)]
+    assert changed == []
+
+
+def _marks(found: os.stat_result) -> tuple[int, ...]:
+    return found.st_mode, found.st_uid, found.st_gid, found.st_mtime_ns, found.st_size
+
+
+@linux
+async def test_without_walls_those_deeds_succeed(tmp_path: Path) -> None:
+    """Else the trial above would show nothing. A kernel or a container may lack some of them."""
+    (tmp_path / "file").write_bytes(b"x")
+    (tmp_path / "own").write_bytes(b"x")
+    arguments = json.dumps([str(tmp_path / "file"), os.getpid(), str(tmp_path / "own")])
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tests.toolkits_data.deeds", arguments),
+        stdout=asyncio.subprocess.PIPE,
+        env={"PYTHONPATH": str(ROOT)},
+        cwd=tmp_path,
+    )
+    output, _ = await process.communicate()
+    told = json.loads(output)
+    lacking = {errno.ENOSYS, errno.EOPNOTSUPP, errno.ENODATA, errno.ENOTTY}
+    refused = {deed: code for deed, code in told.items() if code and code not in lacking}
+    assert set(refused) <= {"io_uring_setup", "personality", "FS_IOC_SETFLAGS"}, refused
+
+
+@linux
+async def test_where_walls_are_required_and_one_is_missing_nothing_is_read(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    (tmp_path / "note.txt").write_text("words", encoding="utf-8")
+    monkeypatch.setattr(child_process, "_required", [True])
+    walls = json.dumps(["namespace", "landlock"])
+    patched = (
+        f"import json, specialists.toolkits.confine as c; c.put_up = lambda *_, **__: set(json.loads({walls!r})); "
+        "c.enter(*sys.argv[2:])"
+    )
+    boot = child_process._BOOT.rpartition("from specialists")[0] + patched
+    monkeypatch.setattr(child_process, "_BOOT", boot)
+    reading = await read_file(tmp_path / "note.txt", "note.txt", "text/plain")
+    assert reading.text == ""
+    assert reading.fault == (
+        "note.txt was not read, as this bot may read files only behind all of its walls, and one is missing on its "
+        "machine. Whoever runs it can see which, and what to do, with leadhand check."
+    )
+    assert (await wall_proof.prove_walls()).missing == ("seccomp",)
+    metrics = Metrics()
+    with caplog.at_level(logging.WARNING):
+        await report_walls(metrics)
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert line.startswith("what reads files and pages runs without seccomp; it can reach the network")
+    page = metrics.page()[0].decode()
+    assert 'leadhand_sandbox_wall{wall="seccomp"} 0.0' in page
+    assert 'leadhand_sandbox_wall{wall="landlock"} 1.0' in page
+    monkeypatch.setattr(child_process, "_required", [False])
+    assert (await read_file(tmp_path / "note.txt", "note.txt", "text/plain")).text == "words"
 
 
 @linux

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from specialists.toolkits.child_process import BUSY, Given, Limits, run_child
+from specialists.toolkits.child_process import BUSY, NO_WALLS, Given, Limits, run_child
 from specialists.toolkits.databases.named_databases import ANY_USER, SETTING, Database, read
 from specialists.toolkits.extras import missing
 from specialists.toolkits.tabular.cells import shown
@@ -43,6 +43,7 @@ _FAILURES = {
     "crash": "That gave more than fits into memory. Select fewer columns, or LIMIT the rows.",
     "too_much": "That gave more than can be passed on. Select fewer columns, or LIMIT the rows.",
     "busy": BUSY,
+    "unwalled": NO_WALLS,
 }
 
 log = logging.getLogger(__name__)

@@ -1,0 +1,25 @@
+"""Says at the start of an instance which of the walls round its children are missing, in the log and as metrics."""
+
+from __future__ import annotations
+
+import logging
+
+from bot.operation.metrics import Metrics
+from specialists.toolkits.kernel_walls import WALLS
+from specialists.toolkits.wall_proof import ChildBroken, prove_walls
+
+log = logging.getLogger(__name__)
+
+
+async def report_walls(metrics: Metrics) -> None:
+    """Have a child try to get out, show the walls that stand, and log those that are missing with what follows."""
+    try:
+        report = await prove_walls()
+    except ChildBroken as error:
+        log.warning("no file or page can be read: what reads them does not start (%s); see leadhand check", error)
+        return
+    metrics.walls({wall: wall in report.standing for wall in WALLS}, report.landlock)
+    if report.missing:
+        reached = ", ".join(report.reached) or "nothing that it should not"
+        missing = ", ".join(report.missing)
+        log.warning("what reads files and pages runs without %s; it can reach %s", missing, reached)
