@@ -106,6 +106,21 @@ def test_after_all_of_it_the_tables_are_as_they_were(
     assert rows == [[3, 1, 3]]
 
 
+@pytest.mark.parametrize("kind", SERVERS.values())
+@pytest.mark.parametrize(
+    ("sql", "word"),
+    [
+        ("(" * 3000 + "select 1" + ")" * 3000, "nested"),
+        ("select " + "- " * 4000 + "1", "nested"),
+        (f"select {'1, ' * 8000}1", "longer than 20,000"),
+    ],
+    ids=["brackets", "signs", "length"],
+)
+def test_what_is_nested_too_deeply_or_too_long_is_refused_in_words(kind: Kind, sql: str, word: str) -> None:
+    with pytest.raises(NotReadOnly, match=word):
+        read_only_statement(sql, kind)
+
+
 def test_a_refusal_says_which_function_and_what_to_do() -> None:
     with pytest.raises(NotReadOnly) as fault:
         read_only_statement("select x.a, discount(x.a) from x", "postgresql")

@@ -75,21 +75,9 @@ def _first_cell(connection: Connection, query: str) -> str:
 # ---------------------------------------------------------------- reading alone
 
 _PLAIN_MODES = frozenset(
-    [
-        "ONLY_FULL_GROUP_BY",
-        "STRICT_TRANS_TABLES",
-        "STRICT_ALL_TABLES",
-        "NO_ZERO_IN_DATE",
-        "NO_ZERO_DATE",
-        "ERROR_FOR_DIVISION_BY_ZERO",
-        "NO_ENGINE_SUBSTITUTION",
-        "NO_AUTO_CREATE_USER",
-        "NO_UNSIGNED_SUBTRACTION",
-        "PAD_CHAR_TO_FULL_LENGTH",
-        "TIME_TRUNCATE_FRACTIONAL",
-        "TIME_ROUND_FRACTIONAL",
-        "ALLOW_INVALID_DATES",
-    ]
+    """ONLY_FULL_GROUP_BY STRICT_TRANS_TABLES STRICT_ALL_TABLES NO_ZERO_IN_DATE NO_ZERO_DATE
+    ERROR_FOR_DIVISION_BY_ZERO NO_ENGINE_SUBSTITUTION NO_AUTO_CREATE_USER NO_UNSIGNED_SUBTRACTION
+    PAD_CHAR_TO_FULL_LENGTH TIME_TRUNCATE_FRACTIONAL TIME_ROUND_FRACTIONAL ALLOW_INVALID_DATES""".split()  # noqa: SIM905 - shorter
 )
 """The modes of MySQL and MariaDB that do not change how a statement is read. Others are switched off."""
 
@@ -142,20 +130,8 @@ def _try(connection: Connection, statement: str) -> None:
 
 _READING = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE, sqlite3.SQLITE_TRANSACTION}
 _OWN_TABLES = frozenset(
-    [
-        "sqlite_master",
-        "sqlite_schema",
-        "sqlite_temp_master",
-        "sqlite_temp_schema",
-        "sqlite_sequence",
-        "sqlite_stat1",
-        "sqlite_stat4",
-        "json_each",
-        "json_tree",
-        "jsonb_each",
-        "jsonb_tree",
-        "generate_series",
-    ]
+    """sqlite_master sqlite_schema sqlite_temp_master sqlite_temp_schema sqlite_sequence sqlite_stat1 sqlite_stat4
+    json_each json_tree jsonb_each jsonb_tree generate_series""".split()  # noqa: SIM905 - shorter
 )
 _OPERATORS = frozenset({"->", "->>"})
 _INNER_PRAGMAS = frozenset({"data_version", "page_size"})

@@ -100,7 +100,7 @@ class _Desk:
         return ToolOutcome("\n\n".join(lines), failed=failed, sources=tuple(one.name for one in databases))
 
     async def query_database(self, arguments: QueryDatabase, _workbench: Workbench) -> ToolOutcome:
-        """Run one read-only SELECT in the database's own SQL. Aggregate there: at most 100 rows come back."""
+        """Run one read-only SELECT in the database's SQL, without comments. Aggregate there: at most 100 rows come."""
         name = arguments.database or (next(iter(self._databases)) if len(self._databases) == 1 else "")
         if name not in self._databases:
             return self._refused(name)

@@ -112,6 +112,7 @@ def _is_dual(node: exp.Expr) -> bool:
     return isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier) and node.sql().lower() == "dual"
 
 
+_SOURCES = (exp.Table, exp.Subquery, exp.Values, exp.Lateral, exp.Unnest)
 _STATEMENTS = (exp.Select, exp.SetOperation, exp.Subquery, exp.Values)
 _NODES = frozenset[type[exp.Expr]](
     {
@@ -126,15 +127,8 @@ _NODES = frozenset[type[exp.Expr]](
         # names and values
         *(exp.Identifier, exp.Column, exp.Dot, exp.Literal, exp.Boolean, exp.Null, exp.Var, exp.HexString),
         *(exp.BitString, exp.Tuple, exp.Paren, exp.Array, exp.Bracket, exp.Slice, exp.Interval, exp.IntervalSpan),
-        *(
-            exp.DataType,
-            exp.DataTypeParam,
-            exp.ColumnDef,
-            exp.ObjectIdentifier,
-            exp.PseudoType,
-            exp.CharacterSet,
-            exp.Kwarg,
-        ),
+        *(exp.DataType, exp.DataTypeParam, exp.ColumnDef, exp.ObjectIdentifier, exp.PseudoType),
+        *(exp.CharacterSet, exp.Kwarg),
         # arithmetic, comparison, logic
         *(exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Pow, exp.Neg, exp.DPipe, exp.Sqrt, exp.Cbrt),
         *(exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseNot, exp.BitwiseLeftShift),
@@ -176,6 +170,7 @@ _FORMS: Mapping[tuple[type[exp.Expr], str], re.Pattern[str]] = {
     (exp.BitString, "this"): re.compile(r"[01]*"),
     (exp.Anonymous, "this"): re.compile(r"[A-Za-z_]\w*", re.ASCII),
 }
+_SAMPLES = ("system", "bernoulli")
 _NUMBER = re.compile(r"\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?", re.ASCII)
 
 
@@ -188,16 +183,25 @@ def _check_tree(tree: exp.Expr, kind: Kind) -> None:
             said = _SAID.get(type(node), type(node).__name__)
             raise NotReadOnly(f"Only reading is allowed, in usual SQL: {said} is not run here.")
         _check_words(node)
-        if isinstance(node, exp.Anonymous):
-            _check_call(node, kind)
-        elif isinstance(node, exp.Table):
-            _check_table(node, kind)
-        elif isinstance(node, exp.Dot) and not isinstance(node.expression, exp.Star):
-            raise NotReadOnly("A field behind brackets is not read here; take (x).* in a subquery and name the column.")
-        elif isinstance(node, exp.Select) and node.args.get("operation_modifiers"):
-            raise NotReadOnly("Words such as SQL_CALC_FOUND_ROWS after SELECT are not run here; leave them out.")
+        _check_node(node, kind)
     if kind == "postgresql":
         _check_qualified(tree)
+
+
+def _check_node(node: exp.Expr, kind: Kind) -> None:
+    """Raise NotReadOnly for a node of an allowed kind that may do more in the way it is used."""
+    if isinstance(node, exp.From | exp.Join) and not isinstance(node.this, _SOURCES):
+        raise NotReadOnly(f"{type(node.this).__name__} is not read from here; name a table, a query or a call.")
+    if isinstance(node, exp.Anonymous):
+        _check_call(node, kind)
+    elif isinstance(node, exp.Table):
+        _check_table(node, kind)
+    elif isinstance(node, exp.TableSample) and node.args.get("method") and node.text("method").lower() not in _SAMPLES:
+        raise NotReadOnly("TABLESAMPLE is run with SYSTEM or BERNOULLI alone.")
+    elif isinstance(node, exp.Dot) and not isinstance(node.expression, exp.Star | exp.Anonymous):
+        raise NotReadOnly("A field behind brackets is not read here; take (x).* in a subquery and name the column.")
+    elif isinstance(node, exp.Select) and node.args.get("operation_modifiers"):
+        raise NotReadOnly("Words such as SQL_CALC_FOUND_ROWS after SELECT are not run here; leave them out.")
 
 
 def _check_words(node: exp.Expr) -> None:
@@ -220,7 +224,9 @@ def _bare(node: exp.Expr) -> Iterator[tuple[str, str]]:
 def _check_call(node: exp.Anonymous, kind: Kind) -> None:
     name = node.name.lower() if isinstance(node.this, str) or kind != "postgresql" else node.name
     parent = node.parent
-    if isinstance(parent, exp.Dot) or (isinstance(parent, exp.Table) and parent.args.get("db")):
+    if (isinstance(parent, exp.Dot) and node.arg_key == "expression") or (
+        isinstance(parent, exp.Table) and parent.args.get("db")
+    ):
         raise NotReadOnly(f"Call {name} without the name of a schema; functions of schemas are not run here.")
     if name not in allowed_functions(kind):
         raise NotReadOnly(
@@ -230,25 +236,8 @@ def _check_call(node: exp.Anonymous, kind: Kind) -> None:
 
 
 _OUTPUTS = frozenset(
-    [
-        "alias",
-        "description",
-        "dictionaries",
-        "dictionary",
-        "isleaf",
-        "key",
-        "level",
-        "lexeme",
-        "lexemes",
-        "ordinality",
-        "parentrelid",
-        "positions",
-        "relid",
-        "token",
-        "tokid",
-        "value",
-        "weights",
-    ]
+    """alias description dictionaries dictionary isleaf key level lexeme lexemes ordinality parentrelid positions
+    relid token tokid value weights""".split()  # noqa: SIM905 - shorter
 )
 """The columns that functions on the list of PostgreSQL give; none is the name of a function."""
 
@@ -279,7 +268,7 @@ def _check_qualified(tree: exp.Expr) -> None:
 
 def _sources(tree: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:
     """Give all that stands in a FROM, with the name that columns are called by."""
-    for node in tree.find_all(exp.Table, exp.Subquery, exp.Values, exp.Lateral, exp.Unnest):
+    for node in tree.find_all(*_SOURCES):
         call = node.args.get("this")
         own = call.name if isinstance(call, exp.Identifier) else _called_as(node)
         yield node, node.alias or own
@@ -288,8 +277,7 @@ def _sources(tree: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:
 def _called_as(node: exp.Expr) -> str:
     """Return the name that a call in a FROM goes by where it has no alias."""
     call = node if isinstance(node, exp.Unnest) else node.args.get("this")
-    named = isinstance(call, exp.Anonymous)
-    return call.name.lower() if named and isinstance(call, exp.Anonymous) else type(call).__name__.lower()
+    return call.name.lower() if isinstance(call, exp.Anonymous) else type(call).__name__.lower()
 
 
 def _has_rows(source: exp.Expr) -> bool:
@@ -320,59 +308,22 @@ _SYSTEM_SCHEMAS: Mapping[Kind, frozenset[str]] = {
     "sqlite": frozenset(),
 }
 _CATALOGUE = frozenset(
-    [
-        "pg_attrdef",
-        "pg_attribute",
-        "pg_class",
-        "pg_collation",
-        "pg_constraint",
-        "pg_database",
-        "pg_depend",
-        "pg_description",
-        "pg_enum",
-        "pg_extension",
-        "pg_index",
-        "pg_indexes",
-        "pg_inherits",
-        "pg_language",
-        "pg_locks",
-        "pg_matviews",
-        "pg_namespace",
-        "pg_opclass",
-        "pg_operator",
-        "pg_partitioned_table",
-        "pg_policies",
-        "pg_proc",
-        "pg_range",
-        "pg_roles",
-        "pg_rules",
-        "pg_sequence",
-        "pg_sequences",
-        "pg_stat_activity",
-        "pg_stat_all_indexes",
-        "pg_stat_all_tables",
-        "pg_stat_database",
-        "pg_stat_sys_indexes",
-        "pg_stat_sys_tables",
-        "pg_stat_user_functions",
-        "pg_stat_user_indexes",
-        "pg_stat_user_tables",
-        "pg_statio_all_indexes",
-        "pg_statio_all_tables",
-        "pg_statio_user_indexes",
-        "pg_statio_user_tables",
-        "pg_stats",
-        "pg_tables",
-        "pg_tablespace",
-        "pg_timezone_abbrevs",
-        "pg_timezone_names",
-        "pg_trigger",
-        "pg_type",
-        "pg_user",
-        "pg_views",
-    ]
+    """pg_attrdef pg_attribute pg_class pg_collation pg_constraint pg_database pg_depend pg_description pg_enum
+    pg_extension pg_index pg_indexes pg_inherits pg_language pg_locks pg_matviews pg_namespace pg_opclass
+    pg_operator pg_partitioned_table pg_policies pg_proc pg_range pg_roles pg_rules pg_sequence pg_sequences
+    pg_stat_activity pg_stat_all_indexes pg_stat_all_tables pg_stat_database pg_stat_sys_indexes
+    pg_stat_sys_tables pg_stat_user_functions pg_stat_user_indexes pg_stat_user_tables pg_statio_all_indexes
+    pg_statio_all_tables pg_statio_user_indexes pg_statio_user_tables pg_stats pg_tables pg_tablespace
+    pg_timezone_abbrevs pg_timezone_names pg_trigger pg_type pg_user pg_views""".split()  # noqa: SIM905 - shorter
 )
 """The system tables of PostgreSQL that may be read: none shows the server's files, settings or password hashes."""
+
+
+_DESCRIBED = frozenset(
+    """character_sets check_constraints collations columns events key_column_usage parameters partitions
+    referential_constraints routines schemata statistics table_constraints tables triggers views""".split()  # noqa: SIM905 - shorter
+)
+"""What may be read of the information_schema of MySQL and MariaDB: nothing of settings, files, users or processes."""
 
 
 def _check_table(node: exp.Table, kind: Kind) -> None:
@@ -381,6 +332,8 @@ def _check_table(node: exp.Table, kind: Kind) -> None:
     name, schema = node.name, node.db
     own = kind == "postgresql" and name.startswith("pg_") and schema in ("", "pg_catalog")
     hidden = schema.lower() in _SYSTEM_SCHEMAS[kind] or (kind == "postgresql" and schema.startswith("pg_t"))
+    if kind == "mysql" and schema.lower() == "information_schema":
+        hidden = name.lower() not in _DESCRIBED
     if hidden or (own and name not in _CATALOGUE):
         raise NotReadOnly(f"{'.'.join(filter(None, (schema, name)))[:80]} is the server's own, and is not read here.")
 
