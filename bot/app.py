@@ -295,8 +295,8 @@ async def running(
     begins = dict.fromkeys(begin for one in crews.by_name.values() for begin in one.beside)  # crews share toolkits
     toolkits = (begin() for begin in begins)
     watch = (report_walls(instruments.metrics),) if instruments is not None else ()
-    roles = (model.warm(), proof.run(), forgetting.run(), board.run(), home.run(), standing.run(service.request))
-    own = (*watch, *roles)
+    tasks = (model.warm(), proof.run(), forgetting.run(), board.run(), home.run(), standing.run(service.request))
+    own = (*watch, *tasks)
     beside = [asyncio.create_task(one) for one in (*own, *toolkits)]
     app = App(bolt, instance, store, model, thread, work, proof)
     try:

@@ -13,7 +13,6 @@ from email.utils import parseaddr
 from typing import TYPE_CHECKING
 
 from specialists.service_url import BadUrl, read_url
-
 from specialists.toolkits.blocking import load
 
 if TYPE_CHECKING:
