@@ -118,8 +118,9 @@ def _shown(material: Material, text: str) -> tuple[str, ...]:
         return (text[: BEGINNING if material.kind == "file" and not material.is_table else THREAD_END],)
     if len(text) <= THREAD_END:
         return (text,)
-    first = text[: material.outline[1].start if len(material.outline) > 1 else 0][:OPENING].rstrip()
-    end = text[-THREAD_END:].partition("\n")[2]  # from the beginning of a line on
+    first = text[: material.outline[1].start if len(material.outline) > 1 else OPENING][:OPENING].rstrip()
+    end = text[-THREAD_END:]
+    end = end.partition("\n")[2] or end  # from the beginning of a line on, if there is one
     return (text, f"{first}\n(…)\n{end}")
 
 

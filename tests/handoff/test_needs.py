@@ -99,7 +99,7 @@ def test_material_is_named_apart_and_the_newest_keeps_its_name() -> None:
     again = ask(state(file("a.txt", "new"), text=LONG))
     again = replace(again, request=again.request.model_copy(update={"id": "2.0", "at": 2.0}))
     both = Job(place=PLACE, asks=(before, again))
-    assert names(*material_of(both, again)) == ["request", "a.txt", "answer", "a.txt (2)", "b.txt"]
+    assert names(*material_of(both, again)) == ["request", "a.txt", "answer", "a (2).txt", "b.txt"]
     assert texts_of(both, again)[material_of(both, again)[0].text] == LONG.strip()
     assert texts_of(both, again)[material_of(both, again)[2].text] == "It rose."
 
@@ -182,16 +182,20 @@ def test_a_long_result_is_readable_by_the_id_of_its_part() -> None:
     assert handoff.readable[0].text in texts_of(both, ask(both))
 
 
-def test_the_planner_is_shown_beginnings_and_of_a_thread_its_end() -> None:
+def test_the_planner_is_shown_beginnings_and_all_of_a_thread() -> None:
     text, said = "A long text. " * 900, "Ana: words. " * 900 + "Ben: we agree."
     thread = file("thread", said, kind="thread", file=None)
     both = state(file("a.txt", text), thread, file("b.csv", "x,y\n1,2\n", is_table=True))
     texts = {digest_of(text): text, digest_of(said): said}
     brief = of_request(both, ask(both), texts)
     assert brief.own == {"thread", "a.txt", "b.csv"}
-    assert brief.beginnings["a.txt"] == text[:BEGINNING]
-    assert brief.beginnings["thread"].startswith("(…)\n")
-    assert brief.beginnings["thread"].endswith("Ben: we agree.")
+    assert brief.beginnings["a.txt"] == (text[:BEGINNING],)
+    whole, short = brief.beginnings["thread"]
+    assert whole == said
+    assert short.startswith("Ana: words. Ana"), "how it begins"
+    assert "\n(…)\n" in short
+    assert short.endswith("Ben: we agree.")
+    assert len(short) < 8_100
     assert "b.csv" not in brief.beginnings
     assert "b.csv" in brief.texts
 
@@ -203,7 +207,7 @@ def test_the_planner_of_a_crew_sees_what_its_subtask_needs() -> None:
     assert handoff.given[0].source == "a.txt (by Ben)"
     brief = of_subtask(handoff, both, ask(both), work)
     assert names(*brief.materials) == ["a.txt"]
-    assert (brief.own, brief.beginnings) == ({"a.txt"}, {"a.txt": "words"})
+    assert (brief.own, brief.beginnings) == ({"a.txt"}, {"a.txt": ("words",)})
 
 
 def test_a_text_that_is_no_longer_kept_is_said_in_its_place() -> None:
