@@ -54,7 +54,6 @@ def _run_stoppable(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace) -> int:
     import asyncio  # noqa: PLC0415 - not needed for --help
     import logging  # noqa: PLC0415 - the same
-    import os  # noqa: PLC0415 - the same
 
     from bot import logs  # noqa: PLC0415 - the same
     from bot.command_line.console import OutputLost  # noqa: PLC0415 - the same
@@ -69,7 +68,7 @@ def _run(options: argparse.Namespace) -> int:
         logs.configure(settings.log, verbose=options.verbose, level=level, secrets=settings.secrets)
         return asyncio.run(_stoppable(_command(options, settings)(options, settings)))
     except (SettingsError, StoreError, OutputLost) as error:
-        print(f"leadhand: {logs.hide(str(error), secret_values(os.environ))}", file=sys.stderr)
+        print(f"leadhand: {logs.hide(str(error), secret_values())}", file=sys.stderr)
         return 1
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None

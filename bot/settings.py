@@ -251,8 +251,9 @@ NAMES: Mapping[str, str] = {
 """Every environment variable that Leadhand reads, and its purpose."""
 
 
-def secret_values(env: Mapping[str, str]) -> frozenset[str]:
-    """List what is secret in an environment: our tokens and keys, and passwords and tokens in any address."""
+def secret_values(env: Mapping[str, str] | None = None) -> frozenset[str]:
+    """List what is secret in an environment, by default ours: tokens, keys, and what is secret in any address."""
+    env = os.environ if env is None else env
     named = {value for name, value in env.items() if name in NAMES and SECRET.search(name)}
     of_addresses = (secrets_in(value) for value in env.values() if "://" in value)
     return frozenset(named.union(*of_addresses) - {""})
