@@ -207,7 +207,7 @@ async def stops(talk: Talk, _: Path) -> None:
 
 async def stops_the_answer(talk: Talk, _: Path) -> None:
     """Press Slack's own Stop once a part of the answer can be read, which ends that message; again if nobody heard."""
-    await talk.seen(lambda: any(message["streaming"] for message in talk.words()), patience=60.0)
+    await talk.seen(lambda: any(message["streaming"] for message in talk.words()), patience=600.0)
     while True:
         with contextlib.suppress(ActionFailed):  # a dead bot, or one that does not say yet that it is at work
             await talk.scene.person().stop(talk.channel, talk.ts)
