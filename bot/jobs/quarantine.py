@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -75,6 +76,8 @@ async def quarantine(
         f"{claim.lost} times in a row, the instance that worked on it ended or got stuck there, "
         "at last while it worked on nothing else"
     )
+    if head.seq == 0:
+        await _begin_log(claim, store)
     event = ev.SetAside(at=store.clock(), step=step, reason=reason)
     silent = claim.lost >= MOST_LOST_OWNERS + MAX_LOST_OWNERS or not {"channel", "thread_ts"} <= head.fields.keys()
     if not silent:
@@ -88,6 +91,15 @@ async def quarantine(
         f"its thread was not told: {reason}" if silent else reason,
         extra={"event": "set_aside"},
     )
+
+
+async def _begin_log(claim: Claim, store: Store) -> None:
+    """Commit the request that the job begins with, where no owner came so far: a log that begins otherwise is none."""
+    with contextlib.suppress(LogBroken):
+        for first in (await store.jobs.inbox(claim.key))[:1]:
+            await store.jobs.commit(
+                claim, "begin", 0, [first.payload], taken=[first.seq], schema=ev.SCHEMA, progress=False
+            )
 
 
 def _notice(claim: Claim, head: Head, event: ev.SetAside, *, readable: bool, job: Job | None) -> QuarantineNotice:

@@ -12,6 +12,7 @@ import pytest
 
 from bot.jobs.instance import Instance
 from bot.jobs.job_runner import JobRunner
+from bot.jobs.quarantine import quarantine, read_log
 from bot.jobs.tasks import Bounds
 from bot.store.interface import Claim, JobKey, PayloadTooLarge, Store
 from bot.store.redis.redis_store import RedisStore
@@ -264,3 +265,20 @@ async def test_where_even_telling_breaks_the_job_is_set_aside_in_silence(
         assert len(notices) == MAX_LOST_OWNERS
         assert len({told.key for told in notices}) == 1, "one message, however often it is tried"
     assert "its thread was not told" in caplog.text
+
+
+async def test_a_job_that_no_owner_ever_began_can_be_released_and_goes_on(store: RedisStore) -> None:
+    asked = Request(id="100.1", user="U1", text="Say hello", at=1.0)
+    line = ev.dump(ev.RequestAdded(at=1.0, place=PLACE, request=asked))
+    await store.jobs.ingest(KEY, line, dedupe=[], fields={"channel": "C1", "thread_ts": "100.1"})
+    claim = await store.jobs.claim("breaks", lease=60, schema=ev.SCHEMA)
+    assert claim is not None
+    breaking = Breaking(RuntimeError("a bug"))
+    await quarantine(claim, store, breaking.job_quarantined)
+    assert [notice.step for notice in breaking.told] == ["taking up the request"]
+    assert await store.jobs.release_quarantined(KEY, ev.dump(ev.Released(at=2.0, user="U2")))
+    claim = await store.jobs.claim("next", lease=60, schema=ev.SCHEMA)
+    assert claim is not None
+    job = read_log(await store.jobs.log(KEY))
+    assert job is not None
+    assert (job.latest.request.text, job.quarantine is not None) == ("Say hello", True), "until the release is taken in"
