@@ -56,7 +56,7 @@ def explain(error: Exception, shown: str) -> StoreError:
         return StoreError(f"No Sentinel at {shown} names a primary ({text}). {what}.")
     if isinstance(error, exceptions.AuthenticationError) or text.startswith(("NOAUTH", "WRONGPASS")):
         return StoreError(
-            f"{where} refused the password. Put the right one in REDIS_URL: redis://user:password@host:port. "
+            f"{where} refused the password. Put the right one in REDIS_URL, between the colon and the @. "
             f"In it, {ENCODE}."
         )
     if isinstance(error, exceptions.NoPermissionError):

@@ -93,7 +93,11 @@ def test_wrong_usage_is_shown_the_right_one(tmp_path: Path, arguments: list[str]
         ("LEADHAND_LEASE", "nan", "LEADHAND_LEASE is nan; it takes a number from 1 to 600"),
         ("LEADHAND_PORT", "3.7", "LEADHAND_PORT is '3.7'; it takes a port from 0 to 65535"),
         ("LEADHAND_SLACK_UNLIMITED", "yes", "LEADHAND_SLACK_UNLIMITED is 'yes'; it takes a number from 0 to 1"),
-        ("SLACK_API_URL", "127.0.0.1:3900/api/", "SLACK_API_URL is no address; it takes one that begins with https://"),
+        (
+            "SLACK_API_URL",
+            "127.0.0.1:3900/api/",
+            "SLACK_API_URL is no address: it begins with one of: https://, http://",
+        ),
         ("OPENAI_BASE_URL", "localhost:8000/v1", "OPENAI_BASE_URL is no address"),
         ("ANTHROPIC_BASE_URL", "http://[", "ANTHROPIC_BASE_URL is no address"),
         ("LEADHAND_CREW", "nobody", "nobody:1: there is no such folder; there are: "),

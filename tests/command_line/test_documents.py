@@ -13,6 +13,7 @@ from bot.__main__ import _parser
 from bot.settings import NAMES
 from specialists.loading.crew_folders import BESIDE, NO_SPECIALISTS
 from specialists.outbound import network
+from specialists.toolkits.databases.named_databases import ANY_USER
 from tests.command_line.command import ROOT
 from tests.conftest import LONG_FILES, LONG_FOLDERS, LONG_TESTS
 
@@ -93,7 +94,7 @@ def spoken(text: str) -> str:
 
 def test_every_variable_that_is_read_is_a_setting_and_the_other_way_round() -> None:
     read = {name for _, tree in sources() for name in names_read(tree)} - SYSTEMS_OWN
-    read |= {*network.PROXIES, network.NO_PROXY, network.CA_FILE, network.CA_FOLDER, network.PROXY_RESOLVES}
+    read |= {*network.PROXIES, network.NO_PROXY, network.CA_FILE, network.CA_FOLDER, network.PROXY_RESOLVES, ANY_USER}
     patterns = [re.compile(name.replace("*", "[A-Z]+")) for name in read]
     unlisted = [name for name in read if "*" not in name and name not in NAMES]
     unread = [name for name in NAMES if not any(pattern.fullmatch(name) for pattern in patterns)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from bot.limits.call_limits import CallLimits
 from bot.limits.rules import SpendingBudget
 from bot.store.counters import CLOSED, Counter
 from specialists.turns.model import ModelCall, ModelError, Withheld
-from tests.models.conftest import ask
+from tests.models import conftest
 from tests.models.limits_desk import ANA, FINE, Desk, open_desk
 from tests.patience import patience
 from tests.providers.faults import Fault
@@ -27,6 +28,11 @@ WRITER = "specialist:writer"
 async def desk(server_url: str) -> AsyncIterator[Desk]:
     async with open_desk(server_url) as made:
         yield made
+
+
+def ask(**more: Any) -> ModelCall:
+    """A call whose deadline is too short to wait for a model that rests."""
+    return conftest.ask(**{"deadline": 20.0, **more})
 
 
 class Held:

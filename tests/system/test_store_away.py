@@ -313,7 +313,7 @@ def out_of_memory(folder: Path) -> Iterator[str]:
     ("server", "words"),
     [
         (nobody, ("cannot be reached", "Check that it runs", "REDIS_URL")),
-        (locked, ("refused the password", "redis://user:password@host:port")),
+        (locked, ("refused the password", "in REDIS_URL, between the colon and the @")),
         (old, ("6.2.14", "too old", "Redis 7.0 or Valkey 7.2")),
         (replica, ("read-only replica", "Point REDIS_URL at the primary")),
         (evicting, ("may throw jobs away", "maxmemory-policy noeviction")),
