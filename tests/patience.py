@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 
-WALL, PROCESSOR = "LEADHAND_TEST_SLOWDOWN", "LEADHAND_TEST_SLOW_CORES"
+WALL, PROCESSOR = "TESTS_SLOWDOWN", "TESTS_SLOW_CORES"
 QUICK = 0.36
 """Seconds that `WORK` takes on each core of a quick machine at rest, all cores at once."""
 WORK = "import time; t = time.perf_counter(); sum(n * n for n in range(3_000_000)); "
