@@ -50,7 +50,7 @@ async def test_the_process_reaches_no_network_no_program_and_no_file(tmp_path: P
     ],
 )
 async def test_a_missing_library_is_named_with_the_extra_that_brings_it(name: str, library: str, extra: str) -> None:
-    request = {"file": "file", "name": name, "media_type": ""}
+    request = {"file": "file", "name": name, "media_type": "", "columns": False}
     reply = await run_child(
         "tests.reading.bare_child",
         request,
@@ -67,7 +67,7 @@ async def test_a_missing_library_is_named_with_the_extra_that_brings_it(name: st
 
 @pytest.mark.parametrize("name", ["contract-pandoc.docx", "report.odt", "mail-mutt.eml", "change-git.diff", "stats.py"])
 async def test_without_any_extra_much_can_still_be_read(name: str) -> None:
-    request = {"file": "file", "name": name, "media_type": ""}
+    request = {"file": "file", "name": name, "media_type": "", "columns": False}
     reply = await run_child(
         "tests.reading.bare_child",
         request,
@@ -101,9 +101,16 @@ async def test_a_long_text_keeps_both_ends_and_says_what_is_left_out(given: Give
     assert reading.text.endswith(lines[-1])
     (gap,) = reading.gaps
     assert gap.endswith("characters, in the middle, are left out")
+    end = reading.text.index("left out here]\n") + len("left out here]\n")
+    line = int(reading.text[reading.text.index("line ", end) :].partition("\n")[0].removeprefix("line "))
+    goes_on = f"line {line - (line - 1) % 5_000}"
     for section in reading.outline:
-        number = int(section.name.partition(":")[0].removeprefix("line "))
-        assert reading.text[section.start :].startswith(lines[number - 1])
+        name = section.name.partition(":")[0]
+        if section.start == end:
+            assert name == goes_on, "the end begins in a section whose first line is left out"
+        else:
+            assert reading.text[section.start :].startswith(lines[int(name.removeprefix("line ")) - 1])
+    assert end in [section.start for section in reading.outline]
 
 
 async def test_broken_pages_cost_no_more_than_themselves(given: Given) -> None:
