@@ -9,7 +9,7 @@ from types import ModuleType
 
 from specialists.reading import reading_child
 
-_LEFT_OUT = ("pypdfium2", "pptx", "PIL", "charset_normalizer", "python_calamine")
+_LEFT_OUT = ("pypdfium2", "pptx", "PIL", "python_calamine")
 
 
 class _LeftOut:
