@@ -19,14 +19,17 @@ from pydantic import BaseModel, ConfigDict
 
 from bot.models.choosing import ANTHROPIC_TIERS
 from bot.settings import TERMS
+from bot.slack.send.outbox import STREAMED
 from bot.workspace.person import Attached
 from bot.workspace.refusal import ActionFailed
+from handoff import events as ev
 from handoff.contracts import Asking, Terms, Tier, ToolCall, Turn, Usage
+from handoff.effects import answer_key
 from specialists.toolkits import messages
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
 from specialists.turns.model import ModelCall
 from tests.system.brains import subtask
-from tests.system.scene import Talk, buttons
+from tests.system.scene import Talk, buttons, eventually
 
 Words = Callable[[ModelCall], Awaitable[Turn]]
 SHOWS = 0.5
@@ -206,12 +209,24 @@ async def stops(talk: Talk, _: Path) -> None:
 
 
 async def stops_the_answer(talk: Talk, _: Path) -> None:
-    """Press Slack's own Stop once a part of the answer can be read, which ends that message; again if nobody heard."""
-    await talk.seen(lambda: any(message["streaming"] for message in talk.words()), patience=600.0)
+    """Press Slack's own Stop once a part of the answer can be read, which ends that message; again if nobody heard.
+
+    Where an owner died between its record of the stream and the start, no part is ever to be read: the next owner
+    starts none. Then it is pressed while that one writes.
+    """
+    await eventually(lambda: _half_written(talk), patience=600.0)
     while True:
         with contextlib.suppress(ActionFailed):  # a dead bot, or one that does not say yet that it is at work
             await talk.scene.person().stop(talk.channel, talk.ts)
         await asyncio.sleep(0.2)
+
+
+async def _half_written(talk: Talk) -> bool:
+    """Whether a part of the answer can be read, or never will be: an owner was lost that had recorded its stream."""
+    if any(message["streaming"] for message in talk.words()):
+        return True
+    begun = (await talk.scene.store.outbox.messages(talk.key)).get(answer_key(talk.ts) + STREAMED)
+    return begun is not None and any(event.at > begun.began for event in await talk.of(ev.TakenOver))
 
 
 async def corrects(talk: Talk, _: Path) -> None:
