@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from bot.slack.show.notices import NOT_RECORDED
 from bot.store.interface import Claim, Commit, Head, JobKey, Store
 from bot.store.redis.redis_store import RedisStore
 from handoff import events as ev
@@ -125,12 +126,16 @@ class Board:
         return Counter(str(one.get("key", "")) for one in carried)
 
     async def command(self, text: str) -> str:
-        """A slash command's answer."""
-        person = self.scene.person()
-        before = len(person.ephemerals("#general"))
-        await person.command("#general", "/leadhand", text)
-        found: list[Json] = await self.scene.workspace.until(lambda: person.ephemerals("#general")[before:])
-        return shown(found[0])
+        """A slash command's answer. A bot that was too slow for Slack says so, and is asked again."""
+
+        async def answer() -> str:
+            person = self.scene.person()
+            before = len(person.ephemerals("#general"))
+            await person.command("#general", "/leadhand", text)
+            found: list[Json] = await self.scene.workspace.until(lambda: person.ephemerals("#general")[before:])
+            return "" if NOT_RECORDED in shown(found[0]) else shown(found[0])
+
+        return await eventually(answer, PATIENCE)
 
     async def claims(self) -> int:
         """Scripts that the server has run."""
@@ -244,7 +249,7 @@ async def _back(stage: Board) -> Release:
     await stage.at("dogwood", "completed", ev.SCHEMA)
 
     listed = await stage.command("status")
-    assert all(f" · {state} · " in listed for state in ("working", "waiting for you"))
+    assert all(f" · {state} · " in listed for state in ("working", "waiting for you")), listed
     for name in ("fir", "hazel"):
         assert stage.talks[name].key.job in listed
         assert "newer release" in await stage.command(f"status {stage.talks[name].key.job}")
