@@ -173,10 +173,10 @@ async def test_no_words_of_an_event_that_cannot_be_read_get_out(
         read_log([Entry(1, line)])
     await ingested(store)
     await store.jobs.ingest(KEY, line, dedupe=())
-    await until_quarantined(store, Breaking(RuntimeError()), lease=0.1)
+    await until_quarantined(store, Breaking(RuntimeError()))
     broken = await fresh_store(server_url)
     await ingested(broken)
-    await until_quarantined(broken, Breaking(quoting()), lease=0.1)
+    await until_quarantined(broken, Breaking(quoting()))
     await broken.close()
     lines = [formatter(form).format(record) for record in caplog.records]
     assert [each for each in lines if "its work broke" in each]
