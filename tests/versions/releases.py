@@ -84,7 +84,7 @@ class Fleet:
                 )
         release = Release(process, log)
         self._started.append(release)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + patience(300)  # processes that start beside many others are slow
         while "listening" not in log.read_text():
             assert process.returncode is None, log.read_text()
             assert time.monotonic() < deadline, log.read_text()
