@@ -220,7 +220,7 @@ async def test_an_owner_that_lost_its_lease_unseen_starts_nothing(
     await asyncio.wait_for(runner.run(), patience())
     assert effects.tried == 0
     assert await store.jobs.log(KEY) == []
-    assert [record.event for record in caplog.records if getattr(record, "event", "")] == ["fenced"]
+    assert [name for record in caplog.records if (name := getattr(record, "event", ""))] == ["fenced"]
 
 
 class Full(RedisStore):
