@@ -160,7 +160,9 @@ class ApprovalDesk:
         tool = self._tool(job, spot, work, approval)
         if tool is None:
             return Refused("no_tool")
-        if fault := name_fault(tool.arguments, decision.arguments):
+        before = approval.arguments  # with what the tool filled in itself, which its schema does not list
+        edits = {name: to for name, to in decision.arguments.items() if name not in before or before[name] != to}
+        if fault := name_fault(tool.arguments, edits):
             return Refused("wrong", words=f"That is not sent: {fault}.")
         try:
             arguments = tool.arguments.model_validate(decision.arguments)

@@ -60,13 +60,17 @@ class Ready:
     ruling: Ruling | None = None
 
 
-def check(call: ToolCall, tools: Mapping[str, Tool], *, times: int) -> Ready | ToolOutcome:
+def check(
+    call: ToolCall, tools: Mapping[str, Tool], *, times: int, ruled: ToolCall | None = None
+) -> Ready | ToolOutcome:
     """See whether a call may be made, or say why not.
 
     Args:
         call: What the model wants.
         tools: The specialist's own tools by name.
         times: How often the model has asked for exactly this by now, this time included.
+        ruled: The call as people ruled, made in place of the model's. Its names are those of their card, where a tool
+            may have filled in some that no model may give.
     """
     tool = tools.get(call.name)
     if tool is None:
@@ -81,8 +85,9 @@ def check(call: ToolCall, tools: Mapping[str, Tool], *, times: int) -> Ready | T
         )
     if fault := name_fault(tool.arguments, call.arguments):
         return _failed(f"{call.name} was not run: {fault}. Give only arguments that it has, spelt as they are.")
+    made = call if ruled is None else ruled
     try:
-        return Ready(call, tool, tool.arguments.model_validate(call.arguments))
+        return Ready(made, tool, tool.arguments.model_validate(made.arguments))
     except ValidationError as error:
         return _failed(f"{call.name} was not run. Mend its arguments: {faults_of(error)}")
 

@@ -83,7 +83,7 @@ class ToolCalls:
             from specialists.turns import write_calls  # noqa: PLC0415 - only where a call writes
 
             call, times = next(one for one in self.conversation.open_calls if one[0].id == intent.call)
-            ready = check(self._as_ruled(call), self.toolbox, times=times)
+            ready = check(call, self.toolbox, times=times, ruled=self._as_ruled(call))
             outcome = await write_calls.settle(ready, intent, self.workbench)
             if isinstance(outcome, UnknownWrite):
                 return outcome
@@ -196,7 +196,7 @@ class ToolCalls:
         """See whether a call may be made: not a wrong one, nor one that the guard refuses or people have to approve."""
         if (refusal := self.approvals.refusal(call)) is not None:
             return refusal
-        return await self._judged(check(self._as_ruled(call), self.offered, times=times))
+        return await self._judged(check(call, self.offered, times=times, ruled=self._as_ruled(call)))
 
     async def _judged(self, ready: Ready | ToolOutcome) -> Ready | ToolOutcome | Verdict | Approval:
         if not isinstance(ready, Ready):
@@ -225,7 +225,7 @@ class ToolCalls:
 
     async def _found(self, call: ToolCall, times: int) -> Ready | ToolOutcome | Verdict | Approval:
         """See whether a call that writes may be made, as it would be made. Nobody is asked in vain."""
-        ready = self.approvals.refusal(call) or check(self._as_ruled(call), self.offered, times=times)
+        ready = self.approvals.refusal(call) or check(call, self.offered, times=times, ruled=self._as_ruled(call))
         ready = await prepared(ready, self.workbench)
         await self.signed_out.see(call, self.offered.get(call.name))
         found = await self._judged(ready)
