@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
-from threading import Thread
+from threading import Lock, Thread
 from typing import TypeVar
 
 LOADING = 120.0
 """Seconds that importing modules may take, on a machine that has other work."""
 _T = TypeVar("_T")
+_loaded: set[str] = set()
+_one_at_a_time = Lock()
 
 
 async def in_thread(work: Callable[[], _T], seconds: float) -> _T:
@@ -32,10 +33,19 @@ async def in_thread(work: Callable[[], _T], seconds: float) -> _T:
 async def load(*modules: str) -> None:
     """Import modules in a thread, unless they are there: a large library takes seconds, and the loop goes on meanwhile.
 
-    Whoever imports from them afterwards, on the loop, finds them loaded.
+    Whoever imports from them afterwards, on the loop, finds them loaded, and whole: `sys.modules` has also those that a
+    thread has not done with.
     """
-    if absent := [name for name in modules if name not in sys.modules]:
-        await in_thread(lambda: [importlib.import_module(name) for name in absent], LOADING)
+    if not _loaded.issuperset(modules):
+        await in_thread(lambda: _import(modules), LOADING)
+
+
+def _import(modules: Iterable[str]) -> None:
+    """Import modules while no other thread does: two that begin at two ends of a library see halves of it."""
+    with _one_at_a_time:
+        for name in modules:
+            importlib.import_module(name)
+    _loaded.update(modules)
 
 
 def _settle(future: Future[_T], work: Callable[[], _T]) -> None:
