@@ -269,6 +269,8 @@ def test_what_a_function_says_of_itself_holds_for_what_may_leave(toolbox: dict[s
     guard.reply_read("look_up", ToolReply(call_id="2", text="Haus"))
     guard.turn_ended()
     later = toolbox["rate"].arguments.model_validate({"day": "Haus"})
-    asked = guard.judge(toolbox["rate"], later).asks
-    assert asked is not None
-    assert "rates.example" in str(asked)
+    verdict = guard.judge(toolbox["rate"], later)
+    assert verdict.to == "rates.example"
+    assert verdict.asks is not None
+    assert verdict.asks.leaves == '{"day":"Haus"}'
+    assert verdict.asks.why.endswith("could see what look_up gave")

@@ -8,6 +8,7 @@ import pytest
 
 from bot.settings import FollowUps
 from handoff import events as ev
+from handoff.engine import hearing
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.scripts import purpose_of
@@ -139,19 +140,28 @@ async def test_it_is_switched_off_for_all_or_for_a_channel(scene: Scene, off: Fo
             await other.over(2)
 
 
-async def test_without_a_dispatcher_doubt_is_silence(scene: Scene) -> None:
+async def test_where_the_dispatcher_keeps_failing_the_requester_is_told_and_others_are_left_alone(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hearing, "PAUSES", (0.1,) * 2)
     words = {"planner": lambda _: NOTE, "writer": lambda _: result("Tea.")}
     async with played(scene, dispatcher=lambda _: Fault("bad_request"), **words):
         talk = await scene.ask("Draft a note about tea")
         await talk.over()
-        await talk.say("shorter")
+        await talk.say("maybe with a photo", who="ben")
         await heard(talk, 1)
+        assert len(talk.words()) == 1, "people may have talked among themselves"
+        await talk.say("shorter")
+        await heard(talk, 2)
         job = await talk.job()
+        told = talk.told()
 
     assert job is not None
     assert len(job.asks) == 1
-    (sorted_as,) = await talk.of(ev.MessageSorted)
-    assert (sorted_as.aim, sorted_as.by) == ("nothing", "model")
+    tries = await talk.of(ev.MessageSorted)
+    assert [(one.aim, one.by) for one in tries] == [("unknown", "model")] * 6
+    assert told.count("could not find out yet what it is for") == 1
+    assert told.count("I did nothing about it") == 1
 
 
 async def test_a_follow_up_is_taken_by_whichever_instance_is_there_after_a_restart(scene: Scene) -> None:

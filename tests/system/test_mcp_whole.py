@@ -67,6 +67,7 @@ async def test_a_tool_that_reads_is_called_and_one_that_writes_asks_and_is_calle
     scene: Scene, tmp_path: Path
 ) -> None:
     harbour = Harbour(tmp_path)
+    harbour.has("look", told("note", TEXT), readOnly=["look"])
     async with working(scene, harbour, ("look", {}), ("note", {"text": HIGH})) as talk:
         message = await card(talk, "wants to make a change")
         assert harbour.notes == []
