@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from bot.store.embedded import start_embedded, stop_embedded
 from bot.store.redis.redis_store import RedisStore
@@ -21,6 +22,9 @@ from tests.patience import measure_slowdown, patience
 from tests.store.kit import fresh_store
 
 TESTS = Path(__file__).parent
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
+
 TEST_SECONDS = 180.0
 """Seconds of a quick machine after which a test hangs."""
 LONG_FOLDERS = frozenset({"chaos", "crash", "failover", "mutants", "newcomer", "versions", "workspace_page"})
