@@ -12,12 +12,12 @@ from bot.workspace.workspace_server import Workspace
 from tests.command_line.command import ROOT, Running, environment
 from tests.command_line.test_command_run import slack
 from tests.operation.collector import Collector, attributes, collecting
-from tests.operation.probe import Samples, look, url_of
+from tests.operation.probe import Samples, Seen, look, url_of
 from tests.patience import patience
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.server import ProviderServer
-from tests.store.kit import tcp_server
+from tests.store.kit import eventually, tcp_server
 from tests.system.brains import in_turn, plan, rehearsed, result, subtask, tool_call
 from tests.system.scene import shown
 
@@ -66,7 +66,7 @@ async def test_a_whole_job_is_counted_and_nothing_of_it_is_logged(tmp_path: Path
                 for method, kind in FAULTS:
                     place.faults.add(method, kind)
                 seen = await asked(place)
-                page = await look(url, "/metrics")
+                page = await eventually(lambda: counted(url))
                 counts = Samples(page.text)
                 async with asyncio.timeout(patience()):
                     await collector.took.wait()
@@ -83,6 +83,12 @@ async def test_a_whole_job_is_counted_and_nothing_of_it_is_logged(tmp_path: Path
     check_log(running.out, (MARK, KEY, PASSWORD, place.bot_token, place.app_token, place.signing_secret))
     for token in (MARK, KEY, PASSWORD, place.bot_token, place.app_token):
         assert token not in page.text
+
+
+async def counted(url: str) -> Seen | None:
+    """The metrics, once the end of the request is counted: that follows what the thread shows."""
+    page = await look(url, "/metrics")
+    return page if Samples(page.text).of("requests_ended_total") else None
 
 
 async def asked(place: Workspace) -> str:
