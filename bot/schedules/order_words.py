@@ -18,8 +18,8 @@ _ORDERS = """
     visualise visualize warn watch work write
 """
 _FILLERS = r"(?:please|kindly|just|also|always|then|and|automatically|briefly|quickly)\b"
-ORDER = rf"(?:{_FILLERS}\s+)*(?:{'|'.join(_ORDERS.split())})(?!['\w-])"
-"""How a task begins."""
+ORDER = rf"(?:{_FILLERS}\s+)*(?:{'|'.join(_ORDERS.split())})(?=\s|$|[,:;.!?]|/\w)"
+"""How a task begins: other marks behind the word make it none."""
 ORDER_BEGINS = re.compile(ORDER, re.IGNORECASE)
 _OBJECT = re.compile(r"\s+(?!(?:of|for|on|about|in|from|to|with|and|by|is|are|was|were|will|has)\b)\S", re.IGNORECASE)
 _NOUN = re.compile(r"(?<!\S)(?:the|an?|my|our|your|their|his|her|its|this|that|each|every|no)\s+$", re.IGNORECASE)
