@@ -213,13 +213,20 @@ class Run:
             self.outages.append((began, time.time()))
 
     async def _fail_over(self, fault: faults.StoreFault) -> None:
-        """Let the other server take over. Connections that are open lead to the former one on."""
+        """Let the other server take over. Connections that are open lead to the former one on.
+
+        If the faults end meanwhile, the servers change places all the same, and the instances are led to the new one.
+        """
         began = time.time()
-        await self.redis.fail_over()
-        frozen = fault.kind == "failover, frozen"
-        with self.redis.former_frozen() if frozen else contextlib.nullcontext():
+        change = asyncio.create_task(self.redis.fail_over())
+        try:
+            await asyncio.shield(change)
+        finally:
+            await change
             for proxy in (*self.proxies, self.front):
                 proxy.target = self.redis.port
+        frozen = fault.kind == "failover, frozen"
+        with self.redis.former_frozen() if frozen else contextlib.nullcontext():
             self.outages.append((began, time.time() + SILENCE))
             await asyncio.sleep(SILENCE + fault.seconds if frozen else 0.0)
 
