@@ -90,7 +90,7 @@ async def test_a_broken_or_missing_repository_is_one_line_and_the_others_work(sh
         "is no git repository",
         "there is no folder",
         "for ssh, set",
-        "named twice",
+        "the name of another",
         "without a user",
     ):
         assert words in text, words

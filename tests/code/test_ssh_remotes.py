@@ -129,7 +129,7 @@ def test_what_is_missing_is_said_with_what_it_takes() -> None:
     of: dict[str, str] = {"LEADHAND_SSH_KEY": "/keys/shop"}
     assert "LEADHAND_SSH_KNOWN_HOSTS to a file with the host's key" in str(named("git@host:a.git", **of))
     both = str(named("git@host:a.git", OTHER="x"))
-    assert both.startswith("LEADHAND_REPOSITORIES: shop: for ssh, set LEADHAND_SSH_KEY to the file of a private key")
+    assert both.startswith("LEADHAND_REPOSITORIES: entry 1: for ssh, set LEADHAND_SSH_KEY to the file of a private key")
     assert " and LEADHAND_SSH_KNOWN_HOSTS to a file" in both
     for path in ("keys/shop", "/my keys/shop", "/keys/%h", "/keys/${HOME}", '/keys/"shop"'):
         assert "must be a path that begins with /" in str(named("git@host:a.git", **{**BOTH, "LEADHAND_SSH_KEY": path}))

@@ -36,7 +36,10 @@ def test_the_setting_names_databases_and_each_entry_that_is_none() -> None:
         ("logs", "mysql", "h:3307/logs"),
     ]
     assert faults == (
-        "LEADHAND_DATABASES: the address of odd begins with postgresql://, mysql:// or sqlite:///path",
+        (
+            "LEADHAND_DATABASES: the address of its entry 4 does not begin with postgresql://, mysql:// or "
+            "sqlite:///path; write a comma in a password as %2C"
+        ),
         "LEADHAND_DATABASES names shop twice; rename one",
     )
     found, faults = named_databases.read("shop=sqlite:///a.db, old=sqlite:///b.db", "old, odd")

@@ -92,6 +92,8 @@ READERS: Mapping[str, tuple[str, Callable[[Mapping[str, str]], str]]] = {
 @example("REDIS_URL", PLACES[0], ("S3cretLongPart#9", ["S3cretLongPart"]))
 @example("REDIS_URL", PLACES[0], ("123456/7", ["123456"]))
 @example("GITLAB_URL", PLACES[0], ("000000[", ["000000"]))
+@example("LEADHAND_DATABASES", PLACES[0], ("zq70000,zq70000=", ["zq70000", "zq70000"]))
+@example("GITLAB_URL", "{s}://{x}@host/0", ("zq70000#", ["zq70000"]))
 @example("OPENAI_BASE_URL", PLACES[1], ("000000\u2100", ["000000"]))
 def test_no_fault_quotes_a_secret(setting: str, form: str, secret: tuple[str, list[str]]) -> None:
     scheme, read = READERS[setting]

@@ -77,11 +77,11 @@ def read(env: Mapping[str, str]) -> Named:
         if not equals or not address or not _NAME.fullmatch(name):
             faults.append(f"{VARIABLE}: entry {number} is not {_FORMS}.")
         elif name in found:
-            faults.append(f"{VARIABLE}: {name} is named twice; give one of them another name.")
+            faults.append(f"{VARIABLE}: entry {number} has the name of another; give one of them another name.")
         elif isinstance(one := _read(name, address, env), Repository):
             found[name] = one
         else:
-            faults.append(f"{VARIABLE}: {name}: {one}")
+            faults.append(f"{VARIABLE}: entry {number}: {one}")
     return Named(found, tuple(faults))
 
 

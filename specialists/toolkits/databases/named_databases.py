@@ -54,8 +54,8 @@ def read(text: str, any_user: str = "") -> tuple[dict[str, Database], tuple[str,
     parts = _NAMED.split(text.strip())
     if parts[0].strip():
         faults.append(f"{SETTING} takes name=address, with commas or new lines, and begins with something else")
-    for name, address in zip(parts[1::2], parts[2::2], strict=True):
-        database = _database(name, address.strip().rstrip(","))
+    for number, (name, address) in enumerate(zip(parts[1::2], parts[2::2], strict=True), 1):
+        database = _database(number, name, address.strip().rstrip(","))
         if isinstance(database, str):
             faults.append(database)
         elif name in found:
@@ -70,11 +70,15 @@ def read(text: str, any_user: str = "") -> tuple[dict[str, Database], tuple[str,
     return found, tuple(faults)
 
 
-def _database(name: str, address: str) -> Database | str:
+def _database(number: int, name: str, address: str) -> Database | str:
+    """Return a database, or why the entry is none. What stands before no address may be a part of a password."""
     scheme, _, rest = address.partition("://")
     kind = _KINDS.get(scheme.lower().partition("+")[0])
     if kind is None or not rest:
-        return f"{SETTING}: the address of {name} begins with postgresql://, mysql:// or sqlite:///path"
+        return (
+            f"{SETTING}: the address of its entry {number} does not begin with postgresql://, mysql:// or "
+            "sqlite:///path; write a comma in a password as %2C"
+        )
     if kind == "sqlite":
         path = rest.removeprefix("/")  # sqlite:////absolute and sqlite:///relative, as everywhere
         return Database(name, kind, f"sqlite:///file:{quote(path)}?mode=ro&uri=true", path)

@@ -85,16 +85,16 @@ def _forge(kind: str, path: str, env: Mapping[str, str]) -> TicketDesk:
         token = env.get("GITLAB_TOKEN", "").strip()
         base = (env.get("GITLAB_URL") or "https://gitlab.com").rstrip("/")
         desk = TicketDesk("gitlab", path, f"{base}/api/v4/projects/{quote(path, safe='')}/issues", token)
+    setting = "GITHUB_API_URL" if kind == "github" else "GITLAB_URL"
     if fault := web_fault(base):
-        setting = "GITHUB_API_URL" if kind == "github" else "GITLAB_URL"
         return TicketDesk(desk.kind, path, fault=f"{setting} {fault}.")
-    return TicketDesk(desk.kind, desk.path, desk.issues, desk.token, _fault(desk, base))
+    return TicketDesk(desk.kind, desk.path, desk.issues, desk.token, _fault(desk, base, setting))
 
 
-def _fault(desk: TicketDesk, base: str) -> str:
+def _fault(desk: TicketDesk, base: str, setting: str) -> str:
     if not desk.token:
         return f"{NAME} names {desk.path}, and {_TOKENS[desk.kind]} is not set: nobody may open issues without it."
     address = read_url(base, ("https", "http"))
     if address.scheme != "https" and address.host not in _LOOPBACK:
-        return f"{address.host} is not https: the token would go over the network in clear. Name an https address."
+        return f"{setting} is not https: the token would go over the network in clear. Name an https address."
     return ""
