@@ -96,7 +96,7 @@ def _applied(ask: Ask, name: str, words: str, at: float) -> tuple[Ask, int, int]
         return ask, 0, 0
     note, told = Note(source=SAID, text=words), 0
     for work in ask.all_inside(""):
-        if work.attempt and work.state not in SETTLED:
+        if work.state not in SETTLED:  # one that waits for the planner may begin before that answers
             crew = work.run is not None
             now = replace(ask.work[work.subtask.id], answers=(*work.answers, note))
             ask, told = ask.with_work(now), told + (work.state == "in_progress" and not crew)

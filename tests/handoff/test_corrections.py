@@ -6,9 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handoff import events as ev
-from handoff.contracts import Request
+from handoff.context import handoff_for
+from handoff.contracts import Note, Request
 from handoff.effects import SortMessage
-from handoff.engine.correcting import MOST
+from handoff.engine.correcting import MOST, SAID
 from handoff.engine.hearing import PAUSES, waiting
 from handoff.engine.outstanding import outstanding
 from handoff.provenance import own_words
@@ -101,6 +102,13 @@ def test_an_edited_correction_is_told_anew_and_others_may_not_edit_it() -> None:
     assert ask(job(*AT_WORK, *said, other)).text.endswith("in euros")
     late = (*AT_WORK, *said, edit("2.1", "in pounds", 2.0), edit("2.1", "in yen", 1.0))
     assert ask(job(*late)).text.endswith("in pounds"), "edits may come in any order"
+
+
+def test_a_part_that_begins_before_the_planner_has_answered_knows_the_correction() -> None:
+    state = job(asked(), planned(subtask("a"), subtask("b", "a")), *correction(1, "in euros"), started("a"))
+    for name in ("a", "b"):
+        handoff = handoff_for(state, ask(state), ask(state).work[name], 12.0)[0]
+        assert Note(source=SAID, text="in euros") in handoff.context
 
 
 # ---------------------------------------------------------------- when nobody can tell

@@ -6,16 +6,20 @@ import re
 from typing import Any
 
 from bot.models.rehearsal.moves import ESCALATE, RETURN, Move
+from handoff.engine.correcting import SAID
 from specialists.turns.model import ModelCall, ModelMessage
 
 NOT_APPLIED = "“{words}” was not applied: this is a rehearsal, and no model reads what is said meanwhile"
 _MEANWHILE = re.compile("has said meanwhile: \u201c(?P<words>.*?)\u201d (?:Work by|Take that)", re.DOTALL)
+_SINCE = re.compile(rf"^## {re.escape(SAID)}\n(?P<words>.*?)(?=\n#|\Z)", re.DOTALL | re.MULTILINE)
+"""What was said before the specialist began, and after its part was planned."""
 _LONGEST = 160
 
 
 def confess(move: Move, call: ModelCall) -> Move:
     """Add to the end of a specialist's work what was said meanwhile; any other move stays as it is."""
-    said = [words for message in call.messages for text in _texts(message) for words in _MEANWHILE.findall(text)]
+    texts = [text for message in call.messages for text in _texts(message)]
+    said = [words for text in texts for pattern in (_SINCE, _MEANWHILE) for words in pattern.findall(text)]
     if not said:
         return move
     gaps = [NOT_APPLIED.format(words=" ".join(words.split())[:_LONGEST]) for words in dict.fromkeys(said)]
