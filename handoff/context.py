@@ -81,6 +81,7 @@ def handoff_for(
         circumstances=circumstances(work.attempt_started if work.state == "in_progress" else now, ask.setting),
         context=(*notes, *(Note(source=note.source, text=text) for note, text in zip(fixed, said, strict=True))),
         given=tuple(_given(one, text) for one, text in zip(material, given, strict=True)),
+        given_whole=tuple(one for one in material if read[one.name]),
         readable=(*_readable(needed, read, whole_task=whole[0]), *filter(None, map(result_material, cut_short))),
         artifacts=_files(job, ask, work, needed),
         constraints=_limits(ask, work),

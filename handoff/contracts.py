@@ -204,6 +204,19 @@ class Usage(Contract):
         )
 
 
+class Evidence(Contract):
+    """A quotation that a finding stands on.
+
+    A model supplies `quotation`, word for word, and the name of its `source`. Code alone writes `place`, such as
+    "page 3" or "line 12", and whether the quotation `is_found` there.
+    """
+
+    quotation: str
+    source: str = ""
+    place: str = ""
+    is_found: bool = False
+
+
 class Finding(Contract):
     """One thing a specialist found, so that it can be checked, sorted and cited on its own."""
 
@@ -213,6 +226,17 @@ class Finding(Contract):
     suggestion: str = ""
     confidence: int = Field(default=80, ge=0, le=100)
     source: str = ""
+    evidence: tuple[Evidence, ...] = ()
+
+
+class Reading(Contract):
+    """A material, page or table that a specialist read, by its name or address.
+
+    `is_whole`: all of it was in the brief, or a query went over all of it. Otherwise a tool showed parts of it.
+    """
+
+    name: str
+    is_whole: bool = False
 
 
 class Result(Contract):
@@ -241,6 +265,12 @@ class Result(Contract):
     """What its reader should know though nothing is missing, in words: a row of totals was not counted."""
     queries: tuple[str, ...] = ()
     """The queries that were run for it and brought something, as they were run: people can look at them."""
+    readings: tuple[Reading, ...] = ()
+    """What was read for it, in order."""
+    failed_writes: tuple[str, ...] = ()
+    """The calls of writing tools that failed and were not made good, each with its tool and the reason."""
+    unbound: tuple[str, ...] = ()
+    """Quotations and figures of it, as written, that code found in nothing that the specialist read."""
 
 
 class Escalation(Contract):
@@ -544,6 +574,8 @@ class Handoff(Contract):
     context: tuple[Note, ...] = ()
     given: tuple[Note, ...] = ()
     """The texts of the material that it needs: whole where they fit, else an outline and the best passages."""
+    given_whole: tuple[Material, ...] = ()
+    """The material whose texts are `given` whole, in their order."""
     readable: tuple[Material, ...] = ()
     """What of the material is not given whole, and can be read part by part."""
     artifacts: tuple[Artifact, ...] = ()

@@ -191,15 +191,6 @@ def _names(ask: Ask, works: Sequence[Work]) -> str:
     return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
-def sureness(ask: Ask) -> int | None:
-    """Return how sure the answer is, 0 to 100: as sure as its least sure result.
-
-    None if no result states a confidence.
-    """
-    sure = [work.result.confidence for work in ask.inside("") if work.result and work.result.confidence]
-    return min(sure) if sure else None
-
-
 def speed_up(ask: Ask) -> float:
     """Return the gain of working side by side: all subtask times over the time from the first start to the last end."""
     apart, together = side_by_side(ask)
@@ -276,12 +267,6 @@ def parts_words(ask: Ask, work: Work) -> str:
     if is_open(work):
         return f"{sum(one.state == 'complete' for one in parts)} of {count} done"
     return f"{count} inside"
-
-
-def queries(ask: Ask) -> list[str]:
-    """List the queries behind an answer, each once, in the order of its subtasks."""
-    results = [work.result for work in ask.work.values() if work.result is not None]
-    return list(dict.fromkeys(query for result in results for query in result.queries))
 
 
 def notes(ask: Ask) -> list[str]:

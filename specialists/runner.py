@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from handoff.approval_values import Approval
 from handoff.contracts import Escalation, Handoff, Result, ToolCall, Turn
+from handoff.evidence.binding import bind_result
 from handoff.state_values import UnknownWrite
 from specialists.specialist import Specialist
 from specialists.toolkits.tool import ToolOutcome, ToolSpec, Workbench
@@ -24,6 +25,7 @@ from specialists.turns.misplaced_queries import as_meant
 from specialists.turns.model import Model, ModelCall, ModelError, ModelMessage, Withheld
 from specialists.turns.one_call import ToolBroke
 from specialists.turns.pictures import load_pictures
+from specialists.turns.sources import Sources
 from specialists.turns.tool_calls import ToolCalls
 from specialists.turns.written_calls import as_turn_with_call, is_call
 
@@ -93,14 +95,17 @@ async def run(
     opening = ModelMessage(role="user", text=briefing.render(handoff, done_when), pictures=pictures)
     files = [] if handoff.context or handoff.given else [artifact.name for artifact in handoff.artifacts]
     conversation = Conversation(opening, files, egress, room, specialist.toolbox, handoff.intent)
+    conversation.readings.update((material.name, True) for material in handoff.given_whole)
     conversation.add_gaps(gaps)
     approvals = Approvals(specialist.terms_of, log.ruled_before)
     barred = dict(log.written)
+    conversation.done_before = barred
     tools = ToolCalls(
         specialist.toolbox, workbench, log, conversation, limits.last_call_at, approvals=approvals, barred=barred
     )
     endings = Endings(conversation, handoff.constraints.max_tokens)
-    return await _Attempt(specialist, handoff, model, log, conversation, tools, endings, limits).run()
+    sources = Sources(handoff, workbench, opening.text, conversation)
+    return await _Attempt(specialist, handoff, model, log, conversation, tools, endings, limits, sources).run()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +129,7 @@ class _Attempt:
     tools: ToolCalls
     endings: Endings
     limits: _Limits
+    sources: Sources
     limit: str = ""
 
     async def run(self) -> End:
@@ -174,6 +180,7 @@ class _Attempt:
         withheld, noted, shrunk = "", False, False
         for words in self.log.news():
             self.conversation.add_note("said_meanwhile", words=words)
+            self.conversation.replies.append(("the requester", words))
         while turn is None:
             self.limit = self.limit or withheld or self._reached()
             if self.limit and not noted:
@@ -295,22 +302,47 @@ class _Attempt:
             await self.tools.reply(call, ToolOutcome(text, failed=True))
         return True
 
+    def _read_end(self, call: ToolCall) -> tuple[Result | Escalation | None, str]:
+        """Read a call that ends the work, and say what is wrong with its arguments; empty if nothing is."""
+        try:
+            outcome, fault = finish_tools.read(call), ""
+        except ValidationError as error:
+            lenient, fault = finish_tools.read_leniently(call), finish_tools.faults_of(error)
+            if lenient is None:
+                return None, fault
+            outcome = lenient
+        if isinstance(outcome, Result) and is_call(outcome.content, self.specialist.specs):
+            return None, "content: a tool call written as text is no result; make the call itself"
+        return outcome, fault
+
+    async def _complaint(self, result: Result) -> tuple[Result, str]:
+        """Return a result bound to what was read, and why it is sent back: no work behind it, or words of nobody."""
+        binding = await asyncio.to_thread(bind_result, result, await self.sources.documents())
+        text = self.conversation.work_done.sent_back(result.content)
+        if not text and (unopened := self._unopened(result)):
+            readers = ("read_material", "search_material", *self.conversation.work_done.readers)
+            text = briefing.note("no_work_unread", file=unopened, tools=" or ".join(readers))
+        if not text and binding.faults:
+            text = briefing.note("not_found", faults="\n".join(f"- {each}" for each in binding.faults))
+        return binding.result, text
+
+    def _unopened(self, result: Result) -> str:
+        """Return the name of a file that the result names though nothing of it was read; empty if there is none."""
+        said = result.content.casefold()
+        there = (one.name for one in self.handoff.readable if one.kind == "file")
+        return next((one for one in there if one.casefold() in said and one not in self.conversation.readings), "")
+
     async def _finish(self) -> Result | Escalation | None:
         """Take the first call to end the work, or have it mended once."""
         calls = [call for call, _ in self.conversation.open_calls]
         if not calls:
             return None  # they were answered before the attempt changed hands
-        if await self._told_meanwhile(calls):
+        outcome, fault = self._read_end(calls[0])
+        text = ""
+        if isinstance(outcome, Result):
+            outcome, text = await self._complaint(outcome)
+        if await self._told_meanwhile(calls):  # last, as people may say something while the result is looked at
             return None
-        outcome: Result | Escalation | None
-        fault = ""
-        try:
-            outcome = finish_tools.read(calls[0])
-        except ValidationError as error:
-            outcome, fault = finish_tools.read_leniently(calls[0]), finish_tools.faults_of(error)
-        if isinstance(outcome, Result) and is_call(outcome.content, self.specialist.specs):
-            outcome, fault = None, "content: a tool call written as text is no result; make the call itself"
-        text = self.conversation.work_done.sent_back(outcome.content) if isinstance(outcome, Result) else ""
         if fault and not text:
             text = f"{calls[0].name} was not accepted. Mend its arguments: {fault}"
         if text and not self.conversation.finishes and not self.limit:

@@ -27,9 +27,9 @@ from handoff.contracts import Place
 from handoff.effects import question_key
 from handoff.engine.answer import gaps, out_of_reach
 from handoff.engine.replay import open_log
+from handoff.evidence.work_receipts import receipts_of
 from handoff.state import Ask, Job
 from handoff.state_values import Question
-from handoff.summary import queries
 
 CHANNEL = "#general"
 PEOPLE = ("ana", "ben", "cleo")
@@ -129,9 +129,9 @@ def _open_question(ask: Ask, answered: Container[str]) -> tuple[str, Question] |
     return None
 
 
-async def _queries(app: App, key: JobKey) -> list[str]:
+async def _queries(app: App, key: JobKey) -> tuple[str, ...]:
     job = await read_job(app, key)
-    return queries(job.latest) if job else []
+    return receipts_of(job.latest).queries if job else ()
 
 
 async def _write_files(app: App, key: JobKey, folder: Path) -> list[Path]:

@@ -28,7 +28,7 @@ from handoff.deeds import CLOSED
 from handoff.engine.hearing import answers_plainly
 from handoff.spoken import chooses, crew_called, is_thanks
 from handoff.state import ENDED, Job
-from handoff.summary import OpenQuestion, begun, joined, open_questions, queries
+from handoff.summary import OpenQuestion, begun, joined, open_questions
 
 if TYPE_CHECKING:
     from bot.slack.receive.service import Denied, ReleaseVerdict, Thumbed
@@ -434,14 +434,13 @@ class JobService:
         except ValueError:
             return "unreadable"
 
-    async def queries(self, place: Place, request: str) -> list[str]:
-        """Return the queries behind the answer to a request, for whoever can read the thread; none if it has expired.
+    async def job_of_thread(self, place: Place) -> Job | None:
+        """Return the job of a thread, for whoever can read the thread; None if it has expired.
 
-        Unlike the trace they are for all: they say how the figures came about that stand in the thread.
+        Unlike the trace, the evidence that is shown of it is for all: it says what the answer in the thread stands on.
         """
         job = await read_job(self._store.jobs, _key(place))
-        ask = job.ask(request) if isinstance(job, Job) else None
-        return queries(ask) if ask is not None else []
+        return job if isinstance(job, Job) else None
 
     async def feedback(
         self,

@@ -12,9 +12,10 @@ from types import MappingProxyType
 from typing import Literal
 
 Phrase = Literal[
-    "less_sure", "more", "below", "unsupported", "contradict", "first", "second", "neither", "open", "nobody",
+    "less_sure", "more", "below", "contradict", "first", "second", "neither", "open", "nobody",
     "cut_off", "apart", "chosen", "without", "passages", "partly", "sources", "unread",
-    "denied", "expired", "contact",
+    "denied", "expired", "contact", "grave", "critical", "high", "omitted", "not_from_files", "read", "not_opened",
+    "queries", "done", "nothing_done", "not_done", "reused",
 ]  # fmt: skip
 Language = Literal["en", "de", "fr", "es", "it", "pt", "nl", "pl", "ja", "zh"]
 
@@ -30,16 +31,78 @@ PHRASES: Mapping[Phrase, Mapping[Language, str]] = MappingProxyType(
             "zh": "另有{n}项",
         },
         "below": {
-            "en": "{n} more below {least}", "de": "{n} weitere unter {least}", "fr": "{n} autres sous {least}",
-            "es": "{n} más por debajo de {least}", "it": "altri {n} sotto {least}", "pt": "mais {n} abaixo de {least}",
-            "nl": "nog {n} onder {least}", "pl": "jeszcze {n} poniżej {least}", "ja": "{least}未満がほかに{n}件",
-            "zh": "另有{n}项低于{least}",
+            "en": "{n} more that are less certain", "de": "{n} weitere, die weniger sicher sind",
+            "fr": "{n} autres moins sûrs", "es": "{n} más, menos seguros", "it": "altri {n} meno certi",
+            "pt": "mais {n} menos certos", "nl": "nog {n} die minder zeker zijn", "pl": "jeszcze {n} mniej pewnych",
+            "ja": "確度の低いものがほかに{n}件", "zh": "另有{n}项不太确定",
         },
-        "unsupported": {
-            "en": "not found in any source", "de": "in keiner Quelle gefunden", "fr": "introuvable dans les sources",
-            "es": "no consta en ninguna fuente", "it": "non trovato in alcuna fonte",
-            "pt": "não encontrado em nenhuma fonte", "nl": "in geen enkele bron gevonden",
-            "pl": "nie znaleziono w żadnym źródle", "ja": "どの情報源にも見つかりません", "zh": "未在任何来源中找到",
+        "not_from_files": {
+            "en": "Not from your files: {what}", "de": "Nicht aus euren Dateien: {what}",
+            "fr": "Ne vient pas de vos fichiers : {what}", "es": "No sale de vuestros archivos: {what}",
+            "it": "Non viene dai vostri file: {what}", "pt": "Não vem dos vossos ficheiros: {what}",
+            "nl": "Niet uit jullie bestanden: {what}", "pl": "Nie z waszych plików: {what}",
+            "ja": "資料にない内容: {what}", "zh": "并非来自您的文件: {what}",
+        },
+        "grave": {
+            "en": "**Grave findings: {counts}**", "de": "**Schwere Befunde: {counts}**",
+            "fr": "**Constats graves : {counts}**", "es": "**Hallazgos graves: {counts}**",
+            "it": "**Rilievi gravi: {counts}**", "pt": "**Constatações graves: {counts}**",
+            "nl": "**Ernstige bevindingen: {counts}**", "pl": "**Poważne ustalenia: {counts}**",
+            "ja": "**重大な指摘: {counts}**", "zh": "**严重问题: {counts}**",
+        },
+        "critical": {
+            "en": "{n} critical", "de": "{n} kritisch", "fr": "{n} critique", "es": "{n} crítico", "it": "{n} critico",
+            "pt": "{n} crítico", "nl": "{n} kritiek", "pl": "{n} krytyczne", "ja": "致命的{n}件", "zh": "危急{n}项",
+        },
+        "high": {
+            "en": "{n} high", "de": "{n} hoch", "fr": "{n} élevé", "es": "{n} alto", "it": "{n} alto", "pt": "{n} alto",
+            "nl": "{n} hoog", "pl": "{n} wysokie", "ja": "高{n}件", "zh": "高{n}项",
+        },
+        "omitted": {
+            "en": "**Also found:**", "de": "**Außerdem gefunden:**", "fr": "**Également constaté :**",
+            "es": "**También se encontró:**", "it": "**Rilevato anche:**", "pt": "**Também encontrado:**",
+            "nl": "**Ook gevonden:**", "pl": "**Stwierdzono też:**", "ja": "**ほかにわかったこと:**",
+            "zh": "**另外发现:**",
+        },
+        "read": {
+            "en": "Read: {what}", "de": "Gelesen: {what}", "fr": "Lu : {what}", "es": "Leído: {what}",
+            "it": "Letto: {what}", "pt": "Lido: {what}", "nl": "Gelezen: {what}", "pl": "Przeczytano: {what}",
+            "ja": "読んだもの: {what}", "zh": "已读: {what}",
+        },
+        "not_opened": {
+            "en": "Not opened: {what}", "de": "Nicht geöffnet: {what}", "fr": "Non ouvert : {what}",
+            "es": "Sin abrir: {what}", "it": "Non aperto: {what}", "pt": "Não aberto: {what}",
+            "nl": "Niet geopend: {what}", "pl": "Nie otwarto: {what}", "ja": "開いていないもの: {what}",
+            "zh": "未打开: {what}",
+        },
+        "queries": {
+            "en": "Queries: {n}", "de": "Abfragen: {n}", "fr": "Requêtes : {n}", "es": "Consultas: {n}",
+            "it": "Query: {n}", "pt": "Consultas: {n}", "nl": "Zoekvragen: {n}", "pl": "Zapytania: {n}",
+            "ja": "クエリ: {n}件", "zh": "查询: {n}次",
+        },
+        "done": {
+            "en": "Done: {what}", "de": "Getan: {what}", "fr": "Fait : {what}", "es": "Hecho: {what}",
+            "it": "Fatto: {what}", "pt": "Feito: {what}", "nl": "Gedaan: {what}", "pl": "Zrobiono: {what}",
+            "ja": "実行したこと: {what}", "zh": "已执行: {what}",
+        },
+        "nothing_done": {
+            "en": "Nothing was sent or changed", "de": "Nichts wurde gesendet oder geändert",
+            "fr": "Rien n'a été envoyé ni modifié", "es": "No se envió ni se cambió nada",
+            "it": "Nulla è stato inviato o modificato", "pt": "Nada foi enviado nem alterado",
+            "nl": "Er is niets verzonden of gewijzigd", "pl": "Niczego nie wysłano ani nie zmieniono",
+            "ja": "送信や変更は何も行っていません", "zh": "未发送或更改任何内容",
+        },
+        "not_done": {
+            "en": "Not done: {what}", "de": "Nicht getan: {what}", "fr": "Non fait : {what}", "es": "No hecho: {what}",
+            "it": "Non fatto: {what}", "pt": "Não feito: {what}", "nl": "Niet gedaan: {what}",
+            "pl": "Nie zrobiono: {what}", "ja": "実行していないこと: {what}", "zh": "未执行: {what}",
+        },
+        "reused": {
+            "en": "{what} (from the try before)", "de": "{what} (aus dem Versuch davor)",
+            "fr": "{what} (de l'essai précédent)", "es": "{what} (del intento anterior)",
+            "it": "{what} (dal tentativo precedente)", "pt": "{what} (da tentativa anterior)",
+            "nl": "{what} (van de vorige poging)", "pl": "{what} (z poprzedniej próby)",
+            "ja": "{what} (前回の実行分)", "zh": "{what} (来自上一次尝试)",
         },
         "contradict": {
             "en": "The results contradict each other", "de": "Die Ergebnisse widersprechen sich",

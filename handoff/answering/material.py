@@ -32,7 +32,7 @@ def whole(result: Result, *, listed: bool = False) -> str:
 
 def _tells(text: str, finding: Finding) -> bool:
     parts = (finding.message, place_of(finding), finding.suggestion)
-    return all(_holds(text, part) for part in parts if part.strip())
+    return all(holds(text, part) for part in parts if part.strip())
 
 
 def marked(result: Result, terms: Terms, request: str, *, listed: bool = False) -> str:
@@ -46,8 +46,8 @@ def marked(result: Result, terms: Terms, request: str, *, listed: bool = False) 
     if terms.unsure == "apart":
         sure = tuple(one for one in result.findings if one.confidence >= terms.confidence)
         text = whole(result.model_copy(update={"findings": sure}), listed=listed)
-        return f"{text}\n\n_{phrase('below', request, n=len(unsure), least=terms.confidence)}_"
-    named = [f"“{_short(one.message)}” ({one.confidence} %)" for one in unsure[:NAMED]]
+        return f"{text}\n\n_{phrase('below', request, n=len(unsure))}_"
+    named = [f"“{_short(one.message)}”" for one in unsure[:NAMED]]
     if len(unsure) > NAMED:
         named.append(phrase("more", request, n=len(unsure) - NAMED))
     return f"{whole(result, listed=listed)}\n\n_{phrase('less_sure', request)}: {', '.join(named)}_"
@@ -67,7 +67,8 @@ def line(finding: Finding) -> str:
 
 
 @lru_cache(maxsize=512)
-def _holds(text: str, message: str) -> bool:
+def holds(text: str, message: str) -> bool:
+    """Return True if a text has a message: word for word, or most of its words and all of its figures."""
     if " ".join(message.split()).casefold() in " ".join(text.split()).casefold():
         return True
     said, there = words(message), words(text)

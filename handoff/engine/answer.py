@@ -13,7 +13,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from handoff import events as ev
-from handoff.answering.figure_marks import marked as with_marks
 from handoff.answering.findings import Shared, shared
 from handoff.answering.fixed_words import phrase
 from handoff.answering.line_links import line_link
@@ -21,6 +20,7 @@ from handoff.answering.material import marked, whole
 from handoff.checking.duplicates import without_duplicates
 from handoff.contracts import Conflict, Note, Result, Strategy
 from handoff.effects import Effect, JudgeConflicts, ReduceMaterial, ReviewAnswer, SelectAnswer, WriteAnswer
+from handoff.evidence.omissions import add_omissions
 from handoff.materials.at_hand import not_needed, unneeded
 from handoff.state import Ask, Run, Work, replace
 from handoff.state_values import PLEASE_CHECK
@@ -315,11 +315,23 @@ def answer_written(ask: Ask, run: Run, event: ev.AnswerWritten) -> Ask:
 
 
 def concluded(ask: Ask, run: Run, text: str, at: float, unsupported: tuple[str, ...] = ()) -> Ask:
-    """Return the request with the run's answer. In the answer that people get, figures of no source are marked."""
+    """Return the request with the run's answer. In the answer that people get, code adds what it may not leave out."""
     inherited = (one for result in results(ask, run).values() for one in result.unsupported if one in text)
     figures = tuple(dict.fromkeys((*unsupported, *inherited)))
-    answer = text if run.within else with_marks(text, figures, ask.text)
+    answer = text if run.within else add_omissions(text, findings(ask, run), _final_parts(ask, run), ask.text)
     return ask.with_run(replace(run, answer=answer, unsupported=figures, written=at))
+
+
+def _final_parts(ask: Ask, run: Run) -> dict[str, str]:
+    """Return the texts that an answer is put together from, by title: no other result builds on them.
+
+    One that is a file in the thread is told by that.
+    """
+    if run.plan is None or strategy(ask, run) != "merge":
+        return {}
+    there = results(ask, run)
+    parts = ((work.subtask.title, there[name]) for name, work in rivals(ask, run).items())
+    return {title: one.content for title, one in parts if all(file.publish_as == "nothing" for file in one.artifacts)}
 
 
 def answer_reviewed(ask: Ask, run: Run, event: ev.AnswerReviewed) -> Ask:

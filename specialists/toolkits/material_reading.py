@@ -63,7 +63,7 @@ class _Readers:
         material = self._named(arguments.name)
         if material is None:
             return ToolOutcome(f"There is no {arguments.name!r}. {self._there()}", failed=True)
-        text = await _text(material, workbench)
+        text = await read_whole(material, workbench)
         if not text:
             return ToolOutcome(f"The text of {material.name} is no longer kept.", failed=True)
         part = find_part(text, material.outline, arguments.part, PART)
@@ -79,7 +79,7 @@ class _Readers:
         """Find the passages of the material that hold these words, in the material's language; each with its place."""
         found: list[tuple[float, Material, str, str]] = []
         for material in self.texts:
-            text = await _text(material, workbench)
+            text = await read_whole(material, workbench)
             hits = await asyncio.to_thread(passages.search, text, material.outline, arguments.words, HITS)
             for hit in hits:
                 where = place(text, material.outline, hit.start)
@@ -107,7 +107,7 @@ class _Readers:
         return f"There is: {shown}."
 
 
-async def _text(material: Material, workbench: Workbench) -> str:
+async def read_whole(material: Material, workbench: Workbench) -> str:
     """Return the text of a material; empty if it is no longer kept."""
     try:
         path = await workbench.path(Artifact(id=material.text, name="text.txt"))

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pydantic import ValidationError
 
 from handoff.addresses import cited
-from handoff.contracts import Artifact, Finding, Result, ToolCall, ToolReply, Turn, Usage
+from handoff.contracts import Artifact, Finding, Reading, Result, ToolCall, ToolReply, Turn, Usage
 from handoff.events import ToolReturned
 from specialists.toolkits.tool import Tool, ToolOutcome
 from specialists.turns import briefing, finish_tools, written_calls
@@ -25,6 +25,8 @@ TIMES = 3
 _SOURCES_NAMED = 3
 _FOUND_KEPT = 5
 _FOUND_LENGTH = 1_500
+_FAULT_LENGTH = 160
+"""Characters of the reason why a call of a writing tool failed."""
 
 
 class Conversation:
@@ -46,6 +48,10 @@ class Conversation:
         finishes: How many calls to hand back were wrong and got an answer.
         work_done: What the tools gave.
         idle: Whether the last result was sent back, as no work was behind it, and no tool was called since.
+        readings: What was read, by name or address: True if all of it was.
+        failed_writes: Why the last call of a writing tool failed, by the tool's name.
+        done_before: The replies in place of writes that must not be made again: such a call did not fail.
+        replies: What tools replied, each with the first of its sources.
         loop: The turn that did nothing but repeat calls made twice before; 0: none did.
         usage: The sum of all turns.
         last: The last turn, or None.
@@ -73,6 +79,10 @@ class Conversation:
         self.notes: list[str] = []
         self.sources: list[str] = []
         self.queries: list[str] = []
+        self.readings: dict[str, bool] = {}
+        self.failed_writes: dict[str, str] = {}
+        self.replies: list[tuple[str, str]] = []
+        self.done_before: Mapping[str, str] = {}
         self._toolbox = toolbox
         self._names = (*toolbox, *sorted(finish_tools.NAMES))
         self._writing = frozenset(name for name, tool in toolbox.items() if tool.access == "write")
@@ -154,9 +164,21 @@ class Conversation:
             self.add_gaps(brought.gaps)
             self.notes.extend(note for note in brought.notes if note not in self.notes)
             self.sources.extend(source for source in brought.sources if source not in self.sources)
+            if not reply.failed:
+                self._note_readings(reply, brought.sources)
+                self.replies.append((brought.sources[0] if brought.sources else "a tool", reply.text))
         if self._replies and None not in self._replies:
             replies = zip(self._calls, filter(None, self._replies), strict=True)
             self.room.add_replies([(call.name, each, self._repeated(call)) for call, each in replies])
+
+    def _note_readings(self, reply: ToolReply, sources: Iterable[str]) -> None:
+        """Note what a reply was read from. A query goes over the whole of a table."""
+        name = next((call.name for call in self._calls if call.id == reply.call_id), "")
+        tool = self._toolbox.get(name)
+        if tool is None or tool.access == "write":
+            return
+        for source in sources:
+            self.readings[source] = self.readings.get(source, False) or tool.only_queries
 
     def _heard(self, call: ToolCall, reply: ToolReply, target: str) -> None:
         """Take in what a call's reply changes."""
@@ -167,7 +189,11 @@ class Conversation:
         self.idle = ends and not self.mixed and bool(self.work_done.no_work(finish_tools.content_of(call)))
         if not ends and call.name != READ_REPLY and key_of(call) not in self._said:
             self.work_done.heard(call, reply)
+        if call.name in self._writing:
+            self.failed_writes.pop(call.name, None)
         if reply.failed:
+            if call.name in self._writing and reply.text not in self.done_before.values():
+                self.failed_writes[call.name] = " ".join(reply.text.split())[:_FAULT_LENGTH]
             return
         key, writes = key_of(call), call.name in self._writing
         if key in self._said:
@@ -248,6 +274,8 @@ class Conversation:
                 "gaps": tuple(gaps),
                 "notes": tuple(self.notes),
                 "queries": tuple(self.queries),
+                "readings": tuple(Reading(name=name, is_whole=whole) for name, whole in self.readings.items()),
+                "failed_writes": tuple(f"{tool}: {fault}" for tool, fault in self.failed_writes.items()),
                 "usage": self.usage,
             }
         )

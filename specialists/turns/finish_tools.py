@@ -13,7 +13,7 @@ from typing import Annotated, Any, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from handoff.contracts import Escalation, EscalationReason, Finding, Result, Severity, ToolCall
+from handoff.contracts import Escalation, EscalationReason, Evidence, Finding, Result, Severity, ToolCall
 from handoff.reply_text import replace_surrogates
 from specialists.toolkits.tool import ToolSpec
 
@@ -57,7 +57,7 @@ SPECS: tuple[ToolSpec, ...] = (
     ToolSpec(
         RETURN,
         "content: Markdown, gist first; confidence: 0-100; findings: sources, doubts, faults, no retelling: "
-        "{message, severity, confidence, where, source}",
+        "{message, severity, confidence, where, source, quote: words of the source that bear it out, exactly}",
         {
             "type": "object",
             "properties": {
@@ -87,6 +87,7 @@ SPECS: tuple[ToolSpec, ...] = (
 class _Finding(Finding):
     model_config = ConfigDict(extra="ignore")
 
+    quote: str = ""
     message: str = Field(min_length=1)
     severity: Annotated[Severity, BeforeValidator(lambda value: _as_severity(value) or value)] = "info"
 
@@ -133,7 +134,7 @@ def read(call: ToolCall) -> Result | Escalation:
             partial_result=partial,
         )
     given = _Return.model_validate(call.arguments)
-    findings = tuple(Finding(**finding.model_dump()) for finding in given.findings)
+    findings = tuple(_with_quote(finding, finding.quote) for finding in given.findings)
     summary = given.summary or first_sentences(given.content)
     return Result(
         summary=summary, content=given.content, findings=findings, confidence=given.confidence, gaps=given.gaps
@@ -226,7 +227,7 @@ def _as_finding(item: Any) -> Finding | None:
     if not message:
         return None
     severity = item.get("severity")
-    return Finding(
+    finding = Finding(
         message=message,
         severity=_as_severity(severity) or "info",
         where=_as_text(item.get("where")),
@@ -234,6 +235,14 @@ def _as_finding(item: Any) -> Finding | None:
         confidence=80 if item.get("confidence") is None else _as_confidence(item["confidence"]),
         source=_as_text(item.get("source")),
     )
+    return _with_quote(finding, _as_text(item.get("quote")))
+
+
+def _with_quote(finding: Finding, quote: str) -> Finding:
+    """Return a finding whose evidence is a quotation; what a model says of its place is not taken."""
+    fields = {name: getattr(finding, name) for name in Finding.model_fields if name != "evidence"}
+    told = Evidence(source=finding.source, quotation=quote) if quote.strip() else None
+    return Finding(**fields, evidence=(told,) if told is not None else ())
 
 
 def _as_severity(value: Any) -> Severity | None:

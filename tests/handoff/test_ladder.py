@@ -27,9 +27,8 @@ from handoff.engine.ladder import (
     after_trouble,
 )
 from handoff.engine.outstanding import BEYOND, outstanding
-from handoff.state import Ask, Job
+from handoff.state import Job
 from handoff.state_values import Rung, Trouble
-from handoff.summary import sureness
 from tests.handoff.kit import (
     R,
     ask,
@@ -420,14 +419,6 @@ def test_the_cascade_skips_or_runs_with_the_gap_named() -> None:
         state = apply(apply(state, started(name)), returned(name))
     assert [work.subtask.id for work in ask(state).work.values() if work.state == "complete"] == ["t2", "t4", "t5"]
     assert [(one.subtask, one.what) for one in ask(state).decisions] == [("t1", "without"), ("t3", "skipped")]
-    assert sureness(ask(state)) == 80
-
-
-def test_how_sure_an_answer_is_is_its_least_sure_part() -> None:
-    assert sureness(Ask(asked().request)) is None
-    state = job(asked(), planned(subtask("a"), subtask("b")), started("a"), started("b"))
-    state = apply(apply(state, returned("a", confidence=95)), returned("b", confidence=70))
-    assert sureness(ask(state)) == 70
 
 
 def test_a_check_that_a_specialist_stands_against_is_settled_by_the_judge() -> None:

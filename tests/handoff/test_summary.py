@@ -12,7 +12,7 @@ from handoff.engine import outstanding
 from handoff.reply_text import is_shallow, json_in, replace_surrogates
 from handoff.state import Job
 from handoff.state_values import may_answer
-from handoff.summary import open_questions, projection, rows, speed_up, step, sureness
+from handoff.summary import open_questions, projection, rows, speed_up, step
 from tests.handoff.kit import PLACE, R, ask, asked, escalated, failed, job, planned, returned, started, subtask
 
 
@@ -98,12 +98,6 @@ def test_questions_as_an_earlier_release_wrote_them_are_for_the_one_it_named() -
     assert question.may_answer("U7")
     assert not question.may_answer("U1")
     assert open_questions({}) == open_questions({"questions": ""}) == ()
-
-
-def test_an_answer_is_as_sure_as_its_least_sure_part() -> None:
-    assert sureness(ask(job(asked(), TWO))) is None
-    state = job(asked(), TWO, started("a"), started("b"), returned("a", confidence=90), returned("b", confidence=60))
-    assert sureness(ask(state)) == 60
 
 
 def test_the_gain_of_working_side_by_side() -> None:

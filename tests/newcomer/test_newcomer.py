@@ -72,9 +72,9 @@ async def test_the_query_stands_one_click_below_the_answer(
     answer = thread.get_by_test_id("message").last
     await expect(answer).to_contain_text("Nord")
     await expect(answer).not_to_contain_text("Summe:")
-    await answer.get_by_role("button", name="View quer").scroll_into_view_if_needed()
+    await answer.get_by_role("button", name="Evidence").scroll_into_view_if_needed()
     await shoot(page, "newcomer-query-button")
-    await answer.get_by_role("button", name="View quer").click()
+    await answer.get_by_role("button", name="Evidence").click()
     await expect(page.get_by_role("dialog").get_by_text('FROM "umsatz"')).to_be_visible()
     await shoot(page, "newcomer-query")
 

@@ -74,7 +74,7 @@ _CLICK: Json = {
     "message": {"ts": "2.0", "thread_ts": "1.1", "text": "?"},
 }
 _BUTTON: Json = {"type": "button", "block_id": "b", "action_ts": "2.5", "value": '{"request": "1.1"}'}
-_ACTIONS = ("answer:0", "answer:other", "stop", "feedback", "show_queries", "unheard_of")
+_ACTIONS = ("answer:0", "answer:other", "stop", "feedback", "show_evidence", "unheard_of")
 _OPENED_ON: Json = {
     "team": "T1",
     "channel": "C1",

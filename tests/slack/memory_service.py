@@ -35,7 +35,7 @@ class MemoryService:
     away: bool = False
     broke: set[str] = field(default_factory=set)
     over: dict[str, str] = field(default_factory=dict)
-    asked: dict[str, list[str]] = field(default_factory=dict)
+    kept: dict[Place, Job] = field(default_factory=dict)
     foreign: set[str] = field(default_factory=set)
     forgotten: list[tuple[str, str, str, str]] = field(default_factory=list)
     _seen: set[str] = field(default_factory=set)
@@ -177,8 +177,8 @@ class MemoryService:
         entries = [Entry(seq, ev.dump(event)) for seq, event in enumerate(events, 1)]
         return Traced(read_trace(entries), fold(events))
 
-    async def queries(self, place: Place, request: str) -> list[str]:  # noqa: ARG002
-        return list(self.asked.get(request, []))
+    async def job_of_thread(self, place: Place) -> Job | None:
+        return self.kept.get(place)
 
     async def feedback(
         self,

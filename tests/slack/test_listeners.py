@@ -18,7 +18,7 @@ from bot.slack.receive.listeners import NO_REQUEST, ONLY_FILES, register
 from bot.slack.receive.spoken_commands import shown_words
 from bot.slack.send.web_calls import Background, close_client, make_client
 from bot.slack.show import notices
-from bot.slack.views.answer_message import SHOW_QUERIES, answer
+from bot.slack.views.answer_message import SHOW_EVIDENCE, answer
 from bot.slack.views.card import plan_card
 from bot.slack.views.question import question
 from bot.workspace.workspace_server import Workspace
@@ -238,22 +238,23 @@ async def test_thumbs_are_recorded(scene: Scene) -> None:
     assert scene.service.thumbs == [(request.id, False)]
 
 
-async def test_the_queries_of_a_job_that_is_forgotten_are_missed_in_words(scene: Scene) -> None:
+async def test_the_evidence_of_a_job_that_is_forgotten_is_missed_in_words(scene: Scene) -> None:
     await scene.ana.say("#general", f"{scene.bot} a question")
     await scene.asked()
     place, request, _ = scene.service.requests[0]
     result = Result(summary="4", content="4", queries=("SELECT 4",))
     work = Work(subtask=Subtask(id="a", title="A", intent="Do it.", specialist="s"), specialist="s", result=result)
     ask = Ask(request=request, run=Run(answer="Yes.", written=2.0), work={"a": work})
-    (message,) = answer(Job(place=place, asks=(ask,)), ask, "m")
+    job = Job(place=place, asks=(ask,))
+    (message,) = answer(job, ask, "m")
     sent = await scene.post(place, message)
     value = next(block for block in message.blocks if block["type"] == "actions")["elements"][0]["value"]
-    await scene.ben.click("#general", sent, SHOW_QUERIES, value)
-    await scene.told(scene.ben, notices.NO_QUERIES)
-    scene.service.asked[request.id] = ["SELECT 4"]
-    await scene.ben.click("#general", sent, SHOW_QUERIES, value)
+    await scene.ben.click("#general", sent, SHOW_EVIDENCE, value)
+    await scene.told(scene.ben, notices.NO_EVIDENCE)
+    scene.service.kept[place] = job
+    await scene.ben.click("#general", sent, SHOW_EVIDENCE, value)
     await scene.workspace.until(scene.ben.views)
-    assert "SELECT 4" in scene.ben.views()[0]["blocks"][0]["text"]["text"]
+    assert "SELECT 4" in scene.ben.views()[0]["blocks"][-1]["text"]["text"]
 
 
 async def test_commands_are_answered_to_the_person_alone(scene: Scene) -> None:

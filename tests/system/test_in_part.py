@@ -66,7 +66,6 @@ async def test_of_five_tasks_the_ones_that_can_be_done_are_delivered(scene: Scen
         "refused the request",
         "• Do part t3: it needed 'Do part t1'",
         "• Do part t5: done without 'Do part t3'",
-        "70 % sure of what is there",
     ):
         assert words in end, words
     assert "never" not in end
@@ -176,5 +175,6 @@ async def test_a_result_is_sent_back_at_most_twice_and_its_gap_is_named(scene: S
     # The first of its three results also went back once at once, as no tool had read the file.
     assert (purposes(server).count("specialist:analyst"), purposes(server).count("judge")) == (4, 3)
     assert job.latest.state == "completed"
-    assert "It is 4,200 ⚠." in talk.said()
+    assert "It is 4,200." in talk.said()
+    assert "Not from your files: 4,200" in talk.said()
     assert "not mended: “It is 4,200”: Of what?" in talk.said()

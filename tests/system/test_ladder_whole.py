@@ -134,7 +134,6 @@ async def test_the_trace_of_a_job_shows_each_step_of_the_ladder(scene: Scene) ->
     mend = [request for request in server.requests if "mend exactly this" in request.messages[0].text]
     assert "“It is the fourth”: The source says the third." in mend[0].messages[0].text
     assert "Missing" in talk.said()
-    assert "70 % sure of what is there" in talk.said()
 
 
 async def test_a_specialist_that_is_down_costs_three_failed_calls(scene: Scene) -> None:

@@ -1,4 +1,4 @@
-"""Clicks and windows: answers to questions, Stop, queries, and "Start a job from this"."""
+"""Clicks and windows: answers to questions, Stop, evidence, and "Start a job from this"."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from bot.slack.receive.payloads import (
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import Unrecorded, answer_click, note, open_window, received, soon, tell
-from bot.slack.views.answer_message import SHOW_QUERIES, queries_modal
+from bot.slack.views.answer_message import SHOW_EVIDENCE, evidence_modal
 from bot.slack.views.card import STOP
 from bot.slack.views.home import REQUEST_ACTION, REQUEST_BLOCK, START_JOB, start_job_modal
 from bot.slack.views.question import ANSWER, Choice, choice_of
@@ -58,7 +58,7 @@ class Actions:
         """Make the app listen. What it does not know is acknowledged, with a word to who clicked."""
         app.action(ANSWER_ACTIONS)(self.on_answer)
         app.action(STOP)(self.on_stop)
-        app.action(SHOW_QUERIES)(self.on_show_queries)
+        app.action(SHOW_EVIDENCE)(self.on_show_evidence)
         app.action(_ANYTHING)(self.on_unknown_action)
         app.shortcut(START_JOB)(self.on_shortcut)
         app.shortcut(_ANYTHING)(_acknowledge)
@@ -109,10 +109,10 @@ class Actions:
             self._tell(client, click, text)
         await ack()
 
-    async def on_show_queries(
+    async def on_show_evidence(
         self, ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], client: AsyncWebClient
     ) -> None:
-        """Open a window with the queries behind an answer."""
+        """Open a window with what an answer stands on."""
         click = parse_click(body, action)
         request = _request_of(click.value) if isinstance(click, Click) else ""
         if isinstance(click, Malformed):
@@ -122,10 +122,11 @@ class Actions:
         else:
             try:
                 async with soon():
-                    asked = await self._service.queries(click.place, request)
-                if not asked:
-                    self._tell(client, click, notices.NO_QUERIES)
-                elif not await open_window(client, str(body.get("trigger_id")), queries_modal(asked)):
+                    job = await self._service.job_of_thread(click.place)
+                ask = job.ask(request) if job is not None else None
+                if job is None or ask is None:
+                    self._tell(client, click, notices.NO_EVIDENCE)
+                elif not await open_window(client, str(body.get("trigger_id")), evidence_modal(job, ask)):
                     self._tell(client, click, notices.NO_WINDOW)
             except Unrecorded:
                 self._tell(client, click, notices.NOT_READ)

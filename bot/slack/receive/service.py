@@ -165,8 +165,8 @@ class Service(Protocol):
     async def trace(self, team: str, job: str, user: str) -> Traced | Denied:
         """Give the steps of a person's own requests in a job; all of it to an admin."""
 
-    async def queries(self, place: Place, request: str) -> list[str]:
-        """List the queries behind the answer to a request, for whoever can read the thread; none if it has expired."""
+    async def job_of_thread(self, place: Place) -> Job | None:
+        """Return the job of a thread, for whoever can read the thread; None if it has expired."""
 
     async def feedback(
         self,

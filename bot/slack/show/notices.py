@@ -70,7 +70,7 @@ AWAY = (
     "My store cannot be reached, so I could not record that. Slack delivers it to me again within the next minutes, "
     "and I go on then: once I react with :eyes:, I have it."
 )
-NO_QUERIES = "The job is forgotten by now, and its queries with it."
+NO_EVIDENCE = "The job is forgotten by now, and its evidence with it."
 NO_WINDOW = "Slack did not open the window, which has to happen within three seconds of a click. Try again."
 NOT_READ = "My store cannot be reached, so I cannot look that up. Try again in a minute."
 NOT_RECORDED = "My store cannot be reached, so nothing was recorded. Try again in a minute."

@@ -9,20 +9,22 @@ from bot.slack.text.cleaning import LIMIT, clean, clean_markdown, plain, split_a
 from bot.slack.text.safe_text import find
 from bot.slack.views.contact_line import for_the_rest
 from bot.slack.views.kept_in_mind import kept_in_mind
-from bot.slack.views.outgoing import CONTEXT_LIMIT, Block, Outgoing, button, context, seconds, section
+from bot.slack.views.outgoing import CONTEXT_LIMIT, SECTION_LIMIT, Block, Outgoing, button, context, seconds, section
 from bot.slack.views.read_words import read_words
 from bot.slack.views.try_again import spent_before, try_again
 from handoff.addresses import known_addresses
+from handoff.answering.findings import gravity, place_of
 from handoff.answering.fixed_words import phrase
-from handoff.contracts import Usage
+from handoff.contracts import Finding, Usage
 from handoff.engine.answer import gaps
+from handoff.evidence.work_receipts import Receipts, receipt_lines, receipts_of, statements_of_no_source
 from handoff.state import Ask, Job
-from handoff.summary import gain_words, notes, queries, sureness
+from handoff.summary import gain_words, notes
 
 FEEDBACK = "feedback"
 """The action_id of the thumbs below an answer."""
-SHOW_QUERIES = "show_queries"
-"""The action_id of the button below an answer that shows its queries, and the callback_id of their window."""
+SHOW_EVIDENCE = "show_evidence"
+"""The action_id of the button below an answer that shows what it stands on, and the callback_id of its window."""
 MAX_SOURCES = 8
 MARKDOWN_LIMIT = 11_900
 """A little below the 12,000 characters that Slack takes in the markdown blocks of one message."""
@@ -30,8 +32,10 @@ _PREVIEW = 600
 """Characters of it for notifications and screen readers."""
 _QUERIES_SHOWN, _PIECES_SHOWN, _QUERY_PIECE = 20, 3, 700
 """Queries in a window, pieces of one of them, and characters in a piece: a section takes 3,000, escaped."""
-SURE = 80
-"""The sureness, 0 to 100, from which on it need not be said."""
+_FINDINGS_SHOWN, _LINES_SHOWN, _LINE = 30, 20, 600
+"""Findings in a window, lines of one of its lists, and characters of a line."""
+_UNFOUND_SHOWN = 3
+"""Statements without evidence that are named below an answer; the rest is counted."""
 
 
 def answer(job: Job, ask: Ask, model_label: str) -> list[Outgoing]:
@@ -79,18 +83,91 @@ def answer_end(job: Job, ask: Ask, model_label: str) -> list[Block]:
         blocks.append(context(" · ".join(clean(note, known=known, limit=200) for note in known_besides[:MAX_SOURCES])))
     if recalled := kept_in_mind(ask):
         blocks.append(context(recalled))
+    if unfound := statements_of_no_source(ask):
+        blocks.append(context(clean(_unfound_line(unfound, ask.text), known=known, limit=CONTEXT_LIMIT)))
+    receipts = [clean(line, known=known, limit=CONTEXT_LIMIT) for line in receipt_lines(ask)]
+    if receipts:
+        blocks.append(context("\n".join(receipts)))
     blocks.append(context(f"{context_line(ask, model_label)} · job {job.id}"))
-    if asked := queries(ask):
+    if receipts:
         value = json.dumps({"job": job.id, "request": ask.id})
-        label = "View query" if len(asked) == 1 else f"View {len(asked)} queries"
-        blocks.append({"type": "actions", "elements": [button(label, SHOW_QUERIES, value)]})
+        blocks.append({"type": "actions", "elements": [button("Evidence", SHOW_EVIDENCE, value)]})
     blocks += try_again(job, ask) if lacks else []
     blocks.append(_feedback(job, ask))
     return blocks
 
 
-def queries_modal(asked: Sequence[str]) -> Block:
-    """Make the window that shows queries as they were run."""
+def _unfound_line(statements: Sequence[str], request: str) -> str:
+    named = "; ".join(statements[:_UNFOUND_SHOWN])
+    more = len(statements) - _UNFOUND_SHOWN
+    what = f"{named}; {phrase('more', request, n=more)}" if more > 0 else named
+    return phrase("not_from_files", request, what=what)
+
+
+def evidence_modal(job: Job, ask: Ask) -> Block:
+    """Make the window that shows what an answer stands on: its findings, what was read, asked and done."""
+    known, receipts = known_addresses(job, ask), receipts_of(ask)
+    blocks: list[Block] = []
+    for title, lines in (
+        ("Findings", _finding_lines(ask)),
+        ("Not from your files", statements_of_no_source(ask)),
+        *_receipt_lists(receipts),
+    ):
+        if lines:
+            shown = [clean(line, known=known, limit=_LINE) for line in lines[:_LINES_SHOWN]]
+            more = [f"and {len(lines) - _LINES_SHOWN} more"] if len(lines) > _LINES_SHOWN else []
+            blocks.append(section(f"*{title}*"))
+            blocks += [*_listed(shown), *(context(line) for line in more)]
+    if receipts.queries:
+        blocks.append(section("*Queries*"))
+        blocks += _query_blocks(receipts.queries)
+    return {
+        "type": "modal",
+        "callback_id": SHOW_EVIDENCE,
+        "title": {"type": "plain_text", "text": "Evidence"},
+        "close": {"type": "plain_text", "text": "Close"},
+        "blocks": blocks,
+    }
+
+
+def _listed(lines: Sequence[str]) -> list[Block]:
+    """Make sections of lines, each within what a section takes."""
+    sections: list[str] = []
+    for line in lines:
+        if sections and len(sections[-1]) + len(line) < SECTION_LIMIT - 10:
+            sections[-1] += f"\n• {line}"
+        else:
+            sections.append(f"• {line}")
+    return [section(text) for text in sections]
+
+
+def _receipt_lists(receipts: Receipts) -> list[tuple[str, Sequence[str]]]:
+    return [
+        ("Read", receipts.read),
+        ("Read in part", receipts.read_in_part),
+        ("Not opened", receipts.not_opened),
+        ("Done", receipts.done or ("Nothing was sent or changed.",)),
+        ("Not done", receipts.not_done),
+    ]
+
+
+def _finding_lines(ask: Ask) -> list[str]:
+    """Word the findings of all results, the gravest first, each with its quotations and their places."""
+    results = [work.result for work in ask.all_inside("") if work.result is not None and work.run is None]
+    found = sorted((one for result in results for one in result.findings), key=gravity)
+    return list(dict.fromkeys(_finding_line(one) for one in found))[:_FINDINGS_SHOWN]
+
+
+def _finding_line(finding: Finding) -> str:
+    severity = f"{finding.severity}: " if finding.severity != "info" else ""
+    about = ", ".join(filter(None, (place_of(finding), finding.source)))
+    found = (one for one in finding.evidence if one.is_found)
+    quotes = (f"“{one.quotation}” ({', '.join(filter(None, (one.source, one.place)))})" for one in found)
+    return " — ".join((f"{severity}{finding.message}" + (f" ({about})" if about else ""), *quotes))
+
+
+def _query_blocks(asked: Sequence[str]) -> list[Block]:
+    """Make the blocks of queries as they were run."""
     blocks: list[Block] = []
     for query in asked[:_QUERIES_SHOWN]:
         pieces = [query[at : at + _QUERY_PIECE] for at in range(0, len(query), _QUERY_PIECE)]
@@ -99,13 +176,7 @@ def queries_modal(asked: Sequence[str]) -> Block:
             blocks.append(context("The rest of this query is in the trace of the job."))
     if len(asked) > _QUERIES_SHOWN:
         blocks.append(context(f"{len(asked) - _QUERIES_SHOWN} more are in the trace of the job."))
-    return {
-        "type": "modal",
-        "callback_id": SHOW_QUERIES,
-        "title": {"type": "plain_text", "text": "Worked out with"},
-        "close": {"type": "plain_text", "text": "Close"},
-        "blocks": blocks,
-    }
+    return blocks
 
 
 def _escaped(code: str) -> str:
@@ -156,9 +227,6 @@ def _names_only(source: str, files: Sequence[str]) -> bool:
 def context_line(ask: Ask, model_label: str) -> str:
     """Model, tokens, cost and time, and the gain of working side by side where there is one."""
     parts = [read_words(ask), clean(model_label, limit=200)]
-    sure, lacks = sureness(ask), gaps(ask, ask.run)
-    if sure is not None and sure < SURE:
-        parts.append(f"{sure} % sure of what is there" if lacks else f"{sure} % sure")
     parts += [*usage_words(ask.usage), spent_before(ask)]
     parts.append(seconds((ask.run.written or ask.request.at) - ask.request.at))
     parts.append(gain_words(ask))

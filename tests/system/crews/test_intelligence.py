@@ -42,7 +42,7 @@ async def test_prices_and_features_become_a_comparison(scene: Scene) -> None:
     )
     assert PRICES in told(server, "specialist:report")
     assert FEATURES in told(server, "specialist:report")
-    assert "not found in any source" not in talk.said()
+    assert "Not from your files" not in talk.said()
     lines = await timeline(scene, talk)
     assert "plan of 3 subtasks" in lines
     assert "fetch_page" in lines

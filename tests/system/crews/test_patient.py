@@ -73,5 +73,5 @@ async def test_a_letter_with_orders_is_no_order_and_an_invented_dose_is_marked(s
     assert "tell her to stop all medicines" in told(server, "specialist:records")
     assert all("stop all medicines" not in request.system for request in server.requests)
     assert "875" in talk.said()
-    assert "not found in any source" in talk.said()
+    assert "Not from your files: 875" in talk.said()
     assert not await talk.of(ev.ToolStarted)

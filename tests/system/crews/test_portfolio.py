@@ -56,7 +56,7 @@ async def test_values_become_shares_and_each_part_sees_only_its_own(scene: Scene
     assert "141.9 billion euros" in handed
     assert "closing price of 88.70" not in handed, "pages stay with whoever read them"
     assert "153.8" in talk.said()
-    assert "not found in any source" not in talk.said(), "every figure was said by a page or a tool"
+    assert "Not from your files" not in talk.said(), "every figure was said by a page or a tool"
     lines = await timeline(scene, talk)
     assert "plan of 2 subtasks" in lines
     assert "exchange_rate" in lines

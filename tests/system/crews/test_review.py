@@ -80,7 +80,7 @@ def written(request: WireRequest) -> Reply:
     text = first_text(request)
     listed = [line for line in text.splitlines() if line.startswith("- ") and "sure:" in line]
     items = (f"{n}. {line[2:]}" for n, line in enumerate(listed, 1))
-    left_out = sum(int(number) for number in re.findall(r"(\d+) more below 80", text))
+    left_out = sum(int(number) for number in re.findall(r"(\d+) more that are less certain", text))
     said = "\n".join(("A few things to mend.", "", *items, "", f"{left_out} less sure ones are left out."))
     return Reply(said, pause=0.05)
 

@@ -1,0 +1,165 @@
+"""Binds a result to what was read for it: quotations with their places, and figures beside a place. Pure.
+
+The model supplies words, code finds the place. What cannot be found goes back to the specialist once, with the reason;
+after that the result is taken, and its statement is listed as not from the files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from handoff.contracts import Evidence, Finding, Result, Section
+from handoff.evidence.place_words import Kind, places_named, spans_of
+from handoff.evidence.quotations import Quotation, find_quotation, quotations_in
+from handoff.materials.outline import place
+from handoff.text_words import words
+
+FEW_WORDS, FEW_SIGNS = 3, 12
+"""A quotation of fewer words, or of fewer signs in a script without spaces, may be a mere name or term."""
+SHORTEST_NAME = 4
+"""Letters of the name of a file, without its ending, by which a text may name it."""
+_UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
+_FIGURE = re.compile(r"(?<![\w.,])\d[\d.,]*\d|(?<![\w.,])\d(?![\w])")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[^\W\d_a-z])|[\u3002\uff01\uff1f]|\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A text that was there to be read: a material, or the reply of a tool."""
+
+    name: str
+    text: str
+    outline: tuple[Section, ...] = ()
+    is_material: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A result with its evidence found, and the faults that its specialist can mend, in words for it."""
+
+    result: Result
+    faults: tuple[str, ...] = ()
+
+
+def bind_result(result: Result, documents: Sequence[Document]) -> Binding:
+    """Find the evidence of a result in what was read. Without any material there is nothing that it could quote."""
+    materials = [one for one in documents if one.is_material and one.text]
+    findings = tuple(_with_places(one, documents) for one in result.findings)
+    result = result.model_copy(update={"findings": findings})
+    if not materials:
+        return Binding(result)
+    text = "\n\n".join([result.content, *(f"{one.message} {one.where}" for one in findings)])
+    faults: dict[str, str] = {}
+    for quotation in quotations_in(text):
+        if fault := _fault_of(quotation, documents, materials):
+            faults.setdefault(quotation.words, fault)
+    for one in (each for finding in findings for each in finding.evidence):
+        if not one.is_found:
+            faults.setdefault(one.quotation, _not_found(one.quotation, materials))
+    for statement, fault in _misplaced_figures(text, materials):
+        faults.setdefault(statement, fault)
+    result = result.model_copy(update={"unbound": tuple(faults)})
+    return Binding(result, tuple(faults.values()))
+
+
+def _with_places(finding: Finding, documents: Sequence[Document]) -> Finding:
+    """Return a finding with the place of each of its quotations, as far as a text has it."""
+    return finding.model_copy(update={"evidence": tuple(_located(one, documents) for one in finding.evidence)})
+
+
+def _located(evidence: Evidence, documents: Sequence[Document]) -> Evidence:
+    wanted = evidence.source.casefold()
+    for one in sorted(documents, key=lambda each: each.name.casefold() != wanted):
+        at = find_quotation(one.text, evidence.quotation)
+        if at is not None:
+            where = place(one.text, one.outline, at) if one.is_material else ""
+            return evidence.model_copy(update={"source": one.name, "place": where, "is_found": True})
+    return evidence.model_copy(update={"place": "", "is_found": False})
+
+
+def _fault_of(quotation: Quotation, documents: Sequence[Document], materials: Sequence[Document]) -> str:
+    """Say what is wrong with a quotation; empty if nothing is, or if it may be of something that nobody gave."""
+    if _is_short(quotation.words):
+        return ""
+    found = [(one, at) for one in documents if (at := find_quotation(one.text, quotation.words)) is not None]
+    if found:
+        return _misplaced(quotation, [(one, at) for one, at in found if one.is_material])
+    return _not_found(quotation.words, materials) if _is_attributed(quotation, materials) else ""
+
+
+def _is_short(quoted: str) -> bool:
+    if _UNSPACED.search(quoted):
+        return len(quoted.strip()) < FEW_SIGNS
+    return len(quoted.split()) < FEW_WORDS
+
+
+def _is_attributed(quotation: Quotation, materials: Sequence[Document]) -> bool:
+    """Return True if the line of a quotation says whose words it has: it names a material, or a place in one."""
+    if places_named(quotation.line):
+        return True
+    line, there = quotation.line.casefold(), words(quotation.line)
+    names = [(one.name.casefold(), (one.name.rpartition(".")[0] or one.name).casefold()) for one in materials]
+    return any(
+        name in line or (len(stem) >= SHORTEST_NAME and (stem in line or words(stem.replace("_", " ")) <= there))
+        for name, stem in names
+    )
+
+
+def _not_found(quoted: str, materials: Sequence[Document]) -> str:
+    names = ", ".join(one.name for one in materials[:5])
+    return f"“{_short(quoted)}” stands nowhere in {names}: quote it word for word, or say it without quotation marks."
+
+
+def _misplaced(quotation: Quotation, found: Sequence[tuple[Document, int]]) -> str:
+    """Say where a quotation stands if its line names another section or page of a text that has such numbers."""
+    for kind, number in places_named(quotation.line):
+        spans = [(one, at, spans_of(kind, one.text, one.outline)) for one, at in found]
+        if any(not span for _, _, span in spans) or not spans:
+            continue
+        own = {n for one, at, span in spans for n, (start, end) in span.items() if start <= at < end}
+        named = {n for each, n in places_named(quotation.line) if each == kind}
+        if own and not own & named and not _stands_in(quotation.words, number, spans):
+            return f"“{_short(quotation.words)}” stands in {kind} {min(own)}, not in {kind} {number}."
+    return ""
+
+
+def _stands_in(quoted: str, number: int, spans: Sequence[tuple[Document, int, dict[int, tuple[int, int]]]]) -> bool:
+    """Return True if a section has a quotation, too, though it stands in another before."""
+    parts = (one.text[slice(*span[number])] for one, _, span in spans if number in span)
+    return any(find_quotation(part, quoted) is not None for part in parts)
+
+
+def _misplaced_figures(text: str, materials: Sequence[Document]) -> Iterator[tuple[str, str]]:
+    """Yield sentences with a figure beside a section or page that does not have it, though another one does.
+
+    Figures in quotations are those of the quotation.
+    """
+    for quotation in quotations_in(text):
+        text = text[: quotation.start] + "\x00" * (quotation.end - quotation.start) + text[quotation.end :]
+    for sentence in _SENTENCE_END.split(text):
+        named = places_named(sentence)
+        if len(named) != 1:
+            continue
+        kind, number = named[0]
+        there = [found for one in materials if number in (found := _figures_by_place(kind, one))]
+        for figure in (one for one in _FIGURE.findall(sentence) if one != str(number)):
+            elsewhere = [n for each in there for n, figures in each.items() if figure in figures]
+            if elsewhere and number not in elsewhere:
+                yield sentence.replace("\x00", "").strip(), _wrong_place(figure, kind, number, elsewhere[0])
+                break
+
+
+def _figures_by_place(kind: Kind, document: Document) -> dict[int, set[str]]:
+    spans = spans_of(kind, document.text, document.outline)
+    return {number: set(_FIGURE.findall(document.text[slice(*span)])) for number, span in spans.items()}
+
+
+def _wrong_place(figure: str, kind: Kind, number: int, own: int) -> str:
+    return f"{figure} does not stand in {kind} {number}, but in {kind} {own}: look it up and mend what is wrong."
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 160 else f"{line[:159]}…"

@@ -1,0 +1,66 @@
+"""Adds to an answer what it may not leave out: the grave findings of its results, and the parts of its plan. Pure.
+
+A finding is told if the answer has most of its words and all of its figures. A part is told if the answer has words of
+it that no other part and nobody who asked has: so an answer in another language than its results shares none with any
+part, and then nothing is added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from handoff.answering.findings import Shared
+from handoff.answering.fixed_words import Phrase, phrase
+from handoff.answering.material import holds, line
+from handoff.contracts import Severity
+from handoff.text_words import words
+
+GRAVE: Mapping[Severity, Phrase] = {"critical": "critical", "high": "high"}
+"""Severities that no answer may leave out, the gravest first, each with its phrase for a count."""
+TOLD = 2
+"""Words of a part that an answer has if it tells it, of those that the part alone has."""
+BY_CHANCE = 20
+"""An answer may have one word by chance for so many words that a part alone has."""
+
+
+def add_omissions(text: str, findings: Sequence[Shared], parts: Mapping[str, str], request: str) -> str:
+    """Return the answer with how many grave findings there are, and with the findings and parts that it leaves out.
+
+    `parts` are the contents of the results that no other result builds on, by title.
+    """
+    grave = [each for each in findings if each.finding.severity in GRAVE]
+    counts = {one: sum(each.finding.severity == one for each in grave) for one in GRAVE}
+    count = ", ".join(phrase(GRAVE[one], request, n=number) for one, number in counts.items() if number)
+    omitted = [line(each.finding) for each in grave if not holds(text, each.finding.message)]
+    omitted += [
+        f"- **{title}:** {first_lines(part)}" for title, part in find_untold_parts(text, parts, request).items()
+    ]
+    added = [phrase("grave", request, counts=count)] if count else []
+    added += ["\n".join([phrase("omitted", request), *omitted])] if omitted else []
+    return "\n\n".join([text.rstrip(), *added]) if added else text
+
+
+def find_untold_parts(text: str, parts: Mapping[str, str], request: str) -> dict[str, str]:
+    """Return the parts of which an answer says nothing, though it says something of others."""
+    there, asked = words(text), words(request)
+    own = {
+        title: words(part)
+        - asked
+        - frozenset().union(*(words(other) for name, other in parts.items() if name != title))
+        for title, part in parts.items()
+    }
+    told = {title: len(mine & there) for title, mine in own.items()}
+    if not any(count >= TOLD for count in told.values()):
+        return {}
+    untold = [one for one, count in told.items() if len(own[one]) >= TOLD and count <= len(own[one]) // BY_CHANCE]
+    return {title: parts[title] for title in untold}
+
+
+MOST = 400
+"""Characters of a part that is added."""
+
+
+def first_lines(part: str) -> str:
+    """Return the beginning of a part on one line."""
+    flat = " ".join(part.split())
+    return flat if len(flat) <= MOST else f"{flat[: MOST - 1].rstrip()}…"

@@ -1,0 +1,127 @@
+"""Finds quotations in texts, and the quotations that a text makes. Pure.
+
+A quotation is found where a text has its words. White space, hyphenation at the ends of lines, typography (the shapes
+of quotation marks, dashes, ligatures and full-width letters, marks of Markdown) and the case of its first letter are
+ignored, and nothing else is: another word, number or sign is another text. What an editor leaves out or puts in,
+"..." or "[the supplier]", may stand for anything up to `GAP` letters.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+GAP = 2_000
+"""Letters that an ellipsis may stand for."""
+LONGEST = 2_000
+"""Characters of a quotation in a text: what stands further apart are marks of other quotations."""
+_BREAK = re.compile(r"[\u00ad\u2010-]\s*\n\s*")
+"""A word that is broken at the end of a line."""
+_DROPPED = re.compile(r"[\s\u00ad\u200b-\u200f\u2060\ufeff*_`~]+")
+_ALIKE = str.maketrans(
+    {
+        **dict.fromkeys("\u2018\u2019\u201a\u201b\u2039\u203a\u00b4", "'"),
+        **dict.fromkeys("\u201c\u201d\u201e\u201f\u00ab\u00bb\u300c\u300d\u300e\u300f\u2033", '"'),
+        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),
+    }
+)
+_ELLIPSIS = re.compile(r"\[[^\][]{0,80}\]|\((?:\.{3}|\u2026)\)|\.{3,}|\u2026")
+_ENDS = " \t\n.,;:!?\u3002\u3001\uff0c\uff01\uff1f\u2026-\u2013\u2014\"'\u201c\u201d"
+
+
+@dataclass(frozen=True, slots=True)
+class Quotation:
+    """Words that a text quotes, from `start` to `end` of it, and the `line` that they stand in, without them."""
+
+    words: str
+    start: int
+    end: int
+    line: str
+
+
+@lru_cache(maxsize=64)
+def _plain(text: str, *, joined: bool) -> str:
+    """Return a text without what is ignored; `joined`: words broken at the ends of lines are put together."""
+    text = _BREAK.sub("", text) if joined else text
+    return _DROPPED.sub("", unicodedata.normalize("NFKC", text).translate(_ALIKE))
+
+
+def find_quotation(text: str, quotation: str) -> int | None:
+    """Return the place of the first character of a quotation in a text; None if the text does not have it."""
+    pieces = [piece.strip(_ENDS) for piece in _ELLIPSIS.split(quotation)]
+    wanted = [plain for piece in pieces if (plain := _plain(piece, joined=False))]
+    if not wanted:
+        return None
+    for joined in (True, False):
+        plain = _plain(text, joined=joined)
+        if (at := _find_pieces(plain, wanted)) is not None:
+            return _place_in(text, at, joined=joined)
+    return None
+
+
+def _find_pieces(plain: str, wanted: list[str]) -> int | None:
+    """Return where the first piece stands that the others follow, each within a gap."""
+    first, rest = wanted[0], wanted[1:]
+    for at in _all_places(plain, first):
+        end = at + len(first)
+        for piece in rest:
+            found = plain.find(piece, end, end + GAP + len(piece))
+            if found < 0:
+                break
+            end = found + len(piece)
+        else:
+            return at
+    return None
+
+
+def _all_places(plain: str, wanted: str) -> Iterator[int]:
+    """Yield the places of a piece, whatever the case of its first letter."""
+    for first in dict.fromkeys((wanted[0], wanted[0].lower(), wanted[0].upper())):
+        at = plain.find(first + wanted[1:])
+        while at >= 0:
+            yield at
+            at = plain.find(first + wanted[1:], at + 1)
+
+
+def _place_in(text: str, at: int, *, joined: bool) -> int:
+    """Return the character of a text that the character `at` of its plain form comes from."""
+    low, high = 0, len(text)
+    while low < high:
+        middle = (low + high) // 2
+        if len(_plain(text[: middle + 1], joined=joined)) > at:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+_PAIRS = (
+    ("\u201c", "\u201d"), ("\u201e", "\u201c\u201d"), ("\u00ab", "\u00bb"), ("\u00bb", "\u00ab"), ("\u2039", "\u203a"),
+    ("\u300c", "\u300d"), ("\u300e", "\u300f"), ("\u300a", "\u300b"), ('"', '"'), ("\uff02", "\uff02"),
+)  # fmt: skip
+_QUOTED = re.compile(
+    "|".join(f"{re.escape(a)}([^{re.escape(a + b)}]{{1,{LONGEST}}})[{re.escape(b)}]" for a, b in _PAIRS)
+)
+_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`", re.DOTALL)
+_BLOCK = re.compile(r"(?:^[ \t]*>[^\n]*(?:\n|\Z))+", re.MULTILINE)
+
+
+def quotations_in(text: str) -> list[Quotation]:
+    """Return what a Markdown text quotes, in quotation marks of any language or as a block; code holds none."""
+    blank = _CODE.sub(lambda found: " " * len(found[0]), text)
+    found = []
+    for block in _BLOCK.finditer(blank):
+        words = re.sub(r"^[ \t]*>[ \t]?", "", block[0], flags=re.MULTILINE).strip()
+        before = blank[: block.start()].rstrip().rpartition("\n")[2]
+        found.append(Quotation(words, block.start(), block.end(), before))
+    blank = _BLOCK.sub(lambda block: re.sub(r"[^\n]", " ", block[0]), blank)
+    for quoted in _QUOTED.finditer(blank):
+        words = next(filter(None, quoted.groups()))
+        if "\n\n" not in words:
+            start, end = blank.rfind("\n", 0, quoted.start()) + 1, blank.find("\n", quoted.end())
+            line = f"{blank[start : quoted.start()]} {blank[quoted.end() : end if end >= 0 else len(blank)]}"
+            found.append(Quotation(words, quoted.start(), quoted.end(), line))
+    return sorted(found, key=lambda one: one.start)

@@ -1,0 +1,108 @@
+"""Receipts: what was read, asked, done and not done for an answer, as the log has it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from handoff.answering.fixed_words import phrase
+from handoff.materials.at_hand import LAST_ANSWER, REQUEST, unneeded
+from handoff.state import Ask, Work, written
+
+SHOWN = 4
+"""Names on a line of receipts; the rest is counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Receipts:
+    """What the log says of the work behind an answer, each in words for people.
+
+    `read` are the materials and pages that were read whole, `read_in_part` those of which tools showed parts, and
+    `not_opened` the files that nobody read. `done` are the calls that changed something outside of the job and the
+    files that were put into the thread; `not_done` are the calls that failed, each with the reason.
+    """
+
+    read: tuple[str, ...] = ()
+    read_in_part: tuple[str, ...] = ()
+    not_opened: tuple[str, ...] = ()
+    queries: tuple[str, ...] = ()
+    done: tuple[str, ...] = ()
+    not_done: tuple[str, ...] = ()
+
+
+def receipts_of(ask: Ask) -> Receipts:
+    """Return the receipts of a request's work. Work that a second try took over counts, as its result does."""
+    works = ask.all_inside("")
+    results = [work.result for work in works if work.result is not None]
+    spoken = {REQUEST, *ask.work, *(one.name for one in ask.materials if one.kind != "file" and not one.of_channel)}
+    readings = [
+        one
+        for result in results
+        for one in result.readings
+        if one.name not in spoken and one.name != LAST_ANSWER and not one.name.startswith(f"{LAST_ANSWER} ")
+    ]
+    whole = dict.fromkeys(one.name for one in readings if one.is_whole)
+    parts = dict.fromkeys(one.name for one in readings if one.name not in whole)
+    known = {*whole, *parts}
+    there = (one for one in ask.materials if one.kind == "file" and not one.fault)
+    known |= {one.name for one in unneeded(ask)}  # which is told as a gap
+    return Receipts(
+        read=tuple(whole),
+        read_in_part=tuple(parts),
+        not_opened=tuple(one.name for one in there if one.name not in known),
+        queries=tuple(dict.fromkeys(query for result in results for query in result.queries)),
+        done=tuple(dict.fromkeys((*_writes(ask, works), *_files(works)))),
+        not_done=tuple(dict.fromkeys(_failed_writes(works))),
+    )
+
+
+def _writes(ask: Ask, works: Iterable[Work]) -> Iterable[str]:
+    for work in works:
+        for one in (*work.writes, *written(work.checkpoints)):
+            if one.known:
+                yield phrase("reused", ask.text, what=one.what) if work.kept else one.what
+
+
+def _files(works: Iterable[Work]) -> Iterable[str]:
+    results = (work.result for work in works if work.result is not None)
+    return (one.name for result in results for one in result.artifacts if one.publish_as != "nothing")
+
+
+def _failed_writes(works: Iterable[Work]) -> Iterable[str]:
+    """Yield the calls that failed; those that people denied are gaps of the answer."""
+    for work in works:
+        denied = {approval.tool for approval, _ in work.not_approved}
+        failed = work.result.failed_writes if work.result is not None else ()
+        yield from (one for one in failed if one.partition(":")[0] not in denied)
+
+
+def receipt_lines(ask: Ask) -> list[str]:
+    """Return at most two lines of receipts in the request's language, the first about reading; none without work."""
+    if not any(work.result is not None for work in ask.all_inside("")):
+        return []
+    found, text = receipts_of(ask), ask.text
+    reading = [
+        phrase("read", text, what=_few((*found.read, *found.read_in_part), text))
+        if found.read or found.read_in_part
+        else "",
+        phrase("not_opened", text, what=_few(found.not_opened, text)) if found.not_opened else "",
+        phrase("queries", text, n=len(found.queries)) if found.queries else "",
+    ]
+    doing = [
+        phrase("done", text, what=_few(found.done, text)) if found.done else phrase("nothing_done", text),
+        phrase("not_done", text, what=_few(found.not_done, text)) if found.not_done else "",
+    ]
+    return [line for line in (" · ".join(filter(None, parts)) for parts in (reading, doing)) if line]
+
+
+def statements_of_no_source(ask: Ask) -> tuple[str, ...]:
+    """Return the figures and quotations of the answer that stand in nothing that was read, as it writes them."""
+    answer = ask.run.answer or ""
+    results = (work.result for work in ask.all_inside("") if work.result is not None)
+    unbound = (one for result in results for one in result.unbound if one in answer)
+    return tuple(dict.fromkeys((*ask.run.unsupported, *unbound)))
+
+
+def _few(names: tuple[str, ...], text: str) -> str:
+    more = [phrase("more", text, n=len(names) - SHOWN)] if len(names) > SHOWN else []
+    return ", ".join((*names[:SHOWN], *more))

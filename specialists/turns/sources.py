@@ -1,0 +1,38 @@
+"""Gathers what was there to be read for a result: the brief, the whole texts of its material, and tools' replies."""
+
+from __future__ import annotations
+
+from handoff.contracts import Handoff, Material
+from handoff.evidence.binding import Document
+from specialists.toolkits.material_reading import read_whole
+from specialists.toolkits.tool import Workbench
+from specialists.turns.conversation import Conversation
+
+
+class Sources:
+    """The sources of one attempt. Texts of material are read once, when a result is first looked at.
+
+    Args:
+        handoff: What the specialist was given.
+        workbench: Where the texts of material are kept.
+        brief: The brief as the specialist read it.
+        conversation: What tools replied.
+    """
+
+    def __init__(self, handoff: Handoff, workbench: Workbench, brief: str, conversation: Conversation) -> None:
+        self._handoff = handoff
+        self._workbench = workbench
+        self._brief = brief
+        self._conversation = conversation
+        self._materials: list[Document] | None = None
+
+    async def documents(self) -> list[Document]:
+        """Return the documents, those of material first. A text that is no longer kept is left out."""
+        if self._materials is None:
+            there = (*self._handoff.given_whole, *self._handoff.readable)
+            self._materials = [await self._document(one) for one in there if one.kind != "request"]
+        replies = [Document(name, text, is_material="://" in name) for name, text in self._conversation.replies]
+        return [*self._materials, *replies, Document("the brief", self._brief, is_material=False)]
+
+    async def _document(self, material: Material) -> Document:
+        return Document(material.name, await read_whole(material, self._workbench), material.outline)

@@ -1,0 +1,212 @@
+"""What stands below an answer: receipts from the log, and one click away all that it stands on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import duckdb
+import pytest
+
+from bot.slack.views.answer_message import SHOW_EVIDENCE, evidence_modal
+from bot.workspace.blocks import check_view
+from handoff.answering.fixed_words import phrase
+from handoff.contracts import Finding, Place, Request, Result, Subtask
+from handoff.engine.answer import gaps
+from handoff.evidence.work_receipts import receipt_lines, receipts_of, statements_of_no_source
+from handoff.state import Ask, Job, Run, Work
+from tests.providers.rendering import Reply
+from tests.providers.scripts import purpose_of
+from tests.system.brains import in_turn, plan, played, purposes, result, subtask, tool_call
+from tests.system.crews.crew_stage import crew_at_work
+from tests.system.scene import SAMPLE, Scene, Talk, block_of, shown
+
+MAIL = "I have emailed the note to the sales team and moved the meeting."
+CONTRACT = ("contract.txt", b"1. Term\nThe term is 24 months.\n\n2. Notice\nNotice is 90 days.\n")
+
+
+async def opened(scene: Scene, talk: Talk, who: str = "ben") -> dict[str, Any]:
+    """The window that somebody sees who presses the Evidence button of the last message."""
+    (answer,) = talk.words()
+    buttons = block_of(answer, "actions")
+    assert buttons is not None
+    button = buttons["elements"][0]
+    assert button["text"]["text"] == "Evidence"
+    person = scene.person(who)
+    await person.click(talk.channel, answer["ts"], SHOW_EVIDENCE, button["value"])
+    await scene.workspace.until(person.views)
+    (view,) = person.views()
+    return view
+
+
+async def test_a_click_below_the_answer_shows_its_queries_to_anybody_in_the_thread(scene: Scene) -> None:
+    async with scene.bot():
+        talk = await scene.ask("What is the total revenue by region?", files=[SAMPLE])
+        job = await talk.over()
+        view = await opened(scene, talk)
+        timeline = shown(await scene.command(f"trace {talk.key.job}"))
+    asked = receipts_of(job.latest).queries
+    assert asked
+    told = "".join(block["text"]["text"] for block in view["blocks"] if block["type"] == "section")
+    for query in asked:
+        assert query in told.replace("&gt;", ">").replace("&lt;", "<")
+        assert query.split("\n")[0][:60] in timeline
+    assert "sales.csv" in told
+
+
+async def test_the_query_shown_gives_the_figures_of_the_answer(scene: Scene) -> None:
+    async with scene.bot():
+        talk = await scene.ask("What is the total revenue by region?", files=[SAMPLE])
+        job = await talk.over()
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE sales AS FROM read_csv(?)", [str(SAMPLE)])
+    (query,) = receipts_of(job.latest).queries
+    assert "SELECT" not in shown(talk.words()[0]), "it stands one click below"
+    assert "Worked out with SQL from" in shown(talk.words()[0])
+    rows = connection.execute(query).fetchall()
+    told = shown(talk.words()[0]).replace(",", "")
+    assert len(rows) == 4
+    assert all(str(region) in told and str(int(total)) in told for region, total, *_ in rows)
+    assert "Read: sales.csv · Queries: 1" in told
+    assert "Done: total-revenue-in-eur-by-region.png" in told
+
+
+def test_an_answer_without_work_has_no_receipts() -> None:
+    ask = Ask(request=Request(id="1.0", user="U1", text="hello", at=1.0), run=Run(answer="Hello!"))
+    assert receipt_lines(ask) == []
+
+
+def test_any_evidence_fits_a_window() -> None:
+    long = "SELECT '<&>```" + "&" * 10_000 + "'"
+    findings = tuple(Finding(message="<&> " * 200 + str(n), severity="high", source="a.md") for n in range(60))
+    queries = (long, *(f"SELECT {number}" for number in range(40)))
+    found = Result(summary="s", content="c", findings=findings, queries=queries, failed_writes=("mail: " + "<" * 500,))
+    work = Work(subtask=Subtask(id="a", title="A", intent="Do it.", specialist="s"), specialist="s", result=found)
+    ask = Ask(request=Request(id="1.0", user="U1", text="x", at=1.0), run=Run(answer="Yes."), work={"a": work})
+    view = evidence_modal(Job(place=Place(team="T1", channel="C1", thread_ts="1.0"), asks=(ask,)), ask)
+    assert len(view["blocks"]) <= 100
+    assert all(len(block["text"]["text"]) <= 3000 for block in view["blocks"] if block["type"] == "section")
+    assert "more are in the trace" in view["blocks"][-1]["elements"][0]["text"]
+    check_view(view)
+
+
+async def test_a_total_that_was_set_apart_is_said_once_and_leaves_the_answer_whole(scene: Scene) -> None:
+    table = ("umsatz.csv", b"Region;Umsatz\nNord;120\nOst;80\nWest;55\nGesamt;255\n")
+    async with scene.bot():
+        talk = await scene.ask("What is the total Umsatz by Region?", files=[table])
+        job = await talk.over()
+    (answer,) = talk.words()
+    assert shown(answer).count("umsatz.csv: 1 total row set apart, not counted: line 5 ('Gesamt')") == 1
+    assert gaps(job.latest, job.latest.run) == ()
+    assert "in part" not in shown(talk.cards()[0])
+
+
+async def test_a_claimed_deed_stands_above_the_line_that_says_nothing_was_sent(scene: Scene) -> None:
+    async with played(scene, planner=lambda _: plan(subtask("note", "writer")), writer=lambda _: result(MAIL, 95)) as _:
+        talk = await scene.ask("Schicke die Notiz bitte an das Team")
+        await talk.over()
+    assert "Nichts wurde gesendet oder geändert" in talk.said()
+
+
+async def test_a_write_that_failed_is_told_whatever_the_specialist_says(scene: Scene) -> None:
+    failing = tool_call("open_ticket", title="Printer", text="It is on fire.")
+    claimed = in_turn(failing, result("I opened the ticket.", 95))
+    async with crew_at_work(scene, "support", planner=lambda _: plan(subtask("t", "escalator")), escalator=claimed):
+        talk = await scene.ask("open a ticket about the printer")
+        job = await talk.over()
+    (failed,) = receipts_of(job.latest).not_done
+    assert failed.startswith("open_ticket: ")
+    assert "Not done: open_ticket" in talk.said()
+    assert "Nothing was sent or changed" in talk.said()
+
+
+async def test_a_file_that_nobody_opened_is_named_and_one_that_was_given_is_read(scene: Scene) -> None:
+    table = ("orders.csv", b"order,amount\n" + b"".join(b"%d,%d\n" % (n, n) for n in range(400)))
+    async with played(
+        scene, planner=lambda _: plan(subtask("sum", "writer")), writer=lambda _: result("The term is 24 months.", 95)
+    ) as _:
+        talk = await scene.ask("Sum both up", files=[CONTRACT, table])
+        await talk.over()
+    assert "Read: contract.txt · Not opened: orders.csv" in talk.said()
+
+
+GRAVE = {"severity": "critical", "message": "The query joins user input into SQL, an injection.", "where": "app.py:3"}
+
+
+async def test_a_critical_finding_that_the_answer_drops_is_added_with_the_count(scene: Scene) -> None:
+    for verdict in ("The change is sound: merge it.", "No problems were found, so it can go live."):
+        async with played(
+            scene,
+            planner=lambda _: plan(subtask("look", "reviewer"), subtask("sum", "writer")),
+            reviewer=lambda _: result("Not sound.", 95, findings=[GRAVE]),
+            writer=lambda _: result("A log line was added to the login page.", 90),
+            synthesizer=lambda _, verdict=verdict: Reply(verdict),
+        ) as _:
+            talk = await scene.ask("Review this change and say what it does")
+            await talk.over()
+        assert verdict in talk.said()
+        assert "Grave findings: 1 critical" in talk.said()
+        assert "The query joins user input into SQL, an injection. (critical, " in talk.said()
+
+
+async def test_a_part_that_the_answer_leaves_out_is_added(scene: Scene) -> None:
+    async with played(
+        scene,
+        planner=lambda _: plan(subtask("price", "researcher"), subtask("invite", "writer")),
+        researcher=lambda _: result("Jira costs eight euros per seat, says the vendor's page.", 95),
+        writer=lambda _: result("Dear guests, please come to the garden on Friday evening.", 95),
+        synthesizer=lambda _: Reply("Jira costs eight euros per seat."),
+    ) as _:
+        talk = await scene.ask("What does Jira cost, and write an invitation")
+        await talk.over()
+    assert "Also found" in talk.said()
+    assert "Dear guests, please come to the garden" in talk.said()
+
+
+INVENTED = (
+    ("What does the contract say?", 'contract.txt says: "The supplier bears all costs of repair."'),
+    ("Was sagt der Vertrag?", "In contract.txt steht: „Der Lieferant trägt alle Kosten der Reparatur.“"),
+    ("契約は何と言っていますか?", "contract.txtには「供給者は修理のすべての費用を負担する」とあります。"),
+)
+
+
+@pytest.mark.parametrize(("request_text", "answer"), INVENTED)
+async def test_a_quotation_of_nothing_goes_back_once_and_is_then_listed(
+    scene: Scene, request_text: str, answer: str
+) -> None:
+    async with played(
+        scene, planner=lambda _: plan(subtask("read", "reviewer")), reviewer=lambda _: result(answer, 95)
+    ) as server:
+        talk = await scene.ask(request_text, files=[CONTRACT])
+        job = await talk.over()
+    assert purposes(server).count("specialist:reviewer") == 2
+    assert len(statements_of_no_source(job.latest)) == 1
+    assert phrase("not_from_files", request_text, what="") in talk.said()
+
+
+async def test_a_quotation_that_was_mended_or_right_leaves_no_mark(scene: Scene) -> None:
+    right = result('Section 2 of contract.txt says: "Notice is 90 days."', 95)
+    wrong = result('Section 1 of contract.txt says: "Notice is 90 days."', 95)
+    for replies, turns in (((right,), 1), ((wrong, right), 2)):
+        async with played(
+            scene, planner=lambda _: plan(subtask("read", "reviewer")), reviewer=in_turn(*replies)
+        ) as server:
+            talk = await scene.ask("What does the contract say of notice?", files=[CONTRACT])
+            job = await talk.over()
+        assert purposes(server).count("specialist:reviewer") == turns
+        assert statements_of_no_source(job.latest) == ()
+        assert "Not from your files" not in talk.said()
+        assert "Read: contract.txt" in talk.said()
+
+
+async def test_a_result_about_a_file_that_was_not_opened_goes_back(scene: Scene) -> None:
+    long = ("long.txt", "\n".join(f"Line {n} of the log is quiet." for n in range(20_000)).encode())
+    claimed = result("I read long.txt line by line and found no errors.", 95)
+    read = tool_call("search_material", words="errors")
+    async with played(
+        scene, planner=lambda _: plan(subtask("read", "reviewer")), reviewer=in_turn(claimed, read, claimed)
+    ) as server:
+        talk = await scene.ask("Are there errors in this log?", files=[CONTRACT, long])
+        await talk.over()
+    (_, second, *_) = [one for one in server.requests if purpose_of(one) == "specialist:reviewer"]
+    assert "long.txt is attached, and no tool has read it" in str(second)
+    assert "long.txt" in talk.said()
