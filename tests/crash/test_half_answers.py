@@ -48,9 +48,13 @@ async def native_stop(talk: Talk) -> None:
         await asyncio.sleep(0.2)
 
 
-async def press_stop(talk: Talk) -> None:
-    """Press Slack's own Stop once: with no bot there, nobody but Slack hears of it."""
-    await talk.scene.person().stop(talk.channel, talk.ts)
+async def ends_stream(talk: Talk) -> None:
+    """Have Slack end the stream as its own Stop does, and nobody hear of it: the event would come to the next owner."""
+    person, world = talk.scene.person(), talk.scene.workspace._world
+    place = person.channel(talk.channel)
+    for message in place.thread(talk.ts):
+        if message.stream and message.stream.live:
+            world.messages.end_stream(place, message)
 
 
 async def says_stop(talk: Talk) -> None:
@@ -101,11 +105,11 @@ class Ending:
 
 
 ENDINGS = (
-    Ending("stopped", "cancelled", press_stop, native_stop, said="*Stopped*"),
+    Ending("stopped", "cancelled", ends_stream, native_stop, said="*Stopped*"),
     Ending("stopped in words", "cancelled", then=says_stop, said="*Stopped*"),
     Ending("withdrawn", "cancelled", then=deletes, ends=0),
     Ending("answered", "completed", words=WHOLE, said="The scones are warm."),
-    Ending("answered after Slack ended the stream", "completed", press_stop, words=WHOLE, said="The scones are warm."),
+    Ending("answered after Slack ended the stream", "completed", ends_stream, words=WHOLE, said="The scones are warm."),
     Ending("in part", "completed", words=fails, said="Tea is ready."),
     Ending("failed", "failed", words=breaks, said="internal error"),
     Ending("erased", "", then=forgets, ends=0),
