@@ -111,7 +111,7 @@ def figures(text: str) -> frozenset[str]:
 
 
 def line(conflict: Conflict, request: str = "") -> str:
-    """Return a contradiction as a line of Markdown: both sides, their sources, what the evidence supports, how sure.
+    """Return a contradiction as a line of Markdown: both sides, their sources, and what the evidence supports.
 
     Its fixed words are in the language of `request`.
     """
@@ -126,7 +126,7 @@ def _verdict(conflict: Conflict, request: str) -> str:
     favoured = next((n for n, side in enumerate(conflict.sides) if side.subtask == conflict.favours), None)
     names: tuple[Phrase, Phrase] = ("first", "second")
     said = phrase("neither" if favoured is None else names[favoured], request)
-    return f"{said} ({conflict.confidence} %){reason}."
+    return f"{said}{reason}."
 
 
 def with_contradictions(answer: str, conflicts: Sequence[Conflict], request: str) -> str:

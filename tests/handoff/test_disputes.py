@@ -149,9 +149,9 @@ def test_names_count_where_there_are_no_figures() -> None:
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"favours": "a", "confidence": 90}, "The evidence supports the first (90 %)."),
-        ({"favours": "b", "reason": "It has rows."}, "The evidence supports the second (50 %): It has rows."),
-        ({}, "The evidence supports neither (50 %)."),
+        ({"favours": "a", "confidence": 90}, "The evidence supports the first."),
+        ({"favours": "b", "reason": "It has rows."}, "The evidence supports the second: It has rows."),
+        ({}, "The evidence supports neither."),
         ({"verdict": "open", "reason": "no time"}, "Not settled: no time."),
     ],
 )

@@ -116,7 +116,7 @@ async def test_a_contradiction_is_judged_by_its_evidence_alone_and_shown_with_bo
     assert "The file has the rows" in written.messages[0].text
     answer = shown(talk.words()[0])
     assert answer.count("The results contradict each other") == 1
-    for part in (LOW, HIGH, "churn.csv", "example.org/churn", "supports the first (90 %)"):
+    for part in (LOW, HIGH, "churn.csv", "example.org/churn", "supports the first"):
         assert part in answer
     (conflict,) = job.latest.run.conflicts or ()
     assert (conflict.verdict, conflict.favours) == ("contradict", "file")
