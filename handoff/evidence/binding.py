@@ -21,7 +21,8 @@ FEW_WORDS, FEW_SIGNS = 3, 12
 SHORTEST_NAME = 4
 """Letters of the name of a file, without its ending, by which a text may name it."""
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
-_FIGURE = re.compile(r"(?<![\w.,])\d[\d.,]*\d|(?<![\w.,])\d(?![\w])")
+_FIGURE = re.compile(r"(?<![\w.,])(?:(?!(?:19|20)\d\d(?![\d.,]*\d))\d[\d.,]*\d|\d(?=[ \u00a0]?[%\u20ac$\u00a3\u00a5]))")
+"""A figure of two digits or more, or of one with a sign behind it: others may be mere counts. Years are none."""
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[^\W\d_a-z])|[\u3002\uff01\uff1f]|\n")
 
 
@@ -153,7 +154,8 @@ def _misplaced_figures(text: str, materials: Sequence[Document]) -> Iterator[tup
 
 def _figures_by_place(kind: Kind, document: Document) -> dict[int, set[str]]:
     spans = spans_of(kind, document.text, document.outline)
-    return {number: set(_FIGURE.findall(document.text[slice(*span)])) for number, span in spans.items()}
+    texts = {number: document.text[slice(*span)].replace(str(number), " ", 1) for number, span in spans.items()}
+    return {number: set(_FIGURE.findall(text)) for number, text in texts.items()}
 
 
 def _wrong_place(figure: str, kind: Kind, number: int, own: int) -> str:

@@ -17,7 +17,7 @@ CONTRACT = """\
 Service agreement
 
 1. Parties
-Acme Ltd and Globex GmbH.
+Acme Ltd and Globex GmbH, as of 1 March 2025, in 3 copies.
 
 2. Subject
 Cleaning of the offices, five days a week.
@@ -71,6 +71,8 @@ RIGHT = [
     "La cláusula 2 de contrato.txt dice: «El plazo de preaviso es de noventa días».",
     "Notice is 90 days (section 3); the fee may rise by 4 % (section 5).",
     "The fee is 1,850 euros per month (section 4), which makes 22,200 a year.",
+    "Cleaning is on 5 days a week, with 3 duties (section 2 of contract.txt).",
+    "As of 2025, the notice is 90 days (section 3).",
     'A slogan for the ad: "Clean rooms and happy people every single day"',
     "Subject: “Your new contract”. Dear team, we move on 4 May.",
     'The so-called "hot path" of contract.txt is short.',
