@@ -9,10 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import get_args
 
+from handoff.checking.checks import quoted
 from handoff.contracts import Evidence, Finding, Result, Section
 from handoff.evidence.place_words import Kind, places_named, spans_of
-from handoff.evidence.quotations import Quotation, find_quotation, quotations_in
+from handoff.evidence.quotations import Quotation, SearchableText, find_quotation, quotations_in
 from handoff.materials.outline import place
 from handoff.text_words import words
 
@@ -26,14 +29,38 @@ _FIGURE = re.compile(r"(?<![\w.,])(?:(?!(?:19|20)\d\d(?![\d.,]*\d))\d[\d.,]*\d|\
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[^\W\d_a-z])|[\u3002\uff01\uff1f]|\n")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Document:
-    """A text that was there to be read: a material, or the reply of a tool."""
+    """A text that was there to be read: a material, or the reply of a tool. It is taken apart at most once."""
 
     name: str
     text: str
     outline: tuple[Section, ...] = ()
     is_material: bool = True
+
+    def find(self, quotation: str) -> int | None:
+        """Return the place of the first character of a quotation; None if the text does not have it."""
+        return self._searchable.find(quotation)
+
+    @cached_property
+    def _searchable(self) -> SearchableText:
+        return SearchableText(self.text)
+
+    @cached_property
+    def spans(self) -> dict[Kind, dict[int, tuple[int, int]]]:
+        """Where its numbered sections, and its pages, begin and end."""
+        kinds: tuple[Kind, ...] = get_args(Kind)
+        return {kind: spans_of(kind, self.text, self.outline) for kind in kinds}
+
+    @cached_property
+    def figures(self) -> dict[Kind, dict[int, set[str]]]:
+        """The figures of each section and page, without its own number."""
+        return {
+            kind: {
+                n: set(_FIGURE.findall(self.text[slice(*span)].replace(str(n), " ", 1))) for n, span in there.items()
+            }
+            for kind, there in self.spans.items()
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +80,14 @@ def bind_result(result: Result, documents: Sequence[Document]) -> Binding:
         return Binding(result)
     text = "\n\n".join([result.content, *(f"{one.message} {one.where}" for one in findings)])
     faults: dict[str, str] = {}
-    for quotation in quotations_in(text):
+    quotations = quotations_in(text)
+    for quotation in quotations:
         if fault := _fault_of(quotation, documents, materials):
             faults.setdefault(quotation.words, fault)
     for one in (each for finding in findings for each in finding.evidence):
         if not one.is_found:
             faults.setdefault(one.quotation, _not_found(one.quotation, materials))
-    for statement, fault in _misplaced_figures(text, materials):
+    for statement, fault in _misplaced_figures(text, quotations, materials):
         faults.setdefault(statement, fault)
     result = result.model_copy(update={"unbound": tuple(faults)})
     return Binding(result, tuple(faults.values()))
@@ -73,7 +101,7 @@ def _with_places(finding: Finding, documents: Sequence[Document]) -> Finding:
 def _located(evidence: Evidence, documents: Sequence[Document]) -> Evidence:
     wanted = evidence.source.casefold()
     for one in sorted(documents, key=lambda each: each.name.casefold() != wanted):
-        at = find_quotation(one.text, evidence.quotation)
+        at = one.find(evidence.quotation)
         if at is not None:
             where = place(one.text, one.outline, at) if one.is_material else ""
             return evidence.model_copy(update={"source": one.name, "place": where, "is_found": True})
@@ -84,16 +112,16 @@ def _fault_of(quotation: Quotation, documents: Sequence[Document], materials: Se
     """Say what is wrong with a quotation; empty if nothing is, or if it may be of something that nobody gave."""
     if _is_short(quotation.words):
         return ""
-    found = [(one, at) for one in documents if (at := find_quotation(one.text, quotation.words)) is not None]
+    found = [(one, at) for one in documents if (at := one.find(quotation.words)) is not None]
     if found:
         return _misplaced(quotation, [(one, at) for one, at in found if one.is_material])
     return _not_found(quotation.words, materials) if _is_attributed(quotation, materials) else ""
 
 
-def _is_short(quoted: str) -> bool:
-    if _UNSPACED.search(quoted):
-        return len(quoted.strip()) < FEW_SIGNS
-    return len(quoted.split()) < FEW_WORDS
+def _is_short(words_quoted: str) -> bool:
+    if _UNSPACED.search(words_quoted):
+        return len(words_quoted.strip()) < FEW_SIGNS
+    return len(words_quoted.split()) < FEW_WORDS
 
 
 def _is_attributed(quotation: Quotation, materials: Sequence[Document]) -> bool:
@@ -108,43 +136,51 @@ def _is_attributed(quotation: Quotation, materials: Sequence[Document]) -> bool:
     )
 
 
-def _not_found(quoted: str, materials: Sequence[Document]) -> str:
+def _not_found(words_quoted: str, materials: Sequence[Document]) -> str:
     names = ", ".join(one.name for one in materials[:5])
-    return f"“{_short(quoted)}” stands nowhere in {names}: quote it word for word, or say it without quotation marks."
+    return (
+        f"{quoted(words_quoted)} stands nowhere in {names}: quote it word for word, or say it without quotation marks."
+    )
 
 
 def _misplaced(quotation: Quotation, found: Sequence[tuple[Document, int]]) -> str:
     """Say where a quotation stands if its line names another section or page of a text that has such numbers."""
-    for kind, number in places_named(quotation.line):
-        spans = [(one, at, spans_of(kind, one.text, one.outline)) for one, at in found]
-        if any(not span for _, _, span in spans) or not spans:
+    places = places_named(quotation.line)
+    for kind, number in places:
+        spans = [one.spans[kind] for one, _ in found]
+        if not spans or not all(spans):
             continue
-        own = {n for one, at, span in spans for n, (start, end) in span.items() if start <= at < end}
-        named = {n for each, n in places_named(quotation.line) if each == kind}
-        if own and not own & named and not _stands_in(quotation.words, number, spans):
-            return f"“{_short(quotation.words)}” stands in {kind} {min(own)}, not in {kind} {number}."
+        starts = [at for _, at in found]
+        own = {
+            n for at, there in zip(starts, spans, strict=True) for n, (start, end) in there.items() if start <= at < end
+        }
+        named = {n for each, n in places if each == kind}
+        if own and not own & named and not _stands_in(quotation.words, kind, number, [one for one, _ in found]):
+            return f"{quoted(quotation.words)} stands in {kind} {min(own)}, not in {kind} {number}."
     return ""
 
 
-def _stands_in(quoted: str, number: int, spans: Sequence[tuple[Document, int, dict[int, tuple[int, int]]]]) -> bool:
+def _stands_in(words_quoted: str, kind: Kind, number: int, documents: Sequence[Document]) -> bool:
     """Return True if a section has a quotation, too, though it stands in another before."""
-    parts = (one.text[slice(*span[number])] for one, _, span in spans if number in span)
-    return any(find_quotation(part, quoted) is not None for part in parts)
+    parts = (one.text[slice(*one.spans[kind][number])] for one in documents if number in one.spans[kind])
+    return any(find_quotation(part, words_quoted) is not None for part in parts)
 
 
-def _misplaced_figures(text: str, materials: Sequence[Document]) -> Iterator[tuple[str, str]]:
+def _misplaced_figures(
+    text: str, quotations: Sequence[Quotation], materials: Sequence[Document]
+) -> Iterator[tuple[str, str]]:
     """Yield sentences with a figure beside a section or page that does not have it, though another one does.
 
     Figures in quotations are those of the quotation.
     """
-    for quotation in quotations_in(text):
+    for quotation in quotations:
         text = text[: quotation.start] + "\x00" * (quotation.end - quotation.start) + text[quotation.end :]
     for sentence in _SENTENCE_END.split(text):
         named = places_named(sentence)
         if len(named) != 1:
             continue
         kind, number = named[0]
-        there = [found for one in materials if number in (found := _figures_by_place(kind, one))]
+        there = [one.figures[kind] for one in materials if number in one.figures[kind]]
         for figure in (one for one in _FIGURE.findall(sentence) if one != str(number)):
             elsewhere = [n for each in there for n, figures in each.items() if figure in figures]
             if elsewhere and number not in elsewhere:
@@ -152,16 +188,5 @@ def _misplaced_figures(text: str, materials: Sequence[Document]) -> Iterator[tup
                 break
 
 
-def _figures_by_place(kind: Kind, document: Document) -> dict[int, set[str]]:
-    spans = spans_of(kind, document.text, document.outline)
-    texts = {number: document.text[slice(*span)].replace(str(number), " ", 1) for number, span in spans.items()}
-    return {number: set(_FIGURE.findall(text)) for number, text in texts.items()}
-
-
 def _wrong_place(figure: str, kind: Kind, number: int, own: int) -> str:
     return f"{figure} does not stand in {kind} {number}, but in {kind} {own}: look it up and mend what is wrong."
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 160 else f"{line[:159]}…"

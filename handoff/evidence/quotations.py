@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property
+from itertools import accumulate
 
 GAP = 2_000
 """Letters that an ellipsis may stand for."""
@@ -20,6 +22,7 @@ LONGEST = 2_000
 """Characters of a quotation in a text: what stands further apart are marks of other quotations."""
 _BREAK = re.compile(r"[\u00ad\u2010-]\s*\n\s*")
 """A word that is broken at the end of a line."""
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _DROPPED = re.compile(r"[\s\u00ad\u200b-\u200f\u2060\ufeff*_`~]+")
 _ALIKE = str.maketrans(
     {
@@ -42,24 +45,71 @@ class Quotation:
     line: str
 
 
-@lru_cache(maxsize=64)
 def _plain(text: str, *, joined: bool) -> str:
     """Return a text without what is ignored; `joined`: words broken at the ends of lines are put together."""
     text = _BREAK.sub("", text) if joined else text
     return _DROPPED.sub("", unicodedata.normalize("NFKC", text).translate(_ALIKE))
 
 
+@dataclass(frozen=True)
+class SearchableText:
+    """A text in which quotations are looked for. What that takes is made once, line by line."""
+
+    text: str
+
+    def find(self, quotation: str) -> int | None:
+        """Return the place of the first character of a quotation in the text; None if the text does not have it."""
+        pieces = [piece.strip(_ENDS) for piece in _ELLIPSIS.split(quotation)]
+        wanted = [plain for piece in pieces if (plain := _plain(piece, joined=False))]
+        if not wanted:
+            return None
+        for joined in (True, False):
+            lines = self._joined if joined else self._as_it_stands
+            if (at := _find_pieces(lines.plain, wanted)) is not None:
+                return self._place_of(lines, at, joined=joined)
+        return None
+
+    @cached_property
+    def _joined(self) -> _PlainLines:
+        return _plain_lines(self.text, joined=True)
+
+    @cached_property
+    def _as_it_stands(self) -> _PlainLines:
+        return _plain_lines(self.text, joined=False)
+
+    def _place_of(self, lines: _PlainLines, at: int, *, joined: bool) -> int:
+        """Return the character of the text that the character `at` of its plain form comes from."""
+        number = bisect_right(lines.plain_ends, at)
+        low = start = lines.ends[number - 1] if number else 0
+        high = lines.ends[number]
+        inside = at - (lines.plain_ends[number - 1] if number else 0)
+        while low < high:
+            middle = (low + high) // 2
+            if len(_plain(self.text[start : middle + 1], joined=joined)) > inside:
+                high = middle
+            else:
+                low = middle + 1
+        return low
+
+
+@dataclass(frozen=True, slots=True)
+class _PlainLines:
+    """A text without what is ignored. For each of its lines, the character that it ends before: there, and in plain."""
+
+    plain: str
+    ends: tuple[int, ...]
+    plain_ends: tuple[int, ...]
+
+
+def _plain_lines(text: str, *, joined: bool) -> _PlainLines:
+    lines = _LINE.findall(text)
+    plain = [_plain(line, joined=joined) for line in lines]
+    return _PlainLines("".join(plain), tuple(accumulate(map(len, lines))), tuple(accumulate(map(len, plain))))
+
+
 def find_quotation(text: str, quotation: str) -> int | None:
     """Return the place of the first character of a quotation in a text; None if the text does not have it."""
-    pieces = [piece.strip(_ENDS) for piece in _ELLIPSIS.split(quotation)]
-    wanted = [plain for piece in pieces if (plain := _plain(piece, joined=False))]
-    if not wanted:
-        return None
-    for joined in (True, False):
-        plain = _plain(text, joined=joined)
-        if (at := _find_pieces(plain, wanted)) is not None:
-            return _place_in(text, at, joined=joined)
-    return None
+    return SearchableText(text).find(quotation)
 
 
 def _find_pieces(plain: str, wanted: list[str]) -> int | None:
@@ -84,18 +134,6 @@ def _all_places(plain: str, wanted: str) -> Iterator[int]:
         while at >= 0:
             yield at
             at = plain.find(first + wanted[1:], at + 1)
-
-
-def _place_in(text: str, at: int, *, joined: bool) -> int:
-    """Return the character of a text that the character `at` of its plain form comes from."""
-    low, high = 0, len(text)
-    while low < high:
-        middle = (low + high) // 2
-        if len(_plain(text[: middle + 1], joined=joined)) > at:
-            high = middle
-        else:
-            low = middle + 1
-    return low
 
 
 _PAIRS = (
