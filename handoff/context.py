@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 
-from handoff.answering.figure_marks import without
+from handoff.answering.figure_names import without
 from handoff.answering.material import whole
 from handoff.context_budget import Piece, beginnings, fill
 from handoff.contracts import Artifact, Constraints, Handoff, Material, Note, Packed, Setting

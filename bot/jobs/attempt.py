@@ -19,7 +19,7 @@ from bot.limits.breakers import Breakers
 from bot.slack.show.people import StandingOf, nobody_stands
 from bot.store.interface import PayloadTooLarge, Store, StoreError
 from handoff import events as ev
-from handoff.answering.figure_marks import named
+from handoff.answering.figure_names import named
 from handoff.approval_values import Approval
 from handoff.audit_entry import AuditEntry, Note, dropped
 from handoff.checking import checks

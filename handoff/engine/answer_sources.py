@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from handoff.answering.disputes import line
-from handoff.answering.figure_marks import named, without
+from handoff.answering.figure_names import named, without
 from handoff.answering.findings import how_sure
 from handoff.checking.figures import unsupported
 from handoff.contracts import Result

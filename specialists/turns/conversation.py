@@ -158,23 +158,22 @@ class Conversation:
             if self._replies[index] is None and call.id == reply.call_id:
                 self._replies[index] = reply
                 self._heard(call, reply, brought.target if brought is not None else "")
+                if brought is not None and not reply.failed:
+                    self._note_reading(call, reply, brought.sources)
                 break
         if brought is not None:
             self.artifacts.extend(brought.artifacts)
             self.add_gaps(brought.gaps)
             self.notes.extend(note for note in brought.notes if note not in self.notes)
             self.sources.extend(source for source in brought.sources if source not in self.sources)
-            if not reply.failed:
-                self._note_readings(reply, brought.sources)
-                self.replies.append((brought.sources[0] if brought.sources else "a tool", reply.text))
         if self._replies and None not in self._replies:
             replies = zip(self._calls, filter(None, self._replies), strict=True)
             self.room.add_replies([(call.name, each, self._repeated(call)) for call, each in replies])
 
-    def _note_readings(self, reply: ToolReply, sources: Iterable[str]) -> None:
-        """Note what a reply was read from. A query goes over the whole of a table."""
-        name = next((call.name for call in self._calls if call.id == reply.call_id), "")
-        tool = self._toolbox.get(name)
+    def _note_reading(self, call: ToolCall, reply: ToolReply, sources: Sequence[str]) -> None:
+        """Note what a call replied, and what that was read from. A query goes over the whole of a table."""
+        self.replies.append((sources[0] if sources else "a tool", reply.text))
+        tool = self._toolbox.get(call.name)
         if tool is None or tool.access == "write":
             return
         for source in sources:

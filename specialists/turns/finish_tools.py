@@ -134,7 +134,10 @@ def read(call: ToolCall) -> Result | Escalation:
             partial_result=partial,
         )
     given = _Return.model_validate(call.arguments)
-    findings = tuple(_with_quote(finding, finding.quote) for finding in given.findings)
+    findings = tuple(
+        Finding(**one.model_dump(exclude={"quote", "evidence"}), evidence=_evidence(one.source, one.quote))
+        for one in given.findings
+    )
     summary = given.summary or first_sentences(given.content)
     return Result(
         summary=summary, content=given.content, findings=findings, confidence=given.confidence, gaps=given.gaps
@@ -227,22 +230,21 @@ def _as_finding(item: Any) -> Finding | None:
     if not message:
         return None
     severity = item.get("severity")
-    finding = Finding(
+    source = _as_text(item.get("source"))
+    return Finding(
         message=message,
         severity=_as_severity(severity) or "info",
         where=_as_text(item.get("where")),
         suggestion=_as_text(item.get("suggestion")),
         confidence=80 if item.get("confidence") is None else _as_confidence(item["confidence"]),
-        source=_as_text(item.get("source")),
+        source=source,
+        evidence=_evidence(source, _as_text(item.get("quote"))),
     )
-    return _with_quote(finding, _as_text(item.get("quote")))
 
 
-def _with_quote(finding: Finding, quote: str) -> Finding:
-    """Return a finding whose evidence is a quotation; what a model says of its place is not taken."""
-    fields = {name: getattr(finding, name) for name in Finding.model_fields if name != "evidence"}
-    told = Evidence(source=finding.source, quotation=quote) if quote.strip() else None
-    return Finding(**fields, evidence=(told,) if told is not None else ())
+def _evidence(source: str, quote: str) -> tuple[Evidence, ...]:
+    """Return the quotation that a finding stands on, if it gives one; its place is for code to find."""
+    return (Evidence(source=source, quotation=quote),) if quote.strip() else ()
 
 
 def _as_severity(value: Any) -> Severity | None:

@@ -152,7 +152,7 @@ def test_a_figure_of_no_source_is_written_again_once_and_then_kept_apart() -> No
     text, wrong = "41,237 sold at $21. See `$21`.", ("$21",)
     second = ev.AnswerWritten(at=7.0, request=R, text=text, unsupported=wrong, invented=wrong)
     ask = apply(job, second).asks[0]
-    assert (ask.run.answer or "").startswith(text)
+    assert ask.run.answer == f"{text}\n\n**Also found:**\n- **s1:** All went well."
     assert ask.run.unsupported == ("$21",)
 
 

@@ -8,7 +8,7 @@ from typing import Any, get_args
 import pytest
 
 from handoff.answering.copied import tag, without_form
-from handoff.answering.figure_marks import named
+from handoff.answering.figure_names import named
 from handoff.answering.fixed_words import PHRASES, Language, Phrase, language_of, phrase
 from handoff.answering.material import NAMED, marked
 from handoff.checking.figures import unsupported

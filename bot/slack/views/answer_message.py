@@ -32,8 +32,8 @@ _PREVIEW = 600
 """Characters of it for notifications and screen readers."""
 _QUERIES_SHOWN, _PIECES_SHOWN, _QUERY_PIECE = 20, 3, 700
 """Queries in a window, pieces of one of them, and characters in a piece: a section takes 3,000, escaped."""
-_FINDINGS_SHOWN, _LINES_SHOWN, _LINE = 30, 20, 600
-"""Findings in a window, lines of one of its lists, and characters of a line."""
+_LINES_SHOWN, _LINE = 20, 600
+"""Lines of a list in a window, and characters of one; the rest is counted."""
 _UNFOUND_SHOWN = 3
 """Statements without evidence that are named below an answer; the rest is counted."""
 
@@ -155,7 +155,7 @@ def _finding_lines(ask: Ask) -> list[str]:
     """Word the findings of all results, the gravest first, each with its quotations and their places."""
     results = [work.result for work in ask.all_inside("") if work.result is not None and work.run is None]
     found = sorted((one for result in results for one in result.findings), key=gravity)
-    return list(dict.fromkeys(_finding_line(one) for one in found))[:_FINDINGS_SHOWN]
+    return list(dict.fromkeys(_finding_line(one) for one in found))
 
 
 def _finding_line(finding: Finding) -> str:
