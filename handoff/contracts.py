@@ -271,6 +271,8 @@ class Result(Contract):
     """The calls of writing tools that failed and were not made good, each with its tool and the reason."""
     unbound: tuple[str, ...] = ()
     """Quotations and figures of it, as written, that code found in nothing that the specialist read."""
+    filters: tuple[str, ...] = ()
+    """The conditions of the rows that figures of it count, such as `status = paid: 6 of 10 rows`."""
 
 
 class Escalation(Contract):

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from handoff.approval_values import Approval
 from handoff.contracts import Escalation, Handoff, Result, ToolCall, Turn
-from handoff.evidence.binding import bind_result
+from handoff.evidence.binding import Binding, Document, bind_result
 from handoff.state_values import UnknownWrite
 from specialists.specialist import Specialist
 from specialists.toolkits.tool import ToolOutcome, ToolSpec, Workbench
@@ -178,9 +178,7 @@ class _Attempt:
         """Make the next model call, keep its turn and add it to the conversation."""
         turn: Turn | None = None
         withheld, noted, shrunk = "", False, False
-        for words in self.log.news():
-            self.conversation.add_note("said_meanwhile", words=words)
-            self.conversation.replies.append(("the requester", words))
+        self._hear()
         while turn is None:
             self.limit = self.limit or withheld or self._reached()
             if self.limit and not noted:
@@ -284,13 +282,13 @@ class _Attempt:
             said = f": {turn.text.strip()}" if turn.text.strip() else "."
             return self.endings.give_up("out_of_scope", f"The model refused this task{said}")
         if turn.stop == "max_tokens":
-            return self.endings.cut_off(turn, self.limit)
+            return await self._end_in_words(self.endings.cut_off(turn, self.limit))
         if turn.stop == "end" or not turn.calls:
-            return self.endings.with_text(turn, self.limit)
+            return await self._end_in_words(self.endings.with_text(turn, self.limit))
         if all(call.name in finish_tools.NAMES for call in turn.calls):
             return await self._finish()
         if self.limit:
-            return self.endings.without_finish(turn, self.limit)
+            return await self._end_in_words(self.endings.without_finish(turn, self.limit))
         return await self.tools.run()
 
     async def _told_meanwhile(self, calls: list[ToolCall]) -> bool:
@@ -315,9 +313,28 @@ class _Attempt:
             return None, "content: a tool call written as text is no result; make the call itself"
         return outcome, fault
 
+    async def _end_in_words(self, outcome: Result | Escalation | None) -> End | None:
+        """Take words that were not handed in, bound to what was read, unless the requester said something meanwhile."""
+        if not isinstance(outcome, Result):
+            return outcome
+        outcome = (await self._bound(outcome)).result
+        return outcome if self.limit or not self._hear() else None
+
+    async def _bound(self, result: Result) -> Binding:
+        documents = await self.sources.documents()
+        return await asyncio.to_thread(bind_result, result, documents, tuple(self.log.said()))
+
+    def _hear(self) -> bool:
+        """Tell the model what the requester has said since it was last told. False if nothing."""
+        said = self.log.news()
+        for words in said:
+            self.conversation.add_note("said_meanwhile", words=words)
+            self.conversation.replies.append(Document("the requester", words, is_material=False))
+        return bool(said)
+
     async def _complaint(self, result: Result) -> tuple[Result, str]:
         """Return a result bound to what was read, and why it is sent back: no work behind it, or words of nobody."""
-        binding = await asyncio.to_thread(bind_result, result, await self.sources.documents())
+        binding = await self._bound(result)
         text = self.conversation.work_done.sent_back(result.content)
         if not text and (unopened := self._unopened(result)):
             readers = ("read_material", "search_material", *self.conversation.work_done.readers)

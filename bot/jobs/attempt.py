@@ -7,7 +7,7 @@ import contextlib
 import secrets
 import shutil
 import time
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -19,7 +19,6 @@ from bot.limits.breakers import Breakers
 from bot.slack.show.people import StandingOf, nobody_stands
 from bot.store.interface import PayloadTooLarge, Store, StoreError
 from handoff import events as ev
-from handoff.answering.figure_names import named
 from handoff.approval_values import Approval
 from handoff.audit_entry import AuditEntry, Note, dropped
 from handoff.checking import checks
@@ -180,11 +179,7 @@ def _ended(effect: RunSubtask, runner: JobRunner, outcome: End, log: _Log) -> ev
     seen = log.seen(outcome, effect)
     found = checks.look(seen)
     remarks = {"faults": found.faults, "doubts": found.doubts, **log.privacy}
-    kept = {
-        "evidence": behind(outcome, seen.evidence),
-        "unsupported": named(checks.text_of(outcome), found.figures),  # shown marked
-    }
-    result = outcome.model_copy(update=kept)
+    result = outcome.model_copy(update={"evidence": behind(outcome, seen.evidence)})
     return ev.ResultReturned(**_of(effect, runner), result=result, **remarks, took=log.took(), corrected=log.corrected)
 
 
@@ -271,17 +266,22 @@ class _Log:
         """Put the result beside what its tools said, in earlier attempts too, for the free checks."""
         job, ask = self._runner.find(effect.request)
         work = ask.work[effect.subtask]
-        handed_in = [one.result.evidence for one in (work.wanting, work.best) if one is not None]
-        evidence = [*self._evidence, *self._given, *("\n".join(lines) for lines in handed_in if lines)]
         return checks.Seen(
             result,
             said_to(ask, work),
             effect.done_when,
-            tuple(evidence),
+            (*self._evidence, *self._given, *_handed_in(work)),
             tuple(self._sources),
             before=partial(said_before, job, ask),
             asked=(ask.text, work.brief_text),
         )
+
+    def said(self) -> Iterator[str]:
+        """Yield what was said to the specialist, the lines behind its earlier results, and what was said before."""
+        job, ask = self._runner.find(self._effect.request)
+        work = ask.work[self._effect.subtask]
+        yield from (said_to(ask, work), *self._given, *_handed_in(work))
+        yield said_before(job, ask)
 
     def news(self) -> tuple[str, ...]:
         """Return what the requester said since this was last asked, or since the handoff was made."""
@@ -371,6 +371,13 @@ def _call_failed(
         kind, tries = "unavailable", 0
     spent = {"usage": error.usage, "failed_calls": tries, "pause": error.pause, "took": took, "partial": error.partial}
     return _failed(effect, runner, kind, str(error), transient=error.transient, **spent, **privacy)
+
+
+def _handed_in(work: Work) -> Iterator[str]:
+    """Yield the lines behind the results of a subtask that were found wanting."""
+    for one in (work.wanting, work.best):
+        if one is not None and one.result.evidence:
+            yield "\n".join(one.result.evidence)
 
 
 def _note_of(write: Written) -> str:

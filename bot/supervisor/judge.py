@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from bot.supervisor.json_replies import closed, json_object
 from bot.supervisor.part import packed
 from bot.supervisor.prompts import call_of
 from bot.supervisor.roles import Case
-from handoff.checking.checks import is_of_figure
 from handoff.context_budget import Pack, Piece, beginnings
 from handoff.effects import JudgeResult
 from handoff.events import ResultJudged
@@ -25,10 +23,6 @@ HEADING = "# Result to judge"
 _TEXT = {"type": "string"}
 SCHEMA = closed(
     {
-        "doubts": {
-            "type": "array",
-            "items": closed({"number": {"type": "integer"}, "reason": _TEXT, "harmless": {"type": "boolean"}}),
-        },
         "faults": {"type": "array", "items": closed({"problem": _TEXT, "quote": _TEXT})},
         "verdict": {"type": "string", "enum": ["accept", "revise"]},
     }
@@ -62,16 +56,13 @@ async def perform(effect: JudgeResult, case: Case) -> ResultJudged:
     if verdict is None:
         faults = (*effect.doubts, "it could not be checked (the judge gave no usable reply)")
         return ResultJudged(at=now(), **of, verdict="best_effort", faults=faults, usage=turn.usage)
-    standing = unsettled(turn.text, effect.doubts)
-    if verdict == "revise" and not faults:
-        standing = effect.doubts
-    faults = tuple(dict.fromkeys((*(faults if verdict == "revise" else ()), *standing)))
-    accepted = not faults
+    accepted = verdict == "accept"
+    faults = () if accepted else faults or effect.doubts
     return ResultJudged(
         at=now(),
         **of,
         verdict="accepted" if accepted else "revise",
-        faults=() if accepted else faults,
+        faults=faults,
         usage=turn.usage,
     )
 
@@ -109,19 +100,6 @@ def read(text: str, shown: str) -> tuple[str | None, tuple[str, ...]]:
     listed = given.get("faults")
     faults = [_fault(one, _flat(shown)) for one in (listed if isinstance(listed, list) else [])]
     return ("accept" if verdict.startswith("accept") else "revise"), tuple(filter(None, faults))[:MAX_FAULTS]
-
-
-def unsettled(text: str, doubts: Sequence[str]) -> tuple[str, ...]:
-    """Return the doubts about figures that a reply does not call harmless with a reason: no verdict overrules them."""
-    listed = json_object(text).get("doubts")
-    harmless = {
-        int(one["number"])
-        for one in (listed if isinstance(listed, list) else [])
-        if isinstance(one, dict) and one.get("harmless") is True and str(one.get("reason") or "").strip()
-        if str(one.get("number", "")).isdigit()
-    }
-    numbered = enumerate(doubts, start=1)
-    return tuple(doubt for number, doubt in numbered if is_of_figure(doubt) and number not in harmless)
 
 
 def _fault(given: Any, shown: str) -> str:

@@ -15,7 +15,7 @@ Phrase = Literal[
     "less_sure", "more", "below", "contradict", "first", "second", "neither", "open", "nobody",
     "cut_off", "apart", "chosen", "without", "passages", "partly", "sources", "unread",
     "denied", "expired", "contact", "grave", "critical", "high", "omitted", "not_from_files", "read", "not_opened",
-    "queries", "done", "nothing_done", "not_done", "reused",
+    "filters", "queries", "done", "nothing_done", "not_done", "reused",
 ]  # fmt: skip
 Language = Literal["en", "de", "fr", "es", "it", "pt", "nl", "pl", "ja", "zh"]
 
@@ -74,6 +74,12 @@ PHRASES: Mapping[Phrase, Mapping[Language, str]] = MappingProxyType(
             "es": "Sin abrir: {what}", "it": "Non aperto: {what}", "pt": "Não aberto: {what}",
             "nl": "Niet geopend: {what}", "pl": "Nie otwarto: {what}", "ja": "開いていないもの: {what}",
             "zh": "未打开: {what}",
+        },
+        "filters": {
+            "en": "Rows counted: {what}", "de": "Gezählte Zeilen: {what}", "fr": "Lignes comptées : {what}",
+            "es": "Filas contadas: {what}", "it": "Righe contate: {what}", "pt": "Linhas contadas: {what}",
+            "nl": "Getelde rijen: {what}", "pl": "Policzone wiersze: {what}", "ja": "集計した行: {what}",
+            "zh": "统计的行: {what}",
         },
         "queries": {
             "en": "Queries: {n}", "de": "Abfragen: {n}", "fr": "Requêtes : {n}", "es": "Consultas: {n}",

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
-from handoff.checking.figures import Figure, misquoted, unsupported
 from handoff.contracts import Result
 from handoff.text_words import words_in_order
 
@@ -34,8 +33,7 @@ class Seen:
 
     `intent` is all that the brief, people and earlier results say, `asked` are of these the request and the brief, and
     `before` gives what was asked and answered before in the thread, which may be much; `evidence` are the replies of
-    its tools, and `sources` are what those read. `settled` are figures, as they are written, of which nothing is to be
-    said: how sure others are, and what is marked as of no source already. Nothing follows from them.
+    its tools, and `sources` are what those read.
     """
 
     result: Result
@@ -43,7 +41,6 @@ class Seen:
     done_when: str = ""
     evidence: Sequence[str] = ()
     sources: Sequence[str] = ()
-    settled: Sequence[str] = ()
     before: Callable[[], str] = str
     asked: Sequence[str] = ()
 
@@ -58,34 +55,20 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """The remarks of all checks: no remark at all is an acceptance.
-
-    `figures` are those that nobody said, as they stand in `text_of` the result.
-    """
+    """The remarks of all checks: no remark at all is an acceptance."""
 
     faults: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
-    figures: tuple[Figure, ...] = ()
 
 
 def look(seen: Seen) -> Looked:
     """Run all checks over a result."""
-    settled = {one.rstrip(" %") for one in seen.settled}
-    found = unsupported(text_of(seen.result), _known(seen))
-    figures = tuple(one for one in found if one.text.rstrip(" %") not in settled)
-    checks = (*(check(seen) for check in CHECKS), _figures(seen, figures), _confidence(seen))
+    checks = (*(check(seen) for check in CHECKS), _confidence(seen))
     remarks = [remark for check in checks for remark in islice(check, MOST)]
     return Looked(
         tuple(dict.fromkeys(remark.text for remark in remarks if remark.kind == "fault")),
         tuple(dict.fromkeys(remark.text for remark in remarks if remark.kind == "doubt")),
-        figures,
     )
-
-
-def _known(seen: Seen) -> Iterator[str]:
-    """Yield the texts that a result's figures may come from, the nearest first."""
-    yield from (seen.intent, *seen.evidence)
-    yield seen.before()
 
 
 def text_of(result: Result) -> str:
@@ -184,26 +167,6 @@ def _named(sources: Sequence[str]) -> set[str]:
     return {part for site in sites for part in re.split(r"\W", site) if len(part) >= _SHORTEST}
 
 
-_OF_NOBODY = "is said by no tool, file or person, and follows from nothing that they say."
-_SAID = "and the result says"
-
-
-def _figures(seen: Seen, figures: Iterable[Figure]) -> Iterable[Remark]:
-    """Doubt each figure that no tool, file or person said, beside the one that it may be a misquotation of."""
-    for as_written in dict.fromkeys(one.text for one in figures):
-        if near := misquoted(as_written, seen.evidence):
-            yield Remark("doubt", f"A tool said {quoted(near)}, {_SAID} {quoted(as_written)}.")
-        elif near := misquoted(as_written, (seen.intent, seen.before())):
-            yield Remark("doubt", f"The brief says {quoted(near)}, {_SAID} {quoted(as_written)}.")
-        else:
-            yield Remark("doubt", f"{quoted(as_written)} {_OF_NOBODY}")
-
-
-def is_of_figure(doubt: str) -> bool:
-    """Return True if a doubt is about a figure that nobody said."""
-    return doubt.endswith(_OF_NOBODY) or f", {_SAID} " in doubt
-
-
 def _confidence(seen: Seen) -> Iterable[Remark]:
     yield from (Remark("doubt", doubt) for doubt in seen.result.doubts)
     if seen.result.confidence < DOUBTFUL and not seen.result.doubts:
@@ -211,4 +174,4 @@ def _confidence(seen: Seen) -> Iterable[Remark]:
 
 
 CHECKS: tuple[Callable[[Seen], Iterable[Remark]], ...] = (_shape, _emptiness, _echo, _source)
-"""The checks that need the result alone; `look` adds those of its figures and its confidence."""
+"""The checks; `look` adds that of its confidence."""

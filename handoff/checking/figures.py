@@ -41,7 +41,7 @@ def unsupported(text: str, known: Iterable[str]) -> tuple[Figure, ...]:
 
     `known` begins with what is nearest: of a long thread all is read only for a figure that nothing nearer says.
     """
-    shown = _shown(text)
+    shown = shown_figures(text)
     given = left = figures_of(shown)
     ground = Known(shown)
     for texts in _batches(known) if given else ():
@@ -77,16 +77,17 @@ def _batches(texts: Iterable[str]) -> Iterator[Sequence[str]]:
         yield batch
 
 
-def _shown(text: str) -> str:
+def shown_figures(text: str) -> str:
+    """Return a text with all blanked out that only looks like a figure, every other character in its place."""
     return without_dates(without_labels(without_code(plain(text))))
 
 
-def figures_of(shown: str) -> list[Numeral]:
+def figures_of(shown: str, *, small: bool = False) -> list[Numeral]:
     """Return the figures of a text of which all is blanked out that only looks like one."""
-    return [one for one in numerals(shown) if _is_figure(one)]
+    return [one for one in numerals(shown) if small or is_figure(one)]
 
 
-def _is_figure(one: Numeral) -> bool:
+def is_figure(one: Numeral) -> bool:
     """Return True unless it is a small count, a year, nothing or all."""
     if one.whole is not None and (one.whole <= SMALL or (one.whole in _YEARS and not one.kind)):
         return False
@@ -124,7 +125,7 @@ def misquoted(figure: str, known: Iterable[str]) -> str:
 
 def lines_behind(text: str, replies: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """Yield for each figure of a text the lines of the replies that say it, or the figure that it may misquote."""
-    for one in figures_of(_shown(text)):
+    for one in figures_of(shown_figures(text)):
         written = text[one.start : one.end]
         lines = [line for reply in replies for line in said(reply).lines_of(one)]
         if not lines and (near := misquoted(written, replies)):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from handoff import events as ev
-from handoff.checking.checks import is_of_figure
 from handoff.engine import ladder
 from handoff.engine.ladder import LEAST_SECONDS, seconds_left
 from handoff.engine.subtask import complete, with_gaps
@@ -56,8 +55,6 @@ def judged(ask: Ask, event: ev.ResultJudged) -> Ask:
     rounds = work.rounds + (event.verdict == "revise")
     words = bool(look.result.doubts)
     verdict = event.verdict if words else after_look(event.verdict, rounds=rounds, left=seconds_left(ask, work))
-    if verdict == "revise" and _only_repeats_figures(event.faults, work.wanting):
-        verdict = "best_effort"
     nobody = event.verdict == "best_effort"  # there was no judge to be had: its doubts stand
     found = Candidate(look.result, () if nobody else event.faults, event.faults if nobody else ())
     who = "the judge" if event.by == "model" else "the free checks"
@@ -74,12 +71,6 @@ def judged(ask: Ask, event: ev.ResultJudged) -> Ask:
     if verdict == "best_effort":
         return complete(ask, work, with_gaps(best), event.at)
     return ask.with_work(replace(work, state="pending", wanting=found, not_before=0.0))
-
-
-def _only_repeats_figures(faults: tuple[str, ...], before: Candidate | None) -> bool:
-    """Return True if all that is wrong is figures that nobody said, and that was so before: a third try mends none."""
-    said = before.faults if before is not None else ()
-    return bool(faults) and all(is_of_figure(fault) and fault in said for fault in faults)
 
 
 def _better(best: Candidate | None, found: Candidate) -> Candidate:

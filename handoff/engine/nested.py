@@ -10,8 +10,8 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from handoff import events as ev
-from handoff.answering.disputes import line, with_contradictions
-from handoff.answering.findings import how_sure, is_graded
+from handoff.answering.disputes import with_contradictions
+from handoff.answering.findings import is_graded
 from handoff.answering.material import whole
 from handoff.checking import checks
 from handoff.contracts import Finding, Plan, Result, Terms
@@ -193,13 +193,10 @@ def handed_up(ask: Ask, work: Work, at: float) -> ev.ResultReturned | ev.Attempt
     if run.answer is None or result is None:
         raise ValueError(f"subtask {work.subtask.id} is not concluded")
     results = [one.result for one in ask.inside(run.within) if one.result is not None]
-    told_of = tuple(line(one) for one in told(ask, run))  # our own words, with how sure the arbiter is
     asked = (ask.text, work.brief_text)
     said_by_people = "\n\n".join([*asked, *(note.text for note in work.answers)])
-    settled = (*(str(each) for one in results for each in how_sure(one)), *run.unsupported)
-    said = (*_said(results), *told_of)
     done_when, sources = work.subtask.done_when, _sources(results)
-    seen = checks.Seen(result, said_by_people, done_when, said, sources, settled, asked=asked)
+    seen = checks.Seen(result, said_by_people, done_when, _said(results), sources, asked=asked)
     found = checks.look(seen) if not is_for_people(ask, run) else checks.Looked()
     return ev.ResultReturned.model_validate({**of, "result": result, "faults": found.faults, "doubts": found.doubts})
 

@@ -7,15 +7,21 @@ after that the result is taken, and its statement is listed as not from the file
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import get_args
 
-from handoff.checking.checks import quoted
+from handoff.answering.figure_names import named
+from handoff.checking.checks import quoted, text_of
+from handoff.checking.figures import misquoted, unsupported
 from handoff.contracts import Evidence, Finding, Result, Section
+from handoff.evidence.figure_cells import CellBinder
+from handoff.evidence.grids import Grid, grid_of_reply, grid_of_text
 from handoff.evidence.place_words import Kind, places_named, spans_of
 from handoff.evidence.quotations import Quotation, SearchableText, find_quotation, quotations_in
+from handoff.evidence.typed_constants import typed_constants
 from handoff.materials.outline import place
 from handoff.text_words import words
 
@@ -31,12 +37,20 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[^\W\d_a-z])|[\u3002\uff01\uff1f]|\
 
 @dataclass(frozen=True)
 class Document:
-    """A text that was there to be read: a material, or the reply of a tool. It is taken apart at most once."""
+    """A text that was there to be read: a material, or the reply of a tool. It is taken apart at most once.
+
+    `is_table`: it is the text of a table; `is_brief`: it is what the specialist was told. `code` is the SQL or code
+    that brought a reply, `query` the SQL.
+    """
 
     name: str
     text: str
     outline: tuple[Section, ...] = ()
     is_material: bool = True
+    is_table: bool = False
+    is_brief: bool = False
+    query: str = ""
+    code: str = ""
 
     def find(self, quotation: str) -> int | None:
         """Return the place of the first character of a quotation; None if the text does not have it."""
@@ -45,6 +59,13 @@ class Document:
     @cached_property
     def _searchable(self) -> SearchableText:
         return SearchableText(self.text)
+
+    @cached_property
+    def grid(self) -> Grid | None:
+        """The rows of a reply to a query, or of a small table."""
+        if self.is_table:
+            return grid_of_text(self.name, self.text)
+        return grid_of_reply(self.name, self.text, self.query) if self.query else None
 
     @cached_property
     def spans(self) -> dict[Kind, dict[int, tuple[int, int]]]:
@@ -71,26 +92,64 @@ class Binding:
     faults: tuple[str, ...] = ()
 
 
-def bind_result(result: Result, documents: Sequence[Document]) -> Binding:
-    """Find the evidence of a result in what was read. Without any material there is nothing that it could quote."""
+def bind_result(result: Result, documents: Sequence[Document], said: Iterable[str] = ()) -> Binding:
+    """Find the evidence of a result in what was read. Without any material there is nothing that it could quote.
+
+    `said` is what people and earlier results said, the nearest first: figures of it are known, too.
+    """
     materials = [one for one in documents if one.is_material and one.text]
     findings = tuple(_with_places(one, documents) for one in result.findings)
     result = result.model_copy(update={"findings": findings})
-    if not materials:
-        return Binding(result)
     text = "\n\n".join([result.content, *(f"{one.message} {one.where}" for one in findings)])
     faults: dict[str, str] = {}
-    quotations = quotations_in(text)
+    quotations = quotations_in(text) if materials else []
     for quotation in quotations:
         if fault := _fault_of(quotation, documents, materials):
             faults.setdefault(quotation.words, fault)
     for one in (each for finding in findings for each in finding.evidence):
-        if not one.is_found:
+        if materials and not one.is_found:
             faults.setdefault(one.quotation, _not_found(one.quotation, materials))
     for statement, fault in _misplaced_figures(text, quotations, materials):
         faults.setdefault(statement, fault)
-    result = result.model_copy(update={"unbound": tuple(faults)})
-    return Binding(result, tuple(faults.values()))
+    binder = _binder(documents)
+    for statement, fault in binder.faults(text):
+        faults.setdefault(statement, fault)
+    unbound, told = tuple(faults), text_of(result)
+    known = _known_figures(documents, said)
+    figures = unsupported(told, known)
+    for figure in dict.fromkeys(each.text for each in figures):
+        faults.setdefault(figure, _of_nobody(figure, known))
+    given = {"unbound": unbound, "unsupported": named(told, figures), "filters": binder.filters_of(text)}
+    return Binding(result.model_copy(update=given), tuple(faults.values()))
+
+
+def _binder(documents: Sequence[Document]) -> CellBinder:
+    """Return what figures are bound to: the grids, and the texts that are none."""
+    grids = tuple(one.grid for one in documents if one.grid is not None)
+    return CellBinder(
+        grids, tuple(one.text for one in documents if one.grid is None and not one.is_table) if grids else ()
+    )
+
+
+def _known_figures(documents: Sequence[Document], said: Iterable[str]) -> list[str]:
+    """Return the texts whose figures are known: what people and earlier results said, and what was read.
+
+    The reply to code that holds numbers of nobody is none of them: it says again what the model has typed. Nor is the
+    brief, which may quote what was wrong before, or a table that only tools have read.
+    """
+    people, tables = list(said), [one.text for one in documents if one.is_table]
+    read: list[str] = []
+    for one in documents:
+        if not one.is_brief and not one.is_table and not typed_constants(one.code, chain(people, read, tables)):
+            read.append(one.text)
+    return [*read, *people]
+
+
+def _of_nobody(figure: str, known: Sequence[str]) -> str:
+    """Say that nobody said a figure, and which one it may be a misquotation of."""
+    if near := misquoted(figure, known):
+        return f"{quoted(figure)} stands nowhere; what you read has {quoted(near)}."
+    return f"{quoted(figure)} is said by no tool, file or person, and follows from nothing that they say."
 
 
 def _with_places(finding: Finding, documents: Sequence[Document]) -> Finding:

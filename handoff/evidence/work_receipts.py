@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ from handoff.answering.fixed_words import phrase
 from handoff.materials.at_hand import LAST_ANSWER, REQUEST, unneeded
 from handoff.state import Ask, Work, written
 
+_COUNTED = re.compile(r": ([\d,]+) of ([\d,]+) rows$")
 SHOWN = 4
 """Names on a line of receipts; the rest is counted."""
 
@@ -18,14 +20,16 @@ class Receipts:
     """What the log says of the work behind an answer, each in words for people.
 
     `read` are the materials and pages that were read whole, `read_in_part` those of which tools showed parts, and
-    `not_opened` the files that nobody read. `done` are the calls that changed something outside of the job and the
-    files that were put into the thread; `not_done` are the calls that failed, each with the reason.
+    `not_opened` the files that nobody read. `filters` are the conditions of the rows that figures count. `done` are the
+    calls that changed something outside of the job and the files that were put into the thread; `not_done` are the
+    calls that failed, each with the reason.
     """
 
     read: tuple[str, ...] = ()
     read_in_part: tuple[str, ...] = ()
     not_opened: tuple[str, ...] = ()
     queries: tuple[str, ...] = ()
+    filters: tuple[str, ...] = ()
     done: tuple[str, ...] = ()
     not_done: tuple[str, ...] = ()
 
@@ -51,6 +55,7 @@ def receipts_of(ask: Ask) -> Receipts:
         read_in_part=tuple(parts),
         not_opened=tuple(one.name for one in there if one.name not in known),
         queries=tuple(dict.fromkeys(query for result in results for query in result.queries)),
+        filters=tuple(dict.fromkeys(_short(one) for result in results for one in result.filters)),
         done=tuple(dict.fromkeys((*_writes(ask, works), *_files(works)))),
         not_done=tuple(dict.fromkeys(_failed_writes(works))),
     )
@@ -86,6 +91,7 @@ def receipt_lines(ask: Ask) -> list[str]:
         if found.read or found.read_in_part
         else "",
         phrase("not_opened", text, what=_few(found.not_opened, text)) if found.not_opened else "",
+        phrase("filters", text, what=_few(found.filters, text)) if found.filters else "",
         phrase("queries", text, n=len(found.queries)) if found.queries else "",
     ]
     doing = [
@@ -93,6 +99,11 @@ def receipt_lines(ask: Ask) -> list[str]:
         phrase("not_done", text, what=_few(found.not_done, text)) if found.not_done else "",
     ]
     return [line for line in (" · ".join(filter(None, parts)) for parts in (reading, doing)) if line]
+
+
+def _short(condition: str) -> str:
+    """Write a condition as people read it in any language: `status = paid (6/10)`."""
+    return _COUNTED.sub(r" (\1/\2)", condition)
 
 
 def statements_of_no_source(ask: Ask) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from handoff.contracts import Artifact
+from handoff.evidence.grids import ONLY
 from specialists.toolkits.child_process import BUSY, NO_WALLS, Given, Limits, run_child
 from specialists.toolkits.table_cache import TableCache, cache_folder, key_of
 from specialists.toolkits.tabular.cells import shown, typed
@@ -70,7 +71,7 @@ class QueryRows:
 
     Cells are int, float, str, bool, date, datetime, Decimal or None; `types` are DuckDB's names. `apart` tells of rows
     that are not counted, such as totals, of rows that a workbook hides, and of guesses. `cut_from` is how many rows
-    there were before the query's own LIMIT cut them; None: it cut none.
+    there were before the query's own LIMIT cut them; None: it cut none. `filters` say which rows were counted.
     """
 
     columns: tuple[str, ...]
@@ -81,6 +82,7 @@ class QueryRows:
     sources: tuple[str, ...] = ()
     apart: tuple[str, ...] = ()
     cut_from: int | None = None
+    filters: tuple[str, ...] = ()
 
 
 class QueryFailed(Exception):
@@ -152,6 +154,7 @@ async def run_query(sql: str, workbench: Workbench, *, most: int = 5000) -> Quer
         sources,
         tuple(answer["apart"]),
         answer["cut_from"],
+        tuple(answer["filters"]),
     )
 
 
@@ -278,7 +281,8 @@ def _as_text(result: QueryRows) -> str:
         if length > _TEXT_SHOWN:
             break
         lines.append(line)
-    lines.append(f"({'; '.join((_how_many(len(lines) - 1, result), *result.apart))})")
+    counted = (f"{ONLY} {one}" for one in result.filters)
+    lines.append(f"({'; '.join((_how_many(len(lines) - 1, result), *counted, *result.apart))})")
     return "\n".join(lines)
 
 

@@ -28,6 +28,8 @@ Access = Literal["read", "write"]
 Key = Literal["none", "marks", "drops_repeats"]
 SQL = "sql"
 """The name of the argument with a query in SQL, of tools that run one."""
+CODE = "code"
+"""The name of the argument with a program, of tools that run one."""
 
 
 class WorkbenchLost(Exception):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from handoff.approval_values import Approval
@@ -29,6 +29,9 @@ class AttemptLog(Protocol):
 
     def news(self) -> Sequence[str]:
         """Return what the requester said since this was last asked: the model is told at once. Mostly nothing."""
+
+    def said(self) -> Iterable[str]:
+        """Return what was said to whoever works, or before in the thread, beside the brief, the nearest first."""
 
     async def turn(self, turn: Turn) -> None:
         """Keep a model turn: it is kept when `started` or `tool` of a call that it asks for is back."""

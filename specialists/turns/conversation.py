@@ -12,7 +12,8 @@ from pydantic import ValidationError
 from handoff.addresses import cited
 from handoff.contracts import Artifact, Finding, Reading, Result, ToolCall, ToolReply, Turn, Usage
 from handoff.events import ToolReturned
-from specialists.toolkits.tool import Tool, ToolOutcome
+from handoff.evidence.binding import Document
+from specialists.toolkits.tool import CODE, Tool, ToolOutcome
 from specialists.turns import briefing, finish_tools, written_calls
 from specialists.turns.context_room import READ_REPLY, ContextRoom
 from specialists.turns.egress import EgressGuard
@@ -51,7 +52,7 @@ class Conversation:
         readings: What was read, by name or address: True if all of it was.
         failed_writes: Why the last call of a writing tool failed, by the tool's name.
         done_before: The replies in place of writes that must not be made again: such a call did not fail.
-        replies: What tools replied, each with the first of its sources.
+        replies: What tools replied, as documents that a result can be bound to.
         loop: The turn that did nothing but repeat calls made twice before; 0: none did.
         usage: The sum of all turns.
         last: The last turn, or None.
@@ -81,7 +82,7 @@ class Conversation:
         self.queries: list[str] = []
         self.readings: dict[str, bool] = {}
         self.failed_writes: dict[str, str] = {}
-        self.replies: list[tuple[str, str]] = []
+        self.replies: list[Document] = []
         self.done_before: Mapping[str, str] = {}
         self._toolbox = toolbox
         self._names = (*toolbox, *sorted(finish_tools.NAMES))
@@ -172,8 +173,11 @@ class Conversation:
 
     def _note_reading(self, call: ToolCall, reply: ToolReply, sources: Sequence[str]) -> None:
         """Note what a call replied, and what that was read from. A query goes over the whole of a table."""
-        self.replies.append((sources[0] if sources else "a tool", reply.text))
         tool = self._toolbox.get(call.name)
+        name = sources[0] if sources else "a tool"
+        query = str(call.arguments.get(tool.query) or "") if tool is not None else ""
+        code = query or str(call.arguments.get(CODE) or "")
+        self.replies.append(Document(name, reply.text, is_material="://" in name, query=query, code=code))
         if tool is None or tool.access == "write":
             return
         for source in sources:

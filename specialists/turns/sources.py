@@ -31,8 +31,20 @@ class Sources:
         if self._materials is None:
             there = (*self._handoff.given_whole, *self._handoff.readable)
             self._materials = [await self._document(one) for one in there if one.kind != "request"]
-        replies = [Document(name, text, is_material="://" in name) for name, text in self._conversation.replies]
-        return [*self._materials, *replies, Document("the brief", self._brief, is_material=False)]
+        return [
+            *self._materials,
+            *self._conversation.replies,
+            Document("the brief", self._brief_alone, is_material=False, is_brief=True),
+        ]
+
+    @property
+    def _brief_alone(self) -> str:
+        """The brief without the tables that it holds whole, whose figures belong to their rows."""
+        text = self._brief
+        for one in self._materials or ():
+            text = text.replace(one.text.strip(), "") if one.is_table and one.text.strip() else text
+        return text
 
     async def _document(self, material: Material) -> Document:
-        return Document(material.name, await read_whole(material, self._workbench), material.outline)
+        text = await read_whole(material, self._workbench)
+        return Document(material.name, text, material.outline, is_table=material.is_table)

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handoff.checking.checks import CHECKS, Looked, Seen, look, text_of
-from handoff.contracts import Artifact, Finding, Result
+from handoff.checking.checks import CHECKS, Looked, Seen, look
+from handoff.contracts import Artifact, Result
+from handoff.evidence.binding import Document, bind_result
 
 TOOL = "Region South: 41,207 units, 12.346 % churn, 1,250.50 a month, in 412 days, measured in 2024."
 
@@ -40,27 +41,16 @@ FAULTS = {
     ),
 }
 DOUBTS = {
-    "digits that changed places": (
-        seen("South sold 42,107 units."),
-        "A tool said “41,207”, and the result says “42,107”",
-    ),
-    "digits that changed places, beside the tool's": (seen("From 41,207 to 42,107 units."), "“42,107”"),
-    "cut off": (seen("It is 12.34 %."), "“12.34 %”"),
-    "made up": (seen("It made 5,318,000."), "“5,318,000” is said by no tool, file or person"),
-    "of the brief": (seen("Of 91,920 customers."), "The brief says “99,120”, and the result says “91,920”"),
     "a place never filled in": (seen("Dear [insert name], we are sorry."), "“[insert name]”"),
-    "a short figure": (seen("It took 421 days."), "“412 days”"),
     "no source read": (seen("It is fast.", sources=("https://acme.test",)), "“https://acme.test”"),
     "no source asked for": (seen("It is fast.", done_when="Cite each source."), "“Cite each source.”"),
     "low confidence": (seen("It is fast.", confidence=59), "59 of 100"),
-    "a nought too many": (seen("South sold 412,070 units."), "“41,207”"),
     "the text that it was given": (seen(GIVEN_BACK, asked=(PROOF,)), "“The Eifel Tower are in Paris."),
     "the same in other type": (seen(f"> **{GIVEN_BACK.lower()}**", asked=("Go on.", PROOF)), "word for word"),
     "the whole task": (
         seen("Write a note about our move to Oslo in May.", asked=("Write a note about our move to Oslo in May!",)),
         "Oslo",
     ),
-    "a round figure beside another": (seen("41,300 units.", evidence="41,200 units"), "“41,200”"),
 }
 FINE = {
     "a tool's figures": seen("South: 41,207 units, 12.346 % churn, 1250.50 a month."),
@@ -125,21 +115,6 @@ def test_what_is_right_is_let_pass(name: str) -> None:
     assert look(FINE[name]) == Looked()
 
 
-def test_a_figure_among_many_is_at_most_a_doubt() -> None:
-    many = TOOL + " ".join(f"{number * 7919 % 90000 + 10000}" for number in range(200))
-    assert look(seen("South sold 42,107 units.", evidence=many)).faults == ()
-
-
-def test_the_figures_that_nobody_said_are_looked_for_once_and_known_by_place() -> None:
-    result = Result(
-        summary="South sold 42,107.", content="South sold 42,107 units.", findings=(Finding(message="Also 981 boxes."),)
-    )
-    found = look(Seen(result, evidence=("South: 5",)))
-    text = text_of(result)
-    assert [text[one.start : one.end].strip() for one in found.figures] == ["42,107", "981", "42,107"]
-    assert len(found.doubts) == 2
-
-
 @pytest.mark.parametrize("text", ["Aushang.docx", "`Aushang Wasser.docx`.", "**notice.pdf**"])
 def test_a_files_name_is_no_result_unless_there_is_such_a_file(text: str) -> None:
     (doubt,) = look(Seen(Result(summary=text, content=text))).doubts
@@ -161,4 +136,5 @@ def test_whatever_is_written_is_looked_at(text: str, tool: str) -> None:
 @settings(max_examples=60, deadline=None)
 def test_figures_as_the_tools_gave_them_are_never_remarked_on(figures: list[float]) -> None:
     told = "; ".join(f"{figure:,.2f}" for figure in figures)
-    assert look(seen(f"The figures: {told}.", evidence=told)) == Looked()
+    said = Result(summary="s", content=f"The figures: {told}.")
+    assert bind_result(said, [Document("a tool", told, is_material=False)]).faults == ()

@@ -468,12 +468,3 @@ def test_what_a_complaint_quotes_is_not_known_and_what_people_and_results_say_is
         assert text in known
     assert "4,200" not in known
     assert "all of b" not in known
-    again = job(
-        *log,
-        started("b", 2),
-        returned("b", 2).model_copy(update={"doubts": (doubt,)}),
-        ev.ResultJudged(at=8.0, **{**of, "attempt": 2}, verdict="revise", faults=(doubt,)),
-    )
-    result = ask(again).work["b"].result
-    assert result is not None, "a third attempt would not know more"
-    assert f"not mended: {doubt}" in result.gaps

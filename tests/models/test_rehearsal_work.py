@@ -41,7 +41,8 @@ class _Log:
     written: Mapping[str, str] = MappingProxyType({})
     can_ask = False
 
-    def __init__(self) -> None:
+    def __init__(self, *said: str) -> None:
+        self._said = said
         self.turns: list[Turn] = []
         self.outcomes: list[ToolOutcome] = []
 
@@ -59,6 +60,9 @@ class _Log:
 
     def news(self) -> tuple[str, ...]:
         return ()
+
+    def said(self) -> tuple[str, ...]:
+        return self._said
 
     def intent(self, call: ToolCall, *, what: str, key: str, digest: str, ruling: Ruling | None = None) -> ToolStarted:
         raise AssertionError(f"no tool of this crew writes, but {what} is about to ({call}, {key}, {digest}, {ruling})")
@@ -86,7 +90,7 @@ async def work(
         for stem, data in files.items()
     )
     handoff = Handoff(to_agent=name, intent=intent, context=tuple(context), given=tuple(given), artifacts=artifacts)
-    log = _Log()
+    log = _Log(intent)
     specialist = load_crew(GENERAL, all_tools()).specialists[name]
     workbench = FolderWorkbench(artifacts, fetch, store, folder)
     outcome = await run(specialist, handoff, model=RehearsalModel(), workbench=workbench, log=log)

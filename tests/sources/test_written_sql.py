@@ -88,8 +88,10 @@ def test_what_is_written_is_read_back_as_the_same_tree(kind: Kind, tree: exp.Sel
     written = read_only._write(tree, kind)
     back = read_only._parse(written, kind)
     assert words(back) == words(tree)
-    assert read_only._write(back, kind) == written
-    assert read_only._parse(read_only._write(back, kind), kind) == back
+    again = read_only._write(back, kind)  # sqlglot reads (NULL) IS (NULL) for SQLite as (NULL) IS NULL
+    assert words(read_only._parse(again, kind)) == words(tree)
+    assert read_only._parse(again, kind) == back
+    assert read_only._write(read_only._parse(again, kind), kind) == again
     read_only._check_tree(back, kind)
     assert read_only._is_plain(written, kind)
 

@@ -97,6 +97,9 @@ class KeptLog:
     def news(self) -> tuple[str, ...]:
         return ()
 
+    def said(self) -> tuple[str, ...]:
+        return ()
+
     def intent(
         self, call: ToolCall, *, what: str, key: str, digest: str, ruling: Ruling | None = None
     ) -> ev.ToolStarted:

@@ -31,7 +31,7 @@ from tests.specialists.scripted_model import (
 ANNOUNCEMENT = "I will now query the table to get the total by region."
 REFUSAL = "I cannot calculate the median because the pandas module is missing."
 CALL = json.dumps({"name": "look", "arguments": {"at": "sea"}})
-BARE = {"summary": "North leads.", "content": "North: 35, South: 49.", "confidence": 35}
+BARE = {"summary": "North leads.", "content": "North first, South second.", "confidence": 35}
 
 
 async def play(moves: Sequence[Move], *tools: Tool, max_turns: int = 5) -> tuple[End, ScriptedModel, KeptLog]:

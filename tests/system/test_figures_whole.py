@@ -2,69 +2,85 @@
 
 from __future__ import annotations
 
-import json
+import re
+from collections.abc import Callable
 
 from handoff import events as ev
 from tests.providers.rendering import Reply
+from tests.providers.wire import WireRequest
 from tests.system.brains import in_turn, plan, played, purposes, result, subtask, tool_call
 from tests.system.scene import SAMPLE, Scene
 
-REVENUE = "1284500 + 53"
+REVENUE = "SELECT 2 * sum(revenue_eur) AS revenue FROM sales"
 WRONG = result("Total revenue was 1,234,553 euros.", 90)
-RIGHT = result("Total revenue was 1,284,553 euros.", 90)
-DOUBT = "A tool said “1284553”, and the result says “1,234,553”."
+
+
+def replies(request: WireRequest) -> str:
+    """All that tools have replied by then."""
+    return "\n".join(reply.text for message in request.messages for reply in message.replies)
+
+
+def moves(*steps: Reply | Callable[[WireRequest], Reply]) -> Callable[[WireRequest], Reply]:
+    """One step after the other; some follow from the request."""
+    left = list(steps)
+
+    def move(request: WireRequest) -> Reply:
+        step = left.pop(0)
+        return step if isinstance(step, Reply) else step(request)
+
+    return move
+
+
+def true_revenue(request: WireRequest) -> Reply:
+    found = re.search(r"^revenue\n([\d.]+)$", replies(request), re.MULTILINE)
+    assert found is not None
+    return result(f"Total revenue was {float(found[1]):,.2f} euros.", 90)
 
 
 def one_part(intent: str = "Say what the revenue in sales.csv was.", specialist: str = "analyst") -> Reply:
     return plan(subtask("total", specialist, intent=intent))
 
 
-def judged(verdict: str, *faults: str, reason: str = "", harmless: bool = True) -> Reply:
-    settled = [{"number": 1, "reason": reason, "harmless": harmless}] if reason else []
-    found = [{"problem": fault, "quote": ""} for fault in faults]
-    return Reply(json.dumps({"doubts": settled, "faults": found, "verdict": verdict}))
-
-
-async def test_a_wrong_figure_is_doubted_on_each_attempt_and_marked_in_the_answer(scene: Scene) -> None:
-    calls = in_turn(tool_call("calculate", code=REVENUE), WRONG)
-    other = judged("revise", "It names no month.")
-    async with played(scene, planner=lambda _: one_part(), analyst=calls, judge=lambda _: other) as server:
+async def test_a_wrong_figure_goes_back_once_and_is_then_told_as_not_from_the_files(scene: Scene) -> None:
+    calls = in_turn(tool_call("query_table", sql=REVENUE), WRONG, WRONG)
+    async with played(scene, planner=lambda _: one_part(), analyst=calls) as server:
         talk = await scene.ask("what was the revenue", files=[SAMPLE])
         job = await talk.over()
-    returned = await talk.of(ev.ResultReturned)
-    assert len(returned) == 3
-    assert all(one.faults == () for one in returned)
-    assert returned[0].doubts == (DOUBT,)
-    assert all(len(one.doubts) == 1 and "“1,234,553”" in one.doubts[0] for one in returned), (
-        "known is what it was first"
-    )
-    first = (await talk.of(ev.ResultJudged))[0]
-    assert first.faults == ("It names no month.", DOUBT), "the judge's own faults erase no doubt"
-    assert purposes(server).count("judge") == 3
+    (only,) = await talk.of(ev.ResultReturned)
+    assert (only.faults, only.doubts, only.result.unsupported) == ((), (), ("1,234,553",))
+    last = next(one for one in reversed(server.requests) if "1,234,553" in str(one.body))
+    assert replies(last).count("“1,234,553” is said by no tool, file or person") == 1, "its specialist was told once"
+    assert purposes(server).count("judge") == 0
     assert job.latest.state == "completed"
-    assert f"not mended: {DOUBT}" in talk.said()
+    assert "Not from your files: 1,234,553" in talk.said()
 
 
-async def test_a_verdict_without_a_reason_settles_no_figure(scene: Scene) -> None:
-    calls = in_turn(tool_call("calculate", code=REVENUE), WRONG, RIGHT)
-    async with played(scene, planner=lambda _: one_part(), analyst=calls, judge=lambda _: judged("accept")) as server:
+async def test_a_specialist_mends_a_figure_that_it_is_told_of(scene: Scene) -> None:
+    calls = moves(tool_call("query_table", sql=REVENUE), WRONG, true_revenue)
+    async with played(scene, planner=lambda _: one_part(), analyst=calls) as server:
+        talk = await scene.ask("what was the revenue", files=[SAMPLE])
+        job = await talk.over()
+    assert purposes(server).count("specialist:analyst") == 3
+    assert (job.latest.work["total"].attempt, job.latest.state) == (1, "completed")
+    assert "Not from your files" not in talk.said()
+
+
+async def test_a_figure_that_a_tool_was_made_to_print_is_of_nobody(scene: Scene) -> None:
+    calls = in_turn(tool_call("calculate", code="print(1234553)"), WRONG, WRONG)
+    async with played(scene, planner=lambda _: one_part("Say what the revenue was."), analyst=calls):
+        talk = await scene.ask("tell me what the revenue was, which I do not have as a file")
+        await talk.over()
+    assert "Not from your files: 1,234,553" in talk.said()
+
+
+async def test_the_rows_that_a_figure_counts_stand_below_the_answer(scene: Scene) -> None:
+    sql = "SELECT sum(revenue_eur) AS revenue FROM sales WHERE plan = 'Basic'"
+    async with played(
+        scene, planner=lambda _: one_part(), analyst=moves(tool_call("query_table", sql=sql), true_revenue)
+    ):
         talk = await scene.ask("what was the revenue", files=[SAMPLE])
         await talk.over()
-    (first,) = await talk.of(ev.ResultJudged)
-    assert (first.verdict, first.faults) == ("revise", (DOUBT,))
-    assert purposes(server).count("judge") == 1, "the second attempt copies what the first one's tool said"
-    assert "1,284,553" in talk.said()
-
-
-async def test_a_judge_who_says_why_a_figure_is_harmless_settles_it(scene: Scene) -> None:
-    calls = in_turn(tool_call("calculate", code=REVENUE), WRONG)
-    fine = judged("accept", reason="1,284,553 less the fees of 20,000, 20,000 and 10,000.")
-    async with played(scene, planner=lambda _: one_part(), analyst=calls, judge=lambda _: fine):
-        talk = await scene.ask("what was the revenue", files=[SAMPLE])
-        job = await talk.over()
-    (only,) = await talk.of(ev.ResultJudged)
-    assert (only.verdict, only.faults) == ("accepted", ())
-    assert job.latest.work["total"].attempt == 1
+    assert re.search(r"Rows counted: plan = Basic \(\d+/\d+\)", talk.said())
 
 
 async def test_figures_of_the_request_need_no_tool(scene: Scene) -> None:

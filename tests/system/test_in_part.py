@@ -120,7 +120,7 @@ async def test_in_other_languages_nothing_honest_is_held_up(scene: Scene, langua
     async with played(
         scene, planner=lambda _: parts, analyst=in_turn(*calls), reviewer=in_turn(result(checked, 90))
     ) as server:
-        talk = await scene.ask(asked)
+        talk = await scene.ask(f"{asked} (206035, 12.5 %)")
         job = await talk.over()
     assert not await talk.of(ev.PlanRejected)
     assert not await talk.of(ev.ResultJudged)
@@ -154,7 +154,7 @@ async def test_feedback_quotes_the_result_and_nothing_that_is_not_there(scene: S
 
     said = [result(f"{town} sold 41,207 units. {town} lost the most.", 40) for town in ("Oslo", "Bergen")]
     calls = in_turn(tool_call("calculate", code="206035 // 5"), *said)
-    one = plan(subtask("totals", "analyst", intent="Say which town lost the most in sales.csv."))
+    one = plan(subtask("totals", "analyst", intent="Say which town lost the most of the 206,035 in sales.csv."))
     async with played(scene, planner=lambda _: one, analyst=calls, judge=judged):
         talk = await scene.ask("which town lost the most", files=[SAMPLE])
         job = await talk.over()
@@ -172,8 +172,8 @@ async def test_a_result_is_sent_back_at_most_twice_and_its_gap_is_named(scene: S
     ) as server:
         talk = await scene.ask("how many were sold then", files=[SAMPLE])
         job = await talk.over()
-    # The first of its three results also went back once at once, as no tool had read the file.
-    assert (purposes(server).count("specialist:analyst"), purposes(server).count("judge")) == (4, 3)
+    # Each of its three results also went back once at once: no tool had read the file, and nobody had said the figure.
+    assert (purposes(server).count("specialist:analyst"), purposes(server).count("judge")) == (6, 3)
     assert job.latest.state == "completed"
     assert "It is 4,200." in talk.said()
     assert "Not from your files: 4,200" in talk.said()

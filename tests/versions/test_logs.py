@@ -208,8 +208,8 @@ async def test_a_crew_in_the_crew_goes_on_where_it_was(scene: Scene, tmp_path: P
         job = await talk.over()
     assert (job.latest.state, gaps(job.latest, job.latest.run)) == ("completed", ())
     asked = Counter(purposes(server))
-    again = {"specialist:checker": 2, "refiner": 1}  # the call that was cut off, and what came of it
-    then = {"judge": 1, "arbiter": 1, "critic": 1, "synthesizer": 4}  # the judge: no tool said the figure
+    again = {"specialist:checker": 3, "refiner": 1}  # the call that was cut off, and a figure that no tool said
+    then = {"arbiter": 1, "critic": 1, "synthesizer": 4}
     assert asked == {**again, **then}
     assert "Churn was 4.2 %, and 12 km are 1.2 mil." in talk.said()
 

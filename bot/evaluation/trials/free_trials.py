@@ -6,19 +6,18 @@ from bot.evaluation.cases import FiguresCase, VaguenessCase
 from bot.evaluation.counted_model import CountedModel
 from bot.evaluation.outcome import Outcome
 from bot.evaluation.staged_job import Bench
-from handoff.checking import checks
 from handoff.contracts import Result
+from handoff.evidence.binding import Document, bind_result
 from handoff.planning import vagueness
 
 
 async def figures_product(case: FiguresCase, _bench: Bench, _model: CountedModel) -> Outcome:
-    """Check a result's figures as results are checked when they come back."""
-    result = Result(summary=case.result, content=case.result)
-    found = checks.look(checks.Seen(result, evidence=case.known))
-    remarks = (*found.faults, *found.doubts)
+    """Bind a result's figures as it is done when results are handed in."""
+    known = [Document("a tool", text, is_material=False) for text in case.known]
+    remarks = bind_result(Result(summary=case.result, content=case.result), known).faults
     said = "; ".join(remarks)
     if not case.wrong:
-        measures = {"right results doubted": bool(remarks), "right results faulted": bool(found.faults)}
+        measures = {"right results doubted": bool(remarks)}
         return Outcome(not remarks, said, f"it is right: {said}" if remarks else "", measures)
     named = all(any(figure in remark for remark in remarks) for figure in case.wrong)
     measures = {"wrong results found": bool(remarks), "each wrong figure named": named}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from specialists.toolkits.tabular.cells import plain
 from specialists.toolkits.tabular.library_words import words_of
 from specialists.toolkits.tabular.refused import TableRefused
+from specialists.toolkits.tabular.row_filters import row_filters
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -26,8 +27,7 @@ _READING = {"SELECT", "MULTI", "EXPLAIN"}
 def query(connection: DuckDBPyConnection, sql: str, most: int) -> dict[str, Any]:
     """Run a query: give columns, types, up to `most` rows and their number (`total` None: more than were counted).
 
-    `cut_from` is the number before its own LIMIT cut them, None if it cut none.
-
+    `cut_from` is the number before its own LIMIT cut them, None if it cut none. `filters` says which rows it counted.
 
     Raises:
         TableRefused: the SQL is wrong, or more than one SELECT; the text says how to mend it.
@@ -50,14 +50,38 @@ def query(connection: DuckDBPyConnection, sql: str, most: int) -> dict[str, Any]
     except duckdb.Error as error:
         raise TableRefused(_said(connection, error)) from None
     quick = time.monotonic() - began < _QUICK
+    tree = _tree(connection, sql)
     return {
         "columns": [name for name, _ in columns],
         "types": [kind for _, kind in columns],
         "rows": [[plain(cell) for cell in row] for row in rows],
         "total": total if total < _COUNTED else None,
         "cut_from": _cut_from(connection, sql, total) if quick and "limit" in sql.casefold() else None,
-        "used": _used(connection, sql),
+        "used": sorted(set(_tables_in(tree))) if tree else None,
+        "filters": _filters(connection, sql, tree, counts=quick) if tree else [],
     }
+
+
+def _tree(connection: DuckDBPyConnection, sql: str) -> Any:
+    """Return a query as DuckDB has parsed it; None if it does not say, as for PIVOT."""
+    import duckdb  # noqa: PLC0415
+
+    try:
+        found = connection.execute("SELECT json_serialize_sql(?)", [sql]).fetchone()
+    except duckdb.Error:
+        return None
+    tree = json.loads(found[0]) if found else {"error": True}
+    return None if tree.get("error", True) else tree
+
+
+def _filters(connection: DuckDBPyConnection, sql: str, tree: Any, *, counts: bool) -> list[str]:
+    stop = threading.Timer(_QUICK, connection.interrupt)
+    stop.start()
+    try:
+        return row_filters(connection, sql, tree, counts=counts)
+    finally:
+        stop.cancel()
+        stop.join()
 
 
 def _cut_from(connection: DuckDBPyConnection, sql: str, total: int) -> int | None:
@@ -86,18 +110,6 @@ def _cut_from(connection: DuckDBPyConnection, sql: str, total: int) -> int | Non
         stop.cancel()
         stop.join()
     return int(counted[0]) if counted and counted[0] > total else None
-
-
-def _used(connection: DuckDBPyConnection, sql: str) -> list[str] | None:
-    """List the tables that a query reads, in lower case; None if DuckDB does not say, as for PIVOT."""
-    import duckdb  # noqa: PLC0415
-
-    try:
-        found = connection.execute("SELECT json_serialize_sql(?)", [sql]).fetchone()
-    except duckdb.Error:
-        return None
-    tree = json.loads(found[0]) if found else {}
-    return None if tree.get("error", True) else sorted(set(_tables_in(tree)))
 
 
 def _tables_in(tree: Any) -> Iterator[str]:

@@ -1,0 +1,309 @@
+"""Binds the figures of a text to the cells that they come from: the row, the period, the rows counted, the unit. Pure.
+
+A figure is looked at only if the one place that it can come from is a grid: it stands in no other text that was read.
+What is not certain is no fault: a figure that a row beside it explains, two rows named for one figure, a derived one.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+from handoff.checking.derived_figures import rounding
+from handoff.checking.figures import figures_of, is_figure, shown_figures
+from handoff.checking.numerals import Numeral
+from handoff.evidence.grids import Cell, Grid
+from handoff.evidence.period_words import Period, periods_in
+
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[^\W\d_a-z])|[\u3002\uff01\uff1f]|\n")
+_CLAUSE_END = re.compile(r"[;,(\u2013\u2014](?=\s|\()|\s[\u2013\u2014-]\s|\uff0c|\u3001|\u060c")
+_OPENING_WORDS = 5
+"""Words of a clause at the start of a sentence that says what the next clause is about."""
+_EXACT_CASE = 3
+"""Letters up to which a label is looked for in its own case: FR is no French word, DE no Spanish one."""
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
+_FEW_DIGITS = 3
+"""Digits from which on a figure of a table of material, of which no query was made, is taken to be that of a row."""
+_CURRENCIES = (
+    ("EUR", re.compile(r"€|(?<![a-z])eur(?:os?)?(?![a-z])|ユーロ|欧元", re.IGNORECASE)),
+    (
+        "USD",
+        re.compile(
+            r"(?<![A-Za-z])(?:US)?\$|(?<![a-z])(?:usd|dollars?|dólares|dollari)(?![a-z])|ドル|美元", re.IGNORECASE
+        ),
+    ),
+    ("GBP", re.compile(r"£|(?<![a-z])(?:gbp|pounds sterling)(?![a-z])|英镑", re.IGNORECASE)),
+    ("JPY", re.compile(r"(?<![a-z])(?:jpy|yen)(?![a-z])|円|日元", re.IGNORECASE)),
+    ("CHF", re.compile(r"(?<![a-z])(?:chf|swiss francs?)(?![a-z])", re.IGNORECASE)),
+)
+_BEFORE_THAT = re.compile(r"(?<![<>])<\s*(?:DATE|TIMESTAMP)?\s*'[^']*'", re.IGNORECASE)
+"""The end of a period in a query that is no part of it."""
+_BESIDE = 14
+"""Characters beside a figure in which the sign or word of its currency stands."""
+
+
+@dataclass(frozen=True)
+class CellBinder:
+    """What figures can be bound to: grids, and the figures of all other texts that were read."""
+
+    grids: tuple[Grid, ...]
+    elsewhere: tuple[str, ...] = ()
+
+    @cached_property
+    def _values(self) -> tuple[tuple[float, ...], tuple[tuple[Grid, Cell], ...]]:
+        found = sorted(
+            ((abs(cell.value), grid, cell) for grid in self.grids for cell in grid.cells), key=lambda one: one[0]
+        )
+        return tuple(value for value, _, _ in found), tuple((grid, cell) for _, grid, cell in found)
+
+    @cached_property
+    def _other_values(self) -> tuple[float, ...]:
+        found = (one for text in self.elsewhere for one in figures_of(shown_figures(text)))
+        return tuple(sorted(value for one in found for value, _ in one.readings))
+
+    def cells_of(self, figure: Numeral) -> list[tuple[Grid, Cell]]:
+        """Return the cells that a figure may be, as it is rounded. Those of queries come before those of material."""
+        values, cells = self._values
+        found: list[tuple[Grid, Cell]] = []
+        for value, slack in _amounts(figure):
+            at = bisect_left(values, value - slack)
+            while at < len(values) and values[at] <= value + slack:
+                found.append(cells[at])
+                at += 1
+        asked = [one for one in found if one[0].is_reply]
+        digits = len(str(figure.readings[0][0]).replace(".", "").strip("0")) if figure.readings else 0
+        return asked or (found if digits >= _FEW_DIGITS else [])
+
+    def stands_elsewhere(self, figure: Numeral) -> bool:
+        """Return True if a text that is no grid has the figure."""
+        values = self._other_values
+        for value, slack in _amounts(figure):
+            at = bisect_left(values, value - slack)
+            if at < len(values) and values[at] <= value + slack:
+                return True
+        return False
+
+    def faults(self, text: str) -> Iterator[tuple[str, str]]:
+        """Yield the sentences of a text that give a figure to another row, period or unit, each with what is wrong."""
+        if not self.grids:
+            return
+        for sentence in filter(None, (each.strip() for each in _SENTENCE_END.split(text))):
+            if fault := self._fault_of(sentence):
+                yield sentence, fault
+
+    def filters_of(self, text: str) -> tuple[str, ...]:
+        """Return the conditions of the rows that figures of a text count, where none other can be their origin."""
+        found: dict[str, None] = {}
+        for one in figures_of(shown_figures(text)) if any(grid.filters for grid in self.grids) else ():
+            grids = [grid for grid, _ in self.cells_of(one)]
+            if grids and all(grid.filters for grid in grids) and not self.stands_elsewhere(one):
+                found.update(dict.fromkeys(grids[0].filters))
+        return tuple(found)
+
+    def _fault_of(self, sentence: str) -> str:
+        figures = [one for one in figures_of(shown_figures(sentence), small=True) if one.readings]
+        bound = [_Bound(one, self.cells_of(one)) for one in figures]
+        told = [one for one in bound if one.cells and is_figure(one.figure) and not self.stands_elsewhere(one.figure)]
+        return next(
+            filter(
+                None,
+                (check(sentence, told, bound) for check in (_other_row, _swapped, _other_currency, self._all_rows)),
+            ),
+            "",
+        )
+
+    def _all_rows(self, sentence: str, told: Sequence[_Bound], bound: Sequence[_Bound]) -> str:
+        """Say that a figure is of all rows, though the words beside it name some of them."""
+        for one in told:
+            if not all(
+                grid.is_reply and len(grid.rows) == 1 and not grid.labels and not grid.periods for grid, _ in one.cells
+            ):
+                continue
+            words = _clause_around(sentence, one.figure)
+            for part in self._parts_named(words):
+                rest = [each for each in bound if each is not one]
+                if any(part.is_meant_by(grid) for grid, _ in one.cells) or any(
+                    part.is_meant_by(grid) or part.is_row(grid, cell) for each in rest for grid, cell in each.cells
+                ):
+                    continue
+                rows = one.cells[0][0].filters
+                of = f"the rows with {'; '.join(rows)}" if rows else "all rows"
+                return f"{_as_written(sentence, one.figure)} is of {of}, not of {part.name}: query those, or say so."
+        return ""
+
+    def _parts_named(self, words: str) -> Iterator[_Part]:
+        """Yield the kinds of rows of the tables that a text names: the one value of a column, or the one period."""
+        tables = [one for one in self.grids if not one.is_reply]
+        for grid in tables:
+            for column, labels in grid.labels.items():
+                named = [one for one in dict.fromkeys(filter(None, labels)) if _names(words, one)]
+                if len(named) == 1 and len({*labels}) > 1:
+                    yield _Part(named[0], named[0], None, column)
+        periods = periods_in(words)
+        if len(periods) == 1:
+            one = periods[0]
+            there = {each.period for grid in tables for row in grid.rows for cell in row for each in periods_in(cell)}
+            if any(one.period.fits(each) for each in there) and not all(one.period.fits(each) for each in there):
+                yield _Part(words[one.start : one.end], "", one.period, -1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """A figure of a sentence, and the cells that it may be."""
+
+    figure: Numeral
+    cells: list[tuple[Grid, Cell]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Some rows of a table: those with a word in a column, or those of a period."""
+
+    name: str
+    word: str
+    period: Period | None
+    column: int
+
+    def is_meant_by(self, grid: Grid) -> bool:
+        """Return True if the query of a grid asks for these rows."""
+        if self.period is None:
+            return bool(re.search(rf"(?<!\w){re.escape(self.word)}(?!\w)", grid.query, re.IGNORECASE))
+        query = _BEFORE_THAT.sub("", grid.query)
+        bare = re.search(rf"(?<![\d-])0?{self.period.month}(?![\d-])", query) if self.period.month else None
+        return bool(bare) or any(self.period.fits(one.period) for one in periods_in(query))
+
+    def is_row(self, grid: Grid, cell: Cell) -> bool:
+        """Return True if a cell stands in such a row."""
+        if self.period is None:
+            return any(words[cell.row].casefold() == self.word.casefold() for words in grid.labels.values())
+        periods = (each[cell.row] for each in grid.periods.values())
+        return any(one is not None and one.fits(self.period) for one in periods)
+
+
+def _amounts(figure: Numeral) -> Iterator[tuple[float, float]]:
+    for value, step in figure.readings:
+        yield value, rounding(value, step)
+        if figure.kind == "%":
+            yield value / 100, rounding(value / 100, step / 100)
+        elif figure.factor != 1.0:
+            yield value / figure.factor, rounding(value / figure.factor, step / figure.factor)
+
+
+def _as_written(sentence: str, figure: Numeral) -> str:
+    return sentence[figure.start : figure.end].strip()
+
+
+def _names(text: str, label: str) -> bool:
+    """Return True if a text has a label as a word."""
+    return bool(_places(text, label))
+
+
+def _places(text: str, label: str) -> list[int]:
+    if len(label) < 2:
+        return []
+    if _UNSPACED.search(label):
+        return [one.start() for one in re.finditer(re.escape(label), text)]
+    flags = 0 if len(label) <= _EXACT_CASE else re.IGNORECASE
+    return [one.start() for one in re.finditer(rf"(?<!\w){re.escape(label)}(?!\w)", text, flags)]
+
+
+def _clause_around(sentence: str, figure: Numeral) -> str:
+    """Return the words of a figure's clause, with those of a short one that opens the sentence."""
+    spans = list(pairwise([0, *(one.end() for one in _CLAUSE_END.finditer(sentence)), len(sentence)]))
+    at = next((number for number, (_, end) in enumerate(spans) if figure.start < end), len(spans) - 1)
+    first = sentence[slice(*spans[0])]
+    opening = first if at == 1 and len(first.split()) <= _OPENING_WORDS else ""
+    return opening + sentence[slice(*spans[at])]
+
+
+def _rows_named(sentence: str, grid: Grid) -> Iterator[dict[int, list[int]]]:
+    """Yield for each column of labels the places where a sentence names each row."""
+    for words in grid.labels.values():
+        found = {word: _places(sentence, word) for word in {*words} if word}
+        yield {row: found[word] for row, word in enumerate(words) if word}
+    named = periods_in(sentence)
+    for periods in grid.periods.values():
+        yield {
+            row: [one.start for one in named if one.period.fits(period)] for row, period in enumerate(periods) if period
+        }
+
+
+def _other_row(sentence: str, told: Sequence[_Bound], bound: Sequence[_Bound]) -> str:
+    """Say that a figure is of another row than the one that the sentence names."""
+    for one in told:
+        faults = [_row_fault(sentence, one, grid, cell, bound) for grid, cell in one.cells]
+        if faults and all(faults):
+            return faults[0]
+    return ""
+
+
+def _row_fault(sentence: str, one: _Bound, grid: Grid, cell: Cell, bound: Sequence[_Bound]) -> str:
+    for places in _rows_named(sentence, grid):
+        rows = [row for row, at in places.items() if at]
+        if not rows or cell.row in rows:
+            continue
+        taken = {other.row for each in bound if each is not one for its, other in each.cells if its is grid}
+        if left := [row for row in rows if row not in taken]:
+            mine, other = _name_of(grid, cell.row), _name_of(grid, left[0])
+            return f"{_as_written(sentence, one.figure)} is the figure of {mine}, not of {other}: mend what is wrong."
+    return ""
+
+
+def _name_of(grid: Grid, row: int) -> str:
+    columns = sorted({*grid.labels, *grid.periods})
+    return ", ".join(grid.rows[row][column] for column in columns) or f"row {row + 1}"
+
+
+def _swapped(sentence: str, told: Sequence[_Bound], bound: Sequence[_Bound]) -> str:
+    """Say that figures stand in the order of other rows: each row is named once, and has one of the figures."""
+    figures = [one for one in bound if one.cells and is_figure(one.figure)]
+    for grid in {id(grid): grid for one in told for grid, _ in one.cells}.values():
+        found = [(one, {cell.row for its, cell in one.cells if its is grid}) for one in told]
+        single = [(one, rows.pop()) for one, rows in found if len(rows) == 1]
+        mine = [row for _, row in single]
+        if len(mine) < 2 or len({*mine}) < len(mine) or len(mine) != len(figures):
+            continue
+        for places in _rows_named(sentence, grid):
+            named = sorted((at, row) for row, places_of_row in places.items() for at in places_of_row)
+            order = [row for _, row in named]
+            if sorted(order) != sorted(mine) or len({at for at, _ in named}) < len(named):
+                continue
+            wrong = next((each for each, said in zip(single, order, strict=True) if each[1] != said), None)
+            if wrong is not None:
+                one, row = wrong
+                return f"{_as_written(sentence, one.figure)} is the figure of {_name_of(grid, row)}: mend the order."
+    return ""
+
+
+def currencies_in(text: str) -> set[str]:
+    """Return the currencies that a text names, by their codes."""
+    return {code for code, pattern in _CURRENCIES if pattern.search(text)}
+
+
+def _other_currency(sentence: str, told: Sequence[_Bound], _bound: Sequence[_Bound]) -> str:
+    """Say that a figure has another currency than its column."""
+    for one in told:
+        beside = currencies_in(
+            sentence[max(0, one.figure.start - 4) : one.figure.start]
+            + sentence[one.figure.start : one.figure.end]
+            + sentence[one.figure.end : one.figure.end + _BESIDE].partition(",")[0]
+        )
+        if one.figure.kind != "money" or len(beside) != 1:
+            continue
+        units = [_currencies_of(grid, cell) for grid, cell in one.cells]
+        if all(len(each) == 1 and not each & beside for each in units):
+            return f"{_as_written(sentence, one.figure)} is in {min(units[0])}, not in {min(beside)}."
+    return ""
+
+
+def _currencies_of(grid: Grid, cell: Cell) -> set[str]:
+    name = grid.columns[cell.column]
+    return (
+        currencies_in(name.replace("_", " "))
+        or currencies_in(grid.rows[cell.row][cell.column])
+        or currencies_in(grid.query.replace("_", " "))
+    )

@@ -1,0 +1,114 @@
+"""Reads which months and years a sentence or a cell names, such as March 2026, März, 2026-03 or 3月. Pure.
+
+The names of months are data. In a language that is not among them no month is read, and then none is called wrong.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+from typing import NamedTuple
+
+_MONTHS = (
+    "january jan januar jänner janvier janv enero ene gennaio gen janeiro januari styczeń stycznia styczniu",
+    "february feb februar février févr febrero febbraio fevereiro fev februari luty lutego lutym",
+    "march mar märz mrz mars marzo março maart marzec marcu",
+    "april apr avril avr abril abr aprile kwiecień kwietnia kwietniu",
+    "may mai mayo maggio mag maio mei maj maju",
+    "june jun juni juin junio giugno giu junho czerwiec czerwca czerwcu",
+    "july jul juli juillet juil julio luglio lug julho lipiec lipca lipcu",
+    "august aug août agosto ago augustus sierpień sierpnia sierpniu",
+    "september sep sept septembre septiembre settembre set setembro wrzesień września wrześniu",
+    "october oct oktober okt octobre octubre ottobre ott outubro out październik października październiku",
+    "november nov novembre noviembre novembro listopad listopada listopadzie",
+    "december dec dezember dez décembre déc diciembre dic dicembre dezembro grudzień grudnia grudniu",
+)
+_NUMBER_OF = {name: number for number, names in enumerate(_MONTHS, start=1) for name in names.split()}
+_DOUBTFUL = frozenset(
+    (
+        "may",
+        "march",
+        "august",
+        "mar",
+        "mag",
+        "ago",
+        "set",
+        "out",
+        "dec",
+        "gen",
+        "jan",
+        "lug",
+        "giu",
+        "sep",
+        "nov",
+        "ene",
+    )
+)
+"""Months that are other words too: they count with a capital, which "may", "march" and "out" do not have."""
+_YEAR = r"(?:19|20)\d\d"
+_WORD = re.compile(
+    rf"(?<![^\W\d_])(?P<name>{'|'.join(sorted(_NUMBER_OF, key=len, reverse=True))})\.?(?![^\W\d_])"
+    rf"(?:\s+(?:de\s+|del\s+|do\s+)?(?P<year>{_YEAR}))?",
+    re.IGNORECASE,
+)
+_ISO = re.compile(rf"(?<!\d)(?P<year>{_YEAR})[-/.](?P<month>0?[1-9]|1[0-2])(?![\d])")
+_SIGNS = re.compile(rf"(?:(?P<year>{_YEAR})年\s?)?(?<!\d)(?P<month>1[0-2]|[1-9])月")
+_BARE_YEAR = re.compile(rf"(?<![\d.,/-])(?P<year>{_YEAR})(?![\d%/-]|[.,]\d)")
+_CELL = re.compile(rf"(?P<year>{_YEAR})(?:[-/.](?P<month>0[1-9]|1[0-2])(?:[-/.]01(?:[ T]00:00(?::00)?)?)?)?")
+_MONTH_COLUMN = re.compile(r"month|monat|mois|\bmes\b|mese|mês|maand|miesi[aą]c|月", re.IGNORECASE)
+_YEAR_COLUMN = re.compile(r"year|jahr|ann[ée]e|\baño|anno|\bano\b|jaar|\brok\b|年", re.IGNORECASE)
+
+
+class Period(NamedTuple):
+    """A month of a year, a month of any year (`year` 0), or a whole year (`month` 0)."""
+
+    year: int
+    month: int
+
+    def fits(self, other: Period) -> bool:
+        """Return True if one may be the other, or a part of it: what one of them leaves open fits anything."""
+        return all(not one or not its or one == its for one, its in zip(self, other, strict=True))
+
+
+class PeriodNamed(NamedTuple):
+    """A period that a text names, from `start` to `end`."""
+
+    period: Period
+    start: int
+    end: int
+
+
+@lru_cache(maxsize=512)
+def periods_in(text: str) -> tuple[PeriodNamed, ...]:
+    """Return the months and years that a text names, in order."""
+    text = unicodedata.normalize("NFC", text)
+    found: list[PeriodNamed] = []
+    for one in _WORD.finditer(text):
+        name = one["name"]
+        if name.casefold() in _DOUBTFUL and not name[0].isupper():
+            continue
+        period = Period(int(one["year"] or 0), _NUMBER_OF[name.casefold()])
+        found.append(PeriodNamed(period, one.start(), one.end()))
+    for pattern in (_ISO, _SIGNS):
+        found += [
+            PeriodNamed(Period(int(one["year"] or 0), int(one["month"])), one.start(), one.end())
+            for one in pattern.finditer(text)
+        ]
+    for one in _BARE_YEAR.finditer(text):
+        if not any(each.start <= one.start() < each.end for each in found):
+            found.append(PeriodNamed(Period(int(one["year"]), 0), one.start(), one.end()))
+    return tuple(sorted(found, key=lambda each: each.start))
+
+
+def period_of(cell: str, column: str) -> Period | None:
+    """Return the month or year that a cell is, if it is nothing else. `column` is the name of its column."""
+    text = cell.strip()
+    if found := _CELL.fullmatch(text):
+        if found["month"] or _YEAR_COLUMN.search(column):
+            return Period(int(found["year"]), int(found["month"] or 0))
+        return None
+    if text.isdigit() and 1 <= int(text) <= 12 and _MONTH_COLUMN.search(column):
+        return Period(0, int(text))
+    named = periods_in(text) if len(text) <= 20 else ()
+    return named[0].period if len(named) == 1 and (named[0].start, named[0].end) == (0, len(text)) else None

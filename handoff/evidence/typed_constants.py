@@ -1,0 +1,80 @@
+"""Finds the numbers in code or SQL that nobody gave: a tool that brings them back says nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from handoff.checking.numerals import numerals, plain
+
+_LITERAL = re.compile(r"(?<![\w.])(\d[\d_]*(?:\.\d+)?)(?:[eE]([+-]?\d+))?(?![\w])")
+_BARE = re.compile(r"(?<![\w.,])\d+(?:\.\d+)?(?![\w,])")
+_DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?(?:[ T]\d\d:\d\d(?::\d\d)?)?")
+_QUERY = re.compile(r"\s*(?:WITH|SELECT|FROM|VALUES)\b", re.IGNORECASE)
+_SELECTED = re.compile(r"\bSELECT\b(.*?)(?=\bFROM\b|\bSELECT\b|$)", re.IGNORECASE | re.DOTALL)
+_VALUES = re.compile(r"\bVALUES\b[^;]*", re.IGNORECASE)
+_ALIAS = re.compile(r"\s+(?:AS\s+)?(?:[^\W\d]\w*|\"[^\"]*\")\s*$", re.IGNORECASE)
+_NAME = re.compile(r"[^\W\d]\w*|\*(?!\s*[\d(])")
+_STRING = re.compile(r"'[^']*'|\"[^\"]*\"")
+_SMALL = 12
+_OF_UNITS = frozenset((24, 28, 30, 31, 48, 52, 60, 90, 120, 180, 360, 364, 365, 366, 1024, 1440, 3600, 86400, 273.15))
+_YEARS = range(1800, 2200)
+
+
+def typed_constants(code: str, known: Iterable[str]) -> tuple[str, ...]:
+    """Return the numbers of code or SQL that stand in no text of `known`, as they are written.
+
+    Of a query, only those of its columns that read no column of a table: others say which rows are counted, or how.
+    Small counts, years, powers of ten and what units and calendars are made of belong to nobody. A number may be what a
+    text has in per cent (1.19 for 19 %), or one more than it (the end of a range).
+    """
+    texts = _constant_columns(code) if _QUERY.match(code) else [code]
+    literals = (each for text in texts for each in _literals(_DATE.sub(" ", text)))
+    wanted = {written: value for written, value in literals if not _is_common(value)}
+    if not wanted:
+        return ()
+    texts = [plain(each) for each in known]
+    there = {round(value, 9) for each in texts for one in numerals(each) for value, _ in one.readings}
+    there |= {float(found[0]) for each in texts for found in _BARE.finditer(each)}  # 412.6 billion is 412.6 in code
+    return tuple(written for written, value in wanted.items() if not _follows(value, there))
+
+
+def _constant_columns(query: str) -> Iterator[str]:
+    """Yield the columns of a query that hold nothing of a table, and the rows that it makes up itself."""
+    for found in _SELECTED.finditer(query):
+        for column in _parts(found[1]):
+            bare = _ALIAS.sub("", f" {column.strip()}")
+            if not _NAME.search(re.sub(r"'[^']*'", " ", bare)):
+                yield bare
+    yield from (found[0] for found in _VALUES.finditer(query))
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Yield the parts of a list between its own commas."""
+    depth = start = 0
+    for at, sign in enumerate(_STRING.sub(lambda found: " " * len(found[0]), text)):
+        depth += (sign == "(") - (sign == ")")
+        if sign == "," and not depth:
+            yield text[start:at]
+            start = at + 1
+    yield text[start:]
+
+
+def _literals(text: str) -> Iterator[tuple[str, float]]:
+    """Yield the numbers of code as they are written, each with its value; in a string, as people do."""
+    for found in _LITERAL.finditer(_STRING.sub(" ", text)):
+        yield found[0], float(found[1].replace("_", "")) * 10.0 ** int(found[2] or 0)
+    for string in _STRING.finditer(text):
+        shown = plain(string[0][1:-1])
+        yield from ((shown[one.start : one.end], one.readings[0][0]) for one in numerals(shown) if one.readings)
+
+
+def _is_common(value: float) -> bool:
+    if value in _OF_UNITS or value in {0.5, 1.5} or (value == int(value) and (value <= _SMALL or int(value) in _YEARS)):
+        return True
+    return f"{value:.12g}".replace(".", "").strip("0") == "1"
+
+
+def _follows(value: float, there: set[float]) -> bool:
+    ways = (value, value * 100, (value - 1) * 100, (1 - value) * 100, value / 100, value - 1, value + 1)
+    return any(round(way, 9) in there or round(way, 2) in there for way in ways)

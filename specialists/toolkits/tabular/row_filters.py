@@ -1,0 +1,97 @@
+"""Says which rows a query counted: each of its conditions, and how many rows of the table meet it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_MOST = 4
+"""Conditions that are told."""
+_LONGEST = 120
+"""Characters of one."""
+_OPERATOR = re.compile(r"\s*(<=|>=|<>|!=|(?<![<>!=])=|<(?![=>])|(?<!<)>(?!=))\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class _Condition:
+    """A condition of a query as SQL, and the table whose rows it is about as FROM has it; empty: more than one."""
+
+    sql: str
+    table: str
+
+
+def row_filters(connection: DuckDBPyConnection, sql: str, tree: Any, *, counts: bool = True) -> list[str]:
+    """Word the conditions of a query, such as `status = paid: 6 of 10 rows`. One that leaves out no row is not told.
+
+    Args:
+        connection: Where the tables are.
+        sql: The query.
+        tree: What DuckDB's `json_serialize_sql` says of it.
+        counts: Whether there is time to count rows.
+    """
+    conditions = list(dict.fromkeys(_conditions(tree, sql.encode(), "")))
+    told = (_told(connection, one, counts=counts) for one in conditions)
+    return [one for one in told if one][:_MOST]
+
+
+def _conditions(node: Any, sql: bytes, table: str) -> Iterator[_Condition]:
+    """Yield the conditions of WHERE, HAVING and QUALIFY, of FILTER, and of CASE, from the outside in."""
+    if isinstance(node, list):
+        for each in node:
+            yield from _conditions(each, sql, table)
+    if not isinstance(node, dict):
+        return
+    if node.get("type") == "SELECT_NODE":
+        source = node.get("from_table") or {}
+        names = [source.get("table_name"), source.get("alias")] if source.get("type") == "BASE_TABLE" else []
+        table = " AS ".join(_quoted(name) for name in names if name)
+    for name in ("where_clause", "filter", "when_expr"):
+        if isinstance(condition := node.get(name), dict):
+            yield from _written(condition, sql, table)
+    for name in ("having", "qualify"):
+        if isinstance(condition := node.get(name), dict):
+            yield from _written(condition, sql, "")
+    for each in node.values():
+        yield from _conditions(each, sql, table)
+
+
+def _written(condition: dict[str, Any], sql: bytes, table: str) -> Iterator[_Condition]:
+    """Yield a condition as the query words it, unless it names no column."""
+    start, length = condition.get("query_location"), condition.get("query_location_length")
+    if isinstance(start, int) and isinstance(length, int) and _names_column(condition):
+        text = sql[start : start + length].decode(errors="replace")
+        yield _Condition(" ".join(text.split()), table)
+
+
+def _names_column(node: Any) -> bool:
+    if isinstance(node, dict):
+        return node.get("type") == "COLUMN_REF" or any(map(_names_column, node.values()))
+    return isinstance(node, list) and any(map(_names_column, node))
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _told(connection: DuckDBPyConnection, condition: _Condition, *, counts: bool) -> str:
+    import duckdb  # noqa: PLC0415
+
+    words = _OPERATOR.sub(r" \1 ", condition.sql.replace("'", "").replace('"', ""))
+    words = words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…"
+    if not condition.table or not counts:
+        return words
+    try:
+        counted = connection.execute(
+            f"SELECT count(*) FILTER (WHERE {condition.sql}), count(*) FROM {condition.table}"  # noqa: S608 - read-only, walled in
+        ).fetchone()
+    except duckdb.OutOfMemoryException:
+        raise
+    except duckdb.Error:
+        return words
+    kept, there = counted or (0, 0)
+    return f"{words}: {kept:,} of {there:,} rows" if kept < there else ""
