@@ -18,7 +18,7 @@ Strategy = Literal["merge", "select", "reduce"]
 Severity = Literal["info", "low", "medium", "high", "critical"]
 StopReason = Literal["end", "tool_use", "max_tokens", "refused"]
 """The reason why a model turn ended."""
-EscalationReason = Literal["out_of_scope", "ambiguous_input", "confidence_too_low", "timeout"]
+EscalationReason = Literal["out_of_scope", "ambiguous_input", "confidence_too_low", "timeout", "hand_over"]
 
 SUPERVISOR = "supervisor"
 """The name the supervisor goes by in `Handoff.from_agent` and `Handoff.return_to`."""

@@ -236,6 +236,8 @@ class PlanProposed(OfRequest):
     """The name of the routing rule that made the plan; empty if none did."""
     pipeline: bool = False
     """True if it is the crew's fixed plan. Where there is neither rule nor pipeline, the planner made it."""
+    is_first: bool = False
+    """True if it is the crew's first responder alone, who may hand the request over to the planner."""
     reasons: tuple[str, ...] = ()
     """Decisions about the plan, each with its reason: which of equal specialists, which specialist made for the job."""
     kept: tuple[str, ...] | None = None

@@ -104,10 +104,11 @@ else:
 class Run:
     """One plan under way: the plan of a request, or the plan of a crew that works on a subtask.
 
-    `within` is the id of that subtask; empty: the request's own run. `fixed`: the plan is the crew's pipeline. `since`
-    is when its time began to run: for a request when its plan was made, for a crew when the attempt began. `paused` is
-    the seconds in which nobody could work on it, and `waits_since` is when it began to wait for people. All times are
-    seconds since the epoch.
+    `within` is the id of that subtask; empty: the request's own run. `fixed`: the plan is the crew's pipeline.
+    `is_first`: it is the crew's first responder alone, and `handed_over` is why that passed it on to the planner.
+    `since` is when its time began to run: for a request when its plan was made, for a crew when the attempt began.
+    `paused` is the seconds in which nobody could work on it, and `waits_since` is when it began to wait for people. All
+    times are seconds since the epoch.
 
     On the way from the results to the answer: `disputed` are contradictions that wait for the arbiter, `conflicts`
     those that it confirmed or left open (None: nobody has looked). `reduced` holds the condensed notes by round and
@@ -121,6 +122,8 @@ class Run:
     state: RequestState = "submitted"
     plan: Plan | None = None
     fixed: bool = False
+    is_first: bool = False
+    handed_over: str = ""
     members: Mapping[str, Member] = field(default_factory=lambda: NOTHING)
     rejections: tuple[tuple[str, ...], ...] = ()
     terms: Terms = PLAIN
@@ -219,6 +222,8 @@ class Work:
     """The change that a revision of the plan made to the subtask, and its reason, in words for people."""
     dropped: bool = False
     """True if a revision, or its own `only_for`, made the subtask needless, so that nothing is missing without it."""
+    handed_over: bool = False
+    """True if it is that of a first responder who gave the request to the planner: no step that people are shown."""
     instead_of: str = ""
     """The id of the subtask that this one replaces."""
     private: bool = False

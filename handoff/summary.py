@@ -249,7 +249,7 @@ def rows(ask: Ask) -> tuple[Work, ...]:
     own = [work.subtask.id for work in ask.inside("") if not work.dropped]
     done = {work.subtask.id for work in ask.all_inside("") if work.state == "complete"}
     done -= set(own) if len(own) == 1 else set()
-    return tuple(work for work in ask.all_inside("") if not done & _ids_around(ask, work))
+    return tuple(work for work in ask.all_inside("") if not work.handed_over and not done & _ids_around(ask, work))
 
 
 def _ids_around(ask: Ask, work: Work) -> set[str]:

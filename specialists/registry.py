@@ -85,7 +85,8 @@ class Crew:
     `terms` what its requests are worked on under, where its file says so: fields of `handoff.contracts.Terms`.
     `roles` the tiers of its supervisor's roles that its file names, and `asking` what it says on questions to people:
     fields of `handoff.contracts.Asking`. `default` is who gets a request for which no plan
-    could be made; empty: the member that comes first. `pipeline` is its fixed plan, None if the planner plans.
+    could be made; empty: the member that comes first. `first` is who gets a request before any planner does, and may
+    hand it over to one; empty: the planner is asked at once. `pipeline` is its fixed plan, None if the planner plans.
     `contact` is whom people are sent to when nothing works: its own or that of the crew around it.
     `make` is what a plan may have made (None: nothing), and `lent` are the tools for that. `approvals` is what its
     file, and those of the crews around it, say on approvals. `allow_out` are the tools and the hosts to which something
@@ -101,6 +102,7 @@ class Crew:
     roles: Mapping[str, Tier] = field(default_factory=dict)
     asking: Mapping[str, Any] = field(default_factory=dict)
     default: str = ""
+    first: str = ""
     pipeline: Pipeline | None = None
     contact: str = ""
     make: Allowance | None = None
@@ -137,6 +139,11 @@ class Crew:
         approvers = (who for each in terms if each is not None for who in each.approvers)
         inside = (crew.asked for crew in self.crews.values())
         return frozenset(own).union(theirs, approvers, *inside) - {REQUESTER, ANYONE, ADMINS}
+
+    def without_first(self) -> Crew:
+        """Return the crew without its first responder: the planner gets each request."""
+        others = {name: one for name, one in self.specialists.items() if name != self.first}
+        return replace(self, first="", specialists=others) if others or self.crews else self
 
     @property
     def everyone(self) -> dict[str, Specialist]:
@@ -273,9 +280,24 @@ def _read_crew(folder: Path, around: Surroundings, faults: list[CrewFault]) -> t
     faults.extend(own.faults)
     faults.extend(layers.strangers())
     faults[before:] = layers.told(faults[before:])
+    faults.extend(_first_faults(own, found))
     crew = _crew(folder, path, found, [crew for crew, _ in read], own, tools)
     words = replace(crew.words, house_rules=around.house_rules)
     return replace(crew, toolkits=toolkits, warnings=tuple(warnings), words=words), _about(own, names)
+
+
+def _first_faults(own: CrewFile, found: Iterable[Specialist]) -> Iterable[CrewFault]:
+    """Say what is wrong with a crew's first responder: it is one specialist, and its tools only read."""
+    first = next((one for one in found if one.name == own.first), None)
+    if not own.first or own.first_at is None:
+        return
+    if first is None:
+        yield replace(own.first_at, text=f"first names a specialist of this crew, which {own.first} is not")
+        return
+    for tool in first.tools:
+        if tool.access == "write":
+            text = f"the first responder {own.first} has {tool.name}, which writes: it may only have tools that read"
+            yield replace(own.first_at, text=text)
 
 
 def _crew(
@@ -303,6 +325,7 @@ def _crew(
         approvals=own.approvals,
         roles=own.roles,
         default=own.default,
+        first=own.first,
         pipeline=own.pipeline,
         contact=own.contact,
         make=own.make,
@@ -355,8 +378,8 @@ def _renamed(own: CrewFile, path: str) -> CrewFile:
     pipeline = own.pipeline and replace(
         own.pipeline, steps=tuple(replace(step, specialist=_outside(path, step.specialist)) for step in steps)
     )
-    default = _outside(path, own.default)
-    return replace(own, rules=rules, equals=equals, default=default, make=make, pipeline=pipeline)
+    default, first = _outside(path, own.default), _outside(path, own.first)
+    return replace(own, rules=rules, equals=equals, default=default, first=first, make=make, pipeline=pipeline)
 
 
 def _rule_renamed(rule: Rule, path: str) -> Rule:

@@ -94,7 +94,8 @@ async def run(
     pictures, gaps = await load_pictures(handoff.artifacts, workbench, handoff.constraints.context)
     opening = ModelMessage(role="user", text=briefing.render(handoff, done_when), pictures=pictures)
     files = [] if handoff.context or handoff.given else [artifact.name for artifact in handoff.artifacts]
-    conversation = Conversation(opening, files, egress, room, specialist.toolbox, handoff.intent)
+    ways = [spec.name for spec in specialist.ways_to_end]
+    conversation = Conversation(opening, files, egress, room, specialist.toolbox, handoff.intent, ways)
     conversation.readings.update((material.name, True) for material in handoff.given_whole)
     conversation.add_gaps(gaps)
     approvals = Approvals(specialist.terms_of, log.ruled_before)
@@ -220,7 +221,7 @@ class _Attempt:
     def _offered(self) -> tuple[ToolSpec, ...]:
         """Return the tools of the next call: the two that end the work if it is the last one."""
         if self.limit:  # Not without any tool: some providers refuse that once calls are part of the conversation.
-            return finish_tools.SPECS
+            return self.specialist.ways_to_end
         specs = self.specialist.specs_for(artifact.name for artifact in self.handoff.artifacts)
         if self._due:
             return tuple(spec for spec in specs if spec.name in self._due)

@@ -74,6 +74,7 @@ class Specialist:
         channel_words: What the channel asks for, if what it returns is the answer.
         skills: Those that it may read, by `skills` in its front matter: folders `skills/NAME/SKILL.md` of its crew.
         wish: What its file asks of its model: a provider's model in place of the tier's, effort, temperature.
+        hands_over: True for a first responder, who may hand the request over to a planner.
         read_as: How a file of other makers, such as an agent of Claude Code, was understood; empty: it is one of ours.
     """
 
@@ -98,6 +99,7 @@ class Specialist:
     channel_words: str = ""
     skills: tuple[Skill, ...] = ()
     read_as: str = ""
+    hands_over: bool = False
 
     def terms_of(self, tool: str) -> ApprovalTerms | None:
         """Return the terms on which a tool's calls are approved; None: they need no approval."""
@@ -120,8 +122,13 @@ class Specialist:
 
     @cached_property
     def specs(self) -> tuple[ToolSpec, ...]:
-        """The tools that its model is offered: its own and the two ways to finish. Built once."""
-        return (*(tool.spec for tool in self.tools), *finish_tools.SPECS)
+        """The tools that its model is offered: its own and the ways to finish. Built once."""
+        return (*(tool.spec for tool in self.tools), *self.ways_to_end)
+
+    @property
+    def ways_to_end(self) -> tuple[ToolSpec, ...]:
+        """The tools that end its work."""
+        return (*finish_tools.SPECS, finish_tools.HANDING_OVER) if self.hands_over else finish_tools.SPECS
 
     def specs_for(self, files: Iterable[str]) -> tuple[ToolSpec, ...]:
         """Return the tools that its model is offered for these files: none that reads kinds of files that are missing.

@@ -84,6 +84,7 @@ async def _run(
         seed=choice.seed,
     )
     _require_same(run, before)
+    crew = crew.without_first()  # the sets are about the planner and whom it plans with
     planning = Planning(crew, model, TrackRecord(), settings.terms)
     bench = Bench(crew, planning, settings.terms, (SAMPLES,))
     ledger = _Ledger(options.json or options.resume, run, before.records if before else ())

@@ -15,10 +15,10 @@ from bot.command_line.console import say
 from bot.models.choosing import ChosenModel, ModelSettingsError, choose_model
 from bot.settings import Settings, SettingsError
 from bot.supervisor.planning import Planning
-from bot.supervisor.route_words import decided, in_words, told
+from bot.supervisor.route_words import Routing, decided, in_words, told
 from bot.supervisor.track_record import TrackRecord
 from handoff.contracts import Artifact, Material
-from handoff.events import Event, PlanRejected, RequestFailed
+from handoff.events import RequestFailed
 from handoff.spoken import crew_called
 
 DECIDED, NOBODY, IN_PART = 0, 1, 3
@@ -32,13 +32,14 @@ async def route(options: argparse.Namespace, settings: Settings) -> int:
         raise SettingsError(str(error)) from None
     settings, text = _chosen(options, settings)
     try:
-        event, rejected = await _decided(options, text, settings, model)
+        routing = await _decided(options, text, settings, model)
     finally:
         await model.close()
+    event = routing.event
     if isinstance(event, RequestFailed):
         print(f"leadhand: {event.step}: {event.reason}. {event.advice}", file=sys.stderr)  # noqa: T201
         return NOBODY
-    found = told(event, text, model.label, rejected)
+    found = told(routing, text, model.label)
     if settings.more_crews or options.crew:
         found = {"crew": Path(settings.crew).name, **found}
     say(json.dumps(found, indent=2, ensure_ascii=False) if options.json else in_words(found))
@@ -53,10 +54,7 @@ def _chosen(options: argparse.Namespace, settings: Settings) -> tuple[Settings, 
     return (replace(settings, crew=named.get(crew, crew)) if crew else settings), text
 
 
-async def _decided(
-    options: argparse.Namespace, text: str, settings: Settings, model: ChosenModel
-) -> tuple[Event, tuple[PlanRejected, ...]]:
-    """Return the decision, and the replies of the planner that were refused before it."""
+async def _decided(options: argparse.Namespace, text: str, settings: Settings, model: ChosenModel) -> Routing:
     planning = Planning(open_crew(settings), model, TrackRecord(), settings.terms)
     return await decided(planning, text, time.time, tuple(_file(name) for name in options.file))
 

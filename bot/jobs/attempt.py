@@ -198,8 +198,10 @@ def _specialist(crew: Crew, effect: RunSubtask, runner: JobRunner) -> Specialist
     found = specialist_for(crew, plan, effect.specialist, effect.tier)
     alone = plan is not None and len(plan.subtasks) == 1
     here = ask.setting.here.instructions if ask.setting is not None else ""
-    form = crew.words.answer
-    return replace(found, form=form, channel_words=here) if found is not None and alone and (form or here) else found
+    form, first = crew.words.answer, ask.run_around(ask.work[effect.subtask]).is_first
+    if found is None or not alone or not (form or here or first):
+        return found
+    return replace(found, form=form, channel_words=here, hands_over=first)
 
 
 def _elapsed(work: Work) -> float:

@@ -96,8 +96,8 @@ class CrewDesk:
         name, words = crew_called(text, self._crews.described)
         crew = await self._crew(team, channel, name) or self._crews.usual
         planning = Planning(crew, self._model, TrackRecord(), self._terms)
-        event, rejected = await decided(planning, words, self._store.clock, model=self._limits.bound(payer))
-        if isinstance(event, RequestFailed):
+        routing = await decided(planning, words, self._store.clock, model=self._limits.bound(payer))
+        if isinstance(event := routing.event, RequestFailed):
             return f"{event.step}: {event.reason}. {event.advice}"
-        found = told(event, words, self._model.label, rejected)
+        found = told(routing, words, self._model.label)
         return in_words({"crew": crew.name, **found} if self._crews.names else found)

@@ -145,6 +145,8 @@ def describe(brief: PlanBrief, context: int, members: Sequence[Member] = ()) -> 
     """
     known = {one.file.id: one for one in brief.materials if one.file is not None}
     parts = ["# Request", demote_headings(brief.text)]
+    if brief.handed_over:
+        parts += ["", "# Why one specialist alone did not do it", demote_headings(brief.handed_over)]
     if brief.files:
         parts += ["", "# Files", *(_file_line(file, known.get(file.id), members) for file in brief.files)]
     if brief.file_faults:

@@ -32,7 +32,7 @@ from handoff.materials.at_hand import material_of, needed_by
 from handoff.planning.estimates import CHARACTERS, Worker, estimates, in_all
 from handoff.planning.pipeline import planned, takes
 from handoff.planning.plan_brief import PlanBrief
-from handoff.planning.routing import route, spread
+from handoff.planning.routing import FIRST, alone, route, spread
 from handoff.planning.tier_cap import capped_members, capped_plan, lowered
 from handoff.state import Ask, Job, Run, replace
 from specialists.registry import Crew
@@ -68,7 +68,8 @@ class Planning:
         self._members = (*specialists, *(inner.as_member() for inner in self._inside.values()))
         self._own_model = frozenset(name for name, one in crew.specialists.items() if one.wish.name)
         self._stand_ins = {name for group in crew.equals for name in group[1:]}
-        self._offered = tuple(member for member in self._members if member.name not in self._stand_ins)
+        apart = {*self._stand_ins, crew.first}
+        self._offered = tuple(member for member in self._members if member.name not in apart) or self._members
         self._default = crew.default or self._offered[0].name
         self._workers = {one.name: _worker(one) for one in crew.specialists.values()}
 
@@ -114,16 +115,25 @@ class Planning:
         )
 
     async def plan(
-        self, effect: MakePlan, brief: PlanBrief, ask: Ask, *, now: Callable[[], float], model: Model | None = None
+        self,
+        effect: MakePlan,
+        brief: PlanBrief,
+        ask: Ask,
+        *,
+        now: Callable[[], float],
+        model: Model | None = None,
+        first: bool = True,
     ) -> Planned | AttemptFailed | Escalated:
-        """Try once to plan `brief`, or to do without a plan. No model is asked if a rule fits, or there is a pipeline.
+        """Try once to plan `brief`, or to do without a plan.
 
-        `model` is on the job's account.
+        No model is asked if a rule fits, or there is a pipeline or a first responder.
+
+        `model` is on the job's account. `first`: a first responder may have the request.
         """
         await self._record.look()
         here = ask.setting.here if ask.setting is not None else NO_TERMS
         taken = Taken() if effect.within or effect.faults else taken_up(ask, self)
-        fixed = None if effect.faults else taken.fields or self._without_asking(brief)
+        fixed = None if effect.faults else taken.fields or self._without_asking(brief, first=first)
         if fixed is not None:
             of: dict[str, Any] = {"at": now(), "request": ask.id, "within": effect.within}
             event = PlanProposed.model_validate({**of, **fixed})
@@ -168,15 +178,22 @@ class Planning:
         )
         return levelled(event, ask) if effect.within else event
 
-    def _without_asking(self, brief: PlanBrief) -> dict[str, Any] | None:
-        """Return the fields of `PlanProposed` for what a rule or the pipeline takes; None if the planner decides."""
+    def _without_asking(self, brief: PlanBrief, *, first: bool) -> dict[str, Any] | None:
+        """Return the fields of `PlanProposed` for what a rule, the pipeline or the first responder takes.
+
+        None if the planner decides.
+        """
         load, pipeline = self._record.load, self._crew.pipeline
         if routed := route(brief, self._crew.rules, load):
             return {"plan": routed.plan, "rule": routed.rule, "reasons": routed.reasons}
-        if pipeline is None or not takes(pipeline, brief):
+        if pipeline is not None and takes(pipeline, brief):
+            plan, reasons = spread(planned(pipeline, brief), self._crew.equals, load)
+            return {"plan": plan, "pipeline": True, "reasons": (pipeline.reason, *reasons)}
+        name = self._crew.first
+        if not name or not first or brief.handed_over:
             return None
-        plan, reasons = spread(planned(pipeline, brief), self._crew.equals, load)
-        return {"plan": plan, "pipeline": True, "reasons": (pipeline.reason, *reasons)}
+        reason = f"first responder: {name} gets it as it stands, and may hand it over to the planner"
+        return {"plan": alone(brief.text, name, subtask=FIRST), "is_first": True, "reasons": (reason,)}
 
     def has(self, name: str) -> bool:
         """Return True if the crew has a member of that name."""

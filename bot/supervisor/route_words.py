@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from bot.supervisor.planning import Planning
@@ -16,29 +17,48 @@ from specialists.turns.model import Model
 NOWHERE = Place(team="", channel="", thread_ts="0")
 
 
+@dataclass(frozen=True, slots=True)
+class Routing:
+    """Who gets a request: the decision, the planner's replies that were refused before it, and who has it first.
+
+    With a `first` responder, the decision is what follows if that hands the request over.
+    """
+
+    event: Event
+    rejected: tuple[PlanRejected, ...] = ()
+    first: str = ""
+
+
 async def decided(
     planning: Planning,
     text: str,
     now: Callable[[], float],
     files: tuple[Material, ...] = (),
     model: Model | None = None,
-) -> tuple[Event, tuple[PlanRejected, ...]]:
-    """Decide as a job would: by the crew's rules, else by the planner, on the account of `model` if it is given.
-
-    Returns the decision, and the replies of the planner that were refused before it.
-    """
+) -> Routing:
+    """Decide as a job would: by the crew's rules, else by the planner, on the account of `model` if it is given."""
     ask = Ask(Request(id="0", user="", text=text, at=now()), gathered=True, materials=files)
     brief = of_request(Job(NOWHERE, (ask,)), ask)
-    first = await planning.plan(MakePlan(ask.id), brief, ask, now=now, model=model)
-    if not isinstance(first, PlanRejected):
-        return first, ()
-    return await planning.plan(MakePlan(ask.id, first.faults), brief, ask, now=now, model=model), (first,)
+    event = await planning.plan(MakePlan(ask.id), brief, ask, now=now, model=model)
+    first = ""
+    if isinstance(event, PlanProposed) and event.is_first:
+        first = event.plan.subtasks[0].specialist
+        event = await planning.plan(MakePlan(ask.id), brief, ask, now=now, model=model, first=False)
+    if not isinstance(event, PlanRejected):
+        return Routing(event, first=first)
+    again = await planning.plan(MakePlan(ask.id, event.faults), brief, ask, now=now, model=model, first=False)
+    return Routing(again, (event,), first)
 
 
-def told(event: Event, text: str, label: str, rejected: tuple[PlanRejected, ...] = ()) -> dict[str, Any]:
-    """Put a decision on the request `text` into plain values. `label` is the model's name for people."""
+def told(routing: Routing, text: str, label: str) -> dict[str, Any]:
+    """Put a decision on the request `text` into plain values. `label` is the model's name for people.
+
+    Raises TypeError for an event that is no decision.
+    """
+    event, rejected = routing.event, routing.rejected
     usage = sum((one.usage for one in rejected), getattr(event, "usage", Usage()))
     found: dict[str, Any] = {
+        **({"first": routing.first} if routing.first else {}),
         "does": "plan",
         "by": label,
         "why": list(getattr(event, "reasons", ())),
@@ -81,5 +101,7 @@ def in_words(found: dict[str, Any]) -> str:
             lines.append(f"- {part['id']}: {part['specialist']}: {part['title']}{after}")
     lines += [f"missing: nobody in the crew can {part}" for part in found["missing"]]
     lines += [f"refused at first: {fault}" for fault in found["refused"]]
+    if "first" in found:
+        lines = [f"{found['first']} gets it first, as it stands; if it hands it over:", *lines]
     lines = [f"crew {found['crew']}:", *lines] if "crew" in found else lines
     return "\n".join([*lines, *(f"why: {why}" for why in found["why"])])

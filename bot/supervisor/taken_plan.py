@@ -36,7 +36,13 @@ def taken_up(ask: Ask, planning: Planning) -> Taken:
         return Taken(anew=f"Not in the crew any more: {', '.join(lost)}. So I planned this anew.")
     made = tuple(member for member in before.run.members.values() if member.made)
     said = f"second try: {len(kept)} of {len(before.work)} parts are taken over"
-    fields = {"plan": before.run.plan, "pipeline": before.run.fixed, "members": made, "kept": kept}
+    fields = {
+        "plan": before.run.plan,
+        "pipeline": before.run.fixed,
+        "is_first": before.run.is_first,
+        "members": made,
+        "kept": kept,
+    }
     return Taken({**fields, "reasons": (said,)})
 
 

@@ -63,6 +63,7 @@ LADDER: Mapping[Trouble, tuple[Rung, ...]] = MappingProxyType(
         "bad_reply": ("refine", "stronger", "fallback", "replan", "ask", "without"),
         "confidence_too_low": ("refine", "stronger", "fallback", "replan", "ask", "without"),
         "out_of_scope": ("fallback", "replan", "ask", "without"),
+        "hand_over": ("fallback", "replan", "ask", "without"),
         "ambiguous_input": ("ask", "without"),
     }
 )

@@ -69,8 +69,11 @@ def proposed(ask: Ask, run: Run, event: ev.PlanProposed) -> Ask:
         ask = ask.with_decision(event.at, run.within, "planned", reason)
     if event.anew:
         ask = ask.with_decision(event.at, run.within, PLANNED_ANEW, event.anew)
-    run = replace(run, plan=event.plan, fixed=event.pipeline, members=MappingProxyType(members))
-    if not run.within:  # a crew's run got its terms and its start time when its attempt began
+    goes_on = bool(run.handed_over)
+    run = replace(
+        run, plan=event.plan, fixed=event.pipeline, is_first=event.is_first, members=MappingProxyType(members)
+    )
+    if not run.within and not goes_on:  # a crew's run got its terms and its start time when its attempt began
         run = replace(run, since=event.at, paused=0.0, terms=event.terms)
         ask, run = taken_works.begun(ask, run, event)
     ask = replace(ask, work=MappingProxyType({**ask.work, **work})).with_run(run)

@@ -13,6 +13,7 @@ from typing import Any
 from handoff import events as ev
 from handoff.effects import answer_key
 from handoff.engine import answer, approvals, asking, deadline, judging, ladder, plan, second_try, writes
+from handoff.engine.first_responder import HANDED_OVER, hand_over
 from handoff.engine.nested import is_open, opened
 from handoff.engine.opening import thread_opened
 from handoff.engine.subtask import charged_so_far
@@ -132,6 +133,9 @@ def _escalated(ask: Ask, event: ev.Escalated) -> Ask:
     ask, work = ask.charged(
         work.attempt_over(event.took, private=event.private, sources=event.private_sources), event.usage
     )
+    run = ask.run_around(work)
+    if run.is_first and escalation.reason in HANDED_OVER and not work.writes:
+        return hand_over(ask, run, work, escalation.message, event.at)
     if escalation.reason == "ambiguous_input":
         work = replace(work, question=asking.escalated(ask, work, event.at, escalation))
     partial = escalation.partial_result

@@ -28,7 +28,7 @@ class PlanBrief:
     remembered is for each of them, and no need), and `own` are the names of those that came with what is to be planned.
     `beginnings` of their texts, of a thread all of it, go by their names, the longest form first. The planner of a
     request may answer it (`may_answer`), and ask the requester once (`may_ask`). If the request is the last one in
-    other words, it is shown the plan of that (`plan_before`).
+    other words, it is shown the plan of that (`plan_before`). `handed_over` is why a first responder passed it on.
     """
 
     text: str
@@ -42,6 +42,7 @@ class PlanBrief:
     may_answer: bool = False
     may_ask: bool = False
     plan_before: Plan | None = None
+    handed_over: str = ""
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -84,6 +85,7 @@ def of_request(job: Job, ask: Ask, texts: Mapping[str, str] = MappingProxyType({
         may_answer=True,
         may_ask=not ask.answers,
         plan_before=_plan_before(ask, earlier),
+        handed_over=ask.run.handed_over,
     )
 
 
@@ -135,4 +137,5 @@ def of_subtask(handoff: Handoff, job: Job, ask: Ask, work: Work) -> PlanBrief:
         materials=_to_choose_from(materials),
         own=frozenset(one.name for one in materials if work.subtask.needs is not None),
         beginnings={one.name: given[one.name] for one in materials if one.name in given},
+        handed_over=work.run.handed_over if work.run is not None else "",
     )

@@ -92,18 +92,22 @@ def route(brief: PlanBrief, rules: Sequence[Rule], loads: Loads) -> Routed | Non
     return Routed(alone(brief.text, name, rule.done_when), rule.name, (reason, *([why] if why else [])))
 
 
-def alone(text: str, name: str, done_when: str = "") -> Plan:
+FIRST = "first_responder"
+"""The id of the subtask of a first responder: it stays beside the plan that the planner makes after it."""
+
+
+def alone(text: str, name: str, done_when: str = "", *, subtask: str = "request") -> Plan:
     """Return a plan of one subtask: one specialist gets the text as it stands, with a title made from it."""
     words = text.split()
     title = " ".join(words[:TITLE_WORDS]) + ("…" if len(words) > TITLE_WORDS else "")
-    subtask = Subtask(
-        id="request",
+    part = Subtask(
+        id=subtask,
         title=title[:1].upper() + title[1:] or "Answer the request",
         intent=text.strip(),
         specialist=name,
         done_when=done_when or "It answers the task as it is worded.",
     )
-    return Plan(goal=" ".join(words), subtasks=(subtask,))
+    return Plan(goal=" ".join(words), subtasks=(part,))
 
 
 def spread(plan: Plan, equals: Sequence[tuple[str, ...]], loads: Loads) -> tuple[Plan, tuple[str, ...]]:

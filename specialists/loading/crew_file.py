@@ -58,7 +58,11 @@ class CrewFile:
     asking: dict[str, tuple[str, ...] | float | str] = field(default_factory=dict)
     """What it says on questions to people: fields of `handoff.contracts.Asking`."""
     default: str = ""
-    """The member that gets a request for which no plan could be made; empty: the first one."""
+    """The member that gets a request for which no plan could be made; empty: the one that comes first."""
+    first: str = ""
+    """The specialist that gets a request before any planner; empty: there is none."""
+    first_at: CrewFault | None = None
+    """Where that stands; the text of the fault is empty."""
     pipeline: Pipeline | None = None
     contact: str = ""
     make: Allowance | None = None
@@ -153,6 +157,17 @@ def _default(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
     file.default = "".join(nodes.names(file, node, key, named.members)[:1])
     if isinstance(node, yaml.SequenceNode):
         file.fault(node, "default names one specialist")
+
+
+def _first(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+    """Read who gets a request before any planner: one specialist; `none` leaves out that of a crew below."""
+    if isinstance(node, yaml.ScalarNode) and node.value == "none":
+        file.first = ""
+        return
+    file.first = "".join(nodes.names(file, node, key, named.members)[:1])
+    file.first_at = CrewFault(_file_of(node), node.start_mark.line + 1, "")
+    if isinstance(node, yaml.SequenceNode):
+        file.fault(node, "first names one specialist")
 
 
 def _contact(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
@@ -281,6 +296,7 @@ _READERS: Mapping[str, Callable[[CrewFile, str, yaml.Node, Named], None]] = {
     "rules": _rules,
     "equals": _equals,
     "default": _default,
+    "first": _first,
     "contact": _contact,
     "pipeline": _pipeline,
     **dict.fromkeys(_TERMS, _number),

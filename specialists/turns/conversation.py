@@ -40,6 +40,7 @@ class Conversation:
         room: Keeps the messages, within the tokens that a call may send.
         toolbox: The specialist's own tools by name.
         task: What it was asked to do, without all that it was given for that.
+        ends: The names of the tools that end its work.
 
     Attributes:
         turns: How many turns were taken.
@@ -66,6 +67,7 @@ class Conversation:
         room: ContextRoom,
         toolbox: Mapping[str, Tool],
         task: str = "",
+        ends: Iterable[str] = (finish_tools.RETURN, finish_tools.ESCALATE),
     ) -> None:
         self.egress = egress
         self.room = room
@@ -85,7 +87,7 @@ class Conversation:
         self.replies: list[Document] = []
         self.done_before: Mapping[str, str] = {}
         self._toolbox = toolbox
-        self._names = (*toolbox, *sorted(finish_tools.NAMES))
+        self._names = (*toolbox, *sorted(ends))
         self._writing = frozenset(name for name, tool in toolbox.items() if tool.access == "write")
         self._calls: tuple[ToolCall, ...] = ()
         self._replies: list[ToolReply | None] = []

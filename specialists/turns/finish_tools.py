@@ -1,4 +1,4 @@
-"""The two ways a specialist ends its work: `return_result` and `escalate`.
+"""The ways a specialist ends its work: `return_result` and `escalate`, and of a first responder `hand_over`.
 
 The model sees them as tools, and they are never run as tools. Arguments are
 read strictly first, so that the model can mend what is wrong with them, and
@@ -19,7 +19,8 @@ from specialists.toolkits.tool import ToolSpec
 
 RETURN = "return_result"
 ESCALATE = "escalate"
-NAMES = frozenset({RETURN, ESCALATE})
+HAND_OVER = "hand_over"
+NAMES = frozenset({RETURN, ESCALATE, HAND_OVER})
 ALSO_READ = ("summary", "gaps")
 """Arguments of `return_result` that are read where a model gives them, and not asked for.
 
@@ -84,6 +85,14 @@ SPECS: tuple[ToolSpec, ...] = (
 )
 
 
+HANDING_OVER = ToolSpec(
+    HAND_OVER,
+    "Give the request to a planner, who has specialists for it. why: what it takes that you do not have",
+    {"type": "object", "properties": {"why": _PART_OF_TEXT}, "required": ["why"]},
+)
+"""The third way to end, of a first responder alone."""
+
+
 class _Finding(Finding):
     model_config = ConfigDict(extra="ignore")
 
@@ -109,6 +118,11 @@ class _Escalate(BaseModel):
     partial_result: str = ""
 
 
+def _handed_over(call: ToolCall) -> Escalation:
+    why = _as_text(call.arguments.get("why")).strip()
+    return Escalation(reason="hand_over", message=why or "It takes more than one specialist.")
+
+
 def faults_of(error: ValidationError) -> str:
     """Say what is wrong with a call's arguments, on one line, each fault with its place."""
     return "; ".join(
@@ -122,6 +136,8 @@ def read(call: ToolCall) -> Result | Escalation:
     Raises:
         ValidationError: Some argument is missing or wrong.
     """
+    if call.name == HAND_OVER:
+        return _handed_over(call)
     if call.name == ESCALATE:
         wish = _Escalate.model_validate(call.arguments)
         partial = from_text(wish.partial_result) if wish.partial_result.strip() else None

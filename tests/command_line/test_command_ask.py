@@ -195,5 +195,5 @@ async def test_a_key_that_the_provider_refuses(data: Path) -> None:
         ended = await asyncio.to_thread(leadhand, "try", "--ask", "Write a note.", env=env)
     assert ended.code == 1
     assert "I could not answer this" in ended.out
-    assert ended.err == "leadhand: planning: Anthropic does not accept the API key. Check it.\n"
+    assert ended.err == "leadhand: Write a note.: Anthropic does not accept the API key. Check it.\n"
     assert "sk-wrong" not in ended.out + ended.err

@@ -39,7 +39,7 @@ async def model_of(brain: Brain) -> AsyncIterator[tuple[ProviderModel, ProviderS
 
 
 def bench_of(model: ProviderModel) -> Bench:
-    crew = load_crew(GENERAL, all_tools(SearchSettings()))
+    crew = load_crew(GENERAL, all_tools(SearchSettings())).without_first()
     return Bench(crew, Planning(crew, model, TrackRecord(), Terms()), Terms(), (SAMPLES,))
 
 

@@ -22,7 +22,7 @@ from tests.specialists.scripted_model import LookArguments
 
 @pytest.fixture
 def crew() -> Crew:
-    return load_crew(GENERAL, all_tools(SearchSettings()))
+    return load_crew(GENERAL, all_tools(SearchSettings())).without_first()
 
 
 def faults(crew: Crew, name: str, **case: Any) -> tuple[str, ...]:

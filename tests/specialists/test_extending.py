@@ -54,7 +54,7 @@ def test_a_shipped_crew_by_its_name_without_one_of_its_specialists(tmp_path: Pat
     (tmp_path / "crew.yml").write_text("extends: general\nwithout: [reviewer]\n")
     page(tmp_path, "writer", keys="fallback: analyst\n")
     crew = load_crew(tmp_path, all_tools())
-    assert list(crew.specialists) == ["analyst", "researcher", "writer"]
+    assert list(crew.specialists) == ["analyst", "assistant", "researcher", "writer"]
     assert crew.specialists["analyst"].path == CREWS / "general/analyst.md"
     assert len(crew.rules) == 2
 

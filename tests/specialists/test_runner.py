@@ -248,7 +248,7 @@ async def test_the_same_call_again_brings_its_earlier_reply_and_the_third_time_t
         assert reply.text.endswith("\n\nsaw sea")
         assert not reply.failed
     assert [call.tool_choice for call in model.calls] == ["auto", "auto", "auto", "required"]
-    assert {tool.name for tool in model.calls[-1].tools} == finish_tools.NAMES
+    assert {tool.name for tool in model.calls[-1].tools} == {spec.name for spec in finish_tools.SPECS}
     assert isinstance(outcome, Result)
     assert outcome.gaps == ("Stopped at the third turn with the very same calls; the work may be incomplete.",)
 

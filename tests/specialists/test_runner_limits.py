@@ -49,7 +49,7 @@ async def test_a_limit_that_no_wait_helps_gives_one_last_call_without_tools() ->
     result, model = await play(LOOK, RESTS, returning())
     assert result.content == "All of it."
     assert result.gaps == ("Stopped at the rest of scout; the work may be incomplete.",)
-    assert {tool.name for tool in model.calls[-1].tools} == finish_tools.NAMES
+    assert {tool.name for tool in model.calls[-1].tools} == {spec.name for spec in finish_tools.SPECS}
     assert model.calls[-1].last
     assert "reached the rest of scout" in model.calls[-1].messages[-1].text
 

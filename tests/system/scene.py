@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bot.app import App, manifest_path, running
+from bot.app import App, manifest_path, open_crews, running
 from bot.command_line.serve import connected
 from bot.models.choosing import ChosenModel
 from bot.models.rehearsal.rehearsal import RehearsalModel
@@ -38,6 +38,11 @@ PATIENCE = patience(60)
 POLL = 0.05
 
 
+def planned_at_once(settings: Settings) -> Crews:
+    """The crews of the settings as they are without a first responder: the planner gets each request."""
+    return Crews({name: crew.without_first() for name, crew in open_crews(settings).by_name.items()})
+
+
 @asynccontextmanager
 async def bot_in(
     workspace: Workspace,
@@ -56,7 +61,7 @@ async def bot_in(
         url: The store's server; `prefix` keeps tests apart on it.
         prefix: What all keys start with.
         model: The rehearsal model unless given.
-        crew: The crew `general` unless given.
+        crew: That of the settings unless given, without its first responder: most tests are about plans.
         later: Seconds by which the store's clock is ahead, so that nobody waits for an earlier bot's calls.
         options: Further fields of `Settings`.
     """
@@ -70,7 +75,7 @@ async def bot_in(
     store = await RedisStore.connect(url, prefix=prefix, clock_offset_ms=round(later * 1000))
     try:
         async with (
-            running(settings, store, model or RehearsalModel(), crew) as app,
+            running(settings, store, model or RehearsalModel(), crew or planned_at_once(settings)) as app,
             connected(app.bolt, settings),
         ):
             yield app

@@ -103,7 +103,8 @@ async def test_told_to_end_it_hands_its_jobs_over(lone: Scene, tmp_path: Path) -
         async with bot_in(lone.workspace, lone.url, prefix="lh", model=connect("chat", server)):
             job = await talk.over()
     assert purposes(server)[len(before) :] == ["specialist:reviewer", "synthesizer"]
-    assert [work.attempt for work in job.latest.work.values()] == [1, 1], "no attempt is used up"
+    attempts = [work.attempt for work in job.latest.work.values() if not work.handed_over]
+    assert attempts == [1, 1], "no attempt is used up"
     assert not await talk.of(ev.TakenOver)
     assert len(talk.cards()) == len(talk.words()) == 1
 

@@ -110,7 +110,7 @@ async def test_a_budget_reached_in_the_middle_of_a_job_gives_one_last_call_witho
         job = await talk.over()
         assert job.latest.state == "completed"
         assert "42" in talk.said()
-        assert offered[1] == finish_tools.NAMES < offered[0]
+        assert offered[1] == {spec.name for spec in finish_tools.SPECS} < offered[0]
         assert any(GAP in gap for gap in gaps(job.latest, job.latest.run))
 
         before = len(server.requests)

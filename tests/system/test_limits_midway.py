@@ -73,7 +73,7 @@ async def test_a_breaker_that_opens_in_the_middle_gives_one_last_call_without_to
         talk = await scene.ask("Add 19 and 23")
         job = await talk.over()
     assert job.latest.state == "completed"
-    assert offered[1:] == [finish_tools.NAMES]
+    assert offered[1:] == [{spec.name for spec in finish_tools.SPECS}]
     assert "42" in talk.said()
     assert any("Stopped at the rest of specialist analyst" in gap for gap in gaps(job.latest, job.latest.run))
 

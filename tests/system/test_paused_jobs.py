@@ -15,7 +15,7 @@ from bot.store.redis.redis_store import RedisStore
 from handoff import events as ev
 from tests.bench.growth import pause
 from tests.store.kit import MovedClock, age
-from tests.system.scene import Scene, Talk, eventually, shown
+from tests.system.scene import Scene, Talk, eventually, planned_at_once, shown
 
 NORTH = ("north.csv", b"month,revenue\n2026-01,10\n2026-02,20\n")
 SOUTH = ("south.csv", b"month,revenue\n2026-01,7\n2026-02,9\n")
@@ -107,7 +107,10 @@ async def bot_on(scene: Scene, store: RedisStore) -> AsyncIterator[None]:
     """A bot on a store whose clock can be moved, expiry included."""
     place = scene.workspace
     settings = Settings(env={}, bot_token=place.bot_token, app_token=place.app_token, slack_api_url=place.api_url)
-    async with running(settings, store, RehearsalModel()) as app, connected(app.bolt, settings):
+    async with (
+        running(settings, store, RehearsalModel(), planned_at_once(settings)) as app,
+        connected(app.bolt, settings),
+    ):
         yield
 
 

@@ -48,6 +48,7 @@ from bot.models.rehearsal.rehearsed_brief import read_brief, tool_history
 from bot.models.rehearsal.rehearsed_planner import decide
 from bot.models.sight import without_pictures
 from handoff.contracts import Tier, ToolCall, Turn, Usage
+from specialists.turns.finish_tools import HAND_OVER
 from specialists.turns.model import ModelCall, ModelError
 
 NAME = "rehearsal"
@@ -170,6 +171,8 @@ def _specialists_move(call: ModelCall, first: str, script: rehearsed_demo.Script
     name = call.purpose.partition(":")[2]
     if (move := script.move(name, first, history, tools)) is not None:
         return move
+    if HAND_OVER in tools:
+        return Move(calls=((HAND_OVER, {"why": "The rehearsal has rules for a planner alone."}),))
     if rehearsed_stranger.is_strange(known):
         return rehearsed_stranger.next_move(name)
     if "profile_table" in known or name == "analyst":

@@ -25,6 +25,7 @@ from handoff.materials.at_hand import MESSAGE
 
 HEADINGS = (
     "Request",
+    "Why one specialist alone did not do it",
     "Specialists",
     "Files",
     "Files that could not be read",

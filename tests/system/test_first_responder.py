@@ -1,0 +1,149 @@
+"""The first responder in the whole bot: it answers in one call, asks, or hands over, and the planner is told why."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from handoff import events as ev
+from specialists.registry import CREWS, CrewError, load_crew
+from specialists.toolkits.catalogue import all_tools
+from tests.providers.server import ProviderServer
+from tests.providers.wire import WireRequest
+from tests.system.brains import (
+    Words,
+    connect,
+    escalation,
+    in_turn,
+    plan,
+    provider,
+    purposes,
+    result,
+    subtask,
+    tool_call,
+)
+from tests.system.scene import SAMPLE, Scene
+
+WHY = "It takes figures, and then a text in a Word document."
+TWO = plan(subtask("figures", "analyst"), subtask("note", "writer", ["figures"]))
+
+
+@asynccontextmanager
+async def at_work(scene: Scene, **words: Words) -> AsyncIterator[ProviderServer]:
+    """The crew `general` as it comes, first responder and all."""
+    crew = load_crew(CREWS / "general", all_tools())
+    async with provider(**words) as server, scene.bot(connect("chat", server), crew=crew):
+        yield server
+
+
+def told(server: ProviderServer, purpose: str) -> str:
+    index = purposes(server).index(purpose)
+    return "\n".join(message.text for message in server.requests[index].messages)
+
+
+def offered(request: WireRequest) -> set[str]:
+    return {tool.name for tool in request.tools}
+
+
+async def test_a_simple_request_takes_one_call(scene: Scene) -> None:
+    async with at_work(scene, assistant=lambda _: result("The note says that we open at nine.", 90)) as server:
+        talk = await scene.ask("what does this say? We open at nine.")
+        job = await talk.over()
+    assert purposes(server) == ["specialist:assistant"]
+    assert job.latest.state == "completed"
+    assert "we open at nine" in talk.said()
+    assert [one.what for one in job.latest.decisions] == ["planned"]
+
+
+async def test_a_question_about_a_table_takes_its_tool_turns_and_no_more(scene: Scene) -> None:
+    ask = tool_call("query_table", sql="SELECT count(*) AS n FROM sales")
+    async with at_work(scene, assistant=in_turn(ask, result("sales.csv has 288 rows.", 90))) as server:
+        talk = await scene.ask("how many rows does it have, and is that all?", files=[SAMPLE])
+        await talk.over()
+    assert purposes(server) == ["specialist:assistant"] * 2
+    assert "288 rows" in talk.said()
+    assert "Not from your files" not in talk.said()
+
+
+async def test_what_it_hands_over_is_planned_by_those_who_know_why(scene: Scene) -> None:
+    written = [result("Sales rose.", 90), result("Dear board, sales rose.", 90)]
+    async with at_work(
+        scene,
+        assistant=lambda _: tool_call("hand_over", why=WHY),
+        planner=lambda _: TWO,
+        analyst=lambda _: written[0],
+        writer=lambda _: written[1],
+        synthesizer=in_turn(None),
+    ) as server:
+        talk = await scene.ask("say how sales went, and draft a note to the board in a document")
+        job = await talk.over()
+    assert purposes(server)[:2] == ["specialist:assistant", "planner"]
+    assert WHY in told(server, "planner")
+    assert "assistant" not in told(server, "planner").partition("# Specialists")[2]
+    assert not any("hand_over" in offered(one) for one in server.requests[1:])
+    (why,) = [one.why for one in job.latest.decisions if one.what == "hand over"]
+    assert why == f"assistant hands it over: {WHY}"
+    assert job.latest.state == "completed"
+    assert "assistant" not in str(talk.cards()[0]), "people see the plan, not who passed it on"
+    (handed,) = await talk.of(ev.Escalated)
+    assert (handed.escalation.reason, handed.usage.calls) == ("hand_over", 1), "the trace has its call and its cost"
+
+
+@pytest.mark.parametrize("reason", ["out_of_scope", "confidence_too_low"])
+async def test_one_that_cannot_do_it_hands_over_too(scene: Scene, reason: str) -> None:
+    async with at_work(
+        scene,
+        assistant=lambda _: escalation(reason, "There is no tool for that."),
+        planner=lambda _: plan(subtask("text", "writer")),
+        writer=lambda _: result("Done well.", 90),
+    ) as server:
+        talk = await scene.ask("write something that nobody else could")
+        job = await talk.over()
+    assert purposes(server) == ["specialist:assistant", "planner", "specialist:writer"]
+    assert "There is no tool for that." in told(server, "planner")
+    assert job.latest.state == "completed"
+
+
+async def test_what_people_answered_it_reaches_those_who_come_after_it(scene: Scene) -> None:
+    first = in_turn(escalation("ambiguous_input", "Which fair?", ["Spring", "Autumn"]), tool_call("hand_over", why=WHY))
+    async with at_work(
+        scene,
+        assistant=first,
+        planner=lambda _: plan(subtask("text", "writer")),
+        writer=lambda _: result("The autumn fair is on.", 90),
+    ) as server:
+        talk = await scene.ask("write about the fair")
+        await talk.question()
+        await talk.say("Autumn")
+        await talk.over()
+    assert "Autumn" in told(server, "planner")
+    assert "Autumn" in told(server, "specialist:writer")
+
+
+async def test_a_rule_and_a_second_try_come_before_it(scene: Scene) -> None:
+    sql = tool_call("query_table", sql="SELECT count(*) AS n FROM sales")
+    async with at_work(scene, analyst=in_turn(sql, result("It has 288 rows.", 90))) as server:
+        talk = await scene.ask("what is the number of rows", files=[SAMPLE])
+        await talk.over()
+    assert purposes(server) == ["specialist:analyst"] * 2
+
+
+def test_its_tools_only_read_and_it_is_one_of_the_crew(tmp_path: Path) -> None:
+    head = "---\nname: {0}\ndescription: Does it.\ncannot: [fly]\ntools: [{1}]\nmodel: fast\n---\nYou do it.\n"
+    (tmp_path / "clerk.md").write_text(head.format("clerk", "send_mail"))
+    (tmp_path / "poet.md").write_text(head.format("poet", ""))
+    (tmp_path / "crew.yml").write_text("first: clerk\n")
+    with pytest.raises(CrewError, match=r"crew.yml:1: the first responder clerk has send_mail, which writes"):
+        load_crew(tmp_path, all_tools())
+    (tmp_path / "crew.yml").write_text("first: nobody\n")
+    with pytest.raises(CrewError, match="nobody"):
+        load_crew(tmp_path, all_tools())
+    (tmp_path / "crew.yml").write_text("first: poet\n")
+    crew = load_crew(tmp_path, all_tools())
+    assert crew.first == "poet"
+    assert list(crew.without_first().specialists) == ["clerk"]
+    (tmp_path / "crew.yml").write_text("first: none\n")
+    assert load_crew(tmp_path, all_tools()).first == ""
