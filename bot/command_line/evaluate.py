@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -13,10 +14,12 @@ from bot.app import crew_folder, open_crew
 from bot.command_line.console import say
 from bot.evaluation import comparison, run_file, scoreboard
 from bot.evaluation.harness import Choice, Record, run_sets
+from bot.evaluation.outcome import Trial
 from bot.evaluation.run_file import RunFile, RunFileError
 from bot.evaluation.set_checks import check_sets
 from bot.evaluation.set_files import LabelledSet, SetError, read_sets
 from bot.evaluation.staged_job import Bench
+from bot.evaluation.trials.trial_table import TRIALS
 from bot.models.choosing import ChosenModel, ModelSettingsError, choose_model
 from bot.models.named_models import take_on
 from bot.settings import Settings, SettingsError
@@ -93,7 +96,8 @@ async def _run(
     _tell(f"{model.label}, crew {crew.name}{drawn}")
     complete = False
     try:
-        await run_sets(sets, bench, model, choice, done=ledger.records, on_record=ledger.add)
+        async with _trials(sets, settings) as trials:
+            await run_sets(sets, bench, model, choice, done=ledger.records, on_record=ledger.add, trials=trials)
         complete = True
     finally:
         ledger.keep(complete=complete)
@@ -101,6 +105,18 @@ async def _run(
             _tell(f"interrupted: {ledger.where}")
         say(scoreboard.in_words(scoreboard.lines(ledger.records)))
     return 3 if any(record.error for record in ledger.records) else 0
+
+
+@asynccontextmanager
+async def _trials(sets: Sequence[LabelledSet], settings: Settings) -> AsyncIterator[Mapping[str, Trial]]:
+    """Give the trials of each set; whole jobs need a bot in a workspace."""
+    if not any(one.name == "jobs" for one in sets):
+        yield TRIALS
+        return
+    from bot.command_line.whole_jobs import stage  # noqa: PLC0415 - only for whole jobs
+
+    async with stage(settings) as jobs:
+        yield {**TRIALS, "jobs": Trial(jobs.play)}
 
 
 def _choice(options: argparse.Namespace, before: RunFile | None) -> Choice:

@@ -231,6 +231,26 @@ class ReviewCase(Labelled):
     others: tuple[Place, ...] = ()
 
 
+class JobCase(Labelled):
+    """A whole job: a request, what its models say, and whether people must see a mark.
+
+    The first responder runs the `query` and the `code`, then it returns `say` with `findings`, as often as it is sent
+    back. `moves` are instead all that each role and specialist says, in order, the last one again and again: one of
+    `hand_over` (why), `plan` (id, specialist and title of each part), `query`, `code`, `text`, `say` with `findings`.
+    `shows` are texts that code must have put into the thread: a part or a finding that the answer left out.
+    """
+
+    input: str
+    files: Texts = ()
+    query: str = ""
+    code: str = ""
+    say: str = ""
+    findings: tuple[Mapping[str, Any], ...] = ()
+    moves: Mapping[str, tuple[Mapping[str, Any], ...]] = {}
+    shows: Texts = ()
+    expect: Literal["right", "marked"]
+
+
 KINDS: Mapping[str, type[Labelled]] = {
     "routing": RoutingCase,
     "planning": PlanningCase,
@@ -244,5 +264,6 @@ KINDS: Mapping[str, type[Labelled]] = {
     "dispatcher": DispatcherCase,
     "vagueness": VaguenessCase,
     "reviews": ReviewCase,
+    "jobs": JobCase,
 }
 """The kind of each set, by the name of its file."""

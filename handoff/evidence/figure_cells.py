@@ -292,7 +292,7 @@ def _other_currency(sentence: str, told: Sequence[_Bound], _bound: Sequence[_Bou
             + sentence[one.figure.start : one.figure.end]
             + sentence[one.figure.end : one.figure.end + _BESIDE].partition(",")[0]
         )
-        if one.figure.kind != "money" or len(beside) != 1:
+        if len(beside) != 1:
             continue
         units = [_currencies_of(grid, cell) for grid, cell in one.cells]
         if all(len(each) == 1 and not each & beside for each in units):

@@ -1,0 +1,198 @@
+"""Whole jobs of `leadhand eval`: each through the bot in a workspace of its own, scored by what its thread shows."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+import tempfile
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from bot.app import App, manifest_path, open_store, running
+from bot.command_line.one_job import CHANNEL, read_job
+from bot.command_line.serve import connected
+from bot.evaluation.cases import JobCase
+from bot.evaluation.counted_model import CountedModel
+from bot.evaluation.outcome import Outcome
+from bot.evaluation.staged_job import Bench
+from bot.models.rehearsal.rehearsal import RehearsalModel
+from bot.operation.sweeping import TRIAL
+from bot.settings import Settings
+from bot.store.embedded import stop_embedded
+from bot.store.interface import JobKey
+from bot.workspace.terminal import render
+from bot.workspace.workspace_server import Workspace
+from handoff.answering.fixed_words import Phrase, phrase
+from handoff.contracts import Place, ToolCall, Turn, Usage
+from handoff.engine.answer import gaps
+from specialists.toolkits.scratch import scratch
+from specialists.turns.finish_tools import HAND_OVER, RETURN
+from specialists.turns.model import ModelCall
+
+LONGEST = 60.0
+"""Seconds of one job, after which it is not over."""
+PAUSE = 0.02
+LETTERS = 4
+"""Characters that count as a token where no provider counts."""
+DOUBTS: tuple[Phrase, ...] = ("not_from_files", "not_opened")
+"""The lines below an answer that say that something is wrong with it."""
+BY_KIND: Mapping[str, tuple[Phrase, ...]] = {
+    "filter": ("filters", "not_from_files"),
+    "deed": ("nothing_done",),
+    "unopened": ("not_opened",),
+}
+"""The lines of which one warns of a kind of fault; of any other, that of what is not from the files."""
+
+
+class PlayedModel(RehearsalModel):
+    """Says what a case has its models say, and counts what they are told. What no case says, the rehearsal does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.usage = Usage()
+        self._left: dict[str, list[Mapping[str, Any]]] = {}
+
+    def take(self, moves: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+        """Begin with the moves of another case."""
+        self.usage = Usage()
+        self._left = {name: list(steps) for name, steps in moves.items()}
+
+    async def reply(self, call: ModelCall) -> Turn:
+        """Make the next move of whoever is called."""
+        name = call.purpose.rpartition(":")[2]
+        steps = self._left.get(name)
+        if not steps:
+            turn = await super().reply(call)
+        else:
+            turn = _turn(steps.pop(0) if len(steps) > 1 else steps[0], len(call.messages))
+        told = len(call.system) + sum(
+            len(one.text) + sum(len(each.text) for each in one.replies) for one in call.messages
+        )
+        said = len(turn.text) + sum(len(json.dumps(one.arguments)) for one in turn.calls)
+        usage = Usage(calls=1, tokens_in=told // LETTERS, tokens_out=said // LETTERS, model="played")
+        self.usage += usage
+        if call.on_text is not None and turn.text and steps:
+            await call.on_text(turn.text)
+        return turn.model_copy(update={"usage": usage})
+
+
+def _turn(step: Mapping[str, Any], number: int) -> Turn:
+    if "plan" in step:
+        parts = [
+            {"id": one, "title": title, "intent": title, "specialist": who, "after": [], "done_when": "It is said."}
+            for one, who, title in step["plan"]
+        ]
+        plan = {"goal": "It", "subtasks": parts, "strategy": "merge", "instruction": ""}
+        return Turn(text=json.dumps(plan), stop="end", usage=Usage())
+    if "text" in step:
+        return Turn(text=str(step["text"]), stop="end", usage=Usage())
+    name, arguments = _call(step)
+    call = ToolCall(id=f"played_{number}", name=name, arguments=arguments)
+    return Turn(text="", calls=(call,), stop="tool_use", usage=Usage())
+
+
+def _call(step: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    if "hand_over" in step:
+        return HAND_OVER, {"why": step["hand_over"]}
+    if "query" in step:
+        return "query_table", {"sql": step["query"]}
+    if "code" in step:
+        return "calculate", {"code": step["code"]}
+    return RETURN, {"content": step["say"], "confidence": 90, "findings": list(step.get("findings", ()))}
+
+
+def moves_of(case: JobCase) -> dict[str, Sequence[Mapping[str, Any]]]:
+    """Return what each role says in a case, by its name."""
+    if case.moves:
+        return dict(case.moves)
+    steps: list[Mapping[str, Any]] = [{"query": case.query}] if case.query else []
+    steps += [{"code": case.code}] if case.code else []
+    return {"assistant": [*steps, {"say": case.say, "findings": case.findings}]}
+
+
+@dataclasses.dataclass(frozen=True)
+class Stage:
+    """A bot in a workspace, whose models say what a case has them say. It plays one case at a time."""
+
+    workspace: Workspace
+    app: App
+    model: PlayedModel
+    lock: asyncio.Lock
+
+    async def play(self, case: JobCase, bench: Bench, counted: CountedModel) -> Outcome:
+        """Have a job done, and score its thread. The calls and tokens are those of the played model."""
+        async with self.lock:
+            self.model.take(moves_of(case))
+            shown, lacks = await self._done(case, _paths(case, bench))
+            counted.usage = self.model.usage
+        if case.expect == "right":
+            marked = [name for name in DOUBTS if _warns(name, case, shown)]
+            faults = [*marked, *(f"gap: {one}" for one in lacks), *_missing(case, shown)]
+            return Outcome(not faults, shown, "; ".join(faults), {"right answers marked": bool(faults)})
+        kind = next((tag for tag in case.tags if tag in BY_KIND), "")
+        warned = any(_warns(name, case, shown) for name in BY_KIND.get(kind, ("not_from_files",)))
+        caught = not _missing(case, shown) if case.shows else warned or case.say not in shown
+        return Outcome(caught, shown, "" if caught else "nothing warns of it", {"faults unmarked": not caught})
+
+    async def _done(self, case: JobCase, files: Sequence[Path]) -> tuple[str, tuple[str, ...]]:
+        """Return what the thread shows at the end, and the gaps of the answer."""
+        person = self.workspace.person("ana")
+        ts = await person.say(CHANNEL, f"@leadhand {case.input}", files=list(files))
+        channel = self.workspace.channel_id(CHANNEL)
+        place = Place(team=self.workspace.team_id, channel=channel, thread_ts=ts)
+        key = JobKey(place.team, place.job_id)
+        async with asyncio.timeout(LONGEST):
+            while True:
+                job = await read_job(self.app, key)
+                if job is not None and job.latest.over:
+                    break
+                await asyncio.sleep(PAUSE)
+        thread = self.workspace.thread(channel, ts)[1:]
+        return "\n".join(render(message, {}) for message in thread), gaps(job.latest, job.latest.run)
+
+
+def _warns(name: Phrase, case: JobCase, shown: str) -> bool:
+    words = phrase(name, case.input, what="\x00").partition("\x00")[0].strip()
+    return words in shown
+
+
+def _missing(case: JobCase, shown: str) -> list[str]:
+    wanted = [*case.shows, *([case.say] if case.expect == "right" and case.say and "\n" not in case.say else [])]
+    return [f"missing: {one}" for one in wanted if _plain(one) not in _plain(shown)]
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.replace("*", "").replace("_", "").replace("`", "").split())
+
+
+def _paths(case: JobCase, bench: Bench) -> list[Path]:
+    return [next(folder / name for folder in bench.folders if (folder / name).is_file()) for name in case.files]
+
+
+@asynccontextmanager
+async def stage(settings: Settings) -> AsyncIterator[Stage]:
+    """Set up the bot and its workspace for whole jobs; nothing of it is kept."""
+    with tempfile.TemporaryDirectory(prefix=TRIAL, dir=scratch()) as folder:
+        workspace = await Workspace.start(manifest_path())
+        apart = dataclasses.replace(
+            settings,
+            data=Path(folder),
+            redis_url="",
+            bot_token=workspace.bot_token,
+            app_token=workspace.app_token,
+            slack_api_url=workspace.api_url,
+        )
+        model = PlayedModel()
+        try:
+            async with (
+                open_store(apart) as store,
+                running(apart, store, model) as app,
+                connected(app.bolt, apart),
+            ):
+                yield Stage(workspace, app, model, asyncio.Lock())
+        finally:
+            await stop_embedded(apart.data)
+            await workspace.stop()

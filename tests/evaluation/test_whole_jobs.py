@@ -1,0 +1,68 @@
+"""Whole jobs: each kind of fault is marked in the thread, right answers are not, and the score tells them apart."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+from bot.command_line.whole_jobs import stage
+from bot.evaluation.cases import JobCase
+from bot.evaluation.harness import Choice, Record, run_sets
+from bot.evaluation.outcome import Trial
+from bot.evaluation.set_files import LabelledSet, read_sets
+from bot.models.rehearsal.rehearsal import RehearsalModel
+from bot.settings import Settings
+from tests.evaluation.eval_kit import GENERAL, bench_of, model_of
+
+WHOLE = read_sets(GENERAL, ["jobs"])[0]
+
+
+def one_of_each() -> tuple[JobCase, ...]:
+    """A case of each kind, in a language that is drawn anew each day of the week."""
+    drawn = random.Random(7)
+    kinds: dict[str, list[JobCase]] = {}
+    for case in WHOLE.cases:
+        assert isinstance(case, JobCase)
+        kinds.setdefault(case.tags[1], []).append(case)
+    return tuple(drawn.choice(cases) for cases in kinds.values())
+
+
+async def played(tmp_path: Path, *cases: JobCase) -> dict[str, Record]:
+    records: list[Record] = []
+    async with stage(Settings(env={}, data=tmp_path)) as jobs, model_of(lambda _: None) as (model, _):
+        given = [LabelledSet("jobs", cases, WHOLE.folders)]
+        trials = {"jobs": Trial(jobs.play)}
+        bench = bench_of(model)
+        await run_sets(
+            given, bench, RehearsalModel(), Choice(), on_record=lambda one, *_: records.append(one), trials=trials
+        )
+    return {one.id: one for one in records}
+
+
+def test_there_are_enough_in_four_languages() -> None:
+    assert len(WHOLE.cases) >= 120
+    languages = [case.tags[0] for case in WHOLE.cases]
+    assert all(languages.count(one) >= 25 for one in ("en", "de", "fr", "es"))
+    right = sum(case.expect == "right" for case in WHOLE.cases if isinstance(case, JobCase))
+    assert 40 <= right <= len(WHOLE.cases) - 40
+
+
+async def test_each_kind_is_scored_as_people_would_see_it(tmp_path: Path) -> None:
+    cases = one_of_each()
+    records = await played(tmp_path, *cases)
+    assert {name: one.why for name, one in records.items() if not one.right} == {}
+    assert all(not one.error and one.calls for one in records.values())
+
+
+async def test_a_fault_that_nothing_marks_and_a_right_answer_that_something_marks_count(tmp_path: Path) -> None:
+    base = next(case for case in WHOLE.cases if case.id == "en-figures-3")
+    assert isinstance(base, JobCase)
+    quiet = base.model_copy(update={"id": "quiet", "expect": "marked"})
+    loud = base.model_copy(update={"id": "loud", "say": "In all, 1,659.00 EUR were sold."})
+    lost = base.model_copy(update={"id": "lost", "say": "In all, 1,569.00 EUR were sold.", "shows": ("Not there",)})
+    records = await played(tmp_path, quiet, loud, lost)
+    assert {name: (one.right, one.why) for name, one in records.items()} == {
+        "quiet": (False, "nothing warns of it"),
+        "loud": (False, "not_from_files"),
+        "lost": (False, "missing: Not there"),
+    }
