@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from handoff.approval_values import Approval
 from handoff.contracts import Escalation, Handoff, Result, ToolCall, Turn
 from handoff.evidence.binding import Binding, Document, bind_result
+from handoff.evidence.inserted_rows import with_rows
 from handoff.state_values import UnknownWrite
 from specialists.specialist import Specialist
 from specialists.toolkits.tool import ToolOutcome, ToolSpec, Workbench
@@ -335,11 +336,17 @@ class _Attempt:
 
     async def _complaint(self, result: Result) -> tuple[Result, str]:
         """Return a result bound to what was read, and why it is sent back: no work behind it, or words of nobody."""
+        grids = [one.grid for one in self.conversation.replies if one.grid is not None and one.grid.rows]
+        inserted = with_rows(result.content, grids)
+        if inserted.text != result.content:
+            given = {"content": inserted.text, "summary": with_rows(result.summary, grids).text}
+            result = result.model_copy(update=given)
         binding = await self._bound(result)
         text = self.conversation.work_done.sent_back(result.content)
         if not text and (unopened := self._unopened(result)):
             readers = ("read_material", "search_material", *self.conversation.work_done.readers)
             text = briefing.note("no_work_unread", file=unopened, tools=" or ".join(readers))
+        text = text or inserted.fault
         if not text and binding.faults:
             text = briefing.note("not_found", faults="\n".join(f"- {each}" for each in binding.faults))
         return binding.result, text

@@ -128,7 +128,9 @@ class Specialist:
     @property
     def ways_to_end(self) -> tuple[ToolSpec, ...]:
         """The tools that end its work."""
-        return (*finish_tools.SPECS, finish_tools.HANDING_OVER) if self.hands_over else finish_tools.SPECS
+        queries = any(tool.query for tool in self.tools)
+        ways = (finish_tools.RETURNING_ROWS, *finish_tools.SPECS[1:]) if queries else finish_tools.SPECS
+        return (*ways, finish_tools.HANDING_OVER) if self.hands_over else ways
 
     def specs_for(self, files: Iterable[str]) -> tuple[ToolSpec, ...]:
         """Return the tools that its model is offered for these files: none that reads kinds of files that are missing.

@@ -14,6 +14,7 @@ from typing import Annotated, Any, get_args
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from handoff.contracts import Escalation, EscalationReason, Evidence, Finding, Result, Severity, ToolCall
+from handoff.evidence.inserted_rows import PLACE
 from handoff.reply_text import replace_surrogates
 from specialists.toolkits.tool import ToolSpec
 
@@ -85,6 +86,9 @@ SPECS: tuple[ToolSpec, ...] = (
 )
 
 
+ROWS_TOLD = f"; {PLACE} on a line of its own: code puts the last query's rows there, [[rows 1]] those of the first"
+"""What is told besides of `return_result` to specialists with a tool that queries."""
+RETURNING_ROWS = ToolSpec(RETURN, SPECS[0].description + ROWS_TOLD, SPECS[0].parameters)
 HANDING_OVER = ToolSpec(
     HAND_OVER,
     "Give the request to a planner, who has specialists for it. why: what it takes that you do not have",

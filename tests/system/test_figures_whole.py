@@ -83,6 +83,21 @@ async def test_the_rows_that_a_figure_counts_stand_below_the_answer(scene: Scene
     assert re.search(r"Rows counted: plan = Basic \(\d+/\d+\)", talk.said())
 
 
+async def test_rows_that_code_puts_in_are_those_of_the_query(scene: Scene) -> None:
+    sql = "SELECT region, sum(churned_customers) AS churned FROM sales GROUP BY 1 ORDER BY 2 DESC"
+    said = result("Churned customers by region:\n\n[[rows]]", 90)
+    analyst = in_turn(tool_call("query_table", sql=sql), said)
+    async with played(scene, planner=lambda _: one_part(), analyst=analyst) as server:
+        talk = await scene.ask("churned customers by region please", files=[SAMPLE])
+        job = await talk.over()
+    (reply,) = [line for line in replies(server.requests[-1]).splitlines() if line.startswith("North | ")]
+    result_of = job.latest.work["total"].result
+    assert result_of is not None
+    assert f"| {reply} |" in result_of.content
+    assert reply.partition(" | ")[2] in talk.said()
+    assert "[[rows" not in talk.said()
+
+
 async def test_figures_of_the_request_need_no_tool(scene: Scene) -> None:
     note = result("From 1 March a seat costs $59 instead of $49, $10 more.", 90)
     async with played(
