@@ -74,7 +74,7 @@ class Specialist:
         channel_words: What the channel asks for, if what it returns is the answer.
         skills: Those that it may read, by `skills` in its front matter: folders `skills/NAME/SKILL.md` of its crew.
         wish: What its file asks of its model: a provider's model in place of the tier's, effort, temperature.
-        hands_over: True for a first responder, who may hand the request over to a planner.
+        hands_over: Of a first responder: the specialists, a line each, whose planner it may hand the request over to.
         read_as: How a file of other makers, such as an agent of Claude Code, was understood; empty: it is one of ours.
     """
 
@@ -99,7 +99,7 @@ class Specialist:
     channel_words: str = ""
     skills: tuple[Skill, ...] = ()
     read_as: str = ""
-    hands_over: bool = False
+    hands_over: str = ""
 
     def terms_of(self, tool: str) -> ApprovalTerms | None:
         """Return the terms on which a tool's calls are approved; None: they need no approval."""
@@ -130,7 +130,7 @@ class Specialist:
         """The tools that end its work."""
         queries = any(tool.query for tool in self.tools)
         ways = (finish_tools.RETURNING_ROWS, *finish_tools.SPECS[1:]) if queries else finish_tools.SPECS
-        return (*ways, finish_tools.HANDING_OVER) if self.hands_over else ways
+        return (*ways, finish_tools.handing_over(self.hands_over)) if self.hands_over else ways
 
     def specs_for(self, files: Iterable[str]) -> tuple[ToolSpec, ...]:
         """Return the tools that its model is offered for these files: none that reads kinds of files that are missing.

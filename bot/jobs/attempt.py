@@ -198,10 +198,11 @@ def _specialist(crew: Crew, effect: RunSubtask, runner: JobRunner) -> Specialist
     found = specialist_for(crew, plan, effect.specialist, effect.tier)
     alone = plan is not None and len(plan.subtasks) == 1
     here = ask.setting.here.instructions if ask.setting is not None else ""
-    form, first = crew.words.answer, ask.run_around(ask.work[effect.subtask]).is_first
-    if found is None or not alone or not (form or here or first):
+    form, run = crew.words.answer, ask.run_around(ask.work[effect.subtask])
+    if found is None or not alone or not (form or here or run.is_first):
         return found
-    return replace(found, form=form, channel_words=here, hands_over=first)
+    others = [f"- {one.name}: {one.line}" for one in run.members.values() if one.name != found.name]
+    return replace(found, form=form, channel_words=here, hands_over="\n".join(others) if run.is_first else "")
 
 
 def _elapsed(work: Work) -> float:

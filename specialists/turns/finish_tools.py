@@ -89,12 +89,15 @@ SPECS: tuple[ToolSpec, ...] = (
 ROWS_TOLD = f"; {PLACE} on a line of its own: code puts the last query's rows there, [[rows 1]] those of the first"
 """What is told besides of `return_result` to specialists with a tool that queries."""
 RETURNING_ROWS = ToolSpec(RETURN, SPECS[0].description + ROWS_TOLD, SPECS[0].parameters)
-HANDING_OVER = ToolSpec(
-    HAND_OVER,
-    "Give the request to a planner, who has specialists for it. why: what it takes that you do not have",
-    {"type": "object", "properties": {"why": _PART_OF_TEXT}, "required": ["why"]},
-)
-"""The third way to end, of a first responder alone."""
+_WHY = {"type": "object", "properties": {"why": _PART_OF_TEXT}, "required": ["why"]}
+
+
+def handing_over(others: str) -> ToolSpec:
+    """Return the third way to end, of a first responder alone; `others` are the planner's specialists, a line each."""
+    told = (
+        f"Give the request to a planner. why: what it takes that you do not have. The planner's specialists:\n{others}"
+    )
+    return ToolSpec(HAND_OVER, told, _WHY)
 
 
 class _Finding(Finding):

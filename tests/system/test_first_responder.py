@@ -84,6 +84,9 @@ async def test_what_it_hands_over_is_planned_by_those_who_know_why(scene: Scene)
     assert WHY in told(server, "planner")
     assert "assistant" not in told(server, "planner").partition("# Specialists")[2]
     assert not any("hand_over" in offered(one) for one in server.requests[1:])
+    (way,) = [tool for tool in server.requests[0].tools if tool.name == "hand_over"]
+    assert "- writer: Writes and restructures texts" in way.description
+    assert "- assistant:" not in way.description
     (why,) = [one.why for one in job.latest.decisions if one.what == "hand over"]
     assert why == f"assistant hands it over: {WHY}"
     assert job.latest.state == "completed"
