@@ -271,6 +271,8 @@ class Result(Contract):
     """The calls of writing tools that failed and were not made good, each with its tool and the reason."""
     unbound: tuple[str, ...] = ()
     """Quotations and figures of it, as written, that code found in nothing that the specialist read."""
+    invented: bool = False
+    """True if people asked for a text whose particulars are made up, such as an ad: its specialist says so."""
     filters: tuple[str, ...] = ()
     """The conditions of the rows that figures of it count, such as `status = paid: 6 of 10 rows`."""
 
@@ -394,6 +396,8 @@ class Context(Contract):
 
 QUICK_ROLES = frozenset({"dispatcher", "rule_reader"})
 """Roles whose work is small, and for which people wait."""
+BEST_ROLES = frozenset({"planner", "replanner", "synthesizer"})
+"""Roles of few calls on which all else hangs: what is asked of whom, and what people read."""
 
 
 REQUESTER, ANYONE = "requester", "anyone"
@@ -492,8 +496,9 @@ class Terms(Contract):
     """What the channel asks for in its instructions; put in like `roles`."""
 
     def tier_of(self, role: str) -> Tier:
-        """Return the tier that a role of the supervisor works on: `balanced` unless set, `fast` for `QUICK_ROLES`."""
-        return self.roles.get(role, "fast" if role in QUICK_ROLES else "balanced")
+        """Return the tier that a role of the supervisor works on, as set; else by `QUICK_ROLES` and `BEST_ROLES`."""
+        usual: Tier = "fast" if role in QUICK_ROLES else "deep" if role in BEST_ROLES else "balanced"
+        return self.roles.get(role, usual)
 
     def room_of(self, role: str) -> int:
         """Return the most tokens of material that a call of that role is given."""

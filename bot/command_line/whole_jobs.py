@@ -101,7 +101,8 @@ def _call(step: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         return "query_table", {"sql": step["query"]}
     if "code" in step:
         return "calculate", {"code": step["code"]}
-    return RETURN, {"content": step["say"], "confidence": 90, "findings": list(step.get("findings", ()))}
+    invented = {"invented": True} if step.get("invented") else {}
+    return RETURN, {"content": step["say"], "confidence": 90, "findings": list(step.get("findings", ())), **invented}
 
 
 def moves_of(case: JobCase) -> dict[str, Sequence[Mapping[str, Any]]]:
@@ -110,7 +111,8 @@ def moves_of(case: JobCase) -> dict[str, Sequence[Mapping[str, Any]]]:
         return dict(case.moves)
     steps: list[Mapping[str, Any]] = [{"query": case.query}] if case.query else []
     steps += [{"code": case.code}] if case.code else []
-    return {"assistant": [*steps, {"say": case.say, "findings": case.findings}]}
+    said = {"say": case.say, "findings": case.findings}
+    return {"assistant": [*steps, said, {**said, "invented": case.invented}]}
 
 
 @dataclasses.dataclass(frozen=True)

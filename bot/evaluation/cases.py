@@ -235,9 +235,10 @@ class JobCase(Labelled):
     """A whole job: a request, what its models say, and whether people must see a mark.
 
     The first responder runs the `query` and the `code`, then it returns `say` with `findings`, as often as it is sent
-    back. `moves` are instead all that each role and specialist says, in order, the last one again and again: one of
-    `hand_over` (why), `plan` (id, specialist and title of each part), `query`, `code`, `text`, `say` with `findings`.
-    `shows` are texts that code must have put into the thread: a part or a finding that the answer left out.
+    back, `invented` from the second time on. `moves` are instead all that each role and specialist says, in order, the
+    last one again and again: one of `hand_over` (why), `plan` (id, specialist and title of each part), `query`, `code`,
+    `text`, `say` with `findings`. `shows` are texts that code must have put into the thread: a part or a finding that
+    the answer left out.
     """
 
     input: str
@@ -246,6 +247,7 @@ class JobCase(Labelled):
     code: str = ""
     say: str = ""
     findings: tuple[Mapping[str, Any], ...] = ()
+    invented: bool = False
     moves: Mapping[str, tuple[Mapping[str, Any], ...]] = {}
     shows: Texts = ()
     expect: Literal["right", "marked"]

@@ -96,7 +96,7 @@ def bind_result(result: Result, documents: Sequence[Document], said: Iterable[st
     """Find the evidence of a result in what was read. Without any material there is nothing that it could quote.
 
     `said` is what people and earlier results said, the nearest first: figures of it are known, too. Where nothing was
-    there to be read, figures are those of a text that was asked for, unless one misquotes what was said.
+    there to be read, a text may be `invented`: its figures are its own, unless one misquotes what was said.
     """
     materials = [one for one in documents if one.is_material and one.text]
     findings = tuple(_with_places(one, documents) for one in result.findings)
@@ -118,7 +118,7 @@ def bind_result(result: Result, documents: Sequence[Document], said: Iterable[st
     unbound, told = tuple(faults), text_of(result)
     known = _known_figures(documents, said)
     figures = unsupported(told, known)
-    if not any(one.text for one in documents if not one.is_brief):  # nothing was there to be read: a text of its own
+    if result.invented and not any(one.text for one in documents if not one.is_brief):
         figures = tuple(one for one in figures if misquoted(one.text, known))
     for figure in dict.fromkeys(each.text for each in figures):
         faults.setdefault(figure, _of_nobody(figure, known))

@@ -22,7 +22,7 @@ RETURN = "return_result"
 ESCALATE = "escalate"
 HAND_OVER = "hand_over"
 NAMES = frozenset({RETURN, ESCALATE, HAND_OVER})
-ALSO_READ = ("summary", "gaps")
+ALSO_READ = ("summary", "gaps", "invented")
 """Arguments of `return_result` that are read where a model gives them, and not asked for.
 
 So are `whom` and `assumption` of `escalate`: only a specialist whose prompt speaks of them needs them.
@@ -114,6 +114,7 @@ class _Return(BaseModel):
     confidence: int = Field(ge=0, le=100)
     findings: tuple[_Finding, ...] = ()
     gaps: tuple[str, ...] = ()
+    invented: bool = False
 
 
 class _Escalate(BaseModel):
@@ -163,7 +164,12 @@ def read(call: ToolCall) -> Result | Escalation:
     )
     summary = given.summary or first_sentences(given.content)
     return Result(
-        summary=summary, content=given.content, findings=findings, confidence=given.confidence, gaps=given.gaps
+        summary=summary,
+        content=given.content,
+        findings=findings,
+        confidence=given.confidence,
+        gaps=given.gaps,
+        invented=given.invented,
     )
 
 
@@ -190,6 +196,7 @@ def read_leniently(call: ToolCall) -> Result | Escalation | None:
         content=content or summary,
         findings=tuple(finding for finding in findings if finding),
         confidence=_as_confidence(given.get("confidence")),
+        invented=given.get("invented") is True,
         gaps=tuple(text for text in map(_as_text, _as_list(given.get("gaps"))) if text),
     )
 

@@ -9,17 +9,18 @@ from handoff.contracts import Terms
 from handoff.effects import ROLES
 
 
-def test_a_role_works_on_the_tier_that_is_set_and_the_others_on_balanced() -> None:
+def test_a_role_works_on_the_tier_that_is_set_and_the_others_on_their_own() -> None:
     terms = read_settings({"LEADHAND_ROLES": "planner deep,  Judge  FAST,"}).terms
     set_to = {"planner": "deep", "judge": "fast"}
-    usual = {**dict.fromkeys(ROLES, "balanced"), "dispatcher": "fast"}
+    best = dict.fromkeys(("planner", "replanner", "synthesizer"), "deep")
+    usual = {**dict.fromkeys(ROLES, "balanced"), **best, "dispatcher": "fast"}
     assert {role: terms.tier_of(role) for role in ROLES} == {**usual, **set_to}
     assert [terms.room_of(role) for role in ("planner", "judge", "critic")] == [64_000, 16_000, 32_000]
     assert Terms.model_validate_json(terms.model_dump_json()).roles == {}, "they are not kept with a plan"
 
 
 @pytest.mark.parametrize("text", ["", " ", ","])
-def test_without_it_all_roles_work_on_balanced(text: str) -> None:
+def test_without_it_nothing_is_set(text: str) -> None:
     assert read_settings({"LEADHAND_ROLES": text}).terms == read_settings({}).terms
     assert read_settings({}).terms.roles == {}
 

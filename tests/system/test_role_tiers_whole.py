@@ -17,7 +17,7 @@ from tests.system.brains import Words, connect, plan, provider, result, subtask
 from tests.system.scene import Scene
 from tests.system.test_planning import crew_of
 
-SETTING = "planner deep, judge fast"
+SETTING = "planner balanced, judge fast"
 ROOM: dict[Tier, int] = {"fast": 3_000, "balanced": 4_000, "deep": 5_000}
 WORDS: dict[str, Words] = {
     "planner": lambda _: plan({**subtask("a", "first"), "critical": True}, subtask("b", "second")),
@@ -30,13 +30,13 @@ WORDS: dict[str, Words] = {
 @pytest.mark.parametrize(
     ("setting", "crew_file", "expected"),
     [
-        ("", "", {"planner": "balanced", "judge": "balanced", "synthesizer": "balanced"}),
-        (SETTING, "", {"planner": "deep", "judge": "fast", "synthesizer": "balanced"}),
-        ("", "roles: {synthesizer: deep}", {"planner": "balanced", "judge": "balanced", "synthesizer": "deep"}),
+        ("", "", {"planner": "deep", "judge": "balanced", "synthesizer": "deep"}),
+        (SETTING, "", {"planner": "balanced", "judge": "fast", "synthesizer": "deep"}),
+        ("", "roles: {synthesizer: balanced}", {"planner": "deep", "judge": "balanced", "synthesizer": "balanced"}),
         (
             SETTING,
-            "roles: {planner: fast, synthesizer: deep}",  # the crew's file comes first, role by role
-            {"planner": "fast", "judge": "fast", "synthesizer": "deep"},
+            "roles: {planner: fast, synthesizer: balanced}",  # the crew's file comes first, role by role
+            {"planner": "fast", "judge": "fast", "synthesizer": "balanced"},
         ),
     ],
     ids=["unset", "settings", "crew", "both"],
