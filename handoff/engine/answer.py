@@ -219,7 +219,7 @@ def out_of_reach(ask: Ask, run: Run) -> tuple[str, ...]:
 def gaps(ask: Ask, run: Run) -> tuple[str, ...]:
     """Return what the answer lacks, each in words for people."""
     lines = [f"{work.subtask.title}: {work.reason}" for work in missing(ask, run)]
-    own = ask.inside(run.within)
+    own = [work for work in ask.inside(run.within) if not work.dropped]
     lines += [gap for work in own if work.result is not None for gap in _gaps_of(work, work.result, len(own) == 1)]
     if run.left_out:
         lines.append(phrase("passages", ask.text, n=len(run.left_out)))
