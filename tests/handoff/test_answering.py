@@ -266,7 +266,7 @@ def test_the_gravest_findings_stay_beside_the_notes_and_the_others_are_named() -
     log = after_results([LONG, LONG.replace("well", "fine")], critic=False)
     returned = log[4]
     assert isinstance(returned, ev.ResultReturned)
-    many = [Finding(message=f"Case {n} is open: " + "it needs a second look " * 20) for n in range(300)]
+    many = [Finding(message=f"Case {n} is open: " + "it needs a second look " * 20) for n in range(700)]
     grave = Finding(message="The tap drips.", severity="critical")
     result = returned.result.model_copy(update={"findings": (*many, grave)})
     log[4] = returned.model_copy(update={"result": result})
