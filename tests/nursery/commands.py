@@ -12,6 +12,7 @@ signal as a negative number). With standard input closed, all are killed.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import json
@@ -62,6 +63,9 @@ def serve(listener: socket.socket) -> None:
         if listener in ready:
             line, _ = listener.accept()
             told, outputs, _, _ = socket.recv_fds(line, LARGEST, 2)
+            if not told:  # whoever asked was ended before it had said what for
+                line.close()
+                continue
             start = json.loads(told)
             _import_sdks(start["env"])
             if not (pid := os.fork()):
@@ -74,7 +78,7 @@ def serve(listener: socket.socket) -> None:
             for output in outputs:
                 os.close(output)
             alive[pid] = line
-            line.sendall(NUMBER.pack(pid))
+            _tell(line, pid)
         if sys.stdin.fileno() in ready:
             for pid in alive:
                 os.kill(pid, signal.SIGKILL)
@@ -95,7 +99,13 @@ def _tell_ends(alive: dict[int, socket.socket]) -> None:
         if not pid:
             return
         with alive.pop(pid) as line:
-            line.sendall(NUMBER.pack(os.waitstatus_to_exitcode(status)))
+            _tell(line, os.waitstatus_to_exitcode(status))
+
+
+def _tell(line: socket.socket, number: int) -> None:
+    """Tell a number to whoever asked, if it still waits: a test that was ended must not end the commands of others."""
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        line.sendall(NUMBER.pack(number))
 
 
 def _become(start: dict[str, Any], out: int, err: int) -> None:
