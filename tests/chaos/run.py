@@ -338,6 +338,7 @@ def _environment(workspace: Workspace, models: Models, far_side: FarSide) -> dic
         "LEADHAND_MODEL_FAST": "fast",
         "LEADHAND_MODEL_BALANCED": "balanced",
         "LEADHAND_MODEL_DEEP": "deep",
+        "LEADHAND_ROLES": "planner balanced, replanner balanced, synthesizer balanced",  # not on DEEP calls a minute
         "LEADHAND_CREW": str(CREW),
         "LEADHAND_LEASE": str(LEASE),
         "LEADHAND_SLOTS": str(SLOTS),

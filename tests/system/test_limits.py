@@ -83,14 +83,14 @@ async def test_a_rate_is_shared_and_a_call_waits_for_its_minute(scene: Scene) ->
 async def test_a_call_that_would_wait_longer_than_its_deadline_is_not_made(scene: Scene) -> None:
     rules = Rules(rates={"": RateLimit(requests=1)})
     async with provider(planner=lambda _: ONE) as server:
-        counter = Counter("gpt-6.1-terra:requests", "rate", 1)
+        counter = Counter("gpt-6.1-sol:requests", "rate", 1)
         for number in range(3):
             await scene.store.counters.admit(f"{number}", [counter], patience=1000, hold=1)
         async with scene.bot(connect("chat", server), rules=rules):
             talk = await scene.ask("Do it")
             assert (await talk.over()).latest.state == "failed"
         assert purposes(server) == []
-    assert "1 requests a minute for gpt-6.1-terra" in talk.said()
+    assert "1 requests a minute for gpt-6.1-sol" in talk.said()
     assert "Mention me again in a minute or two." in talk.said()
 
 
