@@ -25,6 +25,30 @@ _OPENING_WORDS = 5
 """Words of a clause at the start of a sentence that says what the next clause is about."""
 _EXACT_CASE = 3
 """Letters up to which a label is looked for in its own case: FR is no French word, DE no Spanish one."""
+_OF_NO_ROW = frozenset(
+    [
+        "yes",
+        "no",
+        "true",
+        "false",
+        "none",
+        "total",
+        "totals",
+        "sum",
+        "all",
+        "other",
+        "others",
+        "gesamt",
+        "summe",
+        "alle",
+        "andere",
+        "autres",
+        "tous",
+        "otros",
+        "todos",
+    ]
+)
+"""Labels that are words of any sentence."""
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 _FEW_DIGITS = 3
 """Digits from which on a figure of a table of material, of which no query was made, is taken to be that of a row."""
@@ -203,7 +227,7 @@ def _names(text: str, label: str) -> bool:
 
 
 def _places(text: str, label: str) -> list[int]:
-    if len(label) < 2:
+    if len(label) < 2 or label.casefold() in _OF_NO_ROW:
         return []
     if _UNSPACED.search(label):
         return [one.start() for one in re.finditer(re.escape(label), text)]

@@ -9,7 +9,7 @@ from handoff.checking.numerals import numerals, plain
 
 _LITERAL = re.compile(r"(?<![\w.])(\d[\d_]*(?:\.\d+)?)(?:[eE]([+-]?\d+))?(?![\w])")
 _BARE = re.compile(r"(?<![\w.,])\d+(?:\.\d+)?(?![\w,])")
-_DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?(?:[ T]\d\d:\d\d(?::\d\d)?)?")
+_DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?(?:[ T]\d\d:\d\d(?::\d\d)?)?|\b(?:date|datetime)\([^()]*\)")
 _QUERY = re.compile(r"\s*(?:WITH|SELECT|FROM|VALUES)\b", re.IGNORECASE)
 _SELECTED = re.compile(r"\bSELECT\b(.*?)(?=\bFROM\b|\bSELECT\b|$)", re.IGNORECASE | re.DOTALL)
 _VALUES = re.compile(r"\bVALUES\b[^;]*", re.IGNORECASE)

@@ -52,6 +52,7 @@ PRICES = replied(
     "SELECT product, region, round(avg(price)) AS price_usd FROM p GROUP BY ALL",
     "product | region | price_usd\nDesk | North | 1200\nDesk | South | 1350\nRelay | North | 640\nRelay | South | 777",
 )
+OPEN = replied("SELECT late, count(*) AS n FROM o GROUP BY ROLLUP (1)", "late | n\nyes | 1203\nno | 997\nTotal | 2200")
 RIGHT: list[tuple[Document | None, str]] = [
     (BY_COUNTRY, "DE comes first with 931.80 EUR, then FR with 379.40 EUR and ES with 257.80 EUR."),
     (BY_COUNTRY, "| Country | Total |\n|---|---|\n| DE | 931.80 |\n| FR | 379.40 |\n| ES | 257.80 |"),
@@ -65,6 +66,8 @@ RIGHT: list[tuple[Document | None, str]] = [
     (BY_MONTH, "In April sales rose to 787.95 from 781.05."),
     (BY_MONTH, "4月の売上は787.95ユーロで、3月の781.05ユーロを上回りました。"),
     (BY_MONTH, "Von März bis April stieg der Umsatz um 0,9 % auf 787,95 €."),
+    (OPEN, "There are 1,203 with no delay."),
+    (OPEN, "In total, 1,203 of them were sent."),
     (TOTAL, "Total revenue was 1,569 EUR, with March ahead of April."),
     (TOTAL, "El total de marzo y abril es de 1569 €."),
     (TOTAL, "Across paid and open orders the total is 1,569 EUR."),
@@ -180,6 +183,7 @@ def test_what_a_tool_was_made_to_say_is_no_evidence(code: str) -> None:
         "(3 * 4.20 + 11) * 1.19",
         "round(1569 / 12, 2)",
         "for month in range(1, 20): pass",
+        "(date(2026, 12, 25) - date(2026, 11, 26)).days",
         "SELECT floor(amount_eur / 25) * 25 AS bin, count(*) FROM orders GROUP BY 1",
         "SELECT sum(amount_eur) * 0.7 FROM orders WHERE amount_eur > 137 LIMIT 50",
         "SELECT count(*), round(avg(amount_eur), 2), max(order_date) - DATE '2026-03-15' FROM orders",
