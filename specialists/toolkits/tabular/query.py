@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from specialists.toolkits.tabular.cells import plain
@@ -56,7 +57,7 @@ def query(connection: DuckDBPyConnection, sql: str, most: int) -> dict[str, Any]
         "types": [kind for _, kind in columns],
         "rows": [[plain(cell) for cell in row] for row in rows],
         "total": total if total < _COUNTED else None,
-        "cut_from": _cut_from(connection, sql, total) if quick and "limit" in sql.casefold() else None,
+        "cut_from": _cut_from(connection, tree, total) if quick and "limit" in sql.casefold() else None,
         "used": sorted(set(_tables_in(tree))) if tree else None,
         "filters": _filters(connection, sql, tree, counts=quick) if tree else [],
     }
@@ -74,41 +75,43 @@ def _tree(connection: DuckDBPyConnection, sql: str) -> Any:
     return None if tree.get("error", True) else tree
 
 
-def _filters(connection: DuckDBPyConnection, sql: str, tree: Any, *, counts: bool) -> list[str]:
+@contextmanager
+def _cut_short(connection: DuckDBPyConnection) -> Iterator[None]:
+    """Interrupt what is asked of DuckDB meanwhile once it is no longer quick."""
     stop = threading.Timer(_QUICK, connection.interrupt)
     stop.start()
     try:
-        return row_filters(connection, sql, tree, counts=counts)
+        yield
     finally:
         stop.cancel()
         stop.join()
 
 
-def _cut_from(connection: DuckDBPyConnection, sql: str, total: int) -> int | None:
+def _filters(connection: DuckDBPyConnection, sql: str, tree: Any, *, counts: bool) -> list[str]:
+    with _cut_short(connection):
+        return row_filters(connection, sql, tree, counts=counts)
+
+
+def _cut_from(connection: DuckDBPyConnection, tree: Any, total: int) -> int | None:
     """Count the rows that a query has without the LIMIT at its end; None if that cuts none, or cannot be told."""
     import duckdb  # noqa: PLC0415
 
-    stop = threading.Timer(_QUICK, connection.interrupt)  # what LIMIT made short may have no end without it
-    stop.start()
+    statement = tree["statements"][0] if tree else {}
+    node = statement.get("node", {})
+    if not any(each["type"].startswith("LIMIT") for each in node.get("modifiers", ())):
+        return None
+    bare = {**tree, "statements": [{**statement, "node": {**node, "modifiers": []}}]}
     try:
-        found = connection.execute("SELECT json_serialize_sql(?)", [sql]).fetchone()
-        tree = json.loads(found[0]) if found else {}
-        node = tree["statements"][0]["node"]
-        if not any(each["type"].startswith("LIMIT") for each in node["modifiers"]):
-            return None
-        node["modifiers"] = []
-        whole = connection.execute("SELECT json_deserialize_sql(?)", [json.dumps(tree)]).fetchone()
-        if not whole:
-            return None
-        rest = f"SELECT count(*) FROM (SELECT * FROM ({whole[0]}) LIMIT {_COUNTED + 1})"  # noqa: S608 - DuckDB's words
-        counted = connection.execute(rest).fetchone()
+        with _cut_short(connection):  # what LIMIT made short may have no end without it
+            whole = connection.execute("SELECT json_deserialize_sql(?)", [json.dumps(bare)]).fetchone()
+            if not whole:
+                return None
+            rest = f"SELECT count(*) FROM (SELECT * FROM ({whole[0]}) LIMIT {_COUNTED + 1})"  # noqa: S608 - DuckDB's words
+            counted = connection.execute(rest).fetchone()
     except duckdb.OutOfMemoryException:
         raise
-    except (duckdb.Error, KeyError, IndexError):
+    except duckdb.Error:
         return None
-    finally:
-        stop.cancel()
-        stop.join()
     return int(counted[0]) if counted and counted[0] > total else None
 
 

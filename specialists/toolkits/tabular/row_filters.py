@@ -35,8 +35,8 @@ def row_filters(connection: DuckDBPyConnection, sql: str, tree: Any, *, counts: 
         counts: Whether there is time to count rows.
     """
     conditions = list(dict.fromkeys(_conditions(tree, sql.encode(), "")))
-    told = (_told(connection, one, counts=counts) for one in conditions)
-    return [one for one in told if one][:_MOST]
+    words = (_condition_words(connection, one, counts=counts) for one in conditions)
+    return [one for one in words if one][:_MOST]
 
 
 def _conditions(node: Any, sql: bytes, table: str) -> Iterator[_Condition]:
@@ -78,7 +78,7 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _told(connection: DuckDBPyConnection, condition: _Condition, *, counts: bool) -> str:
+def _condition_words(connection: DuckDBPyConnection, condition: _Condition, *, counts: bool) -> str:
     import duckdb  # noqa: PLC0415
 
     words = _OPERATOR.sub(r" \1 ", condition.sql.replace("'", "").replace('"', ""))
