@@ -216,21 +216,30 @@ async def _bot(
     script: Script | None = None,
     behind: float = 0.0,
 ) -> AsyncIterator[tuple[App, RedisStore]]:
-    """A bot in the workspace, and the store that it works on.
+    """A bot in the workspace with the model of the settings, and the store that it works on.
 
     `script` are steps that the rehearsal follows; the store's clock is so many seconds `behind`.
     """
+    settings = dataclasses.replace(settings, env={TICKETS: f"message:{TICKETS_HERE}", **settings.env})
+    model = await _model(settings)
+    model = demo.cast(model) if demo is not None else model
+    model = model.following(script) if script is not None and isinstance(model, RehearsalModel) else model
+    async with bot_with(model, settings, workspace, can_ask=can_ask, behind=behind) as bot:
+        yield bot
+
+
+@contextlib.asynccontextmanager
+async def bot_with(
+    model: ChosenModel, settings: Settings, workspace: Workspace, *, can_ask: bool = True, behind: float = 0.0
+) -> AsyncIterator[tuple[App, RedisStore]]:
+    """A bot in the workspace that has this model, and the embedded store that it works on."""
     settings = dataclasses.replace(
         settings,
-        env={TICKETS: f"message:{TICKETS_HERE}", **settings.env},
         bot_token=workspace.bot_token,
         app_token=workspace.app_token,
         slack_api_url=workspace.api_url,
         admins=settings.admins or frozenset({workspace.person(ADMIN).id}),
     )
-    model = await _model(settings)
-    model = demo.cast(model) if demo is not None else model
-    model = model.following(script) if script is not None and isinstance(model, RehearsalModel) else model
     try:
         async with open_store(settings) as store:
             store.set_clock_ahead(-behind)

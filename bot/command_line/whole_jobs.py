@@ -11,9 +11,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from bot.app import App, manifest_path, open_store, running
+from bot.app import App, manifest_path
 from bot.command_line.one_job import CHANNEL, read_job
-from bot.command_line.serve import connected
+from bot.command_line.try_out import bot_with
 from bot.evaluation.cases import JobCase
 from bot.evaluation.counted_model import CountedModel
 from bot.evaluation.outcome import Outcome
@@ -21,11 +21,11 @@ from bot.evaluation.staged_job import Bench
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.operation.sweeping import TRIAL
 from bot.settings import Settings
-from bot.store.embedded import stop_embedded
 from bot.store.interface import JobKey
 from bot.workspace.terminal import render
 from bot.workspace.workspace_server import Workspace
 from handoff.answering.fixed_words import Phrase, phrase
+from handoff.context_budget import tokens
 from handoff.contracts import Place, ToolCall, Turn, Usage
 from handoff.engine.answer import gaps
 from specialists.toolkits.scratch import scratch
@@ -35,8 +35,6 @@ from specialists.turns.model import ModelCall
 LONGEST = 60.0
 """Seconds of one job, after which it is not over."""
 PAUSE = 0.02
-LETTERS = 4
-"""Characters that count as a token where no provider counts."""
 DOUBTS: tuple[Phrase, ...] = ("not_from_files", "not_opened")
 """The lines below an answer that say that something is wrong with it."""
 BY_KIND: Mapping[str, tuple[Phrase, ...]] = {
@@ -68,11 +66,9 @@ class PlayedModel(RehearsalModel):
             turn = await super().reply(call)
         else:
             turn = _turn(steps.pop(0) if len(steps) > 1 else steps[0], len(call.messages))
-        told = len(call.system) + sum(
-            len(one.text) + sum(len(each.text) for each in one.replies) for one in call.messages
-        )
-        said = len(turn.text) + sum(len(json.dumps(one.arguments)) for one in turn.calls)
-        usage = Usage(calls=1, tokens_in=told // LETTERS, tokens_out=said // LETTERS, model="played")
+        texts = [call.system, *(text for one in call.messages for text in (one.text, *(r.text for r in one.replies)))]
+        said = [turn.text, *(json.dumps(one.arguments) for one in turn.calls)]
+        usage = Usage(calls=1, tokens_in=sum(map(tokens, texts)), tokens_out=sum(map(tokens, said)), model="played")
         self.usage += usage
         if call.on_text is not None and turn.text and steps:
             await call.on_text(turn.text)
@@ -128,7 +124,7 @@ class Stage:
         """Have a job done, and score its thread. The calls and tokens are those of the played model."""
         async with self.lock:
             self.model.take(moves_of(case))
-            shown, lacks = await self._done(case, _paths(case, bench))
+            shown, lacks = await self._do_job(case, _paths(case, bench))
             counted.usage = self.model.usage
         if case.expect == "right":
             marked = [name for name in DOUBTS if _warns(name, case, shown)]
@@ -139,8 +135,8 @@ class Stage:
         caught = not _missing(case, shown) if case.shows else warned or case.say not in shown
         return Outcome(caught, shown, "" if caught else "nothing warns of it", {"faults unmarked": not caught})
 
-    async def _done(self, case: JobCase, files: Sequence[Path]) -> tuple[str, tuple[str, ...]]:
-        """Return what the thread shows at the end, and the gaps of the answer."""
+    async def _do_job(self, case: JobCase, files: Sequence[Path]) -> tuple[str, tuple[str, ...]]:
+        """Ask as a person would; return what the thread shows at the end, and the gaps of the answer."""
         person = self.workspace.person("ana")
         ts = await person.say(CHANNEL, f"@leadhand {case.input}", files=list(files))
         channel = self.workspace.channel_id(CHANNEL)
@@ -178,23 +174,10 @@ def _paths(case: JobCase, bench: Bench) -> list[Path]:
 async def stage(settings: Settings) -> AsyncIterator[Stage]:
     """Set up the bot and its workspace for whole jobs; nothing of it is kept."""
     with tempfile.TemporaryDirectory(prefix=TRIAL, dir=scratch()) as folder:
-        workspace = await Workspace.start(manifest_path())
-        apart = dataclasses.replace(
-            settings,
-            data=Path(folder),
-            redis_url="",
-            bot_token=workspace.bot_token,
-            app_token=workspace.app_token,
-            slack_api_url=workspace.api_url,
-        )
-        model = PlayedModel()
+        apart = dataclasses.replace(settings, data=Path(folder), redis_url="")
+        workspace, model = await Workspace.start(manifest_path()), PlayedModel()
         try:
-            async with (
-                open_store(apart) as store,
-                running(apart, store, model) as app,
-                connected(app.bolt, apart),
-            ):
+            async with bot_with(model, apart, workspace) as (app, _):
                 yield Stage(workspace, app, model, asyncio.Lock())
         finally:
-            await stop_embedded(apart.data)
             await workspace.stop()
