@@ -324,7 +324,7 @@ class _Attempt:
 
     async def _bound(self, result: Result) -> Binding:
         documents = await self.sources.documents()
-        return await asyncio.to_thread(bind_result, result, documents, tuple(self.log.said()))
+        return await asyncio.to_thread(bind_result, result, documents, tuple(self.log.known_texts()))
 
     def _hear(self) -> bool:
         """Tell the model what the requester has said since it was last told. False if nothing."""

@@ -125,9 +125,9 @@ class Specialist:
         """The tools that its model is offered: its own and the ways to finish. Built once."""
         return (*(tool.spec for tool in self.tools), *self.ways_to_end)
 
-    @property
+    @cached_property
     def ways_to_end(self) -> tuple[ToolSpec, ...]:
-        """The tools that end its work."""
+        """The tools that end its work. Built once."""
         queries = any(tool.query for tool in self.tools)
         ways = (finish_tools.RETURNING_ROWS, *finish_tools.SPECS[1:]) if queries else finish_tools.SPECS
         return (*ways, finish_tools.handing_over(self.hands_over)) if self.hands_over else ways

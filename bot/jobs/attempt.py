@@ -279,7 +279,7 @@ class _Log:
             asked=(ask.text, work.brief_text),
         )
 
-    def said(self) -> Iterator[str]:
+    def known_texts(self) -> Iterator[str]:
         """Yield what was said to the specialist, the lines behind its earlier results, and what was said before."""
         job, ask = self._runner.find(self._effect.request)
         work = ask.work[self._effect.subtask]

@@ -19,7 +19,7 @@ from handoff.checking.figures import misquoted, unsupported
 from handoff.contracts import Evidence, Finding, Result, Section
 from handoff.evidence.figure_cells import CellBinder
 from handoff.evidence.grids import Grid, grid_of_reply, grid_of_text
-from handoff.evidence.place_words import Kind, places_named, spans_of
+from handoff.evidence.place_words import SENTENCE_END, Kind, places_named, spans_of
 from handoff.evidence.quotations import Quotation, SearchableText, find_quotation, quotations_in
 from handoff.evidence.typed_constants import typed_constants
 from handoff.materials.outline import place
@@ -32,7 +32,6 @@ SHORTEST_NAME = 4
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
 _FIGURE = re.compile(r"(?<![\w.,])(?:(?!(?:19|20)\d\d(?![\d.,]*\d))\d[\d.,]*\d|\d(?=[ \u00a0]?[%\u20ac$\u00a3\u00a5]))")
 """A figure of two digits or more, or of one with a sign behind it: others may be mere counts. Years are none."""
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[^\W\d_a-z])|[\u3002\uff01\uff1f]|\n")
 
 
 @dataclass(frozen=True)
@@ -237,7 +236,7 @@ def _misplaced_figures(
     """
     for quotation in quotations:
         text = text[: quotation.start] + "\x00" * (quotation.end - quotation.start) + text[quotation.end :]
-    for sentence in _SENTENCE_END.split(text):
+    for sentence in SENTENCE_END.split(text):
         named = places_named(sentence)
         if len(named) != 1:
             continue

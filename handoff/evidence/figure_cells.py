@@ -18,36 +18,17 @@ from handoff.checking.figures import figures_of, is_figure, shown_figures
 from handoff.checking.numerals import Numeral
 from handoff.evidence.grids import Cell, Grid
 from handoff.evidence.period_words import Period, periods_in
+from handoff.evidence.place_words import SENTENCE_END
 
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[^\W\d_a-z])|[\u3002\uff01\uff1f]|\n")
 _CLAUSE_END = re.compile(r"[;,(\u2013\u2014](?=\s|\()|\s[\u2013\u2014-]\s|\uff0c|\u3001|\u060c")
 _OPENING_WORDS = 5
 """Words of a clause at the start of a sentence that says what the next clause is about."""
 _EXACT_CASE = 3
 """Letters up to which a label is looked for in its own case: FR is no French word, DE no Spanish one."""
-_OF_NO_ROW = frozenset(
-    [
-        "yes",
-        "no",
-        "true",
-        "false",
-        "none",
-        "total",
-        "totals",
-        "sum",
-        "all",
-        "other",
-        "others",
-        "gesamt",
-        "summe",
-        "alle",
-        "andere",
-        "autres",
-        "tous",
-        "otros",
-        "todos",
-    ]
-)
+_OF_NO_ROW = frozenset([
+    "yes", "no", "true", "false", "none", "total", "totals", "sum", "all", "other", "others", "gesamt", "summe", "alle",
+    "andere", "autres", "tous", "otros", "todos",
+])  # fmt: skip
 """Labels that are words of any sentence."""
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 _FEW_DIGITS = 3
@@ -92,30 +73,20 @@ class CellBinder:
     def cells_of(self, figure: Numeral) -> list[tuple[Grid, Cell]]:
         """Return the cells that a figure may be, as it is rounded. Those of queries come before those of material."""
         values, cells = self._values
-        found: list[tuple[Grid, Cell]] = []
-        for value, slack in _amounts(figure):
-            at = bisect_left(values, value - slack)
-            while at < len(values) and values[at] <= value + slack:
-                found.append(cells[at])
-                at += 1
+        found = [cells[at] for at in _places_of(figure, values)]
         asked = [one for one in found if one[0].is_reply]
         digits = len(str(figure.readings[0][0]).replace(".", "").strip("0")) if figure.readings else 0
         return asked or (found if digits >= _FEW_DIGITS else [])
 
     def stands_elsewhere(self, figure: Numeral) -> bool:
         """Return True if a text that is no grid has the figure."""
-        values = self._other_values
-        for value, slack in _amounts(figure):
-            at = bisect_left(values, value - slack)
-            if at < len(values) and values[at] <= value + slack:
-                return True
-        return False
+        return next(_places_of(figure, self._other_values), None) is not None
 
     def faults(self, text: str) -> Iterator[tuple[str, str]]:
         """Yield the sentences of a text that give a figure to another row, period or unit, each with what is wrong."""
         if not self.grids:
             return
-        for sentence in filter(None, (each.strip() for each in _SENTENCE_END.split(text))):
+        for sentence in filter(None, (each.strip() for each in SENTENCE_END.split(text))):
             if fault := self._fault_of(sentence):
                 yield sentence, fault
 
@@ -206,6 +177,15 @@ class _Part:
             return any(words[cell.row].casefold() == self.word.casefold() for words in grid.labels.values())
         periods = (each[cell.row] for each in grid.periods.values())
         return any(one is not None and one.fits(self.period) for one in periods)
+
+
+def _places_of(figure: Numeral, values: Sequence[float]) -> Iterator[int]:
+    """Yield the places of the values that a figure may be, of values that are sorted."""
+    for value, slack in _amounts(figure):
+        at = bisect_left(values, value - slack)
+        while at < len(values) and values[at] <= value + slack:
+            yield at
+            at += 1
 
 
 def _amounts(figure: Numeral) -> Iterator[tuple[float, float]]:

@@ -17,7 +17,6 @@ MOST_ROWS, LONGEST = 200, 60_000
 """Rows of a table of material, and characters of its text, up to which its figures are bound."""
 _TAIL = re.compile(r"\((?:the first )?[\d,]+ (?:of (?:more than )?[\d,]+ )?rows?\b(?P<more>[^\n]*)\)(?:\n|$)")
 _NUMBER = re.compile(r"[-+]?\d[\d.,'\u00a0 ]*(?:[eE][-+]?\d+)?")
-_YEARS = range(1900, 2200)
 _FEW_LABELS = 40
 """Different words of a column of material that tells kinds of rows apart; of more, they are names or texts."""
 

@@ -25,26 +25,9 @@ _MONTHS = (
     "december dec dezember dez décembre déc diciembre dic dicembre dezembro grudzień grudnia grudniu",
 )
 _NUMBER_OF = {name: number for number, names in enumerate(_MONTHS, start=1) for name in names.split()}
-_DOUBTFUL = frozenset(
-    (
-        "may",
-        "march",
-        "august",
-        "mar",
-        "mag",
-        "ago",
-        "set",
-        "out",
-        "dec",
-        "gen",
-        "jan",
-        "lug",
-        "giu",
-        "sep",
-        "nov",
-        "ene",
-    )
-)
+_DOUBTFUL = frozenset([
+    "may", "march", "august", "mar", "mag", "ago", "set", "out", "dec", "gen", "jan", "lug", "giu", "sep", "nov", "ene",
+])  # fmt: skip
 """Months that are other words too: they count with a capital, which "may", "march" and "out" do not have."""
 _YEAR = r"(?:19|20)\d\d"
 _WORD = re.compile(

@@ -12,6 +12,8 @@ from typing import Literal
 
 from handoff.contracts import Section
 
+SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[^\W\d_a-z])|[\u3002\uff01\uff1f]|\n")
+"""Where a sentence ends, within which a place or a row that is named belongs to a figure."""
 Kind = Literal["section", "page"]
 _WORDS: dict[Kind, str] = {
     "section": """

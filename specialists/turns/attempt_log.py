@@ -30,8 +30,8 @@ class AttemptLog(Protocol):
     def news(self) -> Sequence[str]:
         """Return what the requester said since this was last asked: the model is told at once. Mostly nothing."""
 
-    def said(self) -> Iterable[str]:
-        """Return what was said to whoever works, or before in the thread, beside the brief, the nearest first."""
+    def known_texts(self) -> Iterable[str]:
+        """Return what people and earlier results said to whoever works, the nearest first: its figures are known."""
 
     async def turn(self, turn: Turn) -> None:
         """Keep a model turn: it is kept when `started` or `tool` of a call that it asks for is back."""

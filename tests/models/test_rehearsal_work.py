@@ -61,7 +61,7 @@ class _Log:
     def news(self) -> tuple[str, ...]:
         return ()
 
-    def said(self) -> tuple[str, ...]:
+    def known_texts(self) -> tuple[str, ...]:
         return self._said
 
     def intent(self, call: ToolCall, *, what: str, key: str, digest: str, ruling: Ruling | None = None) -> ToolStarted:

@@ -97,7 +97,7 @@ class KeptLog:
     def news(self) -> tuple[str, ...]:
         return ()
 
-    def said(self) -> tuple[str, ...]:
+    def known_texts(self) -> tuple[str, ...]:
         return ()
 
     def intent(
