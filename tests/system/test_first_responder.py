@@ -2,46 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
 from handoff import events as ev
-from specialists.registry import CREWS, CrewError, load_crew
+from specialists.registry import CrewError, load_crew
 from specialists.toolkits.catalogue import all_tools
-from tests.providers.server import ProviderServer
 from tests.providers.wire import WireRequest
 from tests.system.brains import (
-    Words,
-    connect,
     escalation,
     in_turn,
     plan,
-    provider,
     purposes,
     result,
     subtask,
     tool_call,
 )
+from tests.system.crews.crew_stage import crew_at_work, told
 from tests.system.scene import SAMPLE, Scene
 
 WHY = "It takes figures, and then a text in a Word document."
 TWO = plan(subtask("figures", "analyst"), subtask("note", "writer", ["figures"]))
-
-
-@asynccontextmanager
-async def at_work(scene: Scene, **words: Words) -> AsyncIterator[ProviderServer]:
-    """The crew `general` as it comes, first responder and all."""
-    crew = load_crew(CREWS / "general", all_tools())
-    async with provider(**words) as server, scene.bot(connect("chat", server), crew=crew):
-        yield server
-
-
-def told(server: ProviderServer, purpose: str) -> str:
-    index = purposes(server).index(purpose)
-    return "\n".join(message.text for message in server.requests[index].messages)
 
 
 def offered(request: WireRequest) -> set[str]:
@@ -49,7 +31,8 @@ def offered(request: WireRequest) -> set[str]:
 
 
 async def test_a_simple_request_takes_one_call(scene: Scene) -> None:
-    async with at_work(scene, assistant=lambda _: result("The note says that we open at nine.", 90)) as server:
+    said = result("The note says that we open at nine.", 90)
+    async with crew_at_work(scene, "general", assistant=lambda _: said) as server:
         talk = await scene.ask("what does this say? We open at nine.")
         job = await talk.over()
     assert purposes(server) == ["specialist:assistant"]
@@ -60,7 +43,7 @@ async def test_a_simple_request_takes_one_call(scene: Scene) -> None:
 
 async def test_a_question_about_a_table_takes_its_tool_turns_and_no_more(scene: Scene) -> None:
     ask = tool_call("query_table", sql="SELECT count(*) AS n FROM sales")
-    async with at_work(scene, assistant=in_turn(ask, result("sales.csv has 288 rows.", 90))) as server:
+    async with crew_at_work(scene, "general", assistant=in_turn(ask, result("sales.csv has 288 rows.", 90))) as server:
         talk = await scene.ask("how many rows does it have, and is that all?", files=[SAMPLE])
         await talk.over()
     assert purposes(server) == ["specialist:assistant"] * 2
@@ -70,8 +53,9 @@ async def test_a_question_about_a_table_takes_its_tool_turns_and_no_more(scene: 
 
 async def test_what_it_hands_over_is_planned_by_those_who_know_why(scene: Scene) -> None:
     written = [result("Sales rose.", 90), result("Dear board, sales rose.", 90)]
-    async with at_work(
+    async with crew_at_work(
         scene,
+        "general",
         assistant=lambda _: tool_call("hand_over", why=WHY),
         planner=lambda _: TWO,
         analyst=lambda _: written[0],
@@ -82,7 +66,9 @@ async def test_what_it_hands_over_is_planned_by_those_who_know_why(scene: Scene)
         job = await talk.over()
     assert purposes(server)[:2] == ["specialist:assistant", "planner"]
     assert WHY in told(server, "planner")
-    assert "assistant" not in told(server, "planner").partition("# Specialists")[2]
+    roster = server.requests[1].system.partition("# Specialists")[2]
+    assert "- writer: " in roster
+    assert "assistant" not in roster
     assert not any("hand_over" in offered(one) for one in server.requests[1:])
     (way,) = [tool for tool in server.requests[0].tools if tool.name == "hand_over"]
     assert "- writer: Writes and restructures texts" in way.description
@@ -97,8 +83,9 @@ async def test_what_it_hands_over_is_planned_by_those_who_know_why(scene: Scene)
 
 @pytest.mark.parametrize("reason", ["out_of_scope", "confidence_too_low"])
 async def test_one_that_cannot_do_it_hands_over_too(scene: Scene, reason: str) -> None:
-    async with at_work(
+    async with crew_at_work(
         scene,
+        "general",
         assistant=lambda _: escalation(reason, "There is no tool for that."),
         planner=lambda _: plan(subtask("text", "writer")),
         writer=lambda _: result("Done well.", 90),
@@ -112,8 +99,9 @@ async def test_one_that_cannot_do_it_hands_over_too(scene: Scene, reason: str) -
 
 async def test_what_people_answered_it_reaches_those_who_come_after_it(scene: Scene) -> None:
     first = in_turn(escalation("ambiguous_input", "Which fair?", ["Spring", "Autumn"]), tool_call("hand_over", why=WHY))
-    async with at_work(
+    async with crew_at_work(
         scene,
+        "general",
         assistant=first,
         planner=lambda _: plan(subtask("text", "writer")),
         writer=lambda _: result("The autumn fair is on.", 90),
@@ -126,9 +114,9 @@ async def test_what_people_answered_it_reaches_those_who_come_after_it(scene: Sc
     assert "Autumn" in told(server, "specialist:writer")
 
 
-async def test_a_rule_and_a_second_try_come_before_it(scene: Scene) -> None:
+async def test_a_rule_comes_before_it(scene: Scene) -> None:
     sql = tool_call("query_table", sql="SELECT count(*) AS n FROM sales")
-    async with at_work(scene, analyst=in_turn(sql, result("It has 288 rows.", 90))) as server:
+    async with crew_at_work(scene, "general", analyst=in_turn(sql, result("It has 288 rows.", 90))) as server:
         talk = await scene.ask("what is the number of rows", files=[SAMPLE])
         await talk.over()
     assert purposes(server) == ["specialist:analyst"] * 2
