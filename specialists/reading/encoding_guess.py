@@ -21,6 +21,8 @@ _MOST_BYTES = 3_000
 """Bytes beyond ASCII that are looked at: more make no guess surer."""
 _LONGEST_LINE = 2_000
 _BEYOND = re.compile(rb"[\x80-\xff]")
+_BETWEEN_FIELDS = re.compile(rb"[,;\t\n]")
+"""In no encoding is one of these part of a longer letter."""
 _SURE = 7.0
 """How much likelier, as a logarithm, than the next reading one has to be, so that nobody needs to look."""
 _LOST = -14.0
@@ -100,7 +102,8 @@ def guess(data: bytes, *, usual: str = "") -> Guess:
 
     `usual` is the encoding that such bytes mostly have, if there is one.
     """
-    sample = b"\n".join(_telling_lines(data))
+    fields = _BETWEEN_FIELDS.split(b"\n".join(_telling_lines(data)))
+    sample = b"\n".join(dict.fromkeys(fields))  # what stands there again is no further evidence
     tried = (*_ENCODINGS, _Encoding(usual, _WEST)) if usual else _ENCODINGS
     readings = [(*_likelihood(sample, one), one.name) for one in tried]
     readings.sort(key=lambda each: -each[0])

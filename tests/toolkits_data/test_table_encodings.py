@@ -71,6 +71,11 @@ def test_a_table_of_few_names_is_right_or_the_doubt_is_said(encoding: str, rng: 
     assert [line.split(",") for line in read.text.split("\n")[1:]] == sheet.rows, "a text is decoded as a table is"
 
 
+def test_a_name_that_stands_there_three_times_makes_no_guess_surer() -> None:
+    rows = [[str(number), "タナカ ユキ", "さいたま", "12.5"] for number in range(1, 4)]
+    assert "“正瓜市”" in decoded(csv_of(rows, "euc-jp")).doubt
+
+
 async def test_a_guess_is_said_in_the_profile_and_in_what_a_query_gives(bench: Bench) -> None:
     workbench = bench({"clients.csv": csv_of(rows_of("gb18030"), "gb18030")})
     said = "clients.csv: its encoding is taken for GB 18030, as it does not say it"
