@@ -17,7 +17,7 @@ from bot.command_line import tool_list
 from bot.command_line.console import say
 from bot.command_line.model_proof import prove
 from bot.logs import hide
-from bot.models.choosing import ModelSettingsError, choose_model
+from bot.models.choosing import ChosenModel, ModelSettingsError, choose_model
 from bot.models.named_models import names_at, take_on
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Address, Settings, SettingsError
@@ -26,6 +26,8 @@ from bot.slack.scopes import OPTIONAL_SCOPES
 from bot.slack.send.web_calls import close_client, make_client
 from bot.store.interface import StoreError
 from bot.store.retention import DAY, Retention
+from bot.supervisor.plan_price import PARTS, price_of_plan
+from handoff.contracts import Terms
 from specialists.crew_size import crowded
 from specialists.registry import Crew
 from specialists.toolkits.ticketing.ticket_desk import CONTACT, NOWHERE, desk_of, is_reachable
@@ -34,6 +36,7 @@ from specialists.toolkits.wall_proof import ChildBroken, WallReport, prove_walls
 WARNING = "Warning: "
 NO_MODEL = "set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama; LEADHAND_MODEL=rehearsal where it is meant so"
 MIB = 1024 * 1024
+CENT = 0.01
 _READERS = "readers of files and pages"
 _SHUT_IN = "reach no network, no file but their own, no other process or program, and not the bot's environment"
 _WALLS = 'allow user namespaces, Landlock or seccomp on Linux, see docs/operating.md, "Readers of files and pages"'
@@ -305,9 +308,28 @@ async def _models(settings: Settings, crews: tuple[Crew, ...]) -> AsyncIterator[
         if wished := names_at(model, *crews):
             faults = "\n".join(map(str, await take_on(model, *crews)))
             yield Verdict("models that specialists name", ", ".join(wished), faults)
+        await model.warm()
+        for crew in crews:
+            yield _plan_price(crew, model, settings.terms)
         if rates := settings.rules.rates:
             named = ", ".join(name or "each model" for name in rates)
             strays = settings.rules.stray_rates(model.provider, [*model.tiers.values(), *wished])
             yield Verdict("rates", named, risk=strays)
     finally:
         await model.close()
+
+
+def _plan_price(crew: Crew, model: ChosenModel, terms: Terms) -> Verdict:
+    """Say what a usual plan takes with a crew and these models: on which tiers, how many calls, what it costs."""
+    terms = terms.model_copy(update={"roles": {**terms.roles, **crew.roles}})
+    likely = price_of_plan(crew, terms, model.price)
+    roles = dict.fromkeys(model.tiers[terms.tier_of(role)] for role in ("planner", "synthesizer"))
+    size = f"{round(likely.tokens, -2):,} tokens in {likely.calls} calls, planned and answered by {' and '.join(roles)}"
+    if likely.cost is None:
+        cost = "about"  # nobody says what it costs
+    elif likely.cost:
+        cost = f"about ${likely.cost:.2f} for" if likely.cost >= CENT else "less than a cent for"
+    else:
+        cost = "free, about"
+    unknown = "; no price of these models is known" if likely.cost is None else ""
+    return Verdict(f"a plan of {PARTS} parts, crew {crew.name}", f"{cost} {size}{unknown}")

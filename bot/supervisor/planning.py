@@ -71,7 +71,7 @@ class Planning:
         apart = {*self._stand_ins, crew.first}
         self._offered = tuple(member for member in self._members if member.name not in apart) or self._members
         self._default = crew.default or self._offered[0].name
-        self._workers = {one.name: _worker(one) for one in crew.specialists.values()}
+        self._workers = {one.name: worker_of(one) for one in crew.specialists.values()}
 
     def for_roles(self, run: Run, told: str, here: ChannelTerms = NO_TERMS) -> Run:
         """Return the run as roles are called for it: with their tiers, and the circumstances as they are `told`.
@@ -266,7 +266,7 @@ class Planning:
     def _made_worker(self, one: Made) -> Worker:
         """Return a specialist made for a plan as a worker for estimates, even if the crew no longer lends its tools."""
         try:
-            return _worker(adhoc_specialist(self._crew, one))
+            return worker_of(adhoc_specialist(self._crew, one))
         except NotLent:
             return Worker(tier=one.tier, prompt=len(one.brief) // CHARACTERS, max_turns=1, has_tools=False)
 
@@ -326,7 +326,8 @@ def _member(one: Specialist) -> Member:
     )
 
 
-def _worker(one: Specialist) -> Worker:
+def worker_of(one: Specialist) -> Worker:
+    """Return a specialist as a worker for estimates."""
     offered: list[Mapping[str, object]] = [spec.parameters for spec in one.specs]
     size = len(one.system) + sum(len(spec.name) + len(spec.description) for spec in one.specs)
     size += sum(len(json.dumps(parameters, separators=(",", ":"))) for parameters in offered)

@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import json
+import re
 import shutil
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -81,6 +82,9 @@ async def test_all_in_order(workspace: Start, tmp_path: Path) -> None:
         assert words in ended.out
     assert server.stats.calls == 6, "a plan and a tool call for each model"
     assert "claude-haiku-5-5: makes plans, calls tools" in ended.out
+    assert re.search(
+        r"a plan of 3 parts, crew general: about \$0\.\d\d for [\d,]+ tokens in \d+ calls, planned", ended.out
+    )
     assert processes_in(tmp_path) == [], "a server that was started for the check is stopped again"
 
 

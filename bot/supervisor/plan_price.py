@@ -1,0 +1,44 @@
+"""Estimates what a usual plan takes with a crew and the models at hand, for people who choose the models."""
+
+from __future__ import annotations
+
+from bot.supervisor.planning import worker_of
+from bot.supervisor.prompts import prompt
+from handoff.contracts import Estimate, Subtask, Terms
+from handoff.planning.estimates import CHARACTERS, NO_PAST, RESULT_OUT, Price, estimate, in_all
+from specialists.registry import Crew
+
+PARTS = 3
+"""Parts of a usual plan."""
+PLAN_OUT, ANSWER_OUT = 400, 600
+"""Tokens that the planner writes, thoughts included, and the synthesizer."""
+BRIEF = 300
+"""Tokens of a request with the outlines of its material."""
+
+
+def price_of_plan(crew: Crew, terms: Terms, price: Price) -> Estimate:
+    """Estimate a plan of `PARTS` parts for average specialists of a crew, with the calls that plan it and answer.
+
+    `price` returns the dollars of tokens; without a known one the cost is None.
+    """
+    works = [
+        estimate(Subtask(id=name, title=name, intent="", specialist=name), worker_of(one), NO_PAST, price)
+        for name, one in crew.everyone.items()
+    ]
+    whole = in_all("", works)
+    share = PARTS / max(1, len(works))
+    parts = Estimate(
+        subtask="",
+        calls=round(whole.calls * share),
+        tokens=round(whole.tokens * share),
+        cost=whole.cost * share if whole.cost is not None else None,
+    )
+    members = sum(len(name) + len(one.description) for name, one in crew.everyone.items()) // CHARACTERS
+    planning = _role("planner", len(prompt("planner_examples")) // CHARACTERS + members, PLAN_OUT, terms, price)
+    return in_all("", [planning, parts, _role("synthesizer", PARTS * RESULT_OUT, ANSWER_OUT, terms, price)])
+
+
+def _role(role: str, told: int, out: int, terms: Terms, price: Price) -> Estimate:
+    """Estimate one call of a role that is told so many tokens beside its prompt and the request."""
+    given = len(prompt(role)) // CHARACTERS + BRIEF + told
+    return Estimate(subtask=role, calls=1, tokens=given + out, cost=price(terms.tier_of(role), given, out))
