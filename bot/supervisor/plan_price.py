@@ -19,11 +19,13 @@ BRIEF = 300
 def price_of_plan(crew: Crew, terms: Terms, price: Price) -> Estimate:
     """Estimate a plan of `PARTS` parts for average specialists of a crew, with the calls that plan it and answer.
 
-    `price` returns the dollars of tokens; without a known one the cost is None.
+    A first responder gets no part of a plan. `price` returns the dollars of tokens; without a known one the cost is
+    None.
     """
+    people = crew.without_first().everyone
     works = [
         estimate(Subtask(id=name, title=name, intent="", specialist=name), worker_of(one), NO_PAST, price)
-        for name, one in crew.everyone.items()
+        for name, one in people.items()
     ]
     whole = in_all("", works)
     share = PARTS / max(1, len(works))
@@ -33,7 +35,7 @@ def price_of_plan(crew: Crew, terms: Terms, price: Price) -> Estimate:
         tokens=round(whole.tokens * share),
         cost=whole.cost * share if whole.cost is not None else None,
     )
-    members = sum(len(name) + len(one.description) for name, one in crew.everyone.items()) // CHARACTERS
+    members = sum(len(name) + len(one.description) for name, one in people.items()) // CHARACTERS
     planning = _role("planner", len(prompt("planner_examples")) // CHARACTERS + members, PLAN_OUT, terms, price)
     return in_all("", [planning, parts, _role("synthesizer", PARTS * RESULT_OUT, ANSWER_OUT, terms, price)])
 

@@ -33,3 +33,8 @@ def test_a_price_that_nobody_knows_is_not_guessed() -> None:
     likely = price_of_plan(CREW, Terms(), lambda tier, *_: None if tier == "deep" else 1.0)
     assert likely.cost is None
     assert likely.tokens > 0
+
+
+def test_a_first_responder_gets_no_part_of_a_plan() -> None:
+    assert CREW.first
+    assert price_of_plan(CREW, Terms(), lambda *_: 1.0) == price_of_plan(CREW.without_first(), Terms(), lambda *_: 1.0)
