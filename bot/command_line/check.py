@@ -325,11 +325,9 @@ def _plan_price(crew: Crew, model: ChosenModel, terms: Terms) -> Verdict:
     likely = price_of_plan(crew, terms, model.price)
     roles = dict.fromkeys(model.tiers[terms.tier_of(role)] for role in ("planner", "synthesizer"))
     size = f"{round(likely.tokens, -2):,} tokens in {likely.calls} calls, planned and answered by {' and '.join(roles)}"
+    what = f"a plan of {PARTS} parts, crew {crew.name}"
     if likely.cost is None:
-        cost = "about"  # nobody says what it costs
-    elif likely.cost:
-        cost = f"about ${likely.cost:.2f} for" if likely.cost >= CENT else "less than a cent for"
-    else:
-        cost = "free, about"
-    unknown = "; no price of these models is known" if likely.cost is None else ""
-    return Verdict(f"a plan of {PARTS} parts, crew {crew.name}", f"{cost} {size}{unknown}")
+        return Verdict(what, f"about {size}; no price of these models is known")
+    if not likely.cost:
+        return Verdict(what, f"free, about {size}")
+    return Verdict(what, f"{f'about ${likely.cost:.2f}' if likely.cost >= CENT else 'less than a cent'} for {size}")
