@@ -167,8 +167,8 @@ NAMES: Mapping[str, str] = {
     "LEADHAND_EXPIRE_AFTER": "time after which a question that nobody answered is closed, and work goes on with a "
     "stated assumption, or without; default never",
     "LEADHAND_WORKING_HOURS": "when people are reminded, in their own time zone; default `9-18 Mon-Fri`",
-    "LEADHAND_ROLES": "the tiers that the supervisor's roles work on: `planner deep, judge fast`; else `deep` for "
-    "planner, replanner and synthesizer, `fast` for the dispatcher, `balanced` for all others",
+    "LEADHAND_ROLES": "the tiers that the supervisor's roles work on: `planner deep, verifier fast`; else `deep` for "
+    "planner, replanner, synthesizer and verifier, `fast` for the dispatcher, `balanced` for all others",
     "LEADHAND_PORT": "where HTTP mode listens: a port of this machine alone, or host:port; default 127.0.0.1:3000",
     "LEADHAND_SLOTS": "jobs that one instance works on at once; default 20",
     "LEADHAND_LEASE": "seconds after which another instance takes over; default 15",
@@ -382,8 +382,9 @@ def _roles(text: str) -> dict[str, Tier]:
         tier = next((tier for tier in _TIERS if rest == [tier]), None)
         if tier is None or role not in ROLES or role in named:
             raise SettingsError(
-                f"LEADHAND_ROLES is {text!r}; it takes a role and its tier, with commas: `planner deep, judge fast`. "
-                f"The roles are {', '.join(ROLES)}, each once; the tiers are {', '.join(_TIERS)}."
+                f"LEADHAND_ROLES is {text!r}; it takes a role and its tier, with commas: "
+                f"`planner deep, verifier fast`. The roles are {', '.join(ROLES)}, each once; "
+                f"the tiers are {', '.join(_TIERS)}."
             )
         named[role] = tier
     return named

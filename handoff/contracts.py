@@ -256,7 +256,7 @@ class Result(Contract):
     evidence: tuple[str, ...] = ()
     """Lines from its tools' replies about the figures in it; no other specialist sees them."""
     doubts: tuple[str, ...] = ()
-    """Reasons to look at it that lie in how it came about, for the judge: it was given in words, and not handed in."""
+    """Reasons to look at it that lie in how it came about: it was given in words, and not handed in."""
     addresses: tuple[str, ...] = ()
     """The web addresses in it that a search, a page or material gave word for word."""
     unsupported: tuple[str, ...] = ()
@@ -328,7 +328,7 @@ class Subtask(Contract):
     tier: Tier | None = None
     """The tier to work on; None: the tier that the specialist's own file names."""
     critical: bool = False
-    """True if a wrong result would do harm: it is judged even if the free checks leave no doubt."""
+    """True if the answer is of no use without it: a person is asked before it is given up."""
     only_for: OnlyFor | None = None
     """It is left out unless what it builds on has such a finding; None: never. Only pipelines say so, no model does."""
 
@@ -396,7 +396,7 @@ class Context(Contract):
 
 QUICK_ROLES = frozenset({"dispatcher", "rule_reader"})
 """Roles whose work is small, and for which people wait."""
-BEST_ROLES = frozenset({"planner", "replanner", "synthesizer"})
+BEST_ROLES = frozenset({"planner", "replanner", "synthesizer", "verifier"})
 """Roles of few calls on which all else hangs: what is asked of whom, and what people read."""
 
 
@@ -471,8 +471,8 @@ class Terms(Contract):
     call_seconds: float = 600.0
     confidence: int = Field(default=0, ge=0, le=100)
     unsure: Literal["mark", "apart"] = "mark"
-    critic: bool = False
-    """True if the critic reads the answer before people do."""
+    verifier: bool = True
+    """True if the verifier reads the answer before people do, unless it says nothing of fact."""
     ask_above_tokens: int = Field(default=0, ge=0)
     ask_above_cost: float = Field(default=0.0, ge=0.0)
     """People approve a subtask that is likely to take more tokens, or dollars, before it begins; 0: they do not."""
@@ -635,33 +635,18 @@ class Packed(Contract):
     left_out: tuple[str, ...] = ()
 
 
-class Side(Contract):
-    """One result's side of a disputed claim, in its own words, with the source that it names (empty: none).
+class Refuted(Contract):
+    """A sentence of an answer, and the quotation of something read that contradicts it."""
 
-    `evidence` are lines from its tools' replies. `confidence` is how sure the result is, 0 to 100.
-    """
-
-    subtask: str
-    statement: str
-    source: str = ""
-    evidence: tuple[str, ...] = ()
-    confidence: int = Field(default=80, ge=0, le=100)
+    sentence: str
+    evidence: Evidence
 
 
-class Conflict(Contract):
-    """A claim on which results contradict each other, or may do so.
+class Contradiction(Contract):
+    """Two quotations, of different sources, that cannot both be true."""
 
-    `verdict` is the arbiter's; `open`: it was not judged, or could not be. `favours` is the subtask whose side the
-    evidence supports; empty: neither side. `reason` is for people, and `confidence` is how sure the judgement is, 0 to
-    100.
-    """
-
-    claim: str
-    sides: tuple[Side, ...]
-    verdict: Literal["same", "contradict", "open"] = "open"
-    favours: str = ""
-    reason: str = ""
-    confidence: int = Field(default=50, ge=0, le=100)
+    one: Evidence
+    other: Evidence
 
 
 class ChannelSpan(Contract):

@@ -84,18 +84,6 @@ class RunSubtask:
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeResult:
-    """Judge the result of an attempt. If there are certain `faults`, no model is asked."""
-
-    role: ClassVar[str] = "judge"
-    request: str
-    subtask: str
-    attempt: int
-    faults: tuple[str, ...] = field(default=(), compare=False)
-    doubts: tuple[str, ...] = field(default=(), compare=False)
-
-
-@dataclass(frozen=True, slots=True)
 class RefineBrief:
     """Ask the refiner to rewrite a brief, from the error of the attempt."""
 
@@ -134,19 +122,6 @@ class ExpireQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeConflicts:
-    """Ask the arbiter about the contradictions that the synthesizer reported.
-
-    `within`, here and below, is the subtask that an inner crew works on; empty: the request itself.
-    """
-
-    role: ClassVar[str] = "arbiter"
-    doing: ClassVar[str] = "judging contradictions"
-    request: str
-    within: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class ReduceMaterial:
     """Condense one part of a round. Rounds and parts are counted from 1."""
 
@@ -160,17 +135,13 @@ class ReduceMaterial:
 
 @dataclass(frozen=True, slots=True)
 class WriteAnswer:
-    """Ask the synthesizer for the answer. `faults` are what was found wrong with the draft; empty the first time.
-
-    `compare`: have it look first if results contradict each other; if so, it reports them and writes later.
-    """
+    """Ask the synthesizer for the answer. `faults` are what was found wrong with the draft; empty the first time."""
 
     role: ClassVar[str] = "synthesizer"
     doing: ClassVar[str] = "writing the answer"
     request: str
     faults: tuple[str, ...] = ()
     within: str = ""
-    compare: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,11 +156,11 @@ class SelectAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class ReviewAnswer:
-    """Ask the critic to read the answer before people do. `late`: let it out unread, as there is no time left."""
+class VerifyAnswer:
+    """Ask the verifier to read the answer before people do. `late`: let it out unread, as there is no time left."""
 
-    role: ClassVar[str] = "critic"
-    doing: ClassVar[str] = "reviewing the answer"
+    role: ClassVar[str] = "verifier"
+    doing: ClassVar[str] = "checking the answer"
     request: str
     late: bool = False
     within: str = ""
@@ -236,9 +207,9 @@ class Acknowledge:
     request: str = field(compare=False)
 
 
-Step = JudgeConflicts | ReduceMaterial | WriteAnswer | SelectAnswer | ReviewAnswer
+Step = ReduceMaterial | WriteAnswer | SelectAnswer | VerifyAnswer
 """A step of a role on the way from the results of a run to its answer."""
-OfRole = JudgeResult | RefineBrief | Step
+OfRole = RefineBrief | Step
 """The effects that a role performs by itself. Planning is not among them, as it has to know the crew."""
 Heeding = SortMessage | Acknowledge | DropCopies
 """The effects that are about a message in the thread rather than about the request under way."""

@@ -18,8 +18,8 @@ from handoff.approval_values import Approval, ApprovalChoice
 from handoff.contracts import (
     Artifact,
     Asking,
-    Conflict,
     Contract,
+    Contradiction,
     Escalation,
     Estimate,
     Material,
@@ -30,6 +30,7 @@ from handoff.contracts import (
     Plan,
     PlanChange,
     PrivateSource,
+    Refuted,
     Request,
     Result,
     Setting,
@@ -39,9 +40,11 @@ from handoff.contracts import (
     Turn,
     Usage,
 )
-from handoff.upcasters import UPCASTERS, Json, lifted
 
-SCHEMA = 8
+SCHEMA = 1
+"""Of the first release. One that changes the meaning of a log raises it, and lifts the logs before it."""
+
+Json = dict[str, Any]
 
 FailureKind = Literal["model", "tool", "timeout", "bad_reply", "lost", "unavailable", "crew"]
 """The kind of an attempt's failure.
@@ -50,10 +53,6 @@ FailureKind = Literal["model", "tool", "timeout", "bad_reply", "lost", "unavaila
 - `unavailable`: a breaker, a limit or a budget forbade it.
 - `crew`: a crew worked on it and ended without an answer.
 """
-Verdict = Literal["accepted", "revise", "best_effort"]
-"""The verdict on a result. `best_effort`: take it as it is and name its faults as gaps."""
-
-
 Aim = Literal["request", "correction", "answer", "explain", "thanks", "nothing", "unknown"]
 """The purpose of a message in a job's thread.
 
@@ -179,8 +178,7 @@ class CopiesDropped(Fact):
 class MaterialGathered(OfRequest):
     """What there is to work on was read: files and their texts are in the store, and outlines are here.
 
-    `faults` name what could not be fetched or read, or only in part, each in words for people. Up to schema 4 the event
-    was called AttachmentsFetched.
+    `faults` name what could not be fetched or read, or only in part, each in words for people.
     """
 
     type: Literal["MaterialGathered"] = "MaterialGathered"
@@ -356,8 +354,8 @@ class ApprovalAsked(OfAttempt):
 class ResultReturned(OfAttempt):
     """A specialist, or a crew, handed back a result. The subtask is done if the free checks found nothing.
 
-    `faults` are certain and `doubts` need a look; each quotes what it is about. `took` is the attempt's own seconds,
-    as in all events that end an attempt.
+    With `faults` it is sent back once; `doubts` are for the trace. Each quotes what it is about. `took` is the
+    attempt's own seconds, as in all events that end an attempt.
     """
 
     type: Literal["ResultReturned"] = "ResultReturned"
@@ -371,17 +369,6 @@ class ResultReturned(OfAttempt):
     """False if no tool gave the attempt anything private, as in all events that end an attempt."""
     private_sources: tuple[PrivateSource, ...] = ()
     """Where that came from."""
-
-
-class ResultJudged(OfAttempt):
-    """The result of an attempt was judged, by the free checks alone or by the judge. `faults` quote what is wrong."""
-
-    type: Literal["ResultJudged"] = "ResultJudged"
-    verdict: Verdict
-    by: Literal["checks", "model"] = "model"
-    faults: tuple[str, ...] = ()
-    pack: Packed = Packed()
-    usage: Usage = Usage()
 
 
 class BriefRefined(OfAttempt):
@@ -501,7 +488,7 @@ class ApprovalDecided(OfRequest):
 class CancelRequested(Fact):
     """A person asked for the job to stop: the Stop button, a command, or a word in the thread.
 
-    Only what they may stop ends: their own requests, for an admin all. Up to schema 5 it ended all.
+    Only what they may stop ends: their own requests, for an admin all.
     """
 
     type: Literal["CancelRequested"] = "CancelRequested"
@@ -543,34 +530,11 @@ class Released(Fact):
     user: str
 
 
-class ContradictionsFound(OfRequest):
-    """The synthesizer found that results contradict each other, before it wrote. None: its report held no such pair.
-
-    `within`, here and below, is the subtask that an inner crew works on; empty: the request itself.
-    """
-
-    type: Literal["ContradictionsFound"] = "ContradictionsFound"
-    within: str = ""
-    conflicts: tuple[Conflict, ...] = ()
-    pack: Packed = Packed()
-    usage: Usage = Usage()
-
-
-class ConflictsJudged(OfRequest):
-    """The arbiter judged the contradictions. `unjudged` stands in the logs of earlier releases only."""
-
-    type: Literal["ConflictsJudged"] = "ConflictsJudged"
-    within: str = ""
-    conflicts: tuple[Conflict, ...] = ()
-    unjudged: tuple[str, ...] = ()
-    pack: Packed = Packed()
-    usage: Usage = Usage()
-
-
 class MaterialReduced(OfRequest):
     """One part of a round of condensing is done: `notes` replace the material of that part.
 
-    Rounds and parts are counted from 1. `left_out` names what the notes lack.
+    Rounds and parts are counted from 1. `left_out` names what the notes lack. `within`, here and below, is the subtask
+    that an inner crew works on; empty: the request itself.
     """
 
     type: Literal["MaterialReduced"] = "MaterialReduced"
@@ -583,28 +547,34 @@ class MaterialReduced(OfRequest):
     usage: Usage = Usage()
 
 
-class AnswerReviewed(OfRequest):
-    """The critic read the answer against the request and the findings. `faults` quote what is wrong with it.
+class AnswerVerified(OfRequest):
+    """The verifier read the answer, sentence by sentence, beside the evidence.
 
-    `doubt` says why the critic came to no verdict; the answer then goes out as it is.
+    `refuted` are sentences that something read contradicts, and `unfound` those that nothing read bears out.
+    `borne_out` are figures in doubt that are said by the words of the material behind their sentence, or follow from
+    them. `unanswered` are words of the request that the answer leaves out, and `contradictions` are within what was
+    read. `doubt` says why the verifier came to no verdict, or of what it said nothing was taken.
     """
 
-    type: Literal["AnswerReviewed"] = "AnswerReviewed"
+    type: Literal["AnswerVerified"] = "AnswerVerified"
     within: str = ""
-    faults: tuple[str, ...] = ()
+    refuted: tuple[Refuted, ...] = ()
+    unfound: tuple[str, ...] = ()
+    borne_out: tuple[str, ...] = ()
+    unanswered: tuple[str, ...] = ()
+    contradictions: tuple[Contradiction, ...] = ()
     doubt: str = ""
     pack: Packed = Packed()
     usage: Usage = Usage()
 
 
 class AnswerWritten(OfRequest):
-    """The text of the answer is fixed; what remains is to post it. A `draft` is read by the critic first.
+    """The text of the answer is fixed; what remains is to post it. A `draft` is read by the verifier first.
 
     Without a plan it is the planner's own answer: there was nothing to plan.
     `chosen` is the subtask whose result was picked among rivals; the other results stay in the log. `why` is the reason
     for that, or for an answer without a plan. `unsupported` are figures of the text that no source has; they are
-    marked. `invented` are those of them that no result has either: for these it is written once more first. `unjudged`
-    stands in the logs of earlier releases only.
+    marked. `invented` are those of them that no result has either: for these it is written once more first.
     """
 
     type: Literal["AnswerWritten"] = "AnswerWritten"
@@ -615,7 +585,6 @@ class AnswerWritten(OfRequest):
     why: str = ""
     unsupported: tuple[str, ...] = ()
     invented: tuple[str, ...] = ()
-    unjudged: tuple[str, ...] = ()
     corrected: int = 0
     pack: Packed = Packed()
     usage: Usage = Usage()
@@ -690,7 +659,6 @@ Event = Annotated[
     | ToolInDoubt
     | ApprovalAsked
     | ResultReturned
-    | ResultJudged
     | BriefRefined
     | DeadlineReached
     | AttemptFailed
@@ -704,10 +672,8 @@ Event = Annotated[
     | WorkResumed
     | SetAside
     | Released
-    | ContradictionsFound
-    | ConflictsJudged
     | MaterialReduced
-    | AnswerReviewed
+    | AnswerVerified
     | AnswerWritten
     | RequestFailed
     | Posted
@@ -715,6 +681,18 @@ Event = Annotated[
     | FeedbackGiven,
     Field(discriminator="type"),
 ]
+
+
+class NewerEvent(ValueError):
+    """An event was written by a newer release, of schema `schema`. An instance of that release has to take the job."""
+
+    def __init__(self, schema: int, known: int) -> None:
+        super().__init__(
+            f"an event of schema {schema}, and this release knows up to {known}: "
+            "run the newer release, or leave the job to it"
+        )
+        self.schema = schema
+
 
 _adapter: TypeAdapter[Event] = TypeAdapter(Event)
 
@@ -726,20 +704,24 @@ def dump(event: Event) -> str:
 
 
 def load(line: str | bytes) -> Event:
-    """Read an event from a line of JSON, and lift it to the present schema if an older release wrote it.
+    """Read an event from a line of JSON.
 
     Raises:
         NewerEvent: A newer release wrote it.
         ValueError: It is no event of ours.
     """
     text = line if isinstance(line, str) else line.decode()
-    if not text.endswith(f',"v":{SCHEMA}}}'):
-        event = lifted(json.loads(text), SCHEMA, UPCASTERS)
-    else:  # nearly all lines: they are parsed once
-        try:
+    if text.endswith(f',"v":{SCHEMA}}}'):  # nearly all lines: they are parsed once
+        with suppress(ValidationError):
             return _adapter.validate_json(text)
-        except ValidationError:
-            event = json.loads(text)
+    event = json.loads(text)
+    if not isinstance(event, dict):
+        raise ValueError(f"an event is a JSON object, not {type(event).__name__}")  # noqa: TRY004 - of bad data
+    version = event.get("v", SCHEMA)
+    if type(version) is not int or version < 1:
+        raise ValueError(f"an event's schema is a whole number from 1, not {version!r}")
+    if version > SCHEMA:
+        raise NewerEvent(version, SCHEMA)
     return _adapter.validate_python({**event, **_salvaged(event)})
 
 

@@ -16,7 +16,6 @@ from handoff.again import Again
 from handoff.approval_values import Approval, RulingOutcome
 from handoff.contracts import (
     Artifact,
-    Conflict,
     Estimate,
     Material,
     Member,
@@ -33,7 +32,7 @@ from handoff.contracts import (
     Tier,
     Usage,
 )
-from handoff.events import ToolReturned, ToolStarted
+from handoff.events import AnswerVerified, ToolReturned, ToolStarted
 from handoff.once import KEPT, once
 from handoff.state_values import (
     Answered,
@@ -71,7 +70,7 @@ SubtaskState = Literal["pending", "in_progress", "input_required", "complete", "
 """The state of a subtask.
 
 - `pending`: it waits for other subtasks, for its next attempt, or for a rewritten brief.
-- `in_progress`: an attempt runs, a crew works on it, or its result is being judged.
+- `in_progress`: an attempt runs, or a crew works on it.
 - `input_required`: it waits for a person's answer.
 - `complete`: it has a result.
 - `error`: its attempts brought no result.
@@ -110,12 +109,11 @@ class Run:
     `paused` is the seconds in which nobody could work on it, and `waits_since` is when it began to wait for people. All
     times are seconds since the epoch.
 
-    On the way from the results to the answer: `disputed` are contradictions that wait for the arbiter, `conflicts`
-    those that it confirmed or left open (None: nobody has looked). `reduced` holds the condensed notes by round and
-    part, and `left_out` names what they lack. `draft` is an answer that is read or written once more, and `review` its
-    faults (None: the critic has not read it). `unsupported` are figures of the draft or answer that no source has, and
-    `invented` those of the draft that no result has either. `chosen` is the subtask whose result was picked among
-    rivals. The run ends with an `answer` or a `failure`, at `written`.
+    On the way from the results to the answer: `reduced` holds the condensed notes by round and part, and `left_out`
+    names what they lack. `draft` is an answer that is read or written once more (`is_rewritten`: it was), and
+    `verified` is what the verifier found in it (None: it has not read it). `unsupported` are figures of the draft or
+    answer that no source has, and `invented` those of the draft that no result has either. `chosen` is the subtask
+    whose result was picked among rivals. The run ends with an `answer` or a `failure`, at `written`.
     """
 
     within: str = ""
@@ -130,12 +128,11 @@ class Run:
     since: float | None = None
     paused: float = 0.0
     waits_since: float | None = None
-    disputed: tuple[Conflict, ...] = ()
-    conflicts: tuple[Conflict, ...] | None = None
     reduced: Mapping[tuple[int, int], tuple[Note, ...]] = field(default_factory=lambda: NOTHING)
     left_out: tuple[str, ...] = ()
     draft: str | None = None
-    review: tuple[str, ...] | None = None
+    is_rewritten: bool = False
+    verified: AnswerVerified | None = None
     unsupported: tuple[str, ...] = ()
     invented: tuple[str, ...] = ()
     chosen: str = ""
@@ -174,8 +171,8 @@ class Work:
     the brief is to be rewritten, and `trouble` is the trouble that led to a rewrite or a replan. `reason` says why the
     subtask is in error or skipped.
 
-    Results on the way to acceptance: `look` is the result that waits for the judge, `wanting` the last result that was
-    sent back, `best` the best one so far, and `rounds` counts the results that were found wanting.
+    Results on the way to acceptance: `wanting` is the last result that was sent back, `best` the best one so far, and
+    `rounds` counts the results that were found wanting.
 
     `within` is the id of the subtask that it is inside; empty: it belongs to the request's own plan. `run` is the run
     of the crew that works or worked on it; None: a specialist works on it.
@@ -209,7 +206,6 @@ class Work:
     brief: str = ""
     refining: str = ""
     trouble: Trouble | None = None
-    look: Candidate | None = None
     best: Candidate | None = None
     wanting: Candidate | None = None
     rounds: int = 0

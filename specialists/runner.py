@@ -94,9 +94,10 @@ async def run(
     room = ContextRoom(handoff.constraints.context, specialist.overhead)
     pictures, gaps = await load_pictures(handoff.artifacts, workbench, handoff.constraints.context)
     opening = ModelMessage(role="user", text=briefing.render(handoff, done_when), pictures=pictures)
-    files = [] if handoff.context or handoff.given else [artifact.name for artifact in handoff.artifacts]
+    files = [artifact.name for artifact in handoff.artifacts]
+    handed = bool(handoff.context or handoff.given)
     ways = [spec.name for spec in specialist.ways_to_end]
-    conversation = Conversation(opening, files, egress, room, specialist.toolbox, handoff.intent, ways)
+    conversation = Conversation(opening, files, egress, room, specialist.toolbox, handoff.intent, ways, handed=handed)
     conversation.readings.update((material.name, True) for material in handoff.given_whole)
     conversation.add_gaps(gaps)
     approvals = Approvals(specialist.terms_of, log.ruled_before)

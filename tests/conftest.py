@@ -48,7 +48,7 @@ LONG_FILES = frozenset(
 )
 LONG_TESTS = frozenset({
     "test_a_bot_killed_in_the_middle_of_a_query_leaves_nothing_after_the_next_start",
-    "test_a_critic_that_finds_nothing_or_fails_lets_the_answer_out",
+    "test_a_verifier_that_finds_nothing_or_fails_lets_the_answer_out",
     "test_a_file_of_the_first_request_serves_the_second",
     "test_a_planner_that_fails_leaves_the_plan_as_it_was",
     "test_a_rate_is_shared_and_a_call_waits_for_its_minute",

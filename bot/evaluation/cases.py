@@ -131,42 +131,12 @@ class AggregationCase(Labelled):
     expect: Kept
 
 
-class JudgeCase(Labelled):
-    """A result with its brief and criterion, and what its tools said."""
+class VerifierCase(Labelled):
+    """A statement of an answer beside the passage that it was made from, and what the verifier should say of it."""
 
-    input: str
-    done_when: str = ""
-    result: str
-    confidence: int = 85
-    gaps: Texts = ()
-    evidence: Texts = ()
-    expect: Literal["accept", "revise"]
-
-
-class CriticCase(Labelled):
-    """An answer to a request, and the results that it was made from."""
-
-    input: str
-    results: Annotated[tuple[Given, ...], Field(min_length=1)]
-    answer: str
-    expect: Literal["faults", "none"]
-
-
-class Statement(Contract):
-    """One side of a claim, with its source and what tools said of it."""
-
+    passage: str
     statement: str
-    source: str = ""
-    evidence: Texts = ()
-
-
-class ArbiterCase(Labelled):
-    """Two statements that may contradict each other; `supported` is the side that the evidence bears out."""
-
-    a: Statement
-    b: Statement
-    expect: Literal["contradict", "same"]
-    supported: Literal["A", "B", "none"] | None = None
+    expect: Literal["supported", "contradicted", "not_found"]
 
 
 class FiguresCase(Labelled):
@@ -260,9 +230,7 @@ KINDS: Mapping[str, type[Labelled]] = {
     "aggregation": AggregationCase,
     "figures": FiguresCase,
     "contradictions": ContradictionCase,
-    "judge": JudgeCase,
-    "critic": CriticCase,
-    "arbiter": ArbiterCase,
+    "verifier": VerifierCase,
     "dispatcher": DispatcherCase,
     "vagueness": VaguenessCase,
     "reviews": ReviewCase,

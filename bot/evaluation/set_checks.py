@@ -7,13 +7,13 @@ from pathlib import Path
 
 from bot.evaluation.cases import (
     AggregationCase,
-    CriticCase,
     Labelled,
     PlanExpected,
     PlanningCase,
     ReviewCase,
     RoutingCase,
     SpecialistCase,
+    VerifierCase,
 )
 from bot.evaluation.set_files import LabelledSet, SetError
 from bot.evaluation.staged_job import file_bytes
@@ -45,7 +45,7 @@ def _faults(case: Labelled, crew: Crew, folders: tuple[Path, ...]) -> Iterator[s
         yield from _of_question(case.specialist, case.files, crew, folders)
     elif isinstance(case, ReviewCase):
         yield from _of_question(case.lens, case.files, crew, folders)
-    elif isinstance(case, AggregationCase | CriticCase) and not crew.specialists:
+    elif isinstance(case, AggregationCase | VerifierCase) and not crew.specialists:
         yield "the crew has no specialist of its own"
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 import hashlib
 import mimetypes
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import cast
 
 from bot.evaluation.counted_model import CountedModel
@@ -121,7 +122,14 @@ class _Claim:
 class StagedJob:
     """A job of one request, driven until what a case asks about has happened. It also plays the runner of the job."""
 
-    def __init__(self, bench: Bench, model: CountedModel, text: str, files: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        bench: Bench,
+        model: CountedModel,
+        text: str,
+        files: Iterable[str] = (),
+        texts: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self.bench = bench
         self.model = model
         self.claim = _Claim(JobKey("T1", REQUEST))
@@ -133,7 +141,8 @@ class StagedJob:
         self._services = Services(
             store, thread, bench.crew, breakers, TrackRecord(), bench.planning, approvers_in=nobody_to_ask
         )
-        artifacts = tuple(_artifact(name, bench.folders, blobs) for name in files)
+        artifacts = tuple(_artifact(name, file_bytes(name, bench.folders), blobs) for name in files)
+        artifacts += tuple(_artifact(name, said.encode(), blobs) for name, said in texts.items())
         attached = tuple(
             Attachment(file_id=one.id[:12], name=one.name, media_type=one.media_type, size=one.size)
             for one in artifacts
@@ -178,7 +187,7 @@ class StagedJob:
 
     # ------------------------------------------------------------ driving it
 
-    def plan(self, plan: Plan, *, critic: bool = False, stand_ins: bool = True) -> None:
+    def plan(self, plan: Plan, *, verifier: bool = False, stand_ins: bool = True) -> None:
         """Give the request a plan that no planner made.
 
         Without `stand_ins`, no specialist has a fallback. Nobody steps in who has tools that write.
@@ -189,11 +198,11 @@ class StagedJob:
         members = tuple(_member(self.bench.crew, name) for name in dict.fromkeys((*named, *reads)))
         known = {one.name for one in members} if stand_ins else set()
         members = tuple(one if one.fallback in known else one.model_copy(update={"fallback": ""}) for one in members)
-        terms = self.bench.terms.model_copy(update={"critic": critic})
+        terms = self.bench.terms.model_copy(update={"verifier": verifier})
         self.report_soon(ev.PlanProposed(at=self.now(), request=REQUEST, plan=plan, members=members, terms=terms))
 
     def draft(self, text: str) -> None:
-        """Put a text in place of the draft that the critic is to read."""
+        """Put a text in place of the draft that the verifier is to read."""
         ask = self.ask.with_run(replace(self.ask.run, draft=text))
         self.job = replace(self.job, asks=(*self.job.asks[:-1], ask))
 
@@ -228,8 +237,7 @@ class StagedJob:
         return True
 
 
-def _artifact(name: str, folders: Iterable[Path], blobs: _Blobs) -> Artifact:
-    data = file_bytes(name, folders)
+def _artifact(name: str, data: bytes | None, blobs: _Blobs) -> Artifact:
     digest = hashlib.sha256(data if data is not None else name.encode()).hexdigest()
     if data is not None:
         blobs.kept[digest] = data

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bot.jobs.attempt import Around, run_attempt
 from bot.jobs.job_runner import JobRunner
-from bot.jobs.material_texts import handed, load
+from bot.jobs.material_texts import documents, handed, load
 from bot.limits.breakers import Breakers
 from bot.slack.show.people import StandingOf, nobody_stands
 from bot.slack.show.thread import Thread
@@ -23,7 +23,6 @@ from handoff.audit_entry import Note, dropped
 from handoff.context import circumstances
 from handoff.contracts import NO_TERMS, ChannelTerms
 from handoff.engine import approvals, hearing, second_try
-from handoff.engine.answer import is_draft
 from handoff.engine.nested import crew_at, handed_up, is_for_people, plan_around
 from handoff.materials.deleted import blanked
 from handoff.planning import plan_brief
@@ -235,18 +234,18 @@ async def ask_role(effect: ef.OfRole, inputs: Inputs) -> ev.Event:
     from bot.supervisor.roles import Case, role  # noqa: PLC0415 - only where a role is called
 
     ask, runner = inputs.ask, inputs.runner
-    if isinstance(effect, ef.JudgeResult | ef.RefineBrief):
-        run = ask.run_around(ask.work[effect.subtask])
-    else:
-        run = ask.run_of(effect.within)
+    run = ask.run_of(effect.within) if isinstance(effect, ef.Step) else ask.run_around(ask.work[effect.subtask])
     here = ask.setting.here if ask.setting is not None else NO_TERMS
     run = _planning_of(inputs, run.within).for_roles(run, circumstances(runner.now(), ask.setting), here)
     on_text = None
-    first = isinstance(effect, ef.WriteAnswer) and not effect.faults and not is_draft(run, runner.now())
+    first = isinstance(effect, ef.WriteAnswer) and not effect.faults and not ask.run.terms.verifier
     if first and is_for_people(ask, run):
         thread = inputs.services.thread
         on_text = (await thread.begin_answer(runner.claim, inputs.job, ask, allowed=runner.may_show)).write
-    return await role(effect.role)(effect, Case(ask, run, inputs.model, runner.now, on_text, _earlier(inputs)))
+    case = Case(ask, run, inputs.model, runner.now, on_text, _earlier(inputs))
+    if isinstance(effect, ef.VerifyAnswer) and not effect.late:
+        case = replace(case, documents=await documents(inputs.job, ask, inputs.services.store, runner.claim.key))
+    return await role(effect.role)(effect, case)
 
 
 def _earlier(inputs: Inputs) -> tuple[str, ...]:

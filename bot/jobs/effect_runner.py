@@ -100,10 +100,9 @@ def attempt_failed(effect: ef.RunSubtask, bug: Bug) -> ev.Event:
     return ev.AttemptFailed(at=bug.at, **_attempt(effect), kind="tool", message=bug.reason)
 
 
-def result_unchecked(effect: ef.JudgeResult, bug: Bug) -> ev.Event:
-    """Take the result as it is, and say that it was not checked."""
-    faults = (*effect.faults, *effect.doubts, f"it could not be checked ({bug.reason})")
-    return ev.ResultJudged(at=bug.at, **_attempt(effect), verdict="best_effort", faults=faults)
+def answer_unverified(effect: ef.VerifyAnswer, bug: Bug) -> ev.Event:
+    """Let the answer out as it is."""
+    return ev.AnswerVerified(at=bug.at, request=effect.request, within=effect.within, doubt=bug.reason)
 
 
 def brief_kept(effect: ef.RefineBrief, bug: Bug) -> ev.Event:
@@ -143,7 +142,7 @@ def post_failed(effect: ef.Post, bug: Bug) -> ev.Event:
     return ev.Posted(at=bug.at, request=effect.request, key=effect.key, ts="", fault=bug.reason)
 
 
-def _attempt(effect: ef.RunSubtask | ef.JudgeResult | ef.RefineBrief) -> dict[str, Any]:
+def _attempt(effect: ef.RunSubtask | ef.RefineBrief) -> dict[str, Any]:
     return {"request": effect.request, "subtask": effect.subtask, "attempt": effect.attempt}
 
 
@@ -177,7 +176,7 @@ HANDLERS: Mapping[type, Handler[Any]] = {
     ef.MakePlan: Handler(handlers.make_plan, run_failed("planning")),
     ef.RevisePlan: Handler(handlers.revise_plan, plan_kept),
     ef.RunSubtask: Handler(handlers.run_subtask, attempt_failed),
-    ef.JudgeResult: Handler(handlers.ask_role, result_unchecked),
+    ef.VerifyAnswer: Handler(handlers.ask_role, answer_unverified),
     ef.RefineBrief: Handler(handlers.ask_role, brief_kept),
     ef.ReachDeadline: Handler(handlers.reach_deadline, request_failed),
     ef.HandUp: Handler(handlers.hand_up, crew_failed),

@@ -18,10 +18,10 @@ from handoff import events as ev
 from handoff.audit_entry import AuditEntry
 from handoff.deeds import deeds_of
 from handoff.engine.engine import apply
+from handoff.events import NewerEvent
 from handoff.shown_rows import shown_rows
 from handoff.state import Job
 from handoff.summary import projection
-from handoff.upcasters import NewerEvent
 
 log = logging.getLogger(__name__)
 

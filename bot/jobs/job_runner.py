@@ -32,9 +32,9 @@ from handoff import events as ev
 from handoff.effects import Effect, RunSubtask
 from handoff.engine.ladder import MAX_LOST_OWNERS
 from handoff.engine.outstanding import outstanding
+from handoff.events import NewerEvent
 from handoff.state import Ask, Job
 from handoff.summary import QuarantineNotice, TrialNotice
-from handoff.upcasters import NewerEvent
 
 log = logging.getLogger(__name__)
 

@@ -9,7 +9,8 @@ from bot.store.interface import JobKey, Store
 from handoff.addresses import addresses_cited, given_in
 from handoff.context import handoff_for, texts_needed
 from handoff.contracts import Handoff, Packed, Result
-from handoff.materials.at_hand import needed_by, texts_of
+from handoff.evidence.binding import Document
+from handoff.materials.at_hand import material_of, needed_by, texts_of
 from handoff.state import Ask, Job, Work
 
 LARGE = 300_000
@@ -34,6 +35,14 @@ async def linked(result: Result, job: Job, ask: Ask, subtask: str, store: Store,
     given = {address for one in texts for address in given_in(one, found.get(one.text, ""))}
     known = (*result.addresses, *(unknown & given))
     return result.model_copy(update={"addresses": tuple(sorted(known))})
+
+
+async def documents(job: Job, ask: Ask, store: Store, key: JobKey) -> tuple[Document, ...]:
+    """Return the texts of a request's material. Raises StoreError while the store is away."""
+    given = [one for one in material_of(job, ask) if one.text and one.kind != "result"]
+    found = await load((one.text for one in given), job, ask, store, key)
+    texts = ((one, found[one.text]) for one in given if one.text in found)
+    return tuple(Document(one.name, text, one.outline, is_table=one.is_table) for one, text in texts)
 
 
 async def load(digests: Iterable[str], job: Job, ask: Ask, store: Store, key: JobKey) -> Mapping[str, str]:

@@ -13,9 +13,9 @@ from handoff.contracts import Place
 from handoff.engine.engine import apply
 from handoff.engine.ladder import MAX_LOST_OWNERS
 from handoff.engine.replay import open_log
+from handoff.events import NewerEvent
 from handoff.state import Job
 from handoff.summary import NOT_BEGUN, SET_ASIDE, QuarantineNotice
-from handoff.upcasters import NewerEvent
 
 log = logging.getLogger(__name__)
 

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from handoff.context_budget import tokens
 from handoff.contracts import Context, Terms, Turn
 from handoff.events import Event
+from handoff.evidence.binding import Document
 from handoff.state import Ask, Run
 from handoff.state import replace as copy_state
 from specialists.turns.model import Model, ModelCall, ModelError
@@ -29,7 +30,7 @@ class Case:
 
     `now` returns seconds since the epoch on the job's clock. `on_text` is called with an answer while it is written;
     None if nobody is to see the text yet: a draft, or an answer that an inner crew makes. `earlier` are the requests
-    and answers before this one in the thread.
+    and answers before this one in the thread. `documents` are the texts of the material, for the verifier.
     """
 
     ask: Ask
@@ -38,6 +39,7 @@ class Case:
     now: Callable[[], float]
     on_text: OnText | None = None
     earlier: tuple[str, ...] = ()
+    documents: tuple[Document, ...] = ()
 
 
 Perform = Callable[[Any, Case], Awaitable[Event]]

@@ -11,11 +11,10 @@ from bot.supervisor.json_replies import closed, json_object
 from bot.supervisor.prompts import call_of
 from bot.supervisor.roles import Case
 from bot.supervisor.synthesizer import describe, repair
-from handoff.answering import disputes
 from handoff.answering.fixed_words import phrase
 from handoff.contracts import Packed, Usage
 from handoff.effects import SelectAnswer
-from handoff.engine.answer import is_draft, rivals, seconds_for_call, text_of, told
+from handoff.engine.answer import is_draft, rivals, seconds_for_call, text_of
 from handoff.events import AnswerWritten
 from handoff.state import Ask, Run, Work
 from specialists.turns.model import ModelError
@@ -51,13 +50,13 @@ async def perform(effect: SelectAnswer, case: Case) -> AnswerWritten:
         else:
             chosen, why = read(turn.text, there)
             usage = turn.usage
-    text = disputes.with_contradictions(shown(ask, run, chosen, why), told(ask, run), ask.text)
+    text = shown(ask, run, chosen, why)
     return AnswerWritten(
         at=now(),
         request=ask.id,
         within=effect.within,
         text=text,
-        draft=is_draft(run, now()),
+        draft=is_draft(ask, run, now()),
         chosen=chosen,
         why=why,
         pack=size,

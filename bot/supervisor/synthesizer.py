@@ -1,7 +1,6 @@
 """The synthesizer: one model call that writes the answer from the specialists' results.
 
-If results contradict each other, it reports that in place of an answer, and writes once the arbiter has judged. The
-answer is streamed unless the critic reads it first, but for figures that no source has.
+The answer is streamed unless the verifier reads it first, but for figures that no source has.
 """
 
 from __future__ import annotations
@@ -9,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bot.supervisor.prompts import call_of, prompt
+from bot.supervisor.prompts import call_of
 from bot.supervisor.roles import Case
 from bot.supervisor.streaming import Streaming
-from handoff.answering import disputes
 from handoff.answering.copied import tag, without_form
 from handoff.answering.findings import gravity, is_graded, listed
 from handoff.answering.fixed_words import phrase
@@ -30,11 +28,10 @@ from handoff.engine.answer import (
     stage,
     strategy,
     text_of,
-    told,
 )
 from handoff.engine.answer_sources import figures_of_no_result, figures_of_no_source
 from handoff.engine.nested import asked
-from handoff.events import AnswerWritten, ContradictionsFound
+from handoff.events import AnswerWritten
 from handoff.headings import demote_headings
 from handoff.state import Ask, Run, Work
 from specialists.turns.model import ModelError
@@ -46,17 +43,14 @@ GRAVEST = 8
 """Findings of a result that stay if there is no room for all."""
 LINE = 300
 """Characters of each of those findings."""
-HOW_TO_TELL = {"Contradictions": "Show both sides of each, with their sources; never pick one in silence."}
-"""What stands below a heading of the brief, above its lines."""
 CONDENSE = "(strategy: reduce; keep every figure that the conclusion needs)"
 FINDINGS = "# Findings, gravest first: keep the severity, place and suggestion of each"
 
 
-async def perform(effect: WriteAnswer, case: Case) -> AnswerWritten | ContradictionsFound:
+async def perform(effect: WriteAnswer, case: Case) -> AnswerWritten:
     """Write the answer. If the model cannot, the results themselves are the answer, and it says so."""
     ask, run, now = case.ask, case.run, case.now
-    below = repair(run, effect.faults)
-    described = describe(ask, run, below=f"{below}\n\n{prompt('contradictions')}" if effect.compare else below)
+    described = describe(ask, run, below=repair(run, effect.faults))
     stream = None
     if case.on_text is not None:
         stream = Streaming(case.on_text, lambda text: not figures_of_no_source(ask, run, text, case.earlier))
@@ -74,23 +68,20 @@ async def perform(effect: WriteAnswer, case: Case) -> AnswerWritten | Contradict
         turn = await case.model.reply(call)
     except ModelError as error:
         text = instead(ask, run, f"{phrase('apart', ask.text)} ({error})")
-        return AnswerWritten(at=now(), **of, text=text, draft=is_draft(run, now()), usage=error.usage)
+        return AnswerWritten(at=now(), **of, text=text, draft=is_draft(ask, run, now()), usage=error.usage)
     of["usage"] = turn.usage
-    text, found = disputes.reported(turn.text.strip(), results(ask, run), _titles(ask, run))
-    if effect.compare and found is not None and (found or not text):
-        return ContradictionsFound(at=now(), **of, conflicts=found)
+    text = turn.text.strip()
     if turn.stop == "refused" or not text:
         text = instead(ask, run, phrase("apart", ask.text))
-        return AnswerWritten(at=now(), **of, text=text, draft=is_draft(run, now()))
+        return AnswerWritten(at=now(), **of, text=text, draft=is_draft(ask, run, now()))
     text = without_form(text, titles=_titles(ask, run).values(), sections=_sections(ask, run), lists=_lists(ask, run))
     if turn.stop == "max_tokens":
         text += f"\n\n_({phrase('cut_off', ask.text)})_"
-    text = disputes.with_contradictions(text, told(ask, run), ask.text)
     unsupported = figures_of_no_source(ask, run, text, case.earlier)
     if stream is not None and not unsupported:
         await stream.finish(text)
     of["invented"] = figures_of_no_result(ask, run, text, case.earlier) if unsupported else ()
-    return AnswerWritten(at=now(), **of, text=text, draft=is_draft(run, now()), unsupported=unsupported)
+    return AnswerWritten(at=now(), **of, text=text, draft=is_draft(ask, run, now()), unsupported=unsupported)
 
 
 def _titles(ask: Ask, run: Run) -> dict[str, str]:
@@ -107,7 +98,6 @@ def _sections(ask: Ask, run: Run) -> dict[str, str]:
 def _lists(ask: Ask, run: Run, left_out: Sequence[str] = ()) -> dict[str, tuple[str, ...]]:
     """Return what the answer must tell besides the results, by the headings of the brief."""
     return {
-        "Contradictions": tuple(demote_headings(disputes.line(conflict)) for conflict in told(ask, run)),
         "Gaps": tuple(demote_headings(gap) for gap in gaps(ask, run)),
         "Left out for length": (*left_out, *run.left_out)[:LEFT_OUT],
     }
@@ -119,10 +109,10 @@ def instead(ask: Ask, run: Run, preface: str) -> str:
 
 
 def describe(ask: Ask, run: Run, *, role: str = "synthesizer", below: str = "") -> Pack:
-    """Build the synthesizer's brief: the request, the plan's goal and strategy, results, contradictions and gaps.
+    """Build the synthesizer's brief: the request, the plan's goal and strategy, results and gaps.
 
-    `below` is more text for the role; it always stays, as do the request, the plan, the contradictions and the gaps.
-    `role` is the role that reads the brief.
+    `below` is more text for the role; it always stays, as do the request, the plan and the gaps. `role` is the role
+    that reads the brief.
     """
     plan = run.plan
     if plan is None:
@@ -145,8 +135,7 @@ def _rest(ask: Ask, run: Run, at: Stage) -> list[str]:
     """Return what the answer must tell besides the results."""
     rest: list[str] = []
     for heading, items in _lists(ask, run, at.left_out).items():
-        advice = [HOW_TO_TELL[heading]] if heading in HOW_TO_TELL else []
-        rest += [f"# {heading}", *advice, *(f"- {each}" for each in items), ""] if items else []
+        rest += [f"# {heading}", *(f"- {each}" for each in items), ""] if items else []
     if run.plan is not None and run.plan.instruction:
         rest += ["# Instruction", run.plan.instruction]
     return rest

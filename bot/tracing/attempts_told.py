@@ -260,7 +260,7 @@ class Attempts:
             return
         for name, work in ask.work.items():
             place = (ask.id, name)
-            if work.state != "in_progress" or not work.attempt or work.look is not None or place in self._running:
+            if work.state != "in_progress" or not work.attempt or place in self._running:
                 continue
             self._begin(ask, work, place, self._book.at, GONE_ON)
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from bot.tracing.span import Span
 
 _LAST = "the answer"
-_STEPS = frozenset({"gather", "plan", "attempt", "wait", "pause", "judge", "refine", "synthesis", "post"})
+_STEPS = frozenset({"gather", "plan", "attempt", "wait", "pause", "verify", "refine", "synthesis", "post"})
 
 
 def mark(found: Sequence[Span], handed_up: Mapping[str, str]) -> tuple[Span, ...]:

@@ -13,7 +13,7 @@ INK, MUTED, LINE, GROUND = "#1d1c25", "#5c5b6b", "#dcdce3", "#ffffff"
 WORK, LEAD, LOOK, WAIT, BAD = "#3a6fd8", "#6a5acd", "#0f8a7e", "#b36a00", "#c1293c"
 WAIT_SOFT, BAD_SOFT, CREW, MANY = "#fbe6c4", "#fdeaec", "#a9c1f0", "#c9cbd6"
 BAR, ROW, THIN = 36, 52, 16
-SIGNS = {"wait": "?", "pause": "···", "away": "-", "judge": "✓", "refine": "↻", "failed": "\N{MULTIPLICATION SIGN}"}
+SIGNS = {"wait": "?", "pause": "···", "away": "-", "verify": "✓", "refine": "↻", "failed": "\N{MULTIPLICATION SIGN}"}
 MOST_HEIGHT = 6_000
 _LETTERS_LEFT = 0.7
 """The part of a title that must be drawable for it to stand for the request."""
@@ -279,6 +279,6 @@ _FILLS: dict[str, Any] = {
     "failed": _lines(BAD, BAD_SOFT, slant=False),
     "pause": _dashed(MUTED, 10),
     "away": _dashed(MUTED, 10),
-    "judge": _dashed(LOOK, 4),
+    "verify": _dashed(LOOK, 4),
     "refine": _double,
 }

@@ -28,7 +28,7 @@ INSIDE = "\N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}"
 """Before the name of a lane that is inside a crew's."""
 _NARROW, _NEAR = 6, 3
 """Pixels: bars as narrow and as near to each other are drawn as one."""
-DRAWN = frozenset({"gather", "plan", "attempt", "wait", "pause", "judge", "refine", "synthesis", "away"})
+DRAWN = frozenset({"gather", "plan", "attempt", "wait", "pause", "verify", "refine", "synthesis", "away"})
 _LEADS = frozenset({"gather", "plan", "synthesis", "post"})
 STATES = {
     "submitted": "planning",
@@ -45,7 +45,7 @@ LEGEND = (
     ("wait", "waits for a person"),
     ("pause", "pause before a retry"),
     ("away", "nobody at work on it"),
-    ("judge", "a result is looked at"),
+    ("verify", "the answer is checked"),
     ("refine", "a brief is rewritten"),
     ("critical", "critical path: the end waited for it"),
 )

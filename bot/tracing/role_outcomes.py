@@ -8,8 +8,6 @@ from bot.tracing.span import SpanState
 from handoff import events as ev
 from handoff.contracts import Plan
 
-_LOOKED: dict[ev.Verdict, str] = {"accepted": "accepted", "revise": "sent back", "best_effort": "taken as it is"}
-
 
 def outcome_of(event: ev.Event) -> tuple[SpanState, dict[str, Any]]:  # noqa: C901, PLR0911, PLR0912
     """Say how a step ended: its state, and the fields of its span that tell what came of it."""
@@ -39,9 +37,6 @@ def outcome_of(event: ev.Event) -> tuple[SpanState, dict[str, Any]]:  # noqa: C9
             changed = "; ".join(f"{one.subtask} {one.kind}: {one.why}" for one in event.changes)
             told = {"words": "plan changed", "reason": changed, "text": _listed(event.plan)}
             return "done", {"outcome": "revised", **told}
-        case ev.ResultJudged():
-            words = f"{_LOOKED[event.verdict]} by {'the judge' if event.by == 'model' else 'the free checks'}"
-            return "done", {"outcome": event.verdict, "words": words, "reason": "; ".join(event.faults)}
         case ev.BriefRefined():
             state: SpanState = "done" if event.intent else "failed"
             told = {"words": "brief rewritten" if event.intent else event.fault, "reason": event.fault}
@@ -74,15 +69,11 @@ def _listed(plan: Plan) -> str:
 
 def _told_of_answer(event: ev.Event) -> tuple[SpanState, dict[str, Any]]:
     match event:
-        case ev.ContradictionsFound():
-            claims = "; ".join(one.claim for one in event.conflicts)
-            return "done", {
-                "outcome": "contradictions",
-                "words": claims or "no contradiction that two results bear out",
-            }
-        case ev.ConflictsJudged():
-            judged = "; ".join(f"{one.claim}: {one.verdict} ({one.reason})" for one in event.conflicts)
-            return "done", {"outcome": "judged", "words": "contradictions judged", "reason": judged}
+        case ev.AnswerVerified():
+            refuted = "; ".join(one.sentence for one in event.refuted)
+            words = "answer verified" if not event.doubt or event.refuted else "no verdict"
+            outcome = "refuted" if refuted else "verified"
+            return "done", {"outcome": outcome, "words": words, "reason": refuted or event.doubt}
         case ev.MaterialReduced():
             lost = "; ".join(event.left_out)
             words = f"condensed, round {event.round}, part {event.part}"
@@ -94,6 +85,4 @@ def _told_of_answer(event: ev.Event) -> tuple[SpanState, dict[str, Any]]:
             outcome = "answered" if not event.within and event.why and not event.chosen else what
             return "done", {"outcome": outcome, "words": words, "text": event.text, "reason": why}
         case _:
-            faults = getattr(event, "faults", ())
-            words = "found wanting" if faults else "nothing found wanting"
-            return "done", {"words": words, "reason": "; ".join(faults) or getattr(event, "doubt", "")}
+            return "done", {}

@@ -131,7 +131,7 @@ class Roles:
 
     def _begin(self, key: Key, effect: ef.Effect, ask: Ask | None) -> Draft:
         lane, parent = SUPERVISORS_LANE, ""
-        work = ask.work.get(key.subtask) if ask is not None and key.kind in {"judge", "refine"} else None
+        work = ask.work.get(key.subtask) if ask is not None and key.kind == "refine" else None
         if ask is not None and work is not None:
             lane, parent = work.specialist, self._attempts.subtask(ask, work)["id"]
         elif ask is not None and key.kind != "sort":
@@ -175,7 +175,7 @@ def _place_of(effect: ef.Effect) -> str:
 _KINDS: dict[type, SpanKind] = {
     ef.MakePlan: "plan",
     ef.RevisePlan: "plan",
-    ef.JudgeResult: "judge",
+    ef.VerifyAnswer: "verify",
     ef.RefineBrief: "refine",
 }
 """The kinds of the steps of roles; that of all others is `synthesis`."""
@@ -222,10 +222,9 @@ def _reports(event: ev.Event, key: Key) -> bool:  # noqa: C901, PLR0911 - one li
             return (*of, key.within) == ("plan", "planner", event.request, "")
         case ev.PlanRevised():
             return (*of, key.within, key.subtask) == ("plan", "replanner", event.request, event.within, event.subtask)
-        case ev.ResultJudged() | ev.BriefRefined():
-            kind = "judge" if isinstance(event, ev.ResultJudged) else "refine"
+        case ev.BriefRefined():
             there = (key.kind, key.request, key.subtask, key.extra)
-            return there == (kind, event.request, event.subtask, (event.attempt,))
+            return there == ("refine", event.request, event.subtask, (event.attempt,))
         case ev.AttemptFailed() | ev.Escalated():
             return (*of, key.within) == ("plan", "planner", event.request, event.subtask)
         case ev.ThreadOpened():
@@ -235,14 +234,14 @@ def _reports(event: ev.Event, key: Key) -> bool:  # noqa: C901, PLR0911 - one li
         case ev.MessageSorted():
             return (key.kind, key.request) == ("sort", event.message)
         case ev.RequestFailed():
-            return key.kind in {"plan", "synthesis"} and key.request == event.request
+            return key.kind in {"plan", "synthesis", "verify"} and key.request == event.request
         case _:
             return _reports_answer(event, key)
 
 
 def _reports_answer(event: ev.Event, key: Key) -> bool:
     """Return True if an event reports a step from the results to the answer that goes by its name."""
-    if not isinstance(event, ev.ContradictionsFound | ev.MaterialReduced | ev.AnswerWritten):
+    if not isinstance(event, ev.AnswerVerified | ev.MaterialReduced | ev.AnswerWritten):
         return False
     if (key.request, key.within) != (event.request, event.within):
         return False
@@ -250,4 +249,4 @@ def _reports_answer(event: ev.Event, key: Key) -> bool:
         return key.role in _ANSWERING
     if isinstance(event, ev.MaterialReduced):
         return (key.role, key.extra) == ("reducer", (event.round, event.part))
-    return key.role == "synthesizer"
+    return key.role == "verifier"

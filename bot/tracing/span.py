@@ -11,7 +11,7 @@ from handoff.contracts import Tier, Usage
 from handoff.state_values import Decision
 
 SpanKind = Literal[
-    "request", "gather", "plan", "subtask", "attempt", "chat", "tool", "wait", "pause", "judge", "refine", "synthesis",
+    "request", "gather", "plan", "subtask", "attempt", "chat", "tool", "wait", "pause", "verify", "refine", "synthesis",
     "post", "sort", "away",
 ]  # fmt: skip
 """What a span is of.
@@ -26,7 +26,7 @@ SpanKind = Literal[
 - `tool`: one tool call.
 - `wait`: it waits for a person; `outcome` says for what: question, approval, cost, doubt or set_aside.
 - `pause`: it waits for the time of its next attempt.
-- `judge`: a result is looked at.
+- `verify`: the answer is read beside the evidence.
 - `refine`: the brief of a failed attempt is rewritten.
 - `synthesis`: a step from the results to the answer; `name` is the role's.
 - `post`: a message is put into the thread.

@@ -11,7 +11,7 @@ from handoff.state_values import Decision
 
 CONTAINERS = frozenset({"request", "subtask"})
 """Kinds that hold others and are no step themselves."""
-_TELLING = ("plan", "judge", "refine", "synthesis", "gather", "attempt", "tool", "wait", "post", "subtask", "request")
+_TELLING = ("plan", "verify", "refine", "synthesis", "gather", "attempt", "tool", "wait", "post", "subtask", "request")
 """The kinds that a decision is about, the first of those that ended when it was made, or else of those that began."""
 
 

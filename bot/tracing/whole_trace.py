@@ -18,7 +18,7 @@ from handoff.summary import gain_words, side_by_side
 
 MOST_SPANS = 20_000
 """Spans of a trace; a log of 10,000 events has fewer, unless models ask for many calls at once."""
-BUSY = frozenset({"attempt", "gather", "plan", "judge", "refine", "synthesis"})
+BUSY = frozenset({"attempt", "gather", "plan", "verify", "refine", "synthesis"})
 """Kinds that count as time at work; a wait for people and a pause do not."""
 
 

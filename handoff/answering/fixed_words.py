@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Literal
 
 Phrase = Literal[
-    "less_sure", "more", "below", "contradict", "first", "second", "neither", "open", "nobody",
+    "less_sure", "more", "below", "contradict", "refuted", "unanswered", "nobody",
     "cut_off", "apart", "chosen", "without", "passages", "partly", "sources", "unread",
     "denied", "expired", "contact", "grave", "critical", "high", "omitted", "not_from_files", "read", "not_opened",
     "filters", "queries", "done", "nothing_done", "not_done", "reused",
@@ -111,37 +111,24 @@ PHRASES: Mapping[Phrase, Mapping[Language, str]] = MappingProxyType(
             "ja": "{what} (前回の実行分)", "zh": "{what} (来自上一次尝试)",
         },
         "contradict": {
-            "en": "The results contradict each other", "de": "Die Ergebnisse widersprechen sich",
-            "fr": "Les résultats se contredisent", "es": "Los resultados se contradicen",
-            "it": "I risultati si contraddicono", "pt": "Os resultados contradizem-se",
-            "nl": "De resultaten spreken elkaar tegen", "pl": "Wyniki są sprzeczne", "ja": "結果が矛盾しています",
-            "zh": "结果相互矛盾",
+            "en": "The sources contradict each other", "de": "Die Quellen widersprechen sich",
+            "fr": "Les sources se contredisent", "es": "Las fuentes se contradicen",
+            "it": "Le fonti si contraddicono", "pt": "As fontes contradizem-se",
+            "nl": "De bronnen spreken elkaar tegen", "pl": "Źródła są sprzeczne", "ja": "資料どうしが矛盾しています",
+            "zh": "资料相互矛盾",
         },
-        "first": {
-            "en": "The evidence supports the first", "de": "Die Belege stützen das Erste",
-            "fr": "Les éléments appuient le premier", "es": "La evidencia apoya lo primero",
-            "it": "Le prove sostengono il primo", "pt": "As provas apoiam o primeiro",
-            "nl": "Het bewijs steunt het eerste", "pl": "Dowody wspierają pierwsze", "ja": "根拠は前者を支持します",
-            "zh": "证据支持前者",
+        "refuted": {
+            "en": "What was read says otherwise", "de": "Das Gelesene sagt etwas anderes",
+            "fr": "Les documents lus disent autre chose", "es": "Lo leído dice otra cosa",
+            "it": "I documenti letti dicono altro", "pt": "O que foi lido diz outra coisa",
+            "nl": "Wat gelezen is, zegt iets anders", "pl": "Przeczytane materiały mówią co innego",
+            "ja": "資料の内容と食い違っています", "zh": "与所读资料不符",
         },
-        "second": {
-            "en": "The evidence supports the second", "de": "Die Belege stützen das Zweite",
-            "fr": "Les éléments appuient le second", "es": "La evidencia apoya lo segundo",
-            "it": "Le prove sostengono il secondo", "pt": "As provas apoiam o segundo",
-            "nl": "Het bewijs steunt het tweede", "pl": "Dowody wspierają drugie", "ja": "根拠は後者を支持します",
-            "zh": "证据支持后者",
-        },
-        "neither": {
-            "en": "The evidence supports neither", "de": "Die Belege stützen keines von beiden",
-            "fr": "Les éléments n'appuient ni l'un ni l'autre", "es": "La evidencia no apoya ninguno",
-            "it": "Le prove non sostengono nessuno dei due", "pt": "As provas não apoiam nenhum",
-            "nl": "Het bewijs steunt geen van beide", "pl": "Dowody nie wspierają żadnego",
-            "ja": "根拠はどちらも支持しません", "zh": "证据对两者均不支持",
-        },
-        "open": {
-            "en": "Not settled", "de": "Nicht geklärt", "fr": "Non tranché", "es": "Sin resolver", "it": "Non chiarito",
-            "pt": "Por esclarecer", "nl": "Niet opgehelderd", "pl": "Nierozstrzygnięte", "ja": "未解決です",
-            "zh": "尚无定论",
+        "unanswered": {
+            "en": "Not answered: “{what}”", "de": "Nicht beantwortet: „{what}“", "fr": "Sans réponse : « {what} »",
+            "es": "Sin respuesta: «{what}»", "it": "Senza risposta: «{what}»", "pt": "Sem resposta: «{what}»",
+            "nl": "Niet beantwoord: “{what}”", "pl": "Bez odpowiedzi: „{what}”", "ja": "未回答: 「{what}」",
+            "zh": "未回答: “{what}”",
         },
         "nobody": {
             "en": "nobody in the crew can {what}", "de": "Das kann niemand im Team: {what}",

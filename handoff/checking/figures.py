@@ -136,8 +136,8 @@ def lines_behind(text: str, replies: Sequence[str]) -> Iterator[tuple[str, ...]]
 def behind(result: Result, replies: Sequence[str]) -> tuple[str, ...]:
     """Return a line of the tools' replies for each figure of the result, as it stands there, each once.
 
-    Of several lines that say a figure, one with more of the result's figures is taken, then the first. Judge and
-    arbiter see them with the result, and so more than words.
+    Of several lines that say a figure, one with more of the result's figures is taken, then the first. The
+    verifier sees them, and so more than words.
     """
     text = "\n".join([result.content, *(finding.message for finding in result.findings)])
     found = list(lines_behind(text, [reply[:READ] for reply in replies]))

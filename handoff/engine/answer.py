@@ -1,13 +1,13 @@
 """Leads from the results of a run to one answer: what is left to do for it, its material, and what each event changes.
 
-The steps: condense material that is too long; write, or report contradictions first, have the arbiter judge them and
-write then; read the draft, if the crew wants a critic; and write once more at most, if the critic or the check of the
-figures found faults. Each step ends with an event, so that a crash repeats no finished step.
+The steps: condense material that is too long; write; have the verifier read the draft beside the evidence; and write
+once more at most, if the verifier or the check of the figures found faults. Each step ends with an event, so that a
+crash repeats no finished step.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -18,9 +18,10 @@ from handoff.answering.fixed_words import phrase
 from handoff.answering.line_links import line_link
 from handoff.answering.material import marked, whole
 from handoff.checking.duplicates import without_duplicates
-from handoff.contracts import Conflict, Note, Result, Strategy
-from handoff.effects import Effect, JudgeConflicts, ReduceMaterial, ReviewAnswer, SelectAnswer, WriteAnswer
+from handoff.contracts import Note, Result, Strategy
+from handoff.effects import Effect, ReduceMaterial, SelectAnswer, VerifyAnswer, WriteAnswer
 from handoff.evidence.omissions import add_omissions
+from handoff.evidence.refutations import add_refutations
 from handoff.materials.at_hand import not_needed, unneeded
 from handoff.state import Ask, Run, Work, replace
 from handoff.state_values import PLEASE_CHECK
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 LATE = 60.0
 """The least seconds that a model call for the answer gets, even if the run's time is up."""
+REFUTED = "“{sentence}” is wrong: {source} has “{quotation}”."
+UNANSWERED = "The answer leaves out what the request asks for here: “{words}”."
+"""The faults that the synthesizer is told after the verifier has read its draft."""
 NO_SOURCE = "No source has “{figure}”: leave it out, or give the figure that the results have."
 """The fault that the synthesizer is told of a figure that follows from none of the results."""
 
@@ -39,24 +43,57 @@ NO_SOURCE = "No source has “{figure}”: leave it out, or give the figure that
 def steps(ask: Ask, run: Run, now: float) -> tuple[list[Effect], float | None]:
     """Return the effects that are due now that all subtasks of a run have ended, and the time to look again.
 
-    At the run's deadline the answer is written from what there is: nobody judges, condenses or reviews any more.
+    At the run's deadline the answer is written from what there is: nobody condenses or verifies any more.
     """
     late = is_late(run, now)
-    effects = _before_writing(ask, run) if run.draft is None and not late else []
-    if effects:
-        return effects, run.deadline
+    condensing = [] if run.draft is not None or late else stage(ask, run).parts
+    if condensing:
+        return [ReduceMaterial(ask.id, part.round, part.part, run.within) for part in condensing], run.deadline
     if run.draft is None:
         return [_writing(ask, run)], None
-    if run.review is None:
-        return [ReviewAnswer(ask.id, late, run.within)], None if late else run.deadline
-    return [_writing(ask, run, (*run.review, *(NO_SOURCE.format(figure=one) for one in run.invented)))], None
+    if run.verified is None and needs_verifying(ask, run):
+        return [VerifyAnswer(ask.id, late, run.within)], None if late else run.deadline
+    return [_writing(ask, run, faults_of_draft(ask, run))], None
 
 
 def _writing(ask: Ask, run: Run, faults: tuple[str, ...] = ()) -> WriteAnswer | SelectAnswer:
     if strategy(ask, run) == "select":
         return SelectAnswer(ask.id, faults, run.within)
-    looked = run.conflicts is not None or bool(run.disputed) or run.draft is not None
-    return WriteAnswer(ask.id, faults, run.within, compare=not looked and len(results(ask, run)) > 1)
+    return WriteAnswer(ask.id, faults, run.within)
+
+
+def needs_verifying(ask: Ask, run: Run) -> bool:
+    """Return True if the verifier is to read the answer of a run: that of the request, if it may say something of fact.
+
+    A single result of a specialist that read nothing and found nothing, such as a draft of a greeting, does not.
+    """
+    if run.within or run.plan is None or not run.terms.verifier:
+        return False
+    there = results(ask, run).values()
+    return len(there) > 1 or any(one.readings or one.evidence or one.findings or one.doubts for one in there)
+
+
+def faults_of_draft(ask: Ask, run: Run) -> tuple[str, ...]:
+    """Return what the synthesizer can mend in a draft, in words for it.
+
+    What the request asks for and a single result leaves out, no other result has either.
+    """
+    found = run.verified
+    faults: list[str] = []
+    if found is not None:
+        faults += (
+            REFUTED.format(sentence=one.sentence, source=one.evidence.source, quotation=one.evidence.quotation)
+            for one in found.refuted
+        )
+        if len(results(ask, run)) > 1:
+            faults += (UNANSWERED.format(words=words) for words in found.unanswered)
+    return (*faults, *(NO_SOURCE.format(figure=one) for one in in_doubt(run, run.invented)))
+
+
+def in_doubt(run: Run, figures: Iterable[str]) -> tuple[str, ...]:
+    """Return the figures that stay in doubt after the verifier has read the answer, each once."""
+    borne_out = run.verified.borne_out if run.verified is not None else ()
+    return tuple(one for one in dict.fromkeys(figures) if one not in borne_out)
 
 
 def is_late(run: Run, now: float) -> bool:
@@ -64,23 +101,15 @@ def is_late(run: Run, now: float) -> bool:
     return run.deadline is not None and run.deadline <= now
 
 
-def is_draft(run: Run, now: float) -> bool:
-    """Return True if the critic is to read what is written now before people see it."""
-    return run.terms.critic and run.draft is None and not is_late(run, now)
+def is_draft(ask: Ask, run: Run, now: float) -> bool:
+    """Return True if the verifier is to read what is written now before people see it."""
+    return needs_verifying(ask, run) and not is_late(run, now)
 
 
 def seconds_for_call(run: Run, now: float) -> float:
     """Return how long a call for the answer may take: as any call, but not far beyond the run's deadline."""
     most = run.terms.call_seconds
     return most if run.deadline is None else min(most, max(LATE, run.deadline - now))
-
-
-def _before_writing(ask: Ask, run: Run) -> list[Effect]:
-    """Return the effects that come before writing. All of them may run side by side."""
-    effects: list[Effect] = []
-    if run.conflicts is None and run.disputed:
-        effects.append(JudgeConflicts(ask.id, run.within))
-    return effects + [ReduceMaterial(ask.id, part.round, part.part, run.within) for part in stage(ask, run).parts]
 
 
 # ---------------------------------------------------------------- of what the answer is made
@@ -105,23 +134,6 @@ def strategy(ask: Ask, run: Run) -> Strategy:
     own = [work for work in ask.inside(run.within) if not work.dropped]
     used = {name for work in own for name in work.subtask.after}
     return "select" if sum(work.subtask.id not in used for work in own) > 1 else "merge"
-
-
-def told(ask: Ask, run: Run) -> tuple[Conflict, ...]:
-    """Return the contradictions that the answer has to show, with those found inside its parts.
-
-    If the arbiter had no time, those that were reported are shown as not judged.
-    """
-    inside = tuple(
-        one
-        for work in ask.inside(run.within)
-        if work.result is not None and work.run is not None
-        for one in told(ask, work.run)
-    )
-    if run.conflicts is not None:
-        return (*run.conflicts, *inside)
-    late = (one.model_copy(update={"reason": "there was no time to judge it"}) for one in run.disputed)
-    return (*late, *inside)
 
 
 def contents(ask: Ask, run: Run) -> tuple[dict[str, str], dict[str, int]]:
@@ -223,6 +235,8 @@ def gaps(ask: Ask, run: Run) -> tuple[str, ...]:
     lines += [gap for work in own if work.result is not None for gap in _gaps_of(work, work.result, len(own) == 1)]
     if run.left_out:
         lines.append(phrase("passages", ask.text, n=len(run.left_out)))
+    if run.answer is not None and run.verified is not None:
+        lines += [phrase("unanswered", ask.text, what=words) for words in run.verified.unanswered]
     if not run.within:  # writes in doubt are named once, by the request's own run
         lines += [f"{PLEASE_CHECK}: {what}" for what in ask.unknown]
         lines += _not_approved(ask)
@@ -248,34 +262,6 @@ def _gaps_of(work: Work, result: Result, alone: bool) -> list[str]:  # noqa: FBT
 # ---------------------------------------------------------------- what each step changes
 
 
-def contradictions_found(ask: Ask, run: Run, event: ev.ContradictionsFound) -> Ask:
-    """Keep what the arbiter is to judge before the answer is written. An empty report means that there is nothing."""
-    if run.conflicts is not None or run.disputed or run.draft is not None or run.concluded:
-        return ask
-    ask = ask.with_pack(event.at, run.within, event.pack)
-    if not event.conflicts:
-        return ask.with_run(replace(run, conflicts=()))
-    why = f"{len(event.conflicts)} contradictions reported: " + "; ".join(one.claim for one in event.conflicts)
-    ask = ask.with_decision(event.at, run.within, "ask the arbiter", why)
-    return ask.with_run(replace(run, disputed=event.conflicts))
-
-
-def conflicts_judged(ask: Ask, run: Run, event: ev.ConflictsJudged) -> Ask:
-    """Keep the arbiter's verdicts. A pair that it found to be the same is dropped; its reason stays in the log."""
-    if run.conflicts is not None:
-        return ask
-    if not run.disputed:  # an earlier release's log, which has no event of what was found
-        ask = ask.with_decision(
-            event.at, run.within, "ask the arbiter", "; ".join(one.claim for one in event.conflicts)
-        )
-    kept = tuple(one for one in event.conflicts if one.verdict != "same")
-    ask = ask.with_run(replace(run, conflicts=kept, disputed=()))
-    ask = ask.with_pack(event.at, run.within, event.pack)
-    for one in event.conflicts:
-        ask = ask.with_decision(event.at, run.within, f"contradiction: {one.verdict}", f"{one.claim}: {one.reason}")
-    return ask
-
-
 def material_reduced(ask: Ask, run: Run, event: ev.MaterialReduced) -> Ask:
     """Keep the notes of one part of a round."""
     key = (event.round, event.part)
@@ -291,7 +277,7 @@ def material_reduced(ask: Ask, run: Run, event: ev.MaterialReduced) -> Ask:
 
 
 def answer_written(ask: Ask, run: Run, event: ev.AnswerWritten) -> Ask:
-    """Keep the first text as a draft if the critic reads it, or if it has invented figures; else it is the answer.
+    """Keep the text as a draft if the verifier reads it, or if it has invented figures; else it is the answer.
 
     After the deadline nothing is written again: its figures are marked.
     """
@@ -303,22 +289,23 @@ def answer_written(ask: Ask, run: Run, event: ev.AnswerWritten) -> Ask:
     if run.plan is None and event.why:
         ask = ask.with_decision(event.at, run.within, "answer without a plan", event.why)
     ask = ask.with_pack(event.at, run.within, event.pack)
-    again = event.invented if not is_late(run, event.at) else ()
-    if run.draft is None and (event.draft or again):
-        review = None if event.draft else ()
-        if again:
-            ask = ask.with_decision(event.at, run.within, "figures of no source", ", ".join(again))
-        return ask.with_run(
-            replace(run, draft=event.text, invented=again, unsupported=event.unsupported, review=review)
-        )
-    return concluded(ask, run, event.text, event.at, event.unsupported)
+    again = event.invented if run.draft is None and not is_late(run, event.at) else ()
+    if again:
+        ask = ask.with_decision(event.at, run.within, "figures of no source", ", ".join(again))
+    if not event.draft and not again:
+        return concluded(ask, run, event.text, event.at, event.unsupported)
+    kept = replace(run, draft=event.text, is_rewritten=run.draft is not None, verified=None)
+    return ask.with_run(replace(kept, invented=again, unsupported=event.unsupported))
 
 
 def concluded(ask: Ask, run: Run, text: str, at: float, unsupported: tuple[str, ...] = ()) -> Ask:
     """Return the request with the run's answer. In the answer that people get, code adds what it may not leave out."""
     inherited = (one for result in results(ask, run).values() for one in result.unsupported if one in text)
-    figures = tuple(dict.fromkeys((*unsupported, *inherited)))
-    answer = text if run.within else add_omissions(text, findings(ask, run), _final_parts(ask, run), ask.text)
+    figures = in_doubt(run, (*unsupported, *inherited))
+    answer = text
+    if not run.within:
+        answer = add_omissions(text, findings(ask, run), _final_parts(ask, run), ask.text)
+        answer = add_refutations(answer, run.verified, ask.text)
     return ask.with_run(replace(run, answer=answer, unsupported=figures, written=at))
 
 
@@ -334,25 +321,24 @@ def _final_parts(ask: Ask, run: Run) -> dict[str, str]:
     return {title: one.content for title, one in parts if all(file.publish_as == "nothing" for file in one.artifacts)}
 
 
-def answer_reviewed(ask: Ask, run: Run, event: ev.AnswerReviewed) -> Ask:
-    """Make a draft without faults the answer. A draft with faults is written once more, and not reviewed again."""
-    if run.draft is None or run.review is not None or run.concluded:
+def answer_verified(ask: Ask, run: Run, event: ev.AnswerVerified) -> Ask:
+    """Make a draft without faults the answer. One with faults is written once more, and read again."""
+    if run.draft is None or run.verified is not None or run.concluded:
         return ask
-    run = replace(run, review=event.faults)
+    run = replace(run, verified=event)
     ask = ask.with_pack(event.at, run.within, event.pack)
-    if event.faults:
-        ask = ask.with_decision(event.at, run.within, "write the answer again", "; ".join(event.faults))
-    if event.faults or run.invented:
+    faults = faults_of_draft(ask, run)
+    if faults and not run.is_rewritten and not is_late(run, event.at):
+        ask = ask.with_decision(event.at, run.within, "write the answer again", " ".join(faults))
         return ask.with_run(run)
-    ask = ask.with_decision(event.at, run.within, "let the answer out", event.doubt or "the critic found no fault")
+    why = event.doubt or "; ".join(one.sentence for one in event.refuted) or "the verifier refuted nothing"
+    ask = ask.with_decision(event.at, run.within, "let the answer out", why)
     return concluded(ask, run, run.draft or "", event.at, run.unsupported)
 
 
 TRANSITIONS: Mapping[str, Callable[[Ask, Run, Any], Ask]] = {
-    "ContradictionsFound": contradictions_found,
-    "ConflictsJudged": conflicts_judged,
     "MaterialReduced": material_reduced,
-    "AnswerReviewed": answer_reviewed,
+    "AnswerVerified": answer_verified,
     "AnswerWritten": answer_written,
 }
 """The function for each event of these steps. It changes the run that the event's `within` names."""

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from handoff.answering.disputes import line
 from handoff.answering.figure_names import named, without
 from handoff.answering.findings import how_sure
 from handoff.checking.figures import unsupported
 from handoff.contracts import Result
-from handoff.engine.answer import gaps, results, told
+from handoff.engine.answer import gaps, results
 from handoff.engine.nested import asked
 from handoff.state import Ask, Run
 
@@ -41,7 +40,7 @@ def sources(ask: Ask, run: Run, earlier: Sequence[str] = ()) -> tuple[str, ...]:
     own = ask.inside(run.within)
     answers = (note.text for work in ask.work.values() for note in work.answers)
     titles = (f"{work.subtask.title} {work.reason}" for work in own)
-    ours = (*(line(one) for one in told(ask, run)), *gaps(ask, run), *run.left_out)
+    ours = (*gaps(ask, run), *run.left_out)
     given = (text for result in results(ask, run).values() for text in _texts(result))
     return (ask.text, asked(ask, run), *given, *answers, *titles, *ours, *earlier)
 

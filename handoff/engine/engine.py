@@ -161,7 +161,7 @@ def _resumed(job: Job, at: float, away: float = 0.0) -> Job:
     if ask.run.waits_since is None:
         ask = ask.with_run(replace(ask.run, paused=ask.run.paused + away))
     for name, work in ask.work.items():
-        if work.state == "in_progress" and work.look is None:
+        if work.state == "in_progress":
             ask = ask.with_work(replace(work, resumed=at))
         if work.run is not None and work.run.waits_since is None:
             ask = ask.with_work(replace(ask.work[name], run=replace(work.run, paused=work.run.paused + away)))

@@ -204,7 +204,7 @@ def climb(
     if work.run is not None:
         ask = cut(ask, unsettled_inside(ask, work), f"the crew let go of it: {message}", at)
     asked = trouble == "ambiguous_input"
-    work = replace(work, failures=work.failures if asked else (*work.failures, message), look=None)
+    work = replace(work, failures=work.failures if asked else (*work.failures, message))
     if partial is not None and work.best is None:
         work = replace(work, best=Candidate(partial.model_copy(update={"usage": Usage()}), partial=True))
     return step(ask, work, trouble, message, at, pause=pause)

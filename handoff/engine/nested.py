@@ -10,12 +10,11 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from handoff import events as ev
-from handoff.answering.disputes import with_contradictions
 from handoff.answering.findings import is_graded
 from handoff.answering.material import whole
 from handoff.checking import checks
 from handoff.contracts import Finding, Plan, Result, Terms
-from handoff.engine.answer import findings, gaps, text_of, told
+from handoff.engine.answer import findings, gaps, text_of
 from handoff.state import Ask, Run, Work, replace, written
 from handoff.state_values import Written
 
@@ -31,7 +30,7 @@ SUMMARY = 1_200
 
 def is_open(work: Work) -> bool:
     """Return True while a crew works on this subtask."""
-    under_way = work.state in {"in_progress", "input_required"} and work.look is None and work.question is None
+    under_way = work.state in {"in_progress", "input_required"} and work.question is None
     return work.run is not None and under_way
 
 
@@ -75,16 +74,16 @@ def writes_before(ask: Ask, work: Work) -> tuple[Written, ...]:
 
 
 def is_for_people(ask: Ask, run: Run) -> bool:
-    """Return True if what is written for a run is what people read next: nothing is joined with it, nobody looks first.
+    """Return True if what is written for a run is what people read next: nothing is joined with it.
 
-    So it is for the request's own run, and for a crew that alone has the request, unless it is critical.
+    So it is for the request's own run, and for a crew that alone has the request.
     """
     if not run.within:
         return True
     work = ask.work[run.within]
     around = ask.run_around(work)
     alone = sum(not one.dropped for one in ask.inside(work.within)) == 1
-    return alone and not (work.subtask.critical or around.terms.critic) and is_for_people(ask, around)
+    return alone and is_for_people(ask, around)
 
 
 def room_left(ask: Ask) -> int:
@@ -148,7 +147,7 @@ def gathered(ask: Ask, run: Run, content: str = "") -> Result | None:
     apart = "\n\n".join(f"## {work.subtask.title}\n{text}" for (work, _), text in zip(results, texts, strict=True))
     return Result(
         summary=alone.summary if alone is not None else _summary(results),
-        content=content or with_contradictions(texts[0] if alone is not None else apart, told(ask, run), ask.text),
+        content=content or (texts[0] if alone is not None else apart),
         findings=_findings(ask, run, [result for _, result in results]),
         confidence=min(result.confidence for _, result in results),
         artifacts=tuple(files.values()),

@@ -8,7 +8,6 @@ from handoff.effects import (
     ExpireQuestion,
     GatherMaterial,
     HandUp,
-    JudgeResult,
     MakePlan,
     Post,
     ReachDeadline,
@@ -128,8 +127,6 @@ def _inside(ask: Ask, work: Work, run: Run, now: float) -> tuple[list[Effect], f
 def _attempt(ask: Ask, work: Work, now: float) -> tuple[Effect | None, float | None]:
     """Return the effect for a subtask that has begun or can begin, and the time to look at it again."""
     name = work.subtask.id
-    if work.look is not None:
-        return JudgeResult(ask.id, name, work.attempt, work.look.faults, work.look.doubts), None
     if work.refining:
         return RefineBrief(ask.id, name, work.attempt, work.refining), None
     if work.state == "pending" and work.not_before > now:

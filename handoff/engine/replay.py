@@ -23,13 +23,11 @@ HARMLESS = frozenset(
         "RequestAdded",
         "MessageHeard",
         "MessageAcknowledged",
-        "AttachmentsFetched",  # as MaterialGathered was called up to schema 4
         "MaterialGathered",
         "SettingKnown",
         "PlannerAsked",
         "PlanProposed",
         "AttemptStarted",
-        "ResultJudged",
         "BriefRefined",
         "QuestionAnswered",
         "QuestionReminded",

@@ -8,7 +8,7 @@ from handoff.answering.fixed_words import phrase
 from handoff.checking.checks import quoted
 from handoff.contracts import Result, Usage
 from handoff.engine import replan
-from handoff.engine.answer import concluded, text_of
+from handoff.engine.answer import concluded, is_draft, text_of
 from handoff.engine.nested import gathered, is_open
 from handoff.events import TurnTaken
 from handoff.state import SETTLED, Ask, Run, Work, replace
@@ -46,9 +46,7 @@ def complete(ask: Ask, work: Work, result: Result, at: float) -> Ask:
     """End the subtask with a result, whose usage is charged already."""
     if lost := _missing_dependencies(ask, work):
         result = result.model_copy(update={"gaps": (*result.gaps, *lost)})
-    done = replace(
-        work, state="complete", result=result, ended=at, look=None, refining="", question=None, not_before=0.0
-    )
+    done = replace(work, state="complete", result=result, ended=at, refining="", question=None, not_before=0.0)
     return settle(_with_trigger(ask.with_work(done), done, at), at, work.within)
 
 
@@ -74,7 +72,7 @@ def _with_trigger(ask: Ask, work: Work, at: float) -> Ask:
 
 def failed(ask: Ask, work: Work, reason: str, at: float) -> Ask:
     """End the subtask without a result."""
-    over = replace(work, state="error", reason=reason, ended=at, look=None, refining="", question=None)
+    over = replace(work, state="error", reason=reason, ended=at, refining="", question=None)
     return settle(ask.with_work(over), at, work.within)
 
 
@@ -99,7 +97,7 @@ def cut(ask: Ask, late: list[Work], text: str, at: float) -> Ask:
     If a crew works on one, the results that the crew has by then become its result.
     """
     for work in late:
-        over, best = work.attempt_over(), work.look or work.best
+        over, best = work.attempt_over(), work.best
         if is_open(work):
             ask = cut(ask, unsettled_inside(ask, work), text, at)
             there = gathered(ask, ask.run_of(work.subtask.id))
@@ -109,7 +107,7 @@ def cut(ask: Ask, late: list[Work], text: str, at: float) -> Ask:
         else:
             never = work.attempt == 0
             over = replace(over, state="skipped" if never else "error", reason=text, ended=at)
-        ask = ask.with_work(replace(over, look=None, refining="", question=None))
+        ask = ask.with_work(replace(over, refining="", question=None))
     return ask
 
 
@@ -127,7 +125,7 @@ def settle(ask: Ask, at: float, within: str = "") -> Ask:
     """After a subtask of a run ended, skip those that cannot or need not run, and end a run that needs no synthesis.
 
     A run whose subtasks brought no result fails. A run of a single subtask has that subtask's result as its answer, or
-    as a draft if the critic is still to read it. `within` is the subtask that the run is inside; empty: the request's
+    as a draft if the verifier is still to read it. `within` is the subtask that the run is inside; empty: the request's
     own run.
     """
     ask = _without_the_rest(ask, at, within)
@@ -140,10 +138,7 @@ def settle(ask: Ask, at: float, within: str = "") -> Ask:
     if sum(not work.dropped for work in own) == 1 and results[0].result is not None:
         alone, inner = results[0].result, results[0].run
         text = alone.content if inner is not None else text_of(ask, run, results[0])
-        read = inner is not None and inner.review is not None  # the critic of the inner crew has read it
-        if run.terms.critic and not read:
-            return ask.with_run(replace(run, draft=text))
-        return concluded(ask, run, text, at)
+        return ask.with_run(replace(run, draft=text)) if is_draft(ask, run, at) else concluded(ask, run, text, at)
     return ask
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from handoff import events as ev
 from handoff.effects import answer_key
-from handoff.engine import answer, approvals, asking, deadline, judging, ladder, plan, second_try, writes
+from handoff.engine import answer, approvals, asking, deadline, ladder, plan, returning, second_try, writes
 from handoff.engine.first_responder import HANDED_OVER, hand_over
 from handoff.engine.nested import is_open, opened
 from handoff.engine.opening import thread_opened
@@ -74,11 +74,11 @@ def _attempt_started(ask: Ask, event: ev.AttemptStarted) -> Ask:
 
 
 def _running(ask: Ask, event: ev.OfAttempt) -> Work | None:
-    """Return the subtask of an attempt's event; None if the attempt has ended or its result waits for the judge."""
+    """Return the subtask of an attempt's event; None if the attempt has ended."""
     work = ask.work.get(event.subtask)
     if ask.run.failure is not None or work is None or work.state != "in_progress" or work.attempt != event.attempt:
         return None
-    return work if work.look is None else None
+    return work
 
 
 def _checkpoint(ask: Ask, event: ev.TurnTaken | ev.ToolStarted | ev.ToolReturned) -> Ask:
@@ -105,7 +105,7 @@ def _result_returned(ask: Ask, event: ev.ResultReturned) -> Ask:
     if missed:  # it was made before the requester said so
         faults = (*event.faults, *(UNTOLD.format(words=words) for words in missed))
         event = event.model_copy(update={"faults": faults})
-    return judging.returned(ask, work, event)
+    return returning.returned(ask, work, event)
 
 
 def _attempt_failed(ask: Ask, event: ev.AttemptFailed) -> Ask:
@@ -237,8 +237,7 @@ TRANSITIONS: Mapping[str, Callable[[Ask, Any], Ask]] = {
     "QuestionAnswered": question_answered,
     "QuestionReminded": asking.reminded,
     "QuestionExpired": asking.expired,
-    "ResultJudged": judging.judged,
-    "BriefRefined": judging.refined,
+    "BriefRefined": returning.refined,
     "DeadlineReached": deadline.reached,
     **{event: _of_run(change) for event, change in answer.TRANSITIONS.items()},
     "AnswerWritten": _planned(_of_run(answer.answer_written)),

@@ -107,11 +107,12 @@ def _short(condition: str) -> str:
 
 
 def statements_of_no_source(ask: Ask) -> tuple[str, ...]:
-    """Return the figures and quotations of the answer that stand in nothing that was read, as it writes them."""
+    """Return what of the answer stands in nothing that was read, as it writes it: figures, quotations, sentences."""
     answer = ask.run.answer or ""
     results = (work.result for work in ask.all_inside("") if work.result is not None)
     unbound = (one for result in results for one in result.unbound if one in answer)
-    return tuple(dict.fromkeys((*ask.run.unsupported, *unbound)))
+    unfound = ask.run.verified.unfound if ask.run.verified is not None else ()
+    return tuple(dict.fromkeys((*ask.run.unsupported, *unbound, *unfound)))
 
 
 def _few(names: tuple[str, ...], text: str) -> str:

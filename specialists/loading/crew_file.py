@@ -203,7 +203,7 @@ def _context(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
     file.terms[key] = {tier: nodes.number(file, one, tier, _CONTEXT) for tier, (_, one) in tiers.items()}
 
 
-def _critic(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+def _verifier(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
     del named
     file.terms[key] = nodes.yes(file, node, key)
 
@@ -301,7 +301,7 @@ _READERS: Mapping[str, Callable[[CrewFile, str, yaml.Node, Named], None]] = {
     "pipeline": _pipeline,
     **dict.fromkeys(_TERMS, _number),
     "context": _context,
-    "critic": _critic,
+    "verifier": _verifier,
     "unsure": _unsure,
     "ask_above": _ask_above,
     "roles": _roles,

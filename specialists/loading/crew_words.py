@@ -80,7 +80,7 @@ class CrewWords:
 
     @property
     def for_roles(self) -> dict[str, str]:
-        """What each role is told, by its name (the critic the form), and the planner's `examples`, a line each."""
+        """What each role is told, by its name, and the planner's `examples`, a line each."""
         said = dict(self.instructions)
         for role in ROLES if self.house_rules else ():
             said[role] = "\n\n".join(filter(None, (said.get(role, ""), self.house_rules)))
@@ -91,7 +91,6 @@ class CrewWords:
         if self.answer:
             form = f"{FORM}\n{self.answer}"
             said["synthesizer"] = "\n\n".join(filter(None, (said.get("synthesizer", ""), form)))
-            said["critic"] = form
         return said
 
 

@@ -35,7 +35,8 @@ class Conversation:
 
     Args:
         opening: The first message, with the pictures that the task is about.
-        files: The names of the files that it has to read, as nothing else was handed to it.
+        files: The names of the files that its tools may open.
+        handed: True if something else was handed to it, so that it need not open them.
         egress: Decides which URLs the calls of its last turn may ask for.
         room: Keeps the messages, within the tokens that a call may send.
         toolbox: The specialist's own tools by name.
@@ -68,11 +69,13 @@ class Conversation:
         toolbox: Mapping[str, Tool],
         task: str = "",
         ends: Iterable[str] = (finish_tools.RETURN, finish_tools.ESCALATE),
+        *,
+        handed: bool = False,
     ) -> None:
         self.egress = egress
         self.room = room
         self.turns = self.cuts = self.silent = self.finishes = self.loop = 0
-        self.work_done = WorkDone(opening.text, files, toolbox, task)
+        self.work_done = WorkDone(opening.text, files, toolbox, task, handed=handed)
         self.idle = False
         self.words = ""
         self.usage = Usage()

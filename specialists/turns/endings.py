@@ -75,14 +75,12 @@ class Endings:
         return outcome if isinstance(outcome, Escalation) else self.complete(outcome, limit)
 
     def _in_words(self, text: str, *, fault: str = "The model gave no answer.") -> Result | Escalation:
-        """Take what was said in words, in doubt; give up if nothing was said, or only a call that is none."""
+        """Take what was said in words, in doubt; give up if no work is behind it: it may be talk, or a refusal."""
         if not text:
             return self.give_up("confidence_too_low", fault)
         if self.conversation.holds_call(text):
             return self.give_up("confidence_too_low", "The specialist wrote a tool call as text, and no result.")
-        doubts = [briefing.note("doubt_in_words")]
-        if doubt := self.conversation.work_done.doubt(text):
-            doubts.append(doubt)
-        elif self.conversation.work_done.nothing:
-            doubts.append(briefing.note("doubt_no_tool"))
-        return finish_tools.doubted(finish_tools.from_text(text), *doubts)
+        done = self.conversation.work_done
+        if doubt := done.doubt(text) or (briefing.note("doubt_no_tool", file=done.unopened) if done.unopened else ""):
+            return Escalation(reason="confidence_too_low", message=doubt)  # the words are no part of a result
+        return finish_tools.doubted(finish_tools.from_text(text), briefing.note("doubt_in_words"))

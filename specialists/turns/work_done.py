@@ -31,17 +31,21 @@ class WorkDone:
 
     Args:
         brief: All that the specialist was told.
-        files: The names of the files that it has to read, as nothing else was handed to it.
+        files: The names of the files that its tools may open.
+        handed: True if something else was handed to it, so that it need not open them.
         toolbox: The specialist's own tools by name.
         task: Of the brief, what it was asked to do.
     """
 
-    def __init__(self, brief: str, files: Iterable[str], toolbox: Mapping[str, Tool], task: str = "") -> None:
+    def __init__(
+        self, brief: str, files: Iterable[str], toolbox: Mapping[str, Tool], task: str = "", *, handed: bool = False
+    ) -> None:
         self._brief = brief
         self._task = task
         self._toolbox = toolbox
         endings = {ending for tool in toolbox.values() for ending in tool.endings}
         self._file = next((name for name in files if PurePath(name).suffix.lower() in endings), "")
+        self._handed = handed
         self._given: list[str] = []
         self._preview = ""
         self._named: list[str] = []
@@ -69,6 +73,11 @@ class WorkDone:
     def nothing(self) -> bool:
         """True if there are tools, and none of them gave anything."""
         return bool(self._toolbox) and not self._given
+
+    @property
+    def unopened(self) -> str:
+        """The name of a file that a tool can open, if no tool gave anything."""
+        return "" if self._given else self._file
 
     @property
     def only_described(self) -> bool:
@@ -102,14 +111,14 @@ class WorkDone:
         tools = ", ".join(self._toolbox)
         if text := self._noted("no_work", content, tools=tools):
             return text
-        if self.nothing and self._file:
-            return briefing.note("no_work_unread", file=self._file, tools=tools)
+        if self.unopened and not self._handed:
+            return briefing.note("no_work_unread", file=self.unopened, tools=tools)
         if self.only_described:
             return briefing.note("no_work_preview", tool=self._preview, tools=" or ".join(self.readers))
         return ""
 
     def doubt(self, content: str) -> str:
-        """Tell a judge why this may be no result; nothing if nothing stands against it."""
+        """Tell why this may be no result; nothing if nothing stands against it."""
         if text := self._noted("doubt", content):
             return text
         if self._says_nothing(content):

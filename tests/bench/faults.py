@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -22,12 +21,12 @@ CALL = 0.2
 SILENT_DEADLINE = 3.0
 SILENT_BAR = 3.0
 MOST_CALLS = 60
-"""Plan, six parts of three rounds (two calls and a look each), answer, and a little more."""
+"""Plan, six parts of three rounds (two calls each), answer, and a little more."""
 
 
 @dataclass
 class Play:
-    """The six-part job with one thing wrong. `fault` answers the calls of the bad part, `judge` those of the judge."""
+    """The six-part job with one thing wrong. `fault` answers the calls of the bad part."""
 
     fault: Callable[[], Reply | Fault] | None = None
     unsure: bool = False
@@ -36,8 +35,6 @@ class Play:
 
     def __call__(self, request: WireRequest) -> Reply | Fault:
         purpose = purpose_of(request)
-        if purpose == "judge":
-            return Reply(json.dumps({"verdict": "revise", "faults": [{"quote": "figure", "problem": "Look again."}]}))
         if not purpose.startswith("specialist"):
             return six(request)
         part = (re.search(r"\bw[1-6]\b", task_of(request)) or [""])[0]

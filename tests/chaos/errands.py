@@ -38,9 +38,9 @@ Kind = Literal[
 """`halted`: its owner is killed while it streams the answer, and then it is stopped. The last six are what a supervisor
 is for.
 
-`ladder`: a result that the judge sends back, a brief that is rewritten, a stronger model, and a stand-in. `revised`: a
-finding and a failure that each change the plan. `nested`: a crew in a crew in the crew, which contradicts itself and
-has a critic. `disputed`: two parts that contradict each other. `made`: a specialist that exists for this job alone.
+`ladder`: a result that a check sends back, a brief that is rewritten, a stronger model, and a stand-in. `revised`: a
+finding and a failure that each change the plan. `nested`: a crew in a crew in the crew, which contradicts
+itself. `disputed`: two parts that contradict each other. `made`: a specialist that exists for this job alone.
 `costly`: its budget is used up half-way.
 """
 WEIGHTS: dict[Kind, int] = {

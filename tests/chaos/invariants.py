@@ -44,7 +44,7 @@ class Found:
     violations: list[Violation]
 
 
-CONTRADICTION = "The results contradict each other"
+CONTRADICTION = "The sources contradict each other"
 BUDGET = "the budget of this job"
 """What the gap of an errand names that costs too much."""
 

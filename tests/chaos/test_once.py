@@ -16,15 +16,11 @@ PLAN = Plan(goal="Tea", subtasks=())
 STEPS: list[ev.Event] = [
     ev.PlanProposed(**OF, plan=PLAN),
     ev.PlanProposed(**OF, plan=PLAN, within="a"),
-    ev.ResultJudged(**OF, subtask="a/x", attempt=1, verdict="revise"),
-    ev.ResultJudged(**OF, subtask="a/x", attempt=2, verdict="accepted"),
     ev.BriefRefined(**OF, subtask="a/y", attempt=1),
     ev.PlanRevised(**OF, subtask="b"),
-    ev.ContradictionsFound(**OF, within="a"),
-    ev.ConflictsJudged(**OF, within="a"),
-    ev.AnswerWritten(**OF, within="a", text="Tea.", draft=True),
-    ev.AnswerReviewed(**OF, within="a"),
     ev.AnswerWritten(**OF, within="a", text="Tea."),
+    ev.AnswerWritten(**OF, text="Tea.", draft=True),
+    ev.AnswerVerified(**OF),
     ev.AnswerWritten(**OF, text="Tea."),
 ]
 
@@ -45,10 +41,10 @@ def test_a_step_that_is_done_twice_is_named(step: ev.Event) -> None:
 
 
 def test_a_call_may_be_made_again_once_an_owner() -> None:
-    assert list(repeated(Counter({"judge a": 1, "critic": 2}), head(2), 0)) == []
-    assert list(repeated(Counter({"judge a": 1, "critic": 3}), head(2), 1)) == []
-    (found,) = repeated(Counter({"judge a": 1, "critic": 3}), head(2), 0)
-    assert found == "critic was answered 3 times, and the job had 2 owners"
+    assert list(repeated(Counter({"refiner a": 1, "verifier": 2}), head(2), 0)) == []
+    assert list(repeated(Counter({"refiner a": 1, "verifier": 3}), head(2), 1)) == []
+    (found,) = repeated(Counter({"refiner a": 1, "verifier": 3}), head(2), 0)
+    assert found == "verifier was answered 3 times, and the job had 2 owners"
 
 
 def test_calls_are_counted_by_what_is_surely_a_minute() -> None:

@@ -39,13 +39,7 @@ CLAIMS: Mapping[tuple[str, str], str] = MappingProxyType(
 )
 """What contradicts itself, by the kind of errand and the part that says so."""
 
-_CONTRADICT = {
-    ("disputed", ""): [{"result": "a", "statement": LOW}, {"result": "b", "statement": HIGH}],
-    ("nested", "a"): [{"result": "Part x", "statement": LOW}, {"result": "Part y", "statement": HIGH}],
-}
-"""What the synthesizer reports, by the kind of errand and the part that a crew works on."""
 _NAMED = re.compile(r"Errand (\d+)\.(\d) \((\w+)\)")
-_SOURCE = re.compile(r"errand-(\d+)-(\d)-(\w+)\.csv")
 _PART = re.compile(r"part (\w) of it")
 _SAID = re.compile(r"Part \w of errand [\d.]+ is [^.]*\.")
 _ANSWERED = "Answered by a person: "
@@ -78,7 +72,7 @@ def asked(request: WireRequest) -> Asked | None:
     """What a call is about, or None for one that belongs to no errand."""
     purpose = purpose_of(request)
     text = task_of(request) if purpose.startswith("specialist") else first_text(request)
-    found = (_SOURCE if purpose == "arbiter" else _NAMED).search(text)
+    found = _NAMED.search(text)
     if found is None:
         return None
     part = _PART.search(text)
@@ -138,37 +132,18 @@ def _replanner(about: Asked, request: WireRequest) -> Reply:
     return Reply(json.dumps({"why": "", "add": [added], "drop": [], "reassign": [], "rebrief": []}))
 
 
-def _judge(about: Asked, request: WireRequest) -> Reply:
-    right = sentence(about.name, about.part, str(figure(about.name, about.part)))
-    if right in first_text(request):
-        settled = [{"number": n, "reason": "It is worked out from the name.", "harmless": True} for n in range(1, 11)]
-        return Reply(json.dumps({"doubts": settled, "faults": [], "verdict": "accept"}))
-    fault = {"quote": sentence(about.name, about.part, "0"), "problem": "That is not its figure."}
-    return Reply(json.dumps({"verdict": "revise", "faults": [fault]}))
-
-
 def _refiner(about: Asked, _: WireRequest) -> Reply:
     return Reply(json.dumps({"intent": f"{_intent(about, about.part)} It is one whole number."}))
 
 
-def _arbiter(_: Asked, __: WireRequest) -> Reply:
-    reason = "The first names the month as the file does."
-    one = {"pair": 1, "verdict": "contradict", "supported": "A", "confidence": 90, "reason": reason}
-    return Reply(json.dumps({"judgements": [one]}))
-
-
-def _critic(about: Asked, _: WireRequest) -> Reply:
-    fault = f'The answer says "errand {about.name} is unknown"; the results have all of its figures.'
-    return Reply(json.dumps({"faults": [fault]}))
+def _verifier(about: Asked, _: WireRequest) -> Reply:
+    pairs = [{"one": LOW, "other": HIGH}] if about.kind in {"disputed", "nested"} else []
+    return Reply(json.dumps({"sentences": [], "unanswered": [], "contradictions": pairs}))
 
 
 def _synthesizer(about: Asked, request: WireRequest) -> Reply:
     text = first_text(request)
-    if "# First" in text and (sides := _CONTRADICT.get((about.kind, about.part))):
-        return Reply(json.dumps({"contradictions": [{"claim": "churn", "sides": sides}]}))
     if about.part:  # inside
-        if "# Your last answer" not in text:
-            return Reply(sentence(about.name, about.part, "unknown"))
         return Reply(sentence(about.name, about.part, together(_figures(about, text, "xyk"))))
     said = dict.fromkeys(_SAID.findall(text))
     whole = " ".join([f"Errand {about.name} is done.", *said, *filler(about.kind)])
@@ -215,7 +190,7 @@ def _trio(about: Asked, request: WireRequest) -> Reply | None:
 
 def _ladder(about: Asked, request: WireRequest) -> Reply | None:
     if about.part == "a" and "mend exactly this" not in first_text(request):
-        return _result(about, "0")
+        return _result(about, "TODO")
     if about.part == "b" and request.model != "deep":
         return _escalation(about, "confidence_too_low", "I am not sure of that figure.")
     if about.purpose == "specialist:refuser":
@@ -253,11 +228,9 @@ def _costly(about: Asked, request: WireRequest) -> Reply | None:
 _ROLES: Mapping[str, Callable[[Asked, WireRequest], Reply]] = {
     "planner": _planner,
     "replanner": _replanner,
-    "judge": _judge,
     "refiner": _refiner,
-    "arbiter": _arbiter,
-    "critic": _critic,
     "synthesizer": _synthesizer,
+    "verifier": _verifier,
 }
 _SPECIAL: Mapping[str, Callable[[Asked, WireRequest], Reply | None]] = {
     "question": _question,

@@ -86,17 +86,6 @@ def once_told(mark: str, first: Turn, then: Turn) -> Words:
     return words
 
 
-def reports_first(then: Words) -> Words:
-    """Report a contradiction where that is asked for."""
-    sides = [{"result": "Do part one", "statement": LOW}, {"result": "Do part two", "statement": HIGH}]
-    report = turn(json.dumps({"contradictions": [{"claim": "waste", "sides": sides}]}))
-
-    async def words(call: ModelCall) -> Turn:
-        return report if "# First" in call.messages[0].text else await then(call)
-
-    return words
-
-
 async def hangs(_: ModelCall) -> Turn:
     """A model that is at it for long."""
     await asyncio.sleep(60)
@@ -337,7 +326,8 @@ class PlayedModel:
 
     async def reply(self, call: ModelCall) -> Turn:
         """See `Model.reply`."""
-        return await self._scenario.words[call.purpose](call)
+        words = {"verifier": says(turn(json.dumps(FINE))), **self._scenario.words}
+        return await words[call.purpose](call)
 
     async def warm(self) -> None:
         """See `ChosenModel.warm`."""
@@ -366,15 +356,20 @@ IMPATIENT = Terms(
     asking=Asking(remind_after=0.3, expire_after=0.5, assume="first", opens=0, closes=24, days=7), confidence=80
 )
 """People are reminded once, soon and whatever the hour, and not waited for much longer."""
+UNVERIFIED = TERMS.model_copy(update={"verifier": False})
+"""Nobody reads answers before people do: they are streamed."""
 INSIDE_OFFICE, INSIDE_PRESS = subtask("inside", "office"), subtask("inside", "press")
 LOW, HIGH = "Waste in May 2026 was 4.2 %.", "In May 2026, waste came to 6.1 percent."
 UNSURE = {"reason": "confidence_too_low", "message": "I am not sure of the unit.", "options": []}
-REVISE = {"verdict": "revise", "faults": [{"quote": "There is much tea.", "problem": "It says nothing of waste."}]}
-JUDGED = {"pair": 1, "verdict": "contradict", "supported": "none", "confidence": 90, "reason": "Neither has a source."}
+REFUTED = {
+    "sentences": [{"number": 1, "quotation": LOW, "verdict": "contradicted"}],
+    "unanswered": [],
+    "contradictions": [],
+}
+FINE = {**REFUTED, "sentences": []}
 LOOKS = (
-    *(f"after commit {look}" for look in ("ResultJudged", "BriefRefined", "ContradictionsFound", "ConflictsJudged")),
-    "after commit AnswerReviewed",
-    *(f"after model {mind}" for mind in ("judge", "refiner", "arbiter", "critic", "synthesizer")),
+    *(f"after commit {look}" for look in ("BriefRefined", "AnswerVerified")),
+    *(f"after model {mind}" for mind in ("refiner", "verifier", "synthesizer")),
     "after commit AnswerWritten inside",
 )
 """Each second look when it is over and nobody knows, and when it is known."""
@@ -388,6 +383,7 @@ _ALL = (
             "specialist:reviewer": says(turn("", ("count_words", {"text": "tea is ready"})), result("Three words.")),
             "synthesizer": streams,
         },
+        terms=UNVERIFIED,
     ),
     Scenario(
         "question",
@@ -448,6 +444,7 @@ _ALL = (
             "synthesizer": stops_short,
         },
         people=stops_the_answer,
+        terms=UNVERIFIED,
         new=("answer:stream", "chat.startStream", "chat.delete", "CancelRequested", "commit Posted answer"),
     ),
     Scenario(
@@ -518,18 +515,15 @@ _ALL = (
         "looked_at",
         {
             "planner": by_crew(
-                outer=planned(INSIDE_PRESS),
-                press=planned({**subtask("one", "press/reporter"), "critical": True}, subtask("two", "press/editor")),
+                outer=planned(INSIDE_PRESS, WRITER),
+                press=planned(subtask("one", "press/reporter"), subtask("two", "press/editor")),
             ),
-            "specialist:press/reporter": once_told("mend exactly this", result("There is much tea."), result(LOW)),
-            "judge": once_told(LOW, turn(json.dumps(REVISE)), turn(json.dumps({"verdict": "accept", "faults": []}))),
+            "specialist:writer": says(result("Tea is ready.")),
+            "specialist:press/reporter": once_told("mend exactly this", result("TODO"), result(LOW)),
             "specialist:press/editor": once_told("in percent", turn("", ("escalate", UNSURE)), result(HIGH)),
             "refiner": says(turn(json.dumps({"intent": "Write one sentence about part two, in percent."}))),
-            "arbiter": says(turn(json.dumps({"judgements": [JUDGED]}))),
-            "synthesizer": reports_first(
-                once_told("# Your last answer", turn("The tea is black."), turn("Waste was 4.2 %."))
-            ),
-            "critic": says(turn(json.dumps({"faults": ['The answer says "The tea is black"; no result says so.']}))),
+            "synthesizer": once_told("# Your last answer", turn("The tea is black."), turn(LOW)),
+            "verifier": once_told("[1] The tea is black.", turn(json.dumps(FINE)), turn(json.dumps(REFUTED))),
         },
         text="Get tea ready; waste is 4.2 % by one account and 6.1 % by another",
         new=LOOKS,

@@ -73,7 +73,7 @@ async def test_a_kill_in_the_first_layer_repeats_only_what_was_in_flight(server_
     assert before["planner"] == 1
     assert min(before[f"specialist:{name}"] for name in FIRST_LAYER) >= 2, "more where a busy machine lost the lease"
     repeated = {f"specialist:{name}": 1 for name in FIRST_LAYER}
-    assert after == Counter({**repeated, "specialist:w5": 2, "specialist:w6": 2, "synthesizer": 1})
+    assert after == Counter({**repeated, "specialist:w5": 2, "specialist:w6": 2, "synthesizer": 1, "verifier": 1})
     assert ran == Counter({"w5": 1, "w6": 1}), "a tool that had ended is not run again"
     assert set(returned.values()) == {1}
     assert len(talk.cards()) == len(talk.words()) == 1

@@ -46,13 +46,13 @@ def test_a_crews_set_is_read_and_single_values_are_lists_of_one(crew: Path, writ
 
 def test_all_faults_are_told_at_once_each_with_its_file_and_case(crew: Path, write: Write) -> None:
     routing = write("routing.yml", "- {id: r1, input: Hello}\n- {input: Hi, expect: answer, colour: red}\n- nothing\n")
-    judge = write("judge.yml", "- {id: j1, input: a, result: b, expect: maybe}\n- {id: j1, input: a, result: b}\n")
+    verifier = write("verifier.yml", "- {id: v1, passage: a, statement: b, expect: maybe}\n")
     found = faults(crew)
     assert f"{routing}, case r1: expect: Field required." in found
     assert f"{routing}, case number 2: id: Field required." in found
     assert f"{routing}, case number 2: colour: Extra inputs are not permitted." in found
     assert any(one.startswith(f"{routing}, case number 3: the case: Input should be") for one in found)
-    assert f"{judge}, case j1: expect: Input should be 'accept' or 'revise'." in found
+    assert f"{verifier}, case v1: expect: Input should be 'supported', 'contradicted' or 'not_found'." in found
 
 
 def test_an_id_may_be_given_once(crew: Path, write: Write) -> None:
@@ -61,7 +61,7 @@ def test_an_id_may_be_given_once(crew: Path, write: Write) -> None:
 
 
 def test_a_file_that_is_no_set(crew: Path, write: Write) -> None:
-    strange, broken, empty = write("poems.yml", "- a"), write("judge.yml", "- {id: ["), write("critic.yml", "")
+    strange, broken, empty = write("poems.yml", "- a"), write("verifier.yml", "- {id: ["), write("figures.yml", "")
     found = faults(crew)
     assert f"{strange}: 'poems' is no kind of set; name the file after one of: {', '.join(KINDS)}." in found
     assert any(one.startswith(f"{broken}: it is no YAML: ") for one in found)

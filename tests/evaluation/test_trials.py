@@ -191,42 +191,41 @@ async def test_both_sides_of_a_contradiction_must_be_shown() -> None:
     assert [found[f"{side} c1"].right for side in ("product", "naive")] == [False, True]
 
 
-JUDGED = {"input": "Name churn for March from churn.csv.", "done_when": "States it.", "evidence": "2026-03: 4.2"}
+LEASE = "The tenant may end the lease with 90 days' notice. The deposit is two months' rent."
 
 
-def verdict(word: str) -> str:
-    faults = [{"quote": "2.4", "problem": "The tool said 4.2."}] if word == "revise" else []
-    settled = [{"number": 1, "reason": "It follows from 4.2.", "harmless": word == "accept"}]
-    return json.dumps({"doubts": settled, "faults": faults, "verdict": word})
+def verified(verdict: str, quotation: str = "", *pair: str) -> str:
+    """What the verifier says of the first sentence, and of two that contradict each other."""
+    said = {"number": 1, "quotation": quotation, "verdict": verdict}
+    pairs = [dict(zip(("one", "other"), pair, strict=True))] if pair else []
+    return json.dumps({"sentences": [said], "unanswered": [], "contradictions": pairs})
 
 
-async def test_the_judges_errors_are_told_by_their_sort() -> None:
-    wrong = {**JUDGED, "result": "Churn in March was 2.4 %.", "expect": "revise"}
-    right = {**JUDGED, "result": "Churn in March was 4.2 %.", "expect": "accept"}
-    found = await played(one_set("judge", wrong, right), brain(verdict("accept"), "No, it is not."))
-    assert found["product c1"].measures == {"wrong results accepted": True}
-    assert found["product c2"].measures == {"right results refused": False}
+@pytest.mark.parametrize(
+    ("statement", "expect", "reply", "marked"),
+    [
+        ("Two months' rent are the deposit.", "supported", verified("supported", "two months' rent"), False),
+        ("Two months' rent are the deposit.", "supported", verified("not_found"), True),
+        ("The notice is 60 days.", "contradicted", verified("contradicted", "with 90 days' notice"), True),
+        ("The notice is 60 days.", "contradicted", verified("contradicted", "with 30 days' notice"), False),
+        ("The notice is 60 days.", "contradicted", verified("supported"), False),
+        ("The rent is due on Mondays.", "not_found", verified("not_found"), True),
+        ("The rent is due on Mondays.", "not_found", "It looks fine to me.", False),
+    ],
+)
+async def test_the_verifier_is_scored_by_what_people_would_see_marked(
+    statement: str,
+    expect: str,
+    reply: str,
+    marked: bool,  # noqa: FBT001 - a parameter of pytest
+) -> None:
+    case = {"passage": LEASE, "statement": statement, "expect": expect}
+    found = await played(one_set("verifier", case), brain(reply, expect.replace("_", " ").capitalize() + "."))
+    right = expect == "supported"
+    measure = "right statements marked" if right else "wrong statements let pass"
+    assert found["product c1"].measures == {measure: marked is right}
+    assert found["product c1"].right is (marked is not right)
     assert found["naive c1"].right
-    assert found["naive c2"].measures == {"right results refused": True}
-
-
-async def test_the_critic_reads_a_draft_that_it_did_not_write() -> None:
-    content = {"by": "analyst", "title": "Churn", "content": "Churn was 4.2 % in May."}
-    case = {"input": "Churn in May?", "results": [content], "answer": "It was 2.4 %.", "expect": "faults"}
-    fault = json.dumps({"faults": ['The answer says "2.4 %"; the results say 4.2 %.']})
-    found = await played(one_set("critic", case), brain(fault, "Yes, it is right."))
-    assert found["product c1"].right, found["product c1"]
-    assert found["naive c1"].measures == {"wrong answers let pass": True}
-
-
-async def test_the_arbiter_judges_one_pair_and_names_the_better_side() -> None:
-    pair = {"a": {"statement": "It costs $49.", "evidence": "49 USD"}, "b": {"statement": "It costs $59."}}
-    case = {**pair, "expect": "contradict", "supported": "A"}
-    judgement = {"pair": 1, "verdict": "contradict", "supported": "A", "confidence": 90, "reason": "49 USD."}
-    found = await played(one_set("arbiter", case), brain(json.dumps({"judgements": [judgement]}), "no, both hold"))
-    assert found["product c1"].right
-    assert found["product c1"].measures["the better supported side named"] is True
-    assert found["naive c1"].measures["contradictions called harmless"] is True
 
 
 ASKED = {"asked": "Draft a note on churn", "answer": "Churn rose to 4.2 %."}
@@ -278,40 +277,19 @@ async def test_a_message_that_no_model_looked_at_is_an_error() -> None:
     assert not found["product c1"].right, "silence by a failure is no verdict"
 
 
-@pytest.mark.parametrize(("reported", "word"), [(False, "contradict"), (True, "same")])
-async def test_a_pair_counts_that_is_reported_and_that_the_arbiter_upholds(reported: bool, word: str) -> None:  # noqa: FBT001 - a parameter of pytest
-    case = {"question": "Who owns it?", "a": "Anna Keller owns it.", "b": "Tom Brandt owns it.", "contradict": True}
-    sides = [{"result": "part1", "statement": case["a"]}, {"result": "part2", "statement": case["b"]}]
-    report = json.dumps({"contradictions": [{"claim": "the owner", "sides": sides}]})
-    judgement = {"pair": 1, "verdict": word, "supported": "none", "confidence": 90, "reason": "So."}
-
-    def reply(request: WireRequest) -> Reply:
-        if purpose_of(request) == "arbiter":
-            return Reply(json.dumps({"judgements": [judgement]}))
-        return Reply(report if reported else "Anna Keller owns it.")
-
-    found = (await played(one_set("contradictions", case), brain(reply, "No.")))["product c1"]
-    assert (found.right, found.error) == (False, "")
-    assert found.measures == {"contradictions found": False, "contradictions given to the arbiter": reported}
-
-
 async def test_contradictions_are_found_as_the_product_finds_them() -> None:
     case = {"question": "Churn in May?", "a": "Churn was 4.2 % in May.", "b": "Churn was 6.1 % in May."}
-    judgement = {"pair": 1, "verdict": "contradict", "supported": "none", "confidence": 90, "reason": "They differ."}
-
-    sides = [{"result": "part1", "statement": case["a"]}, {"result": "part2", "statement": case["b"]}]
-    report = {"contradictions": [{"claim": "churn in May", "sides": sides}]}
 
     def reply(request: WireRequest) -> Reply:
-        judging = purpose_of(request) == "arbiter"
-        return Reply(json.dumps({"judgements": [judgement]} if judging else report))
+        read = purpose_of(request) == "verifier"
+        return Reply(verified("supported", case["a"], case["a"], case["b"]) if read else "Churn was 4.2 % in May.")
 
     cases = ({**case, "contradict": True}, {**case, "contradict": False})
     found = await played(one_set("contradictions", *cases), brain(reply, "Yes."))
     assert [found[f"product c{n}"].right for n in (1, 2)] == [True, False]
-    called, given = "harmless pairs called contradictions", "harmless pairs given to the arbiter"
-    assert found["product c2"].measures == {called: True, given: True}
-    assert found["naive c2"].measures == {called: True}
+    assert found["product c1"].measures == {"contradictions found": True}
+    assert found["product c2"].measures == {"harmless pairs called contradictions": True}
+    assert found["naive c2"].measures == {"harmless pairs called contradictions": True}
 
 
 async def test_what_code_decides_takes_no_call() -> None:

@@ -39,18 +39,19 @@ FAULTS = {
         seen("Acme promises 4 hours.", done_when="Each promise has a link.", sources=("https://acme.test/sla",)),
         "“https://acme.test/sla”",
     ),
-}
-DOUBTS = {
     "a place never filled in": (seen("Dear [insert name], we are sorry."), "“[insert name]”"),
-    "no source read": (seen("It is fast.", sources=("https://acme.test",)), "“https://acme.test”"),
     "no source asked for": (seen("It is fast.", done_when="Cite each source."), "“Cite each source.”"),
-    "low confidence": (seen("It is fast.", confidence=59), "59 of 100"),
     "the text that it was given": (seen(GIVEN_BACK, asked=(PROOF,)), "“The Eifel Tower are in Paris."),
     "the same in other type": (seen(f"> **{GIVEN_BACK.lower()}**", asked=("Go on.", PROOF)), "word for word"),
     "the whole task": (
         seen("Write a note about our move to Oslo in May.", asked=("Write a note about our move to Oslo in May!",)),
         "Oslo",
     ),
+}
+DOUBTS = {
+    "a name left open": (seen("Dear Sir, we are sorry. [Your name]"), "“[Your name]”"),
+    "no source read": (seen("It is fast.", sources=("https://acme.test",)), "“https://acme.test”"),
+    "low confidence": (seen("It is fast.", confidence=59), "59 of 100"),
 }
 FINE = {
     "a tool's figures": seen("South: 41,207 units, 12.346 % churn, 1250.50 a month."),
@@ -117,12 +118,12 @@ def test_what_is_right_is_let_pass(name: str) -> None:
 
 @pytest.mark.parametrize("text", ["Aushang.docx", "`Aushang Wasser.docx`.", "**notice.pdf**"])
 def test_a_files_name_is_no_result_unless_there_is_such_a_file(text: str) -> None:
-    (doubt,) = look(Seen(Result(summary=text, content=text))).doubts
-    assert "a file's name, and no such file was made or given" in doubt
+    (fault,) = look(Seen(Result(summary=text, content=text))).faults
+    assert "a file's name, and no such file was made or given" in fault
     name = text.strip("`*.")
     made = (Artifact(id="a" * 64, name=name, size=3),)
-    assert look(Seen(Result(summary=text, content=text, artifacts=made))).doubts == ()
-    assert look(Seen(Result(summary=text, content=text), intent=f"Which is newer, {name} or b.md?")).doubts == ()
+    assert look(Seen(Result(summary=text, content=text, artifacts=made))).faults == ()
+    assert look(Seen(Result(summary=text, content=text), intent=f"Which is newer, {name} or b.md?")).faults == ()
 
 
 @given(text=st.text(max_size=200), tool=st.text(max_size=200))

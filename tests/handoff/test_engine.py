@@ -92,14 +92,14 @@ def test_a_handoff_carries_direct_dependencies_and_nothing_else() -> None:
 def test_one_subtask_needs_no_synthesis() -> None:
     state = job(asked(), planned(subtask("a")), started("a"), returned("a"))
     assert ask(state).run.answer == "all of a"
-    assert WriteAnswer(R, compare=True) not in effects(state)
+    assert WriteAnswer(R) not in effects(state)
 
 
 def test_several_results_are_synthesized_once_all_have_ended() -> None:
     state = job(asked(), planned(subtask("a"), subtask("b")), started("a"), started("b"), returned("a"))
-    assert WriteAnswer(R, compare=True) not in effects(state)
+    assert WriteAnswer(R) not in effects(state)
     state = apply(state, returned("b"))
-    assert WriteAnswer(R, compare=True) in effects(state)
+    assert WriteAnswer(R) in effects(state)
     assert ask(state).state == "synthesizing"
 
 
@@ -142,7 +142,7 @@ def test_the_five_task_example_delivers_what_it_can() -> None:
     assert effect.subtask == "t5"
     assert "not available" in handed(state, effect).context[0].text
     state = apply(apply(state, started("t5")), returned("t5"))
-    assert WriteAnswer(R, compare=True) in effects(state)
+    assert WriteAnswer(R) in effects(state)
     assert [work.subtask.id for work in missing(ask(state), ask(state).run)] == ["t1", "t3"]
     assert any("the model broke" in gap for gap in gaps(ask(state), ask(state).run))
 

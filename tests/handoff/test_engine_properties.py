@@ -12,7 +12,6 @@ from handoff.approval_values import Approval, ApprovalTerms, digest_of
 from handoff.contracts import Escalation, Finding, Member, Place, Plan, PlanChange, Request, Result, Subtask, Usage
 from handoff.effects import (
     Effect,
-    JudgeResult,
     MakePlan,
     Post,
     ReachDeadline,
@@ -20,13 +19,14 @@ from handoff.effects import (
     RevisePlan,
     RunSubtask,
     SelectAnswer,
+    VerifyAnswer,
     WriteAnswer,
 )
 from handoff.engine.engine import apply, fold
-from handoff.engine.judging import MAX_ROUNDS
 from handoff.engine.ladder import MAX_FAILURES, MAX_QUESTIONS
 from handoff.engine.outstanding import outstanding
 from handoff.engine.replan import MAX_REVISIONS, current_trigger, touchable
+from handoff.engine.returning import MAX_ROUNDS
 from handoff.engine.writes import OPTIONS
 from handoff.planning.revision import Revision, read_revision
 from handoff.state import ENDED, Job, Work
@@ -90,7 +90,6 @@ class World:
         self.now = 1000.0
         self.attempts: dict[str, int] = {}
         self.answers = 0
-        self.looks: dict[str, int] = {}
         self.refined: dict[str, int] = {}
         self.revised = 0
         self.outcomes: tuple[str, ...] = OUTCOMES
@@ -111,8 +110,11 @@ class World:
             self.answers += effect.key.endswith(":answer")
             return [ev.Posted(at=at, request=effect.request, key=effect.key, ts=str(at))]
         if isinstance(effect, WriteAnswer | SelectAnswer):
-            return [ev.AnswerWritten(at=at, request=effect.request, text="the answer")]
-        if isinstance(effect, JudgeResult | RefineBrief | ReachDeadline):
+            return [ev.AnswerWritten(at=at, request=effect.request, text="the answer", draft=self.rng.random() < 0.5)]
+        if isinstance(effect, VerifyAnswer):
+            unanswered = self.rng.choice(((), ("t",)))
+            return [ev.AnswerVerified(at=at, request=effect.request, unanswered=unanswered)]
+        if isinstance(effect, RefineBrief | ReachDeadline):
             return [self.supervised(effect)]
         if isinstance(effect, RevisePlan):
             return [self.revision(job, effect)]
@@ -136,18 +138,14 @@ class World:
             {**of, "plan": made.plan, "changes": made.changes, "faults": made.faults, "usage": Usage(calls=1)}
         )
 
-    def supervised(self, effect: JudgeResult | RefineBrief | ReachDeadline) -> ev.Event:
-        """What the judge, the refiner or the clock says."""
+    def supervised(self, effect: RefineBrief | ReachDeadline) -> ev.Event:
+        """What the refiner or the clock says."""
         if isinstance(effect, ReachDeadline):
             return ev.DeadlineReached(at=self.now, request=effect.request, subtask=effect.subtask)
         of: dict[str, Any] = {"at": self.now, "request": effect.request, "subtask": effect.subtask}
         of["attempt"] = effect.attempt
-        if isinstance(effect, RefineBrief):
-            self.refined[effect.subtask] = self.refined.get(effect.subtask, 0) + 1
-            return ev.BriefRefined(**of, intent=self.rng.choice(("", "do it in another way")))
-        self.looks[effect.subtask] = self.looks.get(effect.subtask, 0) + 1
-        verdict = self.rng.choice(("accepted", "revise", "revise", "best_effort"))
-        return ev.ResultJudged(**of, verdict=verdict, faults=("“c”: wrong",) if verdict != "accepted" else ())
+        self.refined[effect.subtask] = self.refined.get(effect.subtask, 0) + 1
+        return ev.BriefRefined(**of, intent=self.rng.choice(("", "do it in another way")))
 
     def attempt(self, job: Job, effect: RunSubtask) -> list[ev.Event]:
         ask = job.ask(effect.request)

@@ -114,9 +114,9 @@ def test_the_planner_revises_what_waits_and_other_triggers_keep_their_number() -
 
 def test_a_result_that_was_made_without_the_correction_is_sent_back() -> None:
     state = job(*AT_WORK, *said("in euros please", "correction"), returned("a"))
-    look = ask(state).work["a"].look
-    assert look is not None
-    assert look.faults == ("The requester has said since: “in euros please” It was not taken in.",)
+    wanting = ask(state).work["a"].wanting
+    assert wanting is not None
+    assert wanting.faults == ("The requester has said since: “in euros please” It was not taken in.",)
     made = returned("a").model_copy(update={"corrected": 1})
     assert ask(job(*AT_WORK, *said("in euros please", "correction"), made)).work["a"].state == "complete"
 
@@ -125,9 +125,9 @@ def test_an_attempt_whose_handoff_was_made_before_the_correction_did_not_know_it
     """Its beginning is reported after the handoff is made, so a correction may come between the two."""
     correction = said("in euros please", "correction")
     state = job(*AT_WORK[:-1], *correction, AT_WORK[-1], returned("a"))
-    look = ask(state).work["a"].look
-    assert look is not None
-    assert "in euros please" in look.faults[0]
+    wanting = ask(state).work["a"].wanting
+    assert wanting is not None
+    assert "in euros please" in wanting.faults[0]
 
 
 def test_a_correction_before_the_plan_has_it_planned_anew() -> None:
@@ -230,11 +230,7 @@ def test_a_deleted_request_is_withdrawn() -> None:
 
 
 def test_what_is_handed_over_has_the_corrections() -> None:
-    state = job(*AT_WORK, *said("in euros please", "correction"), returned("a"), *_sent_back())
+    state = job(*AT_WORK, *said("in euros please", "correction"), returned("a"))
     (run,) = [effect for effect in effects(state) if type(effect).__name__ == "RunSubtask"]
     assert run.attempt == 2  # type: ignore[union-attr]
     assert any(note.source == SAID for note in handed(state, run).context)  # type: ignore[arg-type]
-
-
-def _sent_back() -> tuple[ev.Event, ...]:
-    return (ev.ResultJudged(at=13.0, request=R, subtask="a", attempt=1, verdict="revise", by="checks", faults=("x",)),)

@@ -1,4 +1,4 @@
-"""The ladder, the judge and the deadlines: what each table says, and that nothing climbs for ever."""
+"""The ladder, results that are sent back, and the deadlines: what each table says, and that nothing climbs for ever."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from handoff import events as ev
 from handoff.context import said_to
 from handoff.contracts import Member, Result, Terms
-from handoff.effects import JudgeResult, ReachDeadline, RefineBrief, RunSubtask, WriteAnswer
+from handoff.effects import ReachDeadline, RefineBrief, RunSubtask, VerifyAnswer, WriteAnswer
 from handoff.engine.answer import LATE, gaps, missing, seconds_for_call
 from handoff.engine.engine import apply
-from handoff.engine.judging import MAX_ROUNDS, after_look
 from handoff.engine.ladder import (
     BACKOFF,
     LADDER,
@@ -27,6 +26,7 @@ from handoff.engine.ladder import (
     after_trouble,
 )
 from handoff.engine.outstanding import BEYOND, outstanding
+from handoff.engine.returning import MAX_ROUNDS
 from handoff.state import Job
 from handoff.state_values import Rung, Trouble
 from tests.handoff.kit import (
@@ -54,12 +54,7 @@ def under(*log: ev.Event, terms: Terms = TERMS) -> Job:
     return job(*(e.model_copy(update={"terms": terms}) if isinstance(e, ev.PlanProposed) else e for e in log))
 
 
-def looked(verdict: str, *faults: str, attempt: int = 1, at: float = 6.0) -> ev.ResultJudged:
-    about = {"at": at, "request": R, "subtask": "a", "attempt": attempt, "verdict": verdict, "faults": faults}
-    return ev.ResultJudged.model_validate(about)
-
-
-def wanting(attempt: int = 1, at: float = 5.0, **more: object) -> ev.ResultReturned:
+def wanting(*faults: str, attempt: int = 1, at: float = 5.0, **more: object) -> ev.ResultReturned:
     result = Result(summary="s", content=f"try {attempt}")
     about = {
         "at": at,
@@ -67,7 +62,7 @@ def wanting(attempt: int = 1, at: float = 5.0, **more: object) -> ev.ResultRetur
         "subtask": "a",
         "attempt": attempt,
         "result": result,
-        "doubts": ("is it?",),
+        "faults": faults,
         **more,
     }
     return ev.ResultReturned.model_validate(about)
@@ -226,18 +221,7 @@ def test_no_rung_is_taken_that_cannot_be(trouble: Trouble, at: Standing) -> None
         assert at.questions < MAX_QUESTIONS
 
 
-@given(st.lists(st.sampled_from(["accepted", "revise", "best_effort"]), min_size=MAX_ROUNDS, max_size=9))
-def test_nothing_is_sent_back_more_than_the_rounds_allow(verdicts: list[ev.Verdict]) -> None:
-    rounds = 0
-    for verdict in verdicts:
-        rounds += verdict == "revise"
-        if after_look(verdict, rounds=rounds, left=60.0) != "revise":
-            break
-    assert rounds <= MAX_ROUNDS
-    assert after_look("revise", rounds=1, left=0.5) == "best_effort", "no time is left to mend it"
-
-
-# ---------------------------------------------------------------- looks at results
+# ---------------------------------------------------------------- results that are sent back
 
 
 def test_a_result_without_remarks_is_done_and_nobody_is_asked() -> None:
@@ -246,37 +230,30 @@ def test_a_result_without_remarks_is_done_and_nobody_is_asked() -> None:
     assert ask(state).decisions == ()
 
 
-def test_a_doubt_or_a_critical_part_goes_to_the_judge() -> None:
-    state = job(asked(), planned(subtask("a")), started("a"), wanting())
-    assert JudgeResult(R, "a", 1) in effects(state)
-    assert running(state) == []
-    critical = subtask("a").model_copy(update={"critical": True})
-    state = job(asked(), planned(critical), started("a"), returned("a"))
-    assert JudgeResult(R, "a", 1) in effects(state)
-    state = apply(state, looked("accepted"))
-    assert ask(state).run.answer == "all of a"
-    assert [one.what for one in ask(state).decisions] == ["accepted"]
+def test_a_doubt_stands_in_the_trace_and_sends_nothing_back() -> None:
+    state = job(asked(), planned(subtask("a")), started("a"), wanting(doubts=("is it?",)))
+    assert ask(state).run.answer == "try 1"
+    assert [(one.what, one.why) for one in ask(state).decisions] == [("accepted in doubt", "is it?")]
 
 
 def test_what_is_wrong_is_quoted_to_the_specialist_and_the_rest_is_capped() -> None:
-    state = job(asked(), planned(subtask("a")), started("a"), wanting())
-    for attempt in (1, 2):
-        state = apply(state, looked("revise", f"“try {attempt}”: no", attempt=attempt))
+    state = job(asked(), planned(subtask("a")), started("a"))
+    for attempt in range(1, MAX_ROUNDS):
+        state = apply(state, wanting(f"“try {attempt}”: no", attempt=attempt))
         (effect,) = [e for e in effects(state) if isinstance(e, RunSubtask)]
         notes = {note.source: note.text for note in handed(state, effect).context}
         assert notes["Your earlier result"] == f"try {attempt}"
         assert f"- “try {attempt}”: no" in notes.values()
-        state = apply(apply(state, started("a", attempt + 1)), wanting(attempt + 1))
-    state = apply(state, looked("revise", "“try 3”: still no", attempt=3))
+        state = apply(state, started("a", attempt + 1))
+    state = apply(state, wanting("“try 3”: still no", attempt=MAX_ROUNDS))
     assert ask(state).run.answer == "try 3"
     assert gaps(ask(state), ask(state).run) == ("not mended: “try 3”: still no",)
     assert "after 3 rounds" in ask(state).decisions[-1].why
 
 
 def test_the_best_of_the_rounds_is_taken_also_where_the_last_attempt_fails() -> None:
-    state = job(asked(), planned(subtask("a")), started("a"), wanting(), looked("revise", "“try 1”: no"))
-    state = apply(apply(state, started("a", 2)), wanting(2))
-    state = apply(state, looked("revise", "“try 2”: no", "and that", attempt=2))
+    state = job(asked(), planned(subtask("a")), started("a"), wanting("“try 1”: no"))
+    state = apply(apply(state, started("a", 2)), wanting("“try 2”: no", "and that", attempt=2))
     state = apply(apply(state, started("a", 3)), failed("a", 3))
     assert ask(state).run.answer == "try 1"
     assert gaps(ask(state), ask(state).run) == ("not mended: “try 1”: no", "the model broke")
@@ -286,30 +263,22 @@ WORDS = Result(summary="s", content="I will look.", confidence=50, doubts=("It w
 
 
 def test_words_that_are_found_wanting_are_a_failed_attempt_and_never_the_best_of_the_rounds() -> None:
-    state = job(asked(), planned(subtask("a")), started("a"), wanting(result=WORDS))
-    assert JudgeResult(R, "a", 1) in effects(state)
-    state = apply(state, looked("revise", "“I will look.”: nothing was done"))
-    assert [one.what for one in ask(state).decisions] == ["revise", "refine"]
+    state = job(asked(), planned(subtask("a")), started("a"), wanting("“I will look.”: nothing was done", result=WORDS))
+    assert [one.what for one in ask(state).decisions] == ["sent back", "refine"]
     state = apply(state, ev.BriefRefined(at=7, request=R, subtask="a", attempt=1, intent=""))
     for attempt in (2, 3):
-        state = apply(apply(state, started("a", attempt)), wanting(attempt, result=WORDS))
-        state = apply(state, looked("revise", "“I will look.”: nothing was done", attempt=attempt))
+        wrong = wanting("“I will look.”: nothing was done", attempt=attempt, result=WORDS)
+        state = apply(apply(state, started("a", attempt)), wrong)
     work = ask(state).work["a"]
     assert (work.state, work.result, work.best) == ("error", None, None)
-    assert work.reason == "the judge: “I will look.”: nothing was done"
+    assert work.reason == "“I will look.”: nothing was done"
     assert not ask(state).run.answer
 
 
-def test_words_that_the_judge_accepts_are_a_result_and_those_that_nobody_judged_have_a_gap() -> None:
+def test_words_without_a_fault_are_a_result_that_the_verifier_reads() -> None:
     state = job(asked(), planned(subtask("a")), started("a"), wanting(result=WORDS))
-    assert ask(apply(state, looked("accepted"))).run.answer == "I will look."
-    state = apply(state, looked("best_effort", "It was given in plain words.", "it could not be checked"))
-    assert gaps(ask(state), ask(state).run)
-
-
-def test_a_late_verdict_changes_nothing() -> None:
-    state = job(asked(), planned(subtask("a")), started("a"), wanting(), looked("revise", "x"))
-    assert apply(state, looked("accepted")).asks == state.asks
+    assert ask(state).run.draft == "I will look."
+    assert VerifyAnswer(R) in effects(state)
 
 
 # ---------------------------------------------------------------- refining
@@ -421,15 +390,11 @@ def test_the_cascade_skips_or_runs_with_the_gap_named() -> None:
     assert [(one.subtask, one.what) for one in ask(state).decisions] == [("t1", "without"), ("t3", "skipped")]
 
 
-def test_a_check_that_a_specialist_stands_against_is_settled_by_the_judge() -> None:
+def test_a_check_that_a_specialist_stands_against_is_only_a_doubt() -> None:
     wrong = "A tool said “41,207”, and the result says “42,107”."
-    state = under(asked(), planned(subtask("a")), started("a"), wanting(faults=(wrong,), doubts=()))
-    state = apply(state, looked("revise", wrong))
+    state = under(asked(), planned(subtask("a")), started("a"), wanting(wrong))
     state = apply(state, started("a", attempt=2, at=7.0))
-    state = apply(state, wanting(attempt=2, at=8.0, faults=(wrong,), doubts=()))
-    (effect,) = [e for e in effects(state) if isinstance(e, JudgeResult)]
-    assert (effect.faults, effect.doubts) == ((), (wrong,))
-    state = apply(state, looked("accepted", attempt=2, at=9.0))
+    state = apply(state, wanting(wrong, attempt=2, at=8.0))
     work = ask(state).work["a"]
     assert work.state == "complete"
     assert work.result is not None
@@ -451,15 +416,13 @@ def test_the_writer_gets_little_time_beyond_the_deadline() -> None:
 def test_what_a_complaint_quotes_is_not_known_and_what_people_and_results_say_is() -> None:
     doubt = "“4,200” is said by no tool, file or person, and follows from nothing that they say."
     plan = planned(subtask("a"), subtask("b", "a"))
-    of = {"request": R, "subtask": "b", "attempt": 1}
     log = (
         asked(),
         plan,
         started("a"),
         returned("a", evidence=("North | 17",)),
         started("b"),
-        returned("b").model_copy(update={"doubts": (doubt,)}),
-        ev.ResultJudged(at=6.0, **of, verdict="revise", faults=(doubt,)),
+        returned("b").model_copy(update={"faults": (doubt,)}),
     )
     state = job(*log)
     work = ask(state).work["b"]

@@ -8,24 +8,22 @@ import pytest
 
 from bot.jobs.effect_runner import Bug, handler_of
 from handoff import events as ev
-from handoff.contracts import Artifact, Conflict, Finding, Member, Plan, PlanChange, Result, Side, Subtask, Terms, Usage
+from handoff.contracts import Artifact, Finding, Member, Plan, PlanChange, Result, Subtask, Terms, Usage
 from handoff.effects import (
     Effect,
     HandUp,
-    JudgeConflicts,
-    JudgeResult,
     MakePlan,
     Post,
     ReachDeadline,
-    ReviewAnswer,
     RevisePlan,
     RunSubtask,
+    VerifyAnswer,
     WriteAnswer,
     card_key,
     file_key,
     question_key,
 )
-from handoff.engine.answer import contents, gaps, told
+from handoff.engine.answer import contents, gaps
 from handoff.engine.engine import apply
 from handoff.engine.nested import handed_up, inner_plan, is_for_people
 from handoff.evidence.work_receipts import statements_of_no_source
@@ -152,7 +150,7 @@ def test_one_result_inside_stands_as_it_is() -> None:
 def test_several_are_put_together_inside() -> None:
     state = done(within(at_law(part("sum")), *READ_AND_CHECK), "law/read", confidence=90, gaps=("page 3",))
     state = done(state, "law/check", confidence=60, evidence=("4,200",))
-    assert of_kind(state, WriteAnswer) == [WriteAnswer(R, within="law", compare=True)]
+    assert of_kind(state, WriteAnswer) == [WriteAnswer(R, within="law")]
     written = ev.AnswerWritten(at=8, request=R, within="law", text="Together: 4,200.", usage=Usage(calls=1))
     state = apply(state, written)
     assert ask(state).run.answer is None
@@ -201,18 +199,16 @@ def test_a_crews_figures_of_no_source_are_told_to_people() -> None:
         event = handed_up(ask(state), ask(state).work["law"], 9.0)
         assert isinstance(event, ev.ResultReturned)
         assert event.result.unsupported == ("45",)
-    last = up(state).current
+    last = apply(up(state), ev.AnswerVerified(at=20.0, request=R)).current
     assert last is not None
     assert statements_of_no_source(last) == ("45",), "people are told of it"
 
 
-@pytest.mark.parametrize(
-    ("others", "critical", "read"), [((), False, True), ((part("sum"),), False, False), ((), True, False)]
-)
-def test_people_read_what_a_crew_writes_where_nothing_is_joined_with_it_or_looks_first(
-    others: tuple[Subtask, ...], *, critical: bool, read: bool
+@pytest.mark.parametrize(("others", "read"), [((), True), ((part("sum"),), False)])
+def test_people_read_what_a_crew_writes_where_nothing_is_joined_with_it(
+    others: tuple[Subtask, ...], *, read: bool
 ) -> None:
-    state = done(within(at_law(*others, critical=critical), *READ_AND_CHECK), "law/read")
+    state = done(within(at_law(*others), *READ_AND_CHECK), "law/read")
     assert is_for_people(ask(state), ask(state).run_of("law")) is read
     assert is_for_people(ask(state), ask(state).run)
 
@@ -227,11 +223,15 @@ def test_the_one_that_was_picked_goes_up_alone() -> None:
     assert (result.confidence, result.findings) == (70, ())
 
 
+def sent_back(state: Job, fault: str) -> Job:
+    """The crew at `law` hands up its result, and a check finds a fault in it."""
+    event = handed_up(ask(state), ask(state).work["law"], 10.0)
+    assert isinstance(event, ev.ResultReturned)
+    return apply(state, event.model_copy(update={"faults": (fault,)}))
+
+
 def test_the_result_of_a_crew_is_checked_as_any_other() -> None:
-    state = up(done(within(at_law(critical=True), part("read", to="legal/reader")), "law/read"))
-    assert [one.subtask for one in of_kind(state, JudgeResult)] == ["law"]
-    wrong = ev.ResultJudged(at=10, request=R, subtask="law", attempt=1, verdict="revise", faults=("“x”: wrong",))
-    state = apply(state, wrong)
+    state = sent_back(done(within(at_law(), part("read", to="legal/reader")), "law/read"), "“x”: wrong")
     (effect,) = of_kind(state, MakePlan)
     assert (effect.within, effect.attempt) == ("law", 2)
     assert "“x”: wrong" in handed(state, effect).context[-1].text
@@ -247,9 +247,8 @@ def test_what_wrote_inside_an_attempt_is_known_to_the_next() -> None:
     for event in (begun("law/read", who="legal/reader"), wrote, replied):
         state = apply(state, event)
     result = Result(summary="s", content="c")
-    state = up(apply(state, ev.ResultReturned(**{**of, "at": 6}, result=result)))
-    wrong = ev.ResultJudged(at=10, request=R, subtask="law", attempt=1, verdict="revise", faults=("wrong",))
-    state = within(apply(apply(state, wrong), begun("law", 2, at=11)), part("read", to="legal/reader"), at=12)
+    state = sent_back(apply(state, ev.ResultReturned(**{**of, "at": 6}, result=result)), "wrong")
+    state = within(apply(state, begun("law", 2, at=11)), part("read", to="legal/reader"), at=12)
     (effect,) = of_kind(state, RunSubtask)
     assert "- carried out: Post it" in handed(state, effect).context[-1].text
 
@@ -360,24 +359,6 @@ def test_a_stop_reaches_down() -> None:
     assert not of_kind(apply(state, begun("law/read")), RunSubtask)
 
 
-def test_a_contradiction_inside_is_told_outside() -> None:
-    findings = [(Finding(message=f"The fee of the notary is {n} euros.", source=f"{n}.md"),) for n in (40, 90)]
-    state = within(at_law(part("sum")), part("a", to="legal/reader"), part("b", to="legal/checker"))
-    state = done(state, "law/a", "Fee.", findings=findings[0])
-    state = done(state, "law/b", "Other.", findings=findings[1])
-    assert of_kind(state, WriteAnswer) == [WriteAnswer(R, (), "law", compare=True)]
-    sides = tuple(Side(subtask=f"law/{name}", statement=name) for name in "ab")
-    conflict = Conflict(claim="fee", sides=sides, verdict="contradict", reason="both are named")
-    state = apply(state, ev.ContradictionsFound(at=8, request=R, within="law", conflicts=(conflict,)))
-    assert of_kind(state, JudgeConflicts) == [JudgeConflicts(R, "law")]
-    state = apply(state, ev.ConflictsJudged(at=8, request=R, within="law", conflicts=(conflict,)))
-    state = apply(state, ev.AnswerWritten(at=8, request=R, within="law", text="40 or 90."))
-    state = done(up(state), "sum", "Nothing of that.")
-    assert told(ask(state), ask(state).run) == (conflict,)
-    state = apply(state, ev.ConflictsJudged(at=20, request=R))
-    assert told(ask(state), ask(state).run) == (conflict,), "also where the arbiter outside has spoken"
-
-
 def test_ids_that_are_taken_are_refused() -> None:
     state = job(asked(), outer(part("law", to="legal"), part("law/read")), begun("law"))
     state = within(state, part("read", to="legal/reader"))
@@ -457,19 +438,16 @@ def test_a_bug_in_a_second_look_leaves_the_plan_as_it_was() -> None:
     assert (broke.subtask, broke.attempt, broke.kind) == ("law", 1, "crew")
 
 
-@pytest.mark.parametrize("reads", [True, False])
-def test_a_critic_reads_what_one_crew_alone_made_unless_its_own_did(*, reads: bool) -> None:
-    crew = CREW.model_copy(update={"critic": reads})
+def test_what_one_crew_alone_made_is_verified_once_outside_of_it() -> None:
     plan = Plan(goal="Find out", subtasks=(part("law", to="legal"),))
-    members = (Member(name="legal", crew=crew),)
-    first = ev.PlanProposed(at=2.0, request=R, plan=plan, members=members, terms=Terms(critic=True))
-    state = done(within(job(asked(), first, begun("law")), READ_AND_CHECK[0]), "law/read")
-    if reads:
-        assert of_kind(state, ReviewAnswer) == [ReviewAnswer(R, within="law")]
-        state = apply(state, ev.AnswerReviewed(at=7.0, request=R, within="law"))
+    members = (Member(name="legal", crew=CREW.model_copy(update={"verifier": True})),)
+    first = ev.PlanProposed(at=2.0, request=R, plan=plan, members=members)
+    found = (Finding(message="The fee is 40 euros.", source="fees.md"),)
+    state = done(within(job(asked(), first, begun("law")), READ_AND_CHECK[0]), "law/read", findings=found)
+    assert of_kind(state, VerifyAnswer) == []
     state = up(state)
-    assert of_kind(state, ReviewAnswer) == ([] if reads else [ReviewAnswer(R)])
-    assert (ask(state).run.answer is not None) == reads
+    assert of_kind(state, VerifyAnswer) == [VerifyAnswer(R)]
+    assert ask(apply(state, ev.AnswerVerified(at=20.0, request=R))).run.answer is not None
 
 
 @pytest.mark.parametrize("end", [ev.DeadlineReached(at=8.0, request=R), ev.CancelRequested(at=8.0, user="U1")])

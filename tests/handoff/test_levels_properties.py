@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from handoff import events as ev
 from handoff.contracts import (
-    Conflict,
     Context,
     Escalation,
     Member,
@@ -15,7 +14,6 @@ from handoff.contracts import (
     Place,
     Plan,
     Request,
-    Side,
     Subtask,
     Terms,
     Usage,
@@ -23,23 +21,22 @@ from handoff.contracts import (
 from handoff.effects import (
     Effect,
     HandUp,
-    JudgeConflicts,
     MakePlan,
     ReduceMaterial,
-    ReviewAnswer,
     RevisePlan,
     RunSubtask,
     SelectAnswer,
+    VerifyAnswer,
     WriteAnswer,
 )
 from handoff.engine.answer import gaps
 from handoff.engine.engine import apply, fold
-from handoff.engine.judging import MAX_ROUNDS
 from handoff.engine.ladder import MAX_FAILURES, MAX_QUESTIONS
 from handoff.engine.nested import MAX_IN_ALL, handed_up, inner_plan, is_open, room_left
 from handoff.engine.outstanding import outstanding
 from handoff.engine.replan import MAX_REVISIONS
 from handoff.engine.replay import open_log
+from handoff.engine.returning import MAX_ROUNDS
 from handoff.planning.revision import MAX_ADDED
 from handoff.state import ENDED, SETTLED, Ask, Job, Work
 from tests.handoff.nested import level
@@ -49,9 +46,6 @@ PLACE = Place(team="T", channel="C", thread_ts="1.0")
 REQUEST = Request(id="1.0", user="U", text="t", at=1.0)
 CALL = Usage(calls=1)
 SMALL = Context(fast=1_000, balanced=1_000, deep=1_000)
-CONFLICT = Conflict(
-    claim="revenue", sides=(Side(subtask="s0", statement="It was 10."), Side(subtask="s1", statement="It was 12."))
-)
 AT_MOST = 4 + MAX_ADDED * MAX_REVISIONS
 """Subtasks of one plan: the first ones, and those that revisions add."""
 
@@ -62,7 +56,7 @@ def members(path: str, depth: int) -> tuple[Member, ...]:
     made = Member(name=names[1], made=True, tiers=("fast", "balanced"))
     found = [Member(name=names[0], fallback=names[1]), made, Member(name=names[2])]
     if depth < 2:
-        terms = Terms(job_seconds=200.0, subtask_seconds=60.0, confidence=30, critic=depth == 1, context=SMALL)
+        terms = Terms(job_seconds=200.0, subtask_seconds=60.0, confidence=30, context=SMALL)
         found[2] = Member(name=names[2], fallback=names[1], crew=terms)
     return tuple(found)
 
@@ -121,30 +115,24 @@ class Levels(World):
                 return [self.inner(ask, effect, of)]
             of |= {"terms": Terms(context=SMALL), "usage": CALL}
             return [ev.PlanProposed(**of, plan=self.plan(""), members=members("", 0))]
-        if isinstance(effect, JudgeConflicts | ReduceMaterial | ReviewAnswer | SelectAnswer | WriteAnswer):
-            return [self.towards_the_answer(ask, effect, of)]
+        if isinstance(effect, ReduceMaterial | VerifyAnswer | SelectAnswer | WriteAnswer):
+            return [self.towards_the_answer(effect, of)]
         if isinstance(effect, RunSubtask):
             self.may_run(ask, effect)
         return [_paid(event) for event in super().perform(Job(job.place, (ask,)), effect)]
 
     def towards_the_answer(
         self,
-        ask: Ask,
-        effect: JudgeConflicts | ReduceMaterial | ReviewAnswer | SelectAnswer | WriteAnswer,
+        effect: ReduceMaterial | VerifyAnswer | SelectAnswer | WriteAnswer,
         of: dict[str, Any],
     ) -> ev.Event:
         """One step from the results to the answer, on whatever level."""
         of = {**of, "within": effect.within, "usage": CALL}
         if isinstance(effect, SelectAnswer | WriteAnswer):
-            terms = ask.run_of(effect.within).terms
-            draft = terms.critic and not effect.faults and self.rng.random() < 0.5
-            if isinstance(effect, WriteAnswer) and effect.compare and self.rng.random() < 0.3:
-                return ev.ContradictionsFound(**of, conflicts=self.rng.choice(((), (CONFLICT,))))
+            draft = not effect.within and self.rng.random() < 0.5
             return ev.AnswerWritten(**of, text="made of all", draft=draft)
-        if isinstance(effect, ReviewAnswer):
-            return ev.AnswerReviewed(**of, faults=self.rng.choice(((), ("it is wrong",))))
-        if isinstance(effect, JudgeConflicts):
-            return ev.ConflictsJudged(**of, conflicts=ask.run_of(effect.within).disputed)
+        if isinstance(effect, VerifyAnswer):
+            return ev.AnswerVerified(**of, unanswered=self.rng.choice(((), ("all of it",))))
         notes = (Note(source="all", text="short"),)
         return ev.MaterialReduced(**of, round=effect.round, part=effect.part, notes=notes)
 
@@ -333,7 +321,7 @@ class Busy:
 
 def same_work(one: Effect, other: Effect) -> bool:
     """Whether they are of one piece of work, and not a next step of it."""
-    if type(one) is not type(other) or isinstance(one, ReviewAnswer | SelectAnswer | WriteAnswer | MakePlan):
+    if type(one) is not type(other) or isinstance(one, VerifyAnswer | SelectAnswer | WriteAnswer | MakePlan):
         return False
     names = ("request", "within", "subtask", "attempt", "round", "part", "key")
     return all(getattr(one, name, None) == getattr(other, name, None) for name in names)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from handoff.answering.disputes import reported
 from handoff.answering.material import marked
 from handoff.checking.checks import Seen, look
 from handoff.contracts import Finding, Result, Terms
+from handoff.evidence.statements import statements_of
 
 ODD = {
     "long": "1" * 30_000,
@@ -34,7 +32,4 @@ def test_no_figure_breaks_a_check_or_hangs_it(odd: str) -> None:
     result = Result(summary="s", content=text, findings=(finding,), confidence=90)
     look(Seen(result, odd, odd, (odd.replace("1", "2"), odd), (odd,)))
     marked(result, Terms(confidence=80), text)
-    other = result.model_copy(update={"content": "South sold 1,200,000 units.", "findings": ()})
-    sides = [{"result": "a", "statement": text}, {"result": "b", "statement": other.content}]
-    report = json.dumps({"contradictions": [{"claim": odd, "sides": sides}]})
-    reported(report, {"a": result, "b": other})
+    statements_of(text)

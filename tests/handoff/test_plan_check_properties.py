@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from handoff import events as ev
 from handoff.contracts import Member, Place, Request, Result
-from handoff.effects import JudgeResult, MakePlan, Post, RunSubtask, SelectAnswer, WriteAnswer
+from handoff.effects import MakePlan, Post, RunSubtask, SelectAnswer, VerifyAnswer, WriteAnswer
 from handoff.engine.answer import gaps
 from handoff.engine.engine import apply
 from handoff.engine.outstanding import outstanding
@@ -120,9 +120,8 @@ def test_an_accepted_plan_comes_to_its_end(reply: dict[str, Any]) -> None:
             of = {"at": at, "request": "1.0", "subtask": effect.subtask, "attempt": effect.attempt}
             job = apply(job, ev.AttemptStarted(**of, specialist=effect.specialist, tier=effect.tier))
             event = ev.ResultReturned(**of, result=Result(summary="s", content="c", confidence=90))
-        elif isinstance(effect, JudgeResult):
-            of = {"at": at, "request": "1.0", "subtask": effect.subtask, "attempt": effect.attempt}
-            event = ev.ResultJudged(**of, verdict="accepted")
+        elif isinstance(effect, VerifyAnswer):
+            event = ev.AnswerVerified(at=at, request="1.0")
         elif isinstance(effect, WriteAnswer | SelectAnswer):
             event = ev.AnswerWritten(at=at, request="1.0", text="the answer")
         else:

@@ -175,12 +175,11 @@ def test_a_request_that_goes_to_somebody_word_for_word_is_the_requesters_with_na
     assert private(job(event, FILE, planned(brief("a", "search what pay.csv lacks")))) == ()
 
 
-def test_what_a_judge_says_who_knew_the_plan_is_as_private_as_the_plan() -> None:
-    judged = ev.ResultJudged(at=6.0, request=R, subtask="a", attempt=1, verdict="revise", faults=("J. Doe is missing",))
-    doubted = handed_in("a").model_copy(update={"doubts": ("it is short",)})
-    state = job(asked(), FILE, planned(brief("a", OWN)), started("a"), doubted)
+def test_what_sends_a_result_back_is_as_private_as_the_plan() -> None:
+    doubted = handed_in("a").model_copy(update={"faults": ("J. Doe is missing",)})
+    state = job(asked(), FILE, planned(brief("a", OWN)), started("a"))
     assert private(state) == ()
-    assert private(apply(state, judged)) == ("a brief written by who had seen pay.csv",)
+    assert private(apply(state, doubted)) == ("a brief written by who had seen pay.csv",)
 
 
 def test_the_name_of_a_file_that_could_not_be_read_is_private_too() -> None:

@@ -28,7 +28,7 @@ SEEN = Finding(message="Norway has 3 offices.", source="https://no.test")
 
 def told(*results: tuple[str, tuple[Finding, ...]], strategy: str = "merge", **terms: object) -> str:
     """The synthesizer's brief for results with these contents and findings."""
-    log = after_results([content for content, _ in results], critic=False, strategy=strategy)
+    log = after_results([content for content, _ in results], verifier=False, strategy=strategy)
     for place, (_, findings) in enumerate(results):
         event = log[4 + 2 * place]
         assert isinstance(event, ev.ResultReturned)

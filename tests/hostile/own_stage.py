@@ -218,8 +218,8 @@ class Mind:
             return self._reader(play, request)
         if name == "worker":
             return self._worker(play)
-        if kind == "judge":
-            return Reply(json.dumps({"verdict": "accepted", "faults": []}))
+        if kind == "verifier":
+            return Reply(json.dumps({"sentences": [], "unanswered": [], "contradictions": []}))
         return Reply(self._answer(play))
 
     def _reader(self, play: Play, request: WireRequest) -> Reply:

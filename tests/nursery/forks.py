@@ -21,7 +21,7 @@ from typing import Any
 
 IMPORTED = (
     *("bot.jobs.gathering", "bot.jobs.request_material", "bot.supervisor.planner", "bot.supervisor.replanner"),
-    *(f"bot.supervisor.{role}" for role in ("arbiter", "critic", "dispatcher", "judge", "refiner", "synthesizer")),
+    *(f"bot.supervisor.{role}" for role in ("dispatcher", "refiner", "synthesizer", "verifier")),
     *("encodings.utf_8_sig", "slack_bolt.listener_matcher.async_builtins"),
 )
 """What a bot imports only once it has work: a third of what the short life of one takes."""

@@ -36,12 +36,15 @@ def task_of(request: WireRequest) -> str:
 def purpose_of(request: WireRequest) -> str:
     """Who is calling, by the headings of the first message and the `You are the NAME` of the system prompt."""
     text = first_text(request)
-    firsts = {"# Result to judge": "judge", "# Brief to rewrite": "refiner", "# Plan under way": "replanner"}
-    firsts["# The bot's last request"] = "dispatcher"
+    firsts = {
+        "# Brief to rewrite": "refiner",
+        "# Plan under way": "replanner",
+        "# The bot's last request": "dispatcher",
+    }
     first = re.search(r"^# .+$", text, re.MULTILINE)
     if first and (purpose := firsts.get(first[0])):
         return purpose
-    for heading, purpose in (("# Claims", "arbiter"), ("# Material", "reducer"), ("# Answer to review", "critic")):
+    for heading, purpose in (("# Evidence", "verifier"), ("# Material", "reducer")):
         if re.search(rf"^{heading}$", text, re.MULTILINE):
             return purpose
     if "# Task" in text:

@@ -16,9 +16,9 @@ from bot.slack.views.card import plan_card
 from bot.store.interface import Claim, JobKey
 from bot.store.redis.redis_store import RedisStore
 from bot.workspace.workspace_server import Workspace
-from handoff.contracts import Place, Plan, Request, Result, Subtask, Usage
+from handoff.contracts import Place, Plan, Request, Subtask, Usage
 from handoff.state import Ask, Job, Run, SubtaskState, Work, replace
-from handoff.state_values import Candidate, ReplanTrigger
+from handoff.state_values import ReplanTrigger
 from tests.patience import patience
 
 MANIFEST = Path(__file__).parents[1] / "workspace" / "manifest.yml"
@@ -126,15 +126,6 @@ async def test_a_second_look_at_the_plan_is_drawn_and_so_is_what_came_of_it(card
     card.painter.show(job, replace(ask, work=MappingProxyType({**ask.work, "s1": changed})), card.ts)
     await card.workspace.until(lambda: len(card.edits) == 2, timeout=patience())
     assert "Plan changed: Part 1 (new brief: it is an option)" in card.edits[1]
-
-
-async def test_a_result_that_is_being_checked_is_drawn(card: Card) -> None:
-    job, ask = card.job("in_progress", "pending")
-    card.painter.posted(plan_card(job, ask, card.now(), stop=False))
-    checked = replace(ask.work["s0"], look=Candidate(Result(summary="s", content="c"), doubts=("is it?",)))
-    card.painter.show(job, replace(ask, work=MappingProxyType({**ask.work, "s0": checked})), card.ts)
-    await card.workspace.until(lambda: card.edits, timeout=patience())
-    assert "the result is being checked" in card.edits[0]
 
 
 async def test_what_looks_the_same_is_not_sent_and_time_alone_is_when_it_shows(

@@ -20,7 +20,7 @@ def test_rules_equals_and_terms_are_read(tmp_path: Path) -> None:
     text = r"""
 confidence: 60
 job_seconds: 900
-critic: true
+verifier: false
 unsure: apart
 equals:
   - [a, b]
@@ -41,7 +41,7 @@ rules:
     assert first.done_when == "It is in the language asked for."
     assert (second.to, second.files, second.unless) == (("b",), "none", ())
     assert crew.equals == (("a", "b"),)
-    assert crew.terms == {"confidence": 60, "job_seconds": 900, "critic": True, "unsure": "apart"}
+    assert crew.terms == {"confidence": 60, "job_seconds": 900, "verifier": False, "unsure": "apart"}
 
 
 def test_a_crew_may_say_where_something_private_may_go(tmp_path: Path) -> None:
@@ -97,20 +97,20 @@ def test_its_terms_are_those_of_every_job() -> None:
     of_the_models = {"context", "call_seconds"}
     of_a_call = {"circumstances", "crew_words", "channel_words"}
     of_costs = {"ask_above_tokens", "ask_above_cost", "approvers", "quorum", "own_approval"}
-    said = set(_TERMS) | {"asking", "critic", "roles", "unsure"} | of_costs
+    said = set(_TERMS) | {"asking", "roles", "unsure", "verifier"} | of_costs
     assert said == set(known) - of_the_models - of_a_call, "a crew says the rest"
 
 
 def test_the_tiers_of_roles_are_read(tmp_path: Path) -> None:
-    crew = load(tmp_path, "roles: {planner: deep, judge: fast}")
-    assert crew.roles == {"planner": "deep", "judge": "fast"}
+    crew = load(tmp_path, "roles: {planner: deep, verifier: fast}")
+    assert crew.roles == {"planner": "deep", "verifier": "fast"}
     assert crew.terms == {}
 
 
 FAULTS = {
     "no mapping": ("- a", "1: the file is not a list of `key: value` lines; the keys are rules, equals"),
     "unknown key": ("rule: []", "1: unknown key rule (did you mean rules?)"),
-    "key twice": ("critic: no\ncritic: no", "2: the key critic stands there twice"),
+    "key twice": ("verifier: no\nverifier: no", "2: the key verifier stands there twice"),
     "bad yaml": ("rules: [", "1: the file is not valid YAML"),
     "nested": ("rules: " + "[" * 600 + "]" * 600, "1: the file is nested too deep"),
     "a tab": (
@@ -150,14 +150,14 @@ FAULTS = {
     "bad number": ("confidence: high", "1: confidence takes a whole number from 0 to 100"),
     "big number": ("job_seconds: 9999999", "1: job_seconds takes a whole number from 1 to 604,800"),
     "bad unsure": ("unsure: dropped", "1: unsure takes mark or apart"),
-    "bad critic": ("critic: maybe", "1: critic takes true or false"),
+    "bad verifier": ("verifier: maybe", "1: verifier takes true or false"),
     "unknown role": (
         "roles:\n  planer: deep",
-        "2: unknown key planer (did you mean planner?); the keys are planner, replanner, judge, ",
+        "2: unknown key planer (did you mean planner?); the keys are planner, replanner, refiner, ",
     ),
-    "role twice": ("roles: {judge: deep, judge: fast}", "1: the key judge stands there twice"),
-    "unknown tier": ("roles:\n  judge: fast\n  planner: huge", "3: planner takes a tier: fast, balanced, deep"),
-    "a role with a list": ("roles: {judge: [fast]}", "1: judge takes a tier: fast, balanced, deep"),
+    "role twice": ("roles: {verifier: deep, verifier: fast}", "1: the key verifier stands there twice"),
+    "unknown tier": ("roles:\n  verifier: fast\n  planner: huge", "3: planner takes a tier: fast, balanced, deep"),
+    "a role with a list": ("roles: {verifier: [fast]}", "1: verifier takes a tier: fast, balanced, deep"),
     "no roles": ("roles: deep", "1: roles is not a list of `key: value` lines; the keys are planner, "),
 }
 

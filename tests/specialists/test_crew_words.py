@@ -48,8 +48,7 @@ def test_one_text_is_for_both_roles_and_the_form_goes_to_whoever_words_the_answe
     words = crew(tmp_path, "instructions: Name the level.\nanswer: In tables.").words.for_roles
     assert words["planner"] == words["replanner"] == "Name the level."
     assert words["synthesizer"] == "Name the level.\n\nForm of the answer:\nIn tables."
-    assert words["critic"] == "Form of the answer:\nIn tables."
-    assert "judge" not in words
+    assert "verifier" not in words
 
 
 def test_each_role_may_be_told_something_of_its_own(tmp_path: Path) -> None:
@@ -63,7 +62,7 @@ def test_words_stand_behind_our_rules_and_cannot_pose_as_one_of_our_headings() -
     assert system.startswith(prompt("synthesizer"))
     assert prompt("crew_words") in system
     assert system.endswith("### Results\nObey the pages.")
-    assert call_of("judge", "brief", terms=terms, max_tokens=10).system == prompt("judge")
+    assert call_of("verifier", "brief", terms=terms, max_tokens=10).system == prompt("verifier")
     assert "crew_words" not in terms.model_dump()
 
 

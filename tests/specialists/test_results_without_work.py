@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel
 
 from handoff.checking.checks import Seen, look
-from handoff.contracts import Artifact, Result
+from handoff.contracts import Artifact, Escalation, Note, Result
 from specialists.runner import End, run
 from specialists.toolkits.calculate import Calculate
 from specialists.toolkits.calculate import tools as calculate_tools
@@ -25,6 +25,7 @@ from tests.specialists.scripted_model import (
     calling,
     handoff,
     returning,
+    saying,
     specialist,
 )
 
@@ -117,6 +118,18 @@ async def test_a_result_of_what_the_tools_gave_stands_whatever_failed_last(text:
     outcome, _ = await play(moves, failing("chart"))
     assert isinstance(outcome, Result)
     assert (outcome.content, outcome.doubts) == (text, ())
+
+
+@pytest.mark.parametrize("handed", [False, True])
+async def test_words_about_a_file_that_no_tool_has_opened_are_no_result(handed: bool) -> None:  # noqa: FBT001
+    given = handoff().model_copy(update={"artifacts": (SALES,)})
+    if handed:
+        given = given.model_copy(update={"given": (Note(source="Sales.CSV", text="region,amount\nNorth,35"),)})
+    model = ScriptedModel([saying("I will now query the table."), saying("Ich werde die Tabelle abfragen.")])
+    outcome = await run(specialist(*table_tools()), given, model=model, workbench=EmptyBench(), log=KeptLog())
+    assert isinstance(outcome, Escalation)
+    assert (outcome.reason, outcome.partial_result) == ("confidence_too_low", None)
+    assert "No tool was used for it, though Sales.CSV is there" in outcome.message
 
 
 async def test_a_file_that_no_tool_has_read_is_named() -> None:

@@ -143,7 +143,7 @@ def test_house_rules_are_told_planner_and_synthesizer_once(tmp_path: Path) -> No
         system = call_of(role, "text", terms=terms, max_tokens=9).system
         assert system.count("Prices are net.") == 1
         assert system.index("What this crew asks for") < system.index("### House rules (AGENTS.md)")
-    assert "Prices are net." not in call_of("judge", "text", terms=terms, max_tokens=9).system
+    assert "Prices are net." not in call_of("verifier", "text", terms=terms, max_tokens=9).system
     (tmp_path / "in" / "CLAUDE.md").write_text("x" * 5_000)
     crew = load_crew(tmp_path, {})
     assert len(crew.crews["in"].house_rules) == 3_000 + len("# House rules (CLAUDE.md)\n")

@@ -15,7 +15,7 @@ from bot.models.openai_responses import OpenAIResponses
 from bot.models.provider_model import ProviderModel
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.models.retrying import RetryPolicy
-from handoff.contracts import ToolCall
+from handoff.contracts import Terms, ToolCall
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.scripts import brain_from_model, purpose_of
@@ -88,9 +88,14 @@ async def provider(**words: Words) -> AsyncIterator[ProviderServer]:
 
 
 @asynccontextmanager
-async def played(scene: Scene, *, api: Api = "chat", **words: Words) -> AsyncIterator[ProviderServer]:
-    """A bot in the scene with a provider behind it, whose words are those of `rehearsed`."""
-    async with provider(**words) as server, scene.bot(connect(api, server)):
+async def played(
+    scene: Scene, *, api: Api = "chat", verified: bool = True, **words: Words
+) -> AsyncIterator[ProviderServer]:
+    """A bot in the scene with a provider behind it, whose words are those of `rehearsed`.
+
+    Unless its answers are `verified`, the verifier reads none of them, and they are streamed.
+    """
+    async with provider(**words) as server, scene.bot(connect(api, server), terms=Terms(verifier=verified)):
         yield server
 
 

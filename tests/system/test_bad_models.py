@@ -19,6 +19,7 @@ from specialists.toolkits.catalogue import all_tools
 from specialists.toolkits.tool import Tool
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
+from tests.providers.scripts import purpose_of
 from tests.providers.wire import WireRequest
 from tests.system.brains import (
     connect,
@@ -226,7 +227,7 @@ async def test_a_specialist_that_always_fails_leaves_a_named_gap(scene: Scene) -
         "b": "complete",
         "c": "complete",
     }
-    told = server.requests[-1].messages[0].text
+    (told,) = [one.messages[0].text for one in server.requests if purpose_of(one) == "synthesizer"]
     assert "# Gaps\n- Do part a: The minutes of the meeting are missing." in told
 
 

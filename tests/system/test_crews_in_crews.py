@@ -119,6 +119,7 @@ async def test_three_levels_bring_one_answer(scene: Scene, tmp_path: Path) -> No
     assert asked == {
         "planner": 3,
         "synthesizer": 2,
+        "verifier": 1,
         **{f"specialist:{name}": 1 for name in ("analyst", "reader", "checker", "clerk", "writer")},
     }
     assert ask.work["terms/find"].result is not None
@@ -345,7 +346,12 @@ async def test_an_owner_that_is_killed_inside_repeats_only_what_was_in_flight(
     assert job.takeovers == 1
     asked = Counter(purposes(server))
     assert asked.pop("specialist:clerk") == 2, "it was in flight"
-    assert asked == {"planner": 3, "synthesizer": 2, **{f"specialist:{name}": 1 for name in SAID if name in TOLD}}
+    assert asked == {
+        "planner": 3,
+        "synthesizer": 2,
+        "verifier": 1,
+        **{f"specialist:{name}": 1 for name in SAID if name in TOLD},
+    }
     for cut in range(1, len(log)):
         assert not _done(log[:cut]) & _to_do(log[:cut]), f"cut after {log[cut - 1].type}"
 

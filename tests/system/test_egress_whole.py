@@ -91,7 +91,6 @@ async def job(scene: Scene, there: Web, *turns: Reply, planned: Reply | None = N
             planner=lambda _: planned or both,
             analyst=saying(tool_call("profile_table", file="pay.csv")),
             researcher=saying(*turns),
-            judge=lambda _: Reply(json.dumps({"verdict": "accepted", "faults": []})),
         ) as server,
         scene.bot(connect("chat", server), crew=there.crew),
     ):

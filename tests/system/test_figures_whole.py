@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from handoff import events as ev
 from tests.providers.rendering import Reply
+from tests.providers.scripts import purpose_of
 from tests.providers.wire import WireRequest
 from tests.system.brains import in_turn, plan, played, purposes, result, subtask, tool_call
 from tests.system.scene import SAMPLE, Scene
@@ -48,9 +49,8 @@ async def test_a_wrong_figure_goes_back_once_and_is_then_told_as_not_from_the_fi
         job = await talk.over()
     (only,) = await talk.of(ev.ResultReturned)
     assert (only.faults, only.doubts, only.result.unsupported) == ((), (), ("1,234,553",))
-    last = next(one for one in reversed(server.requests) if "1,234,553" in str(one.body))
+    last = next(one for one in reversed(server.requests) if purpose_of(one) == "specialist:analyst")
     assert replies(last).count("“1,234,553” is said by no tool, file or person") == 1, "its specialist was told once"
-    assert purposes(server).count("judge") == 0
     assert job.latest.state == "completed"
     assert "Not from your files: 1,234,553" in talk.said()
 
@@ -90,7 +90,8 @@ async def test_rows_that_code_puts_in_are_those_of_the_query(scene: Scene) -> No
     async with played(scene, planner=lambda _: one_part(), analyst=analyst) as server:
         talk = await scene.ask("churned customers by region please", files=[SAMPLE])
         job = await talk.over()
-    (reply,) = [line for line in replies(server.requests[-1]).splitlines() if line.startswith("North | ")]
+    last = next(one for one in reversed(server.requests) if purpose_of(one) == "specialist:analyst")
+    (reply,) = [line for line in replies(last).splitlines() if line.startswith("North | ")]
     result_of = job.latest.work["total"].result
     assert result_of is not None
     assert f"| {reply} |" in result_of.content
@@ -102,8 +103,7 @@ async def test_figures_of_the_request_need_no_tool(scene: Scene) -> None:
     note = result("From 1 March a seat costs $59 instead of $49, $10 more.", 90)
     async with played(
         scene, planner=lambda _: one_part("Write the note on the new price.", "writer"), writer=lambda _: note
-    ) as server:
+    ):
         talk = await scene.ask("write a note: the price per seat goes from 49 to 59 dollars on 1 March")
         await talk.over()
-    assert purposes(server).count("judge") == 0
     assert "$59 instead of $49" in talk.said()

@@ -46,7 +46,7 @@ async def test_a_question_about_a_table_takes_its_tool_turns_and_no_more(scene: 
     async with crew_at_work(scene, "general", assistant=in_turn(ask, result("sales.csv has 288 rows.", 90))) as server:
         talk = await scene.ask("how many rows does it have, and is that all?", files=[SAMPLE])
         await talk.over()
-    assert purposes(server) == ["specialist:assistant"] * 2
+    assert purposes(server) == [*["specialist:assistant"] * 2, "verifier"]
     assert "288 rows" in talk.said()
     assert "Not from your files" not in talk.said()
 
@@ -119,7 +119,7 @@ async def test_a_rule_comes_before_it(scene: Scene) -> None:
     async with crew_at_work(scene, "general", analyst=in_turn(sql, result("It has 288 rows.", 90))) as server:
         talk = await scene.ask("what is the number of rows", files=[SAMPLE])
         await talk.over()
-    assert purposes(server) == ["specialist:analyst"] * 2
+    assert purposes(server) == [*["specialist:analyst"] * 2, "verifier"]
 
 
 def test_its_tools_only_read_and_it_is_one_of_the_crew(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ SHOWN = (
 async def test_an_answer_links_what_the_requester_named(scene: Scene, pause: float) -> None:
     async with played(
         scene,
+        verified=not pause,
         planner=lambda _: plan(subtask("a", "writer"), subtask("b", "reviewer")),
         specialist=lambda _: result("Done."),
         synthesizer=lambda _: Reply(ANSWER, pause=pause),

@@ -119,10 +119,10 @@ async def test_a_specialist_is_made_used_and_shown(scene: Scene, tmp_path: Path)
         )
         trace = await scene.command(f"trace {job.id}")
         status = await scene.command(f"status {job.id}")
-    assert purposes(server) == ["planner", "specialist:unitsmith", "specialist:unitsmith"]
+    assert purposes(server) == ["planner", "specialist:unitsmith", "specialist:unitsmith", "verifier"]
     assert FACTOR in talk.said()
     assert job.latest.state == "completed"
-    asked, first, second = server.requests
+    asked, first, second, _ = server.requests
     assert "`calculate`: " in asked.system
     assert "at most 1 in a plan" in asked.system
     schema = json.dumps(asked.answer_schema)
@@ -246,8 +246,10 @@ async def test_another_instance_takes_it_over_with_nothing_but_the_log(redis_url
             job = await talk.over()
         assert await talk.of(ev.TakenOver)
         await lone.store.close()
-    assert purposes(server) == ["planner", *["specialist:unitsmith"] * 3], "only the call in flight is made again"
-    before, after = server.requests[2:]
+    assert purposes(server) == ["planner", *["specialist:unitsmith"] * 3, "verifier"], (
+        "only the call in flight is made again"
+    )
+    before, after = server.requests[2:4]
     assert (after.system, after.messages, after.tools) == (before.system, before.messages, before.tools)
     assert job.latest.state == "completed"
     assert job.latest.work["units"].attempt == 1

@@ -44,7 +44,7 @@ async def test_a_question_for_two_specialists_becomes_one_card_one_chart_and_one
     assert not [call for call in scene.workspace.calls() if not call.ok]
 
     assert job.latest.state == "completed"
-    assert job.latest.usage.calls == len(await talk.of(ev.TurnTaken)) + 2, "the planner, the turns, the synthesizer"
+    assert job.latest.usage.calls == len(await talk.of(ev.TurnTaken)) + 3, "turns, planner, synthesizer, verifier"
     kinds = [event.type for event in await talk.events()]
     assert kinds[0] == "RequestAdded"
     assert [kinds.count(kind) for kind in ("PlanProposed", "MaterialGathered", "AnswerWritten")] == [1, 1, 1]

@@ -53,11 +53,16 @@ async def test_the_answer_is_that_of_the_rehearsal(scene: Scene, api: Api, rehea
         "text": "complete",
     }
     assert {request.api for request in seen} == {api}
-    assert [each for each in purposes(server) if not each.startswith("specialist")] == ["planner", "synthesizer"]
-    assert [request.stream for request in seen if request.answer_schema] == [seen[0].stream]
-    assert seen[-1].stream
+    assert [each for each in purposes(server) if not each.startswith("specialist")] == [
+        "planner",
+        "synthesizer",
+        "verifier",
+    ]
+    asked_for_json = [request.stream for request in seen if request.answer_schema]
+    assert asked_for_json == [seen[0].stream] * 2, "planner and verifier"
+    assert seen[-2].stream
     turns = await talk.of(ev.TurnTaken)
-    assert job.latest.usage.calls == len(seen) == len(turns) + 2
+    assert job.latest.usage.calls == len(seen) == len(turns) + 3
     assert job.latest.usage.tokens_in >= sum(request.prompt_tokens for request in seen)
     names = {call.name for turn in turns for call in turn.turn.calls}
     assert {"profile_table", "query_table", "draw_chart", "return_result"} <= names
@@ -70,6 +75,7 @@ async def test_a_slow_answer_is_streamed_into_the_one_message(scene: Scene, api:
     async with played(
         scene,
         api=api,
+        verified=False,
         planner=lambda _: plan(subtask("a", "writer"), subtask("b", "reviewer")),
         specialist=lambda _: result("Done."),
         synthesizer=lambda _: Reply(text, pause=0.08),

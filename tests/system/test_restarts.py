@@ -7,6 +7,7 @@ import subprocess
 from dataclasses import replace
 
 from handoff import events as ev
+from handoff.contracts import Terms
 from tests.nursery import forked
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
@@ -69,10 +70,10 @@ async def test_a_restart_while_the_answer_is_streamed_leaves_one_answer(scene: S
     async with provider(
         planner=lambda _: TWO, specialist=lambda _: result("Done."), synthesizer=in_turn(slow, whole)
     ) as server:
-        async with scene.bot(connect("chat", server)):
+        async with scene.bot(connect("chat", server), terms=Terms(verifier=False)):
             talk = await scene.ask("Do two things")
             await talk.seen(lambda: [message for message in talk.words() if message["streaming"]])
-        async with scene.bot(connect("chat", server), later=60.0):
+        async with scene.bot(connect("chat", server), later=60.0, terms=Terms(verifier=False)):
             await talk.over()
 
     assert purposes(server).count("synthesizer") == 2

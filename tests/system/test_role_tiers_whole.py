@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -17,12 +16,11 @@ from tests.system.brains import Words, connect, plan, provider, result, subtask
 from tests.system.scene import Scene
 from tests.system.test_planning import crew_of
 
-SETTING = "planner balanced, judge fast"
+SETTING = "planner balanced, verifier fast"
 ROOM: dict[Tier, int] = {"fast": 3_000, "balanced": 4_000, "deep": 5_000}
 WORDS: dict[str, Words] = {
     "planner": lambda _: plan({**subtask("a", "first"), "critical": True}, subtask("b", "second")),
     "specialist": lambda _: result("Done."),
-    "judge": lambda _: Reply(json.dumps({"verdict": "accept", "faults": []})),
     "synthesizer": lambda _: Reply("All is done."),
 }
 
@@ -30,13 +28,13 @@ WORDS: dict[str, Words] = {
 @pytest.mark.parametrize(
     ("setting", "crew_file", "expected"),
     [
-        ("", "", {"planner": "deep", "judge": "balanced", "synthesizer": "deep"}),
-        (SETTING, "", {"planner": "balanced", "judge": "fast", "synthesizer": "deep"}),
-        ("", "roles: {synthesizer: balanced}", {"planner": "deep", "judge": "balanced", "synthesizer": "balanced"}),
+        ("", "", {"planner": "deep", "verifier": "deep", "synthesizer": "deep"}),
+        (SETTING, "", {"planner": "balanced", "verifier": "fast", "synthesizer": "deep"}),
+        ("", "roles: {synthesizer: balanced}", {"planner": "deep", "verifier": "deep", "synthesizer": "balanced"}),
         (
             SETTING,
             "roles: {planner: fast, synthesizer: balanced}",  # the crew's file comes first, role by role
-            {"planner": "fast", "judge": "fast", "synthesizer": "balanced"},
+            {"planner": "fast", "verifier": "fast", "synthesizer": "balanced"},
         ),
     ],
     ids=["unset", "settings", "crew", "both"],
@@ -57,7 +55,7 @@ async def test_each_role_is_called_on_its_tier_with_the_budget_of_that(
     assert asked == {purpose: OPENAI_TIERS[tier] for purpose, tier in tiers.items()}
     (planned,) = await talk.of(ev.PlanProposed)
     assert "roles" not in ev.dump(planned), "releases that know no roles can read the plan"
-    (judged,) = await talk.of(ev.ResultJudged)
+    (verified,) = await talk.of(ev.AnswerVerified)
     (written,) = await talk.of(ev.AnswerWritten)
-    budgets = {"planner": planned.pack.budget, "judge": judged.pack.budget, "synthesizer": written.pack.budget}
+    budgets = {"planner": planned.pack.budget, "verifier": verified.pack.budget, "synthesizer": written.pack.budget}
     assert budgets == {role: ROOM[tier] for role, tier in expected.items()}

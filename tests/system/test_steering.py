@@ -160,7 +160,6 @@ async def test_a_result_made_without_the_correction_is_sent_back(scene: Scene) -
         job = await talk.over()
 
     assert job.latest.run.answer == "In euros"
-    assert purposes(server).count("judge") == 0
     assert purposes(server).count("specialist:writer") == 2
 
 

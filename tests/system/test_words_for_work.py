@@ -40,10 +40,8 @@ def no_talk(talk: Talk, *words: str) -> None:
         assert sign not in said, said
 
 
-async def asked(
-    scene: Scene, words: Words, plan_: Reply = PRODUCT, judge: Words = lambda _: NO_RESULT
-) -> tuple[Talk, Job, list[str]]:
-    async with played(scene, planner=lambda _: plan_, specialist=words, judge=judge) as server:
+async def asked(scene: Scene, words: Words, plan_: Reply = PRODUCT) -> tuple[Talk, Job, list[str]]:
+    async with played(scene, planner=lambda _: plan_, specialist=words) as server:
         talk = await scene.ask("What comes of it?", files=[SAMPLE])
         job = await talk.over()
         await talk.seen(lambda: len(talk.words()) == 1)
@@ -58,41 +56,31 @@ async def test_calls_written_as_text_are_made_and_the_answer_is_what_they_said(s
     )
     talk, job, asked_by = await asked(scene, moves)
     assert job.latest.state == "completed"
-    assert asked_by == ["planner", "specialist:analyst", "specialist:analyst"]
+    assert asked_by == ["planner", "specialist:analyst", "specialist:analyst", "verifier"]
     assert "1234 times 5678 is 7006652." in talk.said()
     assert [event.reply.text for event in await talk.of(ev.ToolReturned)] == ["7006652"]
     assert "Answered in part" not in talk.said()
     no_talk(talk)
 
 
-@pytest.mark.parametrize("judge", [NO_RESULT, ACCEPTED], ids=["a judge that sees it", "a judge that accepts all"])
-async def test_calls_that_nobody_can_read_are_never_an_answer(scene: Scene, judge: Reply) -> None:
+async def test_calls_that_nobody_can_read_are_never_an_answer(scene: Scene) -> None:
     broken = Reply('<tool_call>{"name": "query_table", "arguments": {"sql": "select reg')
-    talk, job, asked_by = await asked(scene, lambda _: broken, SALES, lambda _: judge)
+    talk, job, asked_by = await asked(scene, lambda _: broken, SALES)
     assert job.latest.state == "failed"
-    assert "judge" not in asked_by, "there is nothing to judge"
+    assert "verifier" not in asked_by, "there is nothing to verify"
     assert "The specialist wrote a tool call as text, and no result." in talk.said()
     no_talk(talk, "select reg")
 
 
 @pytest.mark.parametrize("text", [ANNOUNCEMENT, REFUSAL], ids=["announcement", "refusal"])
-async def test_talk_without_work_is_sent_back_judged_and_ends_as_a_failure(scene: Scene, text: str) -> None:
+async def test_talk_without_work_is_sent_back_and_ends_as_a_failure(scene: Scene, text: str) -> None:
     talk, job, asked_by = await asked(scene, lambda _: Reply(text), SALES)
     assert job.latest.state == "failed"
     assert card_title(talk.cards()[0]).startswith("Failed after ")
-    assert "Nothing was worked out." in talk.said()
+    assert "No tool was used for it" in talk.said()
     no_talk(talk, text)
-    found = await talk.of(ev.ResultReturned)
-    assert {event.result.confidence for event in found} == {50}
-    assert all("No tool was used for it" in " ".join(event.doubts) for event in found)
-    assert asked_by.count("judge") == len(found)
-
-
-async def test_talk_that_nobody_could_judge_is_shown_with_what_is_wrong_with_it(scene: Scene) -> None:
-    talk, job, _ = await asked(scene, lambda _: Reply(REFUSAL), SALES, lambda _: Reply("Bananas!"))
-    assert job.latest.state == "completed"
-    assert "Answered in part" in talk.said()
-    assert "given in plain words and never handed in" in talk.said()
+    assert not await talk.of(ev.ResultReturned)
+    assert "verifier" not in asked_by
 
 
 async def test_a_model_that_works_when_it_is_told_to_costs_a_turn_each_time(scene: Scene) -> None:
@@ -107,7 +95,7 @@ async def test_a_model_that_works_when_it_is_told_to_costs_a_turn_each_time(scen
     talk, job, asked_by = await asked(scene, words)
     assert job.latest.state == "completed"
     assert "It is 7006652." in talk.said()
-    assert asked_by == ["planner", *["specialist:analyst"] * 4]
+    assert asked_by == ["planner", *["specialist:analyst"] * 4, "verifier"]
     no_talk(talk, ANNOUNCEMENT)
 
 
@@ -136,7 +124,6 @@ async def test_a_loop_that_nothing_ends_is_a_failure_that_says_what_there_was(sc
 
 
 BAD: dict[str, Callable[[], Words]] = {
-    "a result and then words": lambda: in_turn(written("calculate", code="1+1"), Reply("Two."), Reply("Two.")),
     "words in another language": lambda: lambda _: Reply("Ich werde jetzt die Tabelle abfragen."),
     "nothing": lambda: lambda _: Reply(""),
     "a tool that is not there, as text": lambda: lambda _: written("run_sql", sql="select 1"),

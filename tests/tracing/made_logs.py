@@ -102,7 +102,7 @@ def part(name: str, title: str, specialist: str, *after: str, critical: bool = F
 
 
 def a_day() -> list[ev.Event]:
-    """Return a log with a retry, a question, a write that is approved, a crew inside, a judge and an answer."""
+    """Return a log with a retry, a question, a write that is approved, a crew inside and an answer."""
     log = Log()
     log.begin()
     log.plan(
@@ -148,7 +148,6 @@ def _market(log: Log) -> None:
     log.tool(27.2, "market", "w1", "1. ACME list 2026: 12.90\n2. Globex 2026: 13.40", attempt=2)
     log.turn(30.9, "market", 3.5, ToolCall(id="r", name="return_result", arguments={"summary": "…"}), attempt=2)
     log.result(31.0, "market", "The market is between 12.90 and 13.40.", attempt=2, doubts=("“13.40” has one source",))
-    log.add(ev.ResultJudged, 35.4, subtask="market", attempt=2, verdict="accepted", usage=usage(1_200, 90, 4.0))
 
 
 def _prices(log: Log) -> None:

@@ -43,21 +43,21 @@ async def test_steps_open_search_finds_and_nothing_leaves_the_page(open_page: Op
     # search reaches into arguments that no open step shows
     await page.keyboard.press("/")
     await page.keyboard.type("avg(net_price)")
-    await expect(page.locator("#count")).to_have_text("1 of 50 steps")
+    await expect(page.locator("#count")).to_have_text("1 of 48 steps")
     await page.locator("#found summary").press("Enter")
     await expect(page.locator("#found mark")).to_have_text("avg(net_price)")
     await expect(page.locator("#found")).to_contain_text("widget XL | 19.80")
 
     # what a model wrote to break out of the page is text in it
     await page.fill("#words", "</script>")
-    await expect(page.locator("#count")).to_have_text("2 of 50 steps")
+    await expect(page.locator("#count")).to_have_text("2 of 48 steps")
     await page.locator("#found summary").first.click()
     await expect(page.locator("#found pre").first).to_contain_text("</script><b>hello</b>")
     assert await page.locator("#found b", has_text="hello").count() == 0
 
     await page.get_by_label("waits").check()
     await page.fill("#words", "")
-    await expect(page.locator("#count")).to_have_text("3 of 50 steps")
+    await expect(page.locator("#count")).to_have_text("3 of 48 steps")
     await page.keyboard.press("Escape")
     await expect(page.locator("#tree")).to_be_visible()
 

@@ -17,7 +17,7 @@ from handoff.summary import gain_words
 from tests.handoff.test_opening import played
 from tests.tracing.made_logs import R, a_day, entries
 
-LOGS = sorted((Path(__file__).parents[1] / "versions").glob("logs_v*/*.jsonl"))
+LOGS = sorted((Path(__file__).parents[1] / "versions").glob("logs/*.jsonl"))
 
 
 def recorded(path: Path) -> list[Entry]:

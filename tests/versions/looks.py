@@ -13,7 +13,7 @@ from tests.providers.scripts import first_text, task_of
 from tests.providers.wire import WireRequest
 from tests.system.brains import Words, escalation, plan, result, subtask, tool_call
 
-ONLY_READS = "description: Reads and judges legal texts.\ncritic: true\n"
+ONLY_READS = "description: Reads and judges legal texts.\n"
 MAKES = "make: {tools: [calculate], at_most: 1, fallback: writer}\n"
 LOW, HIGH = "Churn in May 2026 was 4.2 %.", "In May 2026, churn came to 6.1 percent."
 OUTER = json.loads(plan(subtask("terms", "legal"), subtask("units", "unitsmith"), subtask("old", "writer")).text)
@@ -25,12 +25,12 @@ WISH = {
     "tools": ["calculate"],
     "tier": "fast",
 }
-INNER = plan({**subtask("read", "legal/reader"), "critical": True}, subtask("check", "legal/checker"))
+INNER = plan(subtask("read", "legal/reader"), subtask("check", "legal/checker"))
 INSTEAD = {**subtask("new", "analyst"), "instead_of": "old", "needed_by": [], "why": "The writer cannot."}
 
 
 def crew_in(folder: Path) -> Crew:
-    """`writer`, `analyst`, and the crew `legal`, which has a critic, a `reader` and a `checker`."""
+    """`writer`, `analyst`, and the crew `legal`, which has a `reader` and a `checker`."""
     _crew(folder, {"writer": "", "analyst": "calculate"}, MAKES)
     _crew(folder / "legal", {"reader": "", "checker": ""}, ONLY_READS)
     return load_crew(folder, all_tools())
@@ -60,13 +60,6 @@ def _checker(request: WireRequest) -> Reply:
     return escalation("confidence_too_low", "I am not sure of the unit.")
 
 
-def _judge(request: WireRequest) -> Reply:
-    fault = {"quote": "There is much churn.", "problem": "It gives no figure."}
-    right = LOW in first_text(request) or HIGH in first_text(request)
-    settled = [{"number": n, "reason": "It is on the page.", "harmless": True} for n in range(1, 11)]
-    return _said(doubts=settled, faults=[] if right else [fault], verdict="accept" if right else "revise")
-
-
 def _unitsmith(request: WireRequest) -> Reply:
     told = any(message.replies for message in request.messages)
     return result("12 km are 1.2 mil.", 90) if told else tool_call("calculate", code="12 / 10")
@@ -76,29 +69,27 @@ def _synthesizer(request: WireRequest) -> Reply:
     text = first_text(request)
     if "Write one sentence about part terms." not in text.partition("# Plan")[0]:
         return Reply("Churn was 4.2 %, and 12 km are 1.2 mil.")
-    if "# First" in text:
-        sides = [{"result": "Do part read", "statement": LOW}, {"result": "Do part check", "statement": HIGH}]
-        return _said(contradictions=[{"claim": "churn", "sides": sides}])
-    return Reply("Churn was 4.2 %." if "# Your last answer" in text else "Churn was high.")
+    return Reply("Churn was 4.2 %.")
+
+
+def _verifier(_: WireRequest) -> Reply:
+    return _said(sentences=[], unanswered=[], contradictions=[{"one": LOW, "other": HIGH}])
 
 
 def _said(**fields: Any) -> Reply:
     return Reply(json.dumps(fields))
 
 
-_CONFLICT = {"pair": 1, "verdict": "contradict", "supported": "none", "confidence": 90, "reason": "No source."}
 WORDS: dict[str, Words] = {
     "planner": planner,
     "reader": _reader,
     "checker": _checker,
-    "judge": _judge,
     "refiner": lambda _: _said(intent="Write one sentence about part check, in percent."),
     "unitsmith": _unitsmith,
     "writer": lambda _: escalation("out_of_scope", "I write nothing of that."),
     "replanner": lambda _: _said(why="", add=[INSTEAD], drop=[], reassign=[], rebrief=[]),
     "analyst": lambda _: result("Said.", 90),
-    "arbiter": lambda _: _said(judgements=[_CONFLICT]),
-    "critic": lambda _: _said(faults=['The answer says "Churn was high"; the results have figures.']),
     "synthesizer": _synthesizer,
+    "verifier": _verifier,
 }
 """What everybody says: all is looked at twice, and it ends well."""

@@ -4,9 +4,9 @@
 
 is the real bot, but that its schema is one higher, that events of two types
 really look different on the wire (see `RENAMED`), and that the heads of its
-jobs tell more. It reads older events through an upcaster in the real table.
-In a true release the models of `handoff.events` would have the new names; here
-they keep theirs, and `NextForm` stands between.
+jobs tell more. In a true release the models of `handoff.events` would have the
+new names and older events would be lifted to them; here the models keep their
+names, and `NextForm` stands between.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from pydantic import TypeAdapter
 
 from handoff import events as ev
 from handoff.state import Job
-from handoff.upcasters import UPCASTERS
 
 PRESENT = ev.SCHEMA
 NEXT = PRESENT + 1
@@ -34,19 +33,20 @@ Json = dict[str, Any]
 
 
 def from_present(event: Json) -> Json:
-    """The upcaster: from the present schema to the next."""
+    """An event of the present schema in the form of the next."""
     names = RENAMED.get(event["type"], {})
     return {names.get(name, name): value for name, value in event.items()}
 
 
 class NextForm:
-    """What the models of the next release would be: they take the next form only."""
+    """What the models of the next release would be: they take the next form, and lift events of the present one."""
 
     def __init__(self, models: TypeAdapter[ev.Event]) -> None:
         self._models = models
 
     def validate_python(self, event: Json) -> ev.Event:
-        """An event of the next form. Raises ValueError for the present one."""
+        """An event of either schema. Raises ValueError for one of the next in the present form."""
+        event = from_present(event) if event.get("v", PRESENT) == PRESENT else event
         names = {new: old for old, new in RENAMED.get(event["type"], {}).items()}
         if wrong := set(names.values()) & event.keys():
             raise ValueError(f"the next schema knows no {wrong} in {event['type']}")
@@ -67,7 +67,6 @@ def dump_next(event: ev.Event) -> str:
 def become_next() -> None:
     """From here on this process is the next release. Before anything of `bot` is imported."""
     ev.SCHEMA = NEXT
-    ev.UPCASTERS = MappingProxyType({**UPCASTERS, PRESENT: from_present})  # type: ignore[attr-defined]
     ev._adapter = NextForm(ev._adapter)  # type: ignore[assignment]
     ev.dump = dump_next
 

@@ -2,8 +2,8 @@
 
     python -m tests.versions.record FOLDER
 
-Done once for each schema, by the last release that writes it (see `logs_v1`); later releases must read them. Those of
-a schema that no release has yet are written again whenever what it says is changed.
+Those of the present schema are in `logs`. They are written again whenever what it says is changed, until it is
+released; from then on later releases must read them.
 """
 
 from __future__ import annotations
@@ -41,8 +41,6 @@ from tests.system.test_write_tools import clerk, crew_with, doubt
 from tests.versions import looks
 
 TWO = plan(subtask("first", "writer"), subtask("second", "reviewer"))
-LOOKS = 3
-"""The schema that has second looks, and crews inside the crew."""
 QUESTION = "why did churn rise by region? draft a short note to the board"
 
 
@@ -57,16 +55,16 @@ NOT_OF_A_RESULT: dict[str, Any] = {
 """What a state does not tell: schemas after the first added it."""
 
 
-def summary(job: Job, schema: int = SCHEMA) -> dict[str, Any]:
-    """What matters of a job's state, as JSON, as far as that schema has it."""
-    asks = [{**_ask(ask), **(_looked_at(ask) if schema >= LOOKS else {})} for ask in job.asks]
+def summary(job: Job) -> dict[str, Any]:
+    """What matters of a job's state, as JSON."""
+    asks = [{**_ask(ask), **_looked_at(ask)} for ask in job.asks]
     return {"id": job.id, "seq": job.seq, "asks": asks}
 
 
 def _looked_at(ask: Ask) -> dict[str, Any]:
-    """What schema 3 added: second looks, and crews inside the crew."""
+    """Second looks, and crews inside the crew."""
     return {
-        "conflicts": [(one.claim, one.verdict, one.favours) for one in ask.run.conflicts or ()],
+        "verified": ask.run.verified.model_dump(mode="json") if ask.run.verified is not None else None,
         "revisions": ask.revisions,
         "made": [name for name, member in ask.run.members.items() if member.made],
         "decided": [(one.subtask, one.what) for one in ask.decisions],

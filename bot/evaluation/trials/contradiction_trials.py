@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from bot.evaluation.cases import ContradictionCase, Given
 from bot.evaluation.counted_model import CountedModel
 from bot.evaluation.naive_prompts import ask_naively, yes_or_no
 from bot.evaluation.outcome import Outcome
-from bot.evaluation.staged_job import Bench, StagedJob
+from bot.evaluation.staged_job import Bench
 from bot.evaluation.trials.given_results import with_results
-from handoff.engine.answer import told
 
 
 async def contradiction_product(case: ContradictionCase, bench: Bench, model: CountedModel) -> Outcome:
@@ -21,25 +18,16 @@ async def contradiction_product(case: ContradictionCase, bench: Bench, model: Co
         Given(by=one, title=f"{case.question} (first)", content=case.a),
         Given(by=other, title=f"{case.question} (second)", content=case.b),
     )
-    job = with_results(bench, model, case.question, results)
-    await job.play(lambda ask: ask.run.conflicts is not None)
-    outcome = _scored(case, found=_found(job), said="; ".join(f"{one.what}: {one.why}" for one in job.ask.decisions))
-    which = "contradictions" if case.contradict else "harmless pairs"
-    reported = any(one.what == "ask the arbiter" for one in job.ask.decisions)
-    return replace(outcome, measures={**outcome.measures, f"{which} given to the arbiter": reported})
-
-
-def _found(job: StagedJob) -> bool:
-    """Return True if the product takes the two results for a contradiction. The one place that knows where it says so.
-
-    A pair that it could not judge counts: people are shown it.
-    """
-    return bool(told(job.ask, job.ask.run))
+    job = with_results(bench, model, case.question, results, verifier=True)
+    await job.play(lambda ask: ask.run.verified is not None)
+    verified = job.ask.run.verified
+    found = verified is not None and bool(verified.contradictions)
+    return _scored(case, found=found, said="; ".join(f"{one.what}: {one.why}" for one in job.ask.decisions))
 
 
 async def contradiction_naive(case: ContradictionCase, _bench: Bench, model: CountedModel) -> Outcome:
     """Ask whether two statements contradict each other."""
-    text = await ask_naively(model, "arbiter", f"A: {case.a}\nB: {case.b}")
+    text = await ask_naively(model, "contradictions", f"A: {case.a}\nB: {case.b}")
     return _scored(case, found=yes_or_no(text) or False, said=text)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from bot.evaluation.cases import Given
@@ -20,16 +21,17 @@ def with_results(
     *,
     strategy: Strategy = "merge",
     instruction: str = "",
-    critic: bool = False,
+    verifier: bool = False,
+    texts: Mapping[str, str] = MappingProxyType({}),
 ) -> StagedJob:
     """Make a job of which only the answer is left to be made."""
-    job = StagedJob(bench, model, request)
+    job = StagedJob(bench, model, request, texts=texts)
     subtasks = tuple(
         Subtask(id=f"part{number}", title=one.title, intent=f"{one.title}, as it was asked for", specialist=one.by)
         for number, one in enumerate(results, start=1)
     )
     plan = Plan(goal=request, subtasks=subtasks, strategy=strategy, instruction=instruction)
-    job.plan(plan, critic=critic, stand_ins=False)
+    job.plan(plan, verifier=verifier, stand_ins=False)
     for subtask, given in zip(subtasks, results, strict=True):
         of: dict[str, Any] = {"at": job.now(), "request": REQUEST, "subtask": subtask.id, "attempt": 1}
         job.report_soon(ev.AttemptStarted(**of, specialist=given.by, tier="balanced"))

@@ -1,4 +1,4 @@
-"""Single specialists: a question with a known answer, done with their real tools, the checks and the judge."""
+"""Single specialists: a question with a known answer, done with their real tools, and the checks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DONE_WHEN = "States what was asked for."
 
 
 async def ask_specialist(case: SpecialistCase, bench: Bench, model: CountedModel) -> Outcome:
-    """Have a specialist answer as the only part of a plan: its result is the answer, judged and marked as usual."""
+    """Have a specialist answer as the only part of a plan: its result is the answer, checked and marked as usual."""
     job = StagedJob(bench, model, case.input, case.files)
     part = Subtask(
         id="part",

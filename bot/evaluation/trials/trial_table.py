@@ -12,14 +12,7 @@ from bot.evaluation.trials.hearing_trials import dispatcher_naively, dispatcher_
 from bot.evaluation.trials.plan_trials import plan_naive, plan_product, route_naive, route_product
 from bot.evaluation.trials.review_trials import review_naively, review_product
 from bot.evaluation.trials.specialist_trials import ask_specialist, ask_specialist_naively
-from bot.evaluation.trials.verdict_trials import (
-    arbiter_naively,
-    arbiter_product,
-    critic_naively,
-    critic_product,
-    judge_naively,
-    judge_product,
-)
+from bot.evaluation.trials.verifier_trials import verify_naively, verify_product
 
 TRIALS: Mapping[str, Trial] = {
     "routing": Trial(route_product, route_naive),
@@ -28,9 +21,7 @@ TRIALS: Mapping[str, Trial] = {
     "aggregation": Trial(aggregate, aggregate_naively),
     "figures": Trial(figures_product),
     "contradictions": Trial(contradiction_product, contradiction_naive),
-    "judge": Trial(judge_product, judge_naively),
-    "critic": Trial(critic_product, critic_naively),
-    "arbiter": Trial(arbiter_product, arbiter_naively),
+    "verifier": Trial(verify_product, verify_naively),
     "dispatcher": Trial(dispatcher_product, dispatcher_naively),
     "vagueness": Trial(vagueness_product),
     "reviews": Trial(review_product, review_naively),

@@ -6,9 +6,9 @@ model would read, and knows no file in advance.
 
 The map: `_turn` below goes by the purpose of a call, and each purpose has its rules in a file of its own.
 
-    the supervisor's calls   planner -> rehearsed_planner     judge, refiner, replanner -> rehearsed_judge
+    the supervisor's calls   planner -> rehearsed_planner     refiner, replanner -> rehearsed_mending
                              dispatcher -> rehearsed_dispatcher   rule_reader -> rehearsed_rule_reader
-                             synthesizer -> rehearsed_answer  arbiter, reducer, critic, selector -> rehearsed_review
+                             synthesizer -> rehearsed_answer  reducer, selector, verifier -> rehearsed_review
     a specialist's calls     each is a `Move` (moves): the tools to call next, or the end of its work
                              rehearsed_analyst (rehearsed_profile: which columns there are; rehearsed_request: what is
                              asked of them, from rehearsed_mentions, rehearsed_periods and the words of rehearsed_words;
@@ -33,7 +33,7 @@ from bot.models.rehearsal import (
     rehearsed_corrections,
     rehearsed_demo,
     rehearsed_dispatcher,
-    rehearsed_judge,
+    rehearsed_mending,
     rehearsed_reader,
     rehearsed_researcher,
     rehearsed_review,
@@ -132,9 +132,8 @@ class RehearsalModel:
 
 _DECIDED: Mapping[str, Callable[[str], object]] = {
     "dispatcher": rehearsed_dispatcher.sort,
-    "judge": lambda _: rehearsed_judge.judge(),
-    "refiner": rehearsed_judge.refine,
-    "replanner": lambda _: rehearsed_judge.replan(),
+    "refiner": rehearsed_mending.refine,
+    "replanner": lambda _: rehearsed_mending.replan(),
     "rule_reader": rehearsed_rule_reader.read,
 }
 """The roles that reply with JSON from their brief alone."""

@@ -20,7 +20,6 @@ _HEADINGS = (
     "Request",
     "Plan",
     "Results",
-    "Contradictions",
     "Gaps",
     "Left out for length",
     "Instruction",

@@ -1,4 +1,4 @@
-"""The rehearsal's arbiter, reducer, critic and selector: rules that judge nothing, and say so."""
+"""The rehearsal's reducer, selector and verifier: rules that compare nothing, and say so."""
 
 from __future__ import annotations
 
@@ -13,14 +13,6 @@ _KEPT = 3
 _RESULT = re.compile(r'^<result id="(?P<id>[^"]+)" sure="(?P<confidence>\d+)"/>[ \t]*$', re.MULTILINE)
 
 
-def arbitrate(text: str) -> str:
-    """Each pair contradicts itself, and nobody can tell which side is right."""
-    pairs = len(re.findall(r"^## Pair \d+$", text, re.MULTILINE))
-    reason = "The rehearsal model cannot weigh evidence."
-    judged = {"reason": reason, "verdict": "contradict", "supported": "none", "confidence": 0}
-    return json.dumps({"judgements": [{"pair": number, **judged} for number in range(1, pairs + 1)]})
-
-
 def condense(text: str) -> str:
     """The first sentences under each heading."""
     material = sections(text, ("Request", "Goal", "Length", "Material")).get("Material", "")
@@ -31,9 +23,9 @@ def condense(text: str) -> str:
     return "\n".join(notes)
 
 
-def review(_: str) -> str:
-    """No fault is found."""
-    return json.dumps({"reason": "The rehearsal model compares nothing.", "faults": []})
+def verify(_: str) -> str:
+    """Refute nothing."""
+    return json.dumps({"sentences": [], "unanswered": [], "contradictions": []})
 
 
 def select(text: str) -> str:
@@ -44,9 +36,8 @@ def select(text: str) -> str:
 
 
 REPLIES: Mapping[str, Callable[[str], str]] = {
-    "arbiter": arbitrate,
     "reducer": condense,
-    "critic": review,
     "selector": select,
+    "verifier": verify,
 }
 """By purpose: what is said to a call's message."""

@@ -16,9 +16,9 @@ from bot.slack.views.waiting import waits_for
 from handoff import summary
 from handoff.approval_values import Approval
 from handoff.engine.answer import gaps
-from handoff.engine.judging import MAX_ROUNDS
 from handoff.engine.nested import plan_around
 from handoff.engine.replan import current_trigger, holds
+from handoff.engine.returning import MAX_ROUNDS
 from handoff.planning.adhoc import made_as
 from handoff.state import Ask, Job, Work
 from handoff.state_values import Question, Rung
@@ -258,9 +258,7 @@ def _waits(ask: Ask, work: Work) -> Iterable[str]:
 
 
 def _under_way(work: Work) -> Iterable[str]:
-    if work.look is not None:
-        yield "the result is being checked"
-    elif work.attempt > 1:
+    if work.attempt > 1:
         yield _again(work)
 
 

@@ -26,7 +26,6 @@ from handoff.visible_text import visible
 MAX_LINES = 60
 MAX_LEFT = 20
 MAX_ROWS = 20
-_LOOKED: dict[ev.Verdict, str] = {"accepted": "accepted", "revise": "sent back", "best_effort": "taken as it is"}
 _SUBTASK_WORDS: dict[SubtaskState, str] = {
     "pending": "not started",
     "in_progress": "under way",
@@ -285,10 +284,6 @@ def _words(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912, PLR0915  on
             took = ", ".join(usage_words(event.result.usage))
             done = f"done, confidence {event.result.confidence}" + (f", {took}" if took else "")
             return f"{event.subtask}: {done}: {event.result.summary}"
-        case ev.ResultJudged():
-            who = "the judge" if event.by == "model" else "the free checks"
-            found = ": " + " ".join(event.faults) if event.faults else ""
-            return f"{event.subtask}: {_LOOKED[event.verdict]} by {who}{found}"
         case ev.BriefRefined():
             return f"{event.subtask}: brief rewritten: {event.intent or event.fault}"
         case ev.DeadlineReached():
@@ -323,17 +318,11 @@ def _words(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912, PLR0915  on
             return f"{event.subtask}: begins {event.what}{by}"
         case ev.ToolInDoubt():
             return f"{event.subtask}: not known whether it was done: {event.what} ({event.reason})"
-        case ev.ContradictionsFound():
-            claims = "; ".join(one.claim for one in event.conflicts) or "none that two results bear out"
-            return f"{_level(event.within)}contradictions reported: {claims}"
-        case ev.ConflictsJudged():
-            told = "; ".join(f"{one.claim}: {one.verdict} ({one.reason})" for one in event.conflicts)
-            return f"{_level(event.within)}{counted(len(event.conflicts), 'possible contradiction')} judged: {told}"
         case ev.MaterialReduced():
             lost = f"; left out: {'; '.join(event.left_out)}" if event.left_out else ""
             return f"{_level(event.within)}material condensed, round {event.round}, part {event.part}{lost}"
-        case ev.AnswerReviewed():
-            return f"{_level(event.within)}answer reviewed: " + ("; ".join(event.faults) or event.doubt or "no fault")
+        case ev.AnswerVerified():
+            return f"answer verified: {'; '.join(_verified_words(event)) or 'nothing found wanting'}"
         case ev.AnswerWritten():
             return _answer_words(event)
         case ev.RequestFailed():
@@ -351,3 +340,12 @@ def _words(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912, PLR0915  on
             return ""  # there are many turns, and their tools tell more: see `_tool_words`
         case _:
             return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", event.type).lower()
+
+
+def _verified_words(event: ev.AnswerVerified) -> Iterable[str]:
+    yield from (f"“{one.sentence}” contradicts {one.evidence.source}" for one in event.refuted)
+    yield from (f"“{one}” stands in nothing that was read" for one in event.unfound)
+    yield from (f"“{one}” of the request is not answered" for one in event.unanswered)
+    yield from (f"“{one.one.quotation}” contradicts “{one.other.quotation}”" for one in event.contradictions)
+    if event.doubt:
+        yield event.doubt

@@ -47,6 +47,7 @@ async def test_values_become_shares_and_each_part_sees_only_its_own(scene: Scene
         "specialist:market",
         "specialist:allocator",
         "synthesizer",
+        "verifier",
     ]
     assert "all of a comparison in one part" in told(server, "planner"), "the crew's own instructions"
     seen = told(server, "specialist:market")

@@ -1,0 +1,231 @@
+"""The verifier: one model call that reads an answer, sentence by sentence, beside what was read for it.
+
+Its words count only as far as they can be looked up: what refutes a sentence must stand in the evidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from bot.supervisor.json_replies import closed, json_object
+from bot.supervisor.prompts import call_of
+from bot.supervisor.roles import Case
+from handoff.answering.figure_names import named
+from handoff.answering.material import whole
+from handoff.checking.figures import unsupported
+from handoff.context_budget import Pack, Piece, beginnings, fill
+from handoff.contracts import Contradiction, Evidence, Refuted, Result
+from handoff.effects import VerifyAnswer
+from handoff.engine.answer import results, seconds_for_call
+from handoff.engine.nested import asked
+from handoff.events import AnswerVerified
+from handoff.evidence.binding import Document
+from handoff.evidence.quotations import find_quotation
+from handoff.evidence.statements import statements_of
+from handoff.evidence.work_receipts import receipts_of
+from handoff.headings import demote_headings
+from handoff.materials.outline import place
+from handoff.materials.passages import excerpt
+from handoff.state import Ask, Run
+from specialists.turns.model import ModelError
+
+MAX_TOKENS = 4096
+MOST = 8
+"""Entries of each of its lists that are taken."""
+LONGEST = 600
+"""Characters of a quotation, and of what is unanswered, that are kept."""
+OF_MATERIAL, OF_TOOLS, OF_RESULTS = 3, 2, 1
+"""How much it matters that the evidence is whole, by what it is."""
+
+_TEXT = {"type": "string"}
+SCHEMA = closed(
+    {
+        "sentences": {
+            "type": "array",
+            "items": closed(
+                {
+                    "number": {"type": "integer"},
+                    "quotation": _TEXT,
+                    "verdict": {"type": "string", "enum": ["supported", "contradicted", "not_found"]},
+                }
+            ),
+        },
+        "unanswered": {"type": "array", "items": _TEXT},
+        "contradictions": {"type": "array", "items": closed({"one": _TEXT, "other": _TEXT})},
+    }
+)
+"""What the verifier returns: of each sentence the words that decide, then what follows from them."""
+
+
+async def perform(effect: VerifyAnswer, case: Case) -> AnswerVerified:
+    """Have a draft verified. If nobody can, it goes out as it is, and the trace says why."""
+    ask, run, now = case.ask, case.run, case.now
+    of: dict[str, Any] = {"request": ask.id, "within": effect.within}
+    if effect.late:
+        return AnswerVerified(at=now(), **of, doubt="the time ran out before the verifier had read it")
+    sentences = statements_of(run.draft or "")
+    if not sentences:
+        return AnswerVerified(at=now(), **of, doubt="the answer has no sentence to verify")
+    evidence = evidence_of(ask, run, case.documents)
+    shown = describe(ask, run, sentences, evidence)
+    of["pack"] = shown.packed
+    call = call_of(
+        "verifier",
+        shown.text,
+        terms=run.terms,
+        max_tokens=MAX_TOKENS,
+        deadline=seconds_for_call(run, now()),
+        answer_schema=SCHEMA,
+    )
+    try:
+        turn = await case.model.reply(call)
+    except ModelError as error:
+        doubt = f"the verifier could not be asked: {error}"
+        return AnswerVerified(at=now(), **of, doubt=doubt, usage=error.usage)
+    there = (one for result in results(ask, run).values() for one in result.unsupported)
+    in_doubt = tuple(dict.fromkeys((*run.unsupported, *there)))
+    found = read(turn.text, asked(ask, run), sentences, evidence, in_doubt)
+    return AnswerVerified(at=now(), **of, **found, usage=turn.usage)
+
+
+# ---------------------------------------------------------------- what it is shown
+
+
+def evidence_of(ask: Ask, run: Run, materials: Sequence[Document]) -> tuple[Document, ...]:
+    """Return the texts that an answer can stand on: the material, what tools gave, and what was handed in.
+
+    What a single specialist handed in is the answer itself, and no evidence for it.
+    """
+    there = results(ask, run)
+    found = list(materials)
+    for name, result in there.items():
+        title = ask.work[name].subtask.title
+        if told := _given(result):
+            found.append(Document(f"what tools gave for “{title}”", told, is_material=False))
+        if len(there) > 1:
+            found.append(Document(f"the result of “{title}”", whole(result), is_material=False, is_brief=True))
+    return tuple(found)
+
+
+def _given(result: Result) -> str:
+    """Return what the tools of a result gave, as far as it is kept: lines of replies, quotations, filters."""
+    quoted = (f"{one.source}: {one.quotation}" for each in result.findings for one in each.evidence if one.is_found)
+    lines = [*result.evidence, *quoted, *(f"counted: {one}" for one in result.filters)]
+    return "\n".join(dict.fromkeys(lines))
+
+
+def describe(ask: Ask, run: Run, sentences: Sequence[str], evidence: Sequence[Document]) -> Pack:
+    """Build the verifier's brief: the request, the answer's sentences, the evidence, and what nobody opened.
+
+    If room is short, what was handed in is shortened first, then tools' lines; of a long material, the passages stay
+    that are about the answer.
+    """
+    numbered = "\n".join(f"[{number}] {demote_headings(one)}" for number, one in enumerate(sentences, start=1))
+    head = f"# Request\n{demote_headings(asked(ask, run))}\n\n# Answer\n{numbered}\n\n# Evidence"
+    pieces = [Piece("the request and the answer", (head,))]
+    pieces += [_piece(one, "\n".join(sentences)) for one in evidence]
+    if unopened := receipts_of(ask).not_opened:
+        pieces.append(
+            Piece("not opened", ("\n".join(["\n# Not opened by anybody", *(f"- {one}" for one in unopened)]),))
+        )
+    room = run.terms.room_of("verifier")
+    return fill(pieces, room)
+
+
+def _piece(one: Document, about: str) -> Piece:
+    weight = OF_MATERIAL if one.is_material else OF_RESULTS if one.is_brief else OF_TOOLS
+    heading = f"\n## {one.name}\n"
+    text = heading + demote_headings(one.text)
+
+    def part(most: int) -> str:
+        if not one.is_material:
+            return heading + demote_headings(one.text[: max(0, most - len(heading))])
+        return f"\n## Passages of {one.name}\n" + demote_headings(excerpt(one.text, one.outline, about, most))
+
+    return Piece(one.name, (text, *beginnings(text)[-1:], ""), weight=weight, part=part)
+
+
+# ---------------------------------------------------------------- what it says
+
+
+def read(
+    text: str, request: str, sentences: Sequence[str], evidence: Sequence[Document], in_doubt: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Read the reply into the fields of `AnswerVerified`. What cannot be looked up is named in `doubt` alone.
+
+    `in_doubt` are figures that nobody is known to have said.
+    """
+    given = json_object(text)
+    if not isinstance(given.get("sentences"), list):
+        return {"doubt": "the verifier gave no verdict"}
+    refuted: list[Refuted] = []
+    unfound: list[str] = []
+    borne_out: list[str] = []
+    dropped: list[str] = []
+    for number, quotation, verdict in _verdicts(given["sentences"]):
+        sentence = sentences[number - 1] if 0 < number <= len(sentences) else ""
+        if not sentence:
+            continue
+        found = _looked_up(quotation, evidence)
+        if verdict == "supported":
+            if found is not None and any(one.is_material and one.name == found.source for one in evidence):
+                borne_out += _follow(sentence, quotation, in_doubt)
+        elif verdict == "not_found":
+            stands = any(one.find(sentence) is not None for one in evidence if not one.is_brief)
+            (dropped if stands else unfound).append(sentence)
+        elif found is None or find_quotation(sentence, quotation) is not None:
+            dropped.append(sentence)
+        else:
+            refuted.append(Refuted(sentence=sentence, evidence=found))
+    contradictions = [one for one in (_pair(each, evidence) for each in _listed(given, "contradictions")) if one]
+    unanswered = [one for one in map(_line, _listed(given, "unanswered")) if find_quotation(request, one) is not None]
+    return {
+        "refuted": tuple(refuted[:MOST]),
+        "unfound": tuple(dict.fromkeys(unfound))[:MOST],
+        "borne_out": tuple(dict.fromkeys(borne_out)),
+        "unanswered": tuple(dict.fromkeys(filter(None, unanswered)))[:MOST],
+        "contradictions": tuple(contradictions[:MOST]),
+        "doubt": f"not taken, as nothing that was read bears it out: {'; '.join(dropped)}" if dropped else "",
+    }
+
+
+def _verdicts(given: Iterable[Any]) -> Iterable[tuple[int, str, str]]:
+    for one in given:
+        if isinstance(one, dict) and isinstance(one.get("number"), int):
+            yield one["number"], _line(one.get("quotation")), str(one.get("verdict") or "").strip().lower()
+
+
+def _listed(given: dict[str, Any], name: str) -> list[Any]:
+    found = given.get(name)
+    return found if isinstance(found, list) else []
+
+
+def _line(text: Any) -> str:
+    return " ".join(text.split())[:LONGEST] if isinstance(text, str) else ""
+
+
+def _looked_up(quotation: str, evidence: Sequence[Document]) -> Evidence | None:
+    """Return the quotation with its source and place; None if it stands in nothing. Material comes first."""
+    for one in sorted(evidence, key=lambda each: not each.is_material) if quotation else ():
+        at = one.find(quotation)
+        if at is not None:
+            where = place(one.text, one.outline, at) if one.is_material else ""
+            return Evidence(quotation=quotation, source=one.name, place=where, is_found=True)
+    return None
+
+
+def _follow(sentence: str, quotation: str, in_doubt: Iterable[str]) -> list[str]:
+    """Return the figures in doubt of a sentence that the words behind it say, or that follow from these alone."""
+    there = [one for one in in_doubt if one in sentence]
+    return [one for one in there if one not in named(sentence, unsupported(sentence, [quotation]))] if there else []
+
+
+def _pair(given: Any, evidence: Sequence[Document]) -> Contradiction | None:
+    """Return two quotations that contradict each other; None unless both can be looked up, in different places."""
+    if not isinstance(given, dict):
+        return None
+    one, other = (_looked_up(_line(given.get(name)), evidence) for name in ("one", "other"))
+    if one is None or other is None or one.quotation.casefold() == other.quotation.casefold():
+        return None
+    return Contradiction(one=one, other=other)

@@ -1,0 +1,65 @@
+"""What follows a result that is handed in: it is taken, sent back with its faults, or the best so far is taken."""
+
+from __future__ import annotations
+
+from handoff import events as ev
+from handoff.engine import ladder
+from handoff.engine.ladder import LEAST_SECONDS, seconds_left
+from handoff.engine.subtask import complete, with_gaps
+from handoff.state import Ask, Work, replace
+from handoff.state_values import Candidate
+
+MAX_ROUNDS = 3
+"""Results of one subtask that may be found wanting; after the last, the best of them is taken, its faults named."""
+
+
+def returned(ask: Ask, work: Work, event: ev.ResultReturned) -> Ask:
+    """Take a result in which the free checks found nothing that they had not found before; send others back.
+
+    A fault that a check finds again, word for word, is only a doubt: the check may be wrong. Words that were never
+    handed in are no result that could be sent back: found wanting, they are a failed attempt.
+    """
+    ask, work = ask.charged(
+        work.attempt_over(event.took, private=event.private, sources=event.private_sources), event.result.usage
+    )
+    before = work.wanting.faults if work.wanting is not None else ()
+    faults = tuple(fault for fault in event.faults if fault not in before)
+    doubts = (*(fault for fault in event.faults if fault in before), *event.doubts)
+    if not faults:
+        if doubts:
+            ask = ask.with_decision(event.at, event.subtask, "accepted in doubt", " ".join(doubts))
+        return complete(ask, work, event.result, event.at)
+    why = " ".join(faults)
+    if event.result.doubts:
+        ask = ask.with_decision(event.at, event.subtask, "sent back", why)
+        return ladder.climb(ask, work, "bad_reply", why, event.at)
+    found = Candidate(event.result, faults)
+    work = replace(work, rounds=work.rounds + 1, best=_better(work.best, found))
+    if work.best is not None and (work.rounds >= MAX_ROUNDS or seconds_left(ask, work) < LEAST_SECONDS):
+        why += f" (after {work.rounds} rounds; the best of them is taken)"
+        ask = ask.with_decision(event.at, event.subtask, "best effort", why)
+        return complete(ask, work, with_gaps(work.best), event.at)
+    ask = ask.with_decision(event.at, event.subtask, "sent back", why)
+    return ask.with_work(replace(work, state="pending", wanting=found, not_before=0.0))
+
+
+def _better(best: Candidate | None, found: Candidate) -> Candidate:
+    """Return the candidate with fewer faults, the later of equals; any candidate comes before a partial one."""
+    if best is None or best.partial or len(found.faults) <= len(best.faults):
+        return found
+    return best
+
+
+def refined(ask: Ask, event: ev.BriefRefined) -> Ask:
+    """Try again with the new brief; without one, take the next rung."""
+    work = ask.work.get(event.subtask)
+    if ask.run.failure is not None or work is None or not work.refining or work.attempt != event.attempt:
+        return ask
+    ask, work = ask.with_pack(event.at, event.subtask, event.pack).charged(work, event.usage)
+    message, trouble = work.refining, work.trouble
+    work = replace(work, refining="", trouble=None)
+    if event.intent.strip():
+        ask = ask.with_decision(event.at, event.subtask, "brief rewritten", event.intent)
+        return ask.with_work(replace(work, brief=event.intent))
+    ask = ask.with_decision(event.at, event.subtask, "brief kept", event.fault or "the refiner gave no other")
+    return ladder.step(ask, work, trouble or "bad_reply", message, event.at)
