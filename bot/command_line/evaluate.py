@@ -26,6 +26,7 @@ from bot.settings import Settings, SettingsError
 from bot.supervisor.planning import Planning
 from bot.supervisor.track_record import TrackRecord
 from specialists.registry import Crew
+from specialists.specialist import Specialist
 
 SAMPLES = Path(__file__).parents[2] / "specialists" / "samples"
 KEPT_EVERY = 10
@@ -87,6 +88,7 @@ async def _run(
         seed=choice.seed,
     )
     _require_same(run, before)
+    first = crew.specialists.get(crew.first)
     crew = crew.without_first()  # the sets are about the planner and whom it plans with
     planning = Planning(crew, model, TrackRecord(), settings.terms)
     bench = Bench(crew, planning, settings.terms, (SAMPLES,))
@@ -96,7 +98,7 @@ async def _run(
     _tell(f"{model.label}, crew {crew.name}{drawn}")
     complete = False
     try:
-        async with _trials(sets, settings) as trials:
+        async with _trials(sets, settings, first) as trials:
             await run_sets(sets, bench, model, choice, done=ledger.records, on_record=ledger.add, trials=trials)
         complete = True
     finally:
@@ -108,15 +110,18 @@ async def _run(
 
 
 @asynccontextmanager
-async def _trials(sets: Sequence[LabelledSet], settings: Settings) -> AsyncIterator[Mapping[str, Trial]]:
-    """Give the trials of each set; whole jobs need a bot in a workspace."""
-    if not any(one.name == "jobs" for one in sets):
+async def _trials(
+    sets: Sequence[LabelledSet], settings: Settings, first: Specialist | None
+) -> AsyncIterator[Mapping[str, Trial]]:
+    """Give the trials of each set; whole jobs need a bot in a workspace. `first` is the crew's first responder."""
+    if not any(one.name in {"jobs", "requests"} for one in sets):
         yield TRIALS
         return
-    from bot.command_line.whole_jobs import stage  # noqa: PLC0415 - only for whole jobs
+    from bot.command_line.whole_jobs import ask_plainly, stage  # noqa: PLC0415 - only for whole jobs
 
     async with stage(settings) as jobs:
-        yield {**TRIALS, "jobs": Trial(jobs.play)}
+        plainly = ask_plainly(first) if first is not None else None
+        yield {**TRIALS, "jobs": Trial(jobs.play), "requests": Trial(jobs.ask, plainly)}
 
 
 def _choice(options: argparse.Namespace, before: RunFile | None) -> Choice:

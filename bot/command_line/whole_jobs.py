@@ -1,4 +1,7 @@
-"""Whole jobs of `leadhand eval`: each through the bot in a workspace of its own, scored by what its thread shows."""
+"""Whole jobs of `leadhand eval`: each through the bot in a workspace of its own, scored by what its thread shows.
+
+The models of `jobs` say what the case has them say; those of `requests` are the configured ones.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,11 @@ from typing import Any
 from bot.app import App, manifest_path
 from bot.command_line.one_job import CHANNEL, read_job
 from bot.command_line.try_out import bot_with
-from bot.evaluation.cases import JobCase
+from bot.evaluation.cases import JobCase, RequestCase
 from bot.evaluation.counted_model import CountedModel
-from bot.evaluation.outcome import Outcome
-from bot.evaluation.staged_job import Bench
+from bot.evaluation.outcome import Outcome, Play
+from bot.evaluation.staged_job import Bench, file_bytes
+from bot.evaluation.trials.specialist_trials import answer_naively, faults_of
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.operation.sweeping import TRIAL
 from bot.settings import Settings
@@ -28,12 +32,18 @@ from handoff.answering.fixed_words import Phrase, phrase
 from handoff.context_budget import tokens
 from handoff.contracts import Place, ToolCall, Turn, Usage
 from handoff.engine.answer import gaps
+from handoff.state import Job
+from specialists.specialist import Specialist
 from specialists.toolkits.scratch import scratch
 from specialists.turns.finish_tools import HAND_OVER, RETURN
 from specialists.turns.model import ModelCall
 
 LONGEST = 60.0
-"""Seconds of one job, after which it is not over."""
+"""Seconds of one job with played models, after which it is not over."""
+LONGEST_REQUEST = 3_600.0
+"""Seconds of one request to the configured models: a small server at home is slow."""
+INLINE = 20_000
+"""Characters of a file that stand in the plain prompt; of a longer one, only its name does."""
 PAUSE = 0.02
 DOUBTS: tuple[Phrase, ...] = ("not_from_files", "not_opened")
 """The lines below an answer that say that something is wrong with it."""
@@ -46,20 +56,26 @@ BY_KIND: Mapping[str, tuple[Phrase, ...]] = {
 
 
 class PlayedModel(RehearsalModel):
-    """Says what a case has its models say, and counts what they are told. What no case says, the rehearsal does."""
+    """Says what a case has its models say, and counts what they are told. What no case says, the rehearsal does.
+
+    In a case with `live`, that model says everything.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.usage = Usage()
+        self._live: CountedModel | None = None
         self._left: dict[str, list[Mapping[str, Any]]] = {}
 
-    def take(self, moves: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+    def take(self, moves: Mapping[str, Sequence[Mapping[str, Any]]], live: CountedModel | None = None) -> None:
         """Begin with the moves of another case."""
-        self.usage = Usage()
+        self.usage, self._live = Usage(), live
         self._left = {name: list(steps) for name, steps in moves.items()}
 
     async def reply(self, call: ModelCall) -> Turn:
         """Make the next move of whoever is called."""
+        if self._live is not None:
+            return await self._live.reply(call)
         name = call.purpose.rpartition(":")[2]
         steps = self._left.get(name)
         if not steps:
@@ -120,39 +136,54 @@ class Stage:
     model: PlayedModel
     lock: asyncio.Lock
 
+    async def ask(self, case: RequestCase, bench: Bench, counted: CountedModel) -> Outcome:
+        """Send a request to the bot, whose models are the configured ones, and score its thread."""
+        async with self.lock:
+            self.model.take({}, counted)
+            shown, job = await self._do_job(case, _paths(case, bench), LONGEST_REQUEST)
+        answer = job.latest.run.answer or ""
+        lacks = gaps(job.latest, job.latest.run)
+        faults = faults_of(case.expect, answer) if answer else [f"no answer: it is {job.latest.state}"]
+        marked = any(_warns(name, case, shown) for name in DOUBTS)
+        measures = (
+            {"right answers marked": marked} if not faults else {"wrong answers unmarked": not marked and not lacks}
+        )
+        return Outcome(not faults, shown, "; ".join(faults), measures)
+
     async def play(self, case: JobCase, bench: Bench, counted: CountedModel) -> Outcome:
         """Have a job done, and score its thread. The calls and tokens are those of the played model."""
         async with self.lock:
             self.model.take(moves_of(case))
-            shown, lacks = await self._do_job(case, _paths(case, bench))
+            shown, job = await self._do_job(case, _paths(case, bench), LONGEST)
             counted.usage = self.model.usage
         if case.expect == "right":
             marked = [name for name in DOUBTS if _warns(name, case, shown)]
-            faults = [*marked, *(f"gap: {one}" for one in lacks), *_missing(case, shown)]
+            lacks = (f"gap: {one}" for one in gaps(job.latest, job.latest.run))
+            faults = [*marked, *lacks, *_missing(case, shown)]
             return Outcome(not faults, shown, "; ".join(faults), {"right answers marked": bool(faults)})
         kind = next((tag for tag in case.tags if tag in BY_KIND), "")
         warned = any(_warns(name, case, shown) for name in BY_KIND.get(kind, ("not_from_files",)))
         caught = not _missing(case, shown) if case.shows else warned or case.say not in shown
         return Outcome(caught, shown, "" if caught else "nothing warns of it", {"faults unmarked": not caught})
 
-    async def _do_job(self, case: JobCase, files: Sequence[Path]) -> tuple[str, tuple[str, ...]]:
-        """Ask as a person would; return what the thread shows at the end, and the gaps of the answer."""
+    async def _do_job(self, case: JobCase | RequestCase, files: Sequence[Path], longest: float) -> tuple[str, Job]:
+        """Ask as a person would; return what the thread shows at the end, and the job."""
         person = self.workspace.person("ana")
         ts = await person.say(CHANNEL, f"@leadhand {case.input}", files=list(files))
         channel = self.workspace.channel_id(CHANNEL)
         place = Place(team=self.workspace.team_id, channel=channel, thread_ts=ts)
         key = JobKey(place.team, place.job_id)
-        async with asyncio.timeout(LONGEST):
+        async with asyncio.timeout(longest):
             while True:
                 job = await read_job(self.app, key)
                 if job is not None and job.latest.over:
                     break
                 await asyncio.sleep(PAUSE)
         thread = self.workspace.thread(channel, ts)[1:]
-        return "\n".join(render(message, {}) for message in thread), gaps(job.latest, job.latest.run)
+        return "\n".join(render(message, {}) for message in thread), job
 
 
-def _warns(name: Phrase, case: JobCase, shown: str) -> bool:
+def _warns(name: Phrase, case: JobCase | RequestCase, shown: str) -> bool:
     words = phrase(name, case.input, what="\x00").partition("\x00")[0].strip()
     return words in shown
 
@@ -166,7 +197,24 @@ def _plain(text: str) -> str:
     return " ".join(text.replace("*", "").replace("_", "").replace("`", "").split())
 
 
-def _paths(case: JobCase, bench: Bench) -> list[Path]:
+def ask_plainly(first: Specialist) -> Play:
+    """Ask the same model in a plain loop with the first responder's tools, and with the text of the files."""
+
+    async def ask(case: RequestCase, bench: Bench, counted: CountedModel) -> Outcome:
+        texts = [f"# {name}\n{_text(file_bytes(name, bench.folders) or b'')}" for name in case.files]
+        text = await answer_naively("\n\n".join([case.input, *texts]), case.files, first, bench, counted)
+        faults = faults_of(case.expect, text) if text.strip() else ["no answer"]
+        return Outcome(not faults, text, "; ".join(faults), {"wrong answers unmarked": True} if faults else {})
+
+    return ask
+
+
+def _text(data: bytes) -> str:
+    text = data.decode(errors="replace")
+    return text if len(text) <= INLINE else "(attached)"
+
+
+def _paths(case: JobCase | RequestCase, bench: Bench) -> list[Path]:
     return [next(folder / name for folder in bench.folders if (folder / name).is_file()) for name in case.files]
 
 

@@ -223,6 +223,14 @@ class JobCase(Labelled):
     expect: Literal["right", "marked"]
 
 
+class RequestCase(Labelled):
+    """A whole request as a person would send it, with what its answer must and must not hold."""
+
+    input: str
+    files: Texts = ()
+    expect: Said
+
+
 KINDS: Mapping[str, type[Labelled]] = {
     "routing": RoutingCase,
     "planning": PlanningCase,
@@ -235,5 +243,6 @@ KINDS: Mapping[str, type[Labelled]] = {
     "vagueness": VaguenessCase,
     "reviews": ReviewCase,
     "jobs": JobCase,
+    "requests": RequestCase,
 }
 """The kind of each set, by the name of its file."""

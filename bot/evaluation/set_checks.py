@@ -10,6 +10,7 @@ from bot.evaluation.cases import (
     Labelled,
     PlanExpected,
     PlanningCase,
+    RequestCase,
     ReviewCase,
     RoutingCase,
     SpecialistCase,
@@ -45,6 +46,8 @@ def _faults(case: Labelled, crew: Crew, folders: tuple[Path, ...]) -> Iterator[s
         yield from _of_question(case.specialist, case.files, crew, folders)
     elif isinstance(case, ReviewCase):
         yield from _of_question(case.lens, case.files, crew, folders)
+    elif isinstance(case, RequestCase):
+        yield from _missing(case.files, folders)
     elif isinstance(case, AggregationCase | VerifierCase) and not crew.specialists:
         yield "the crew has no specialist of its own"
 
@@ -68,6 +71,10 @@ def _of_question(name: str, files: Iterable[str], crew: Crew, folders: tuple[Pat
             yield f"{name} is a crew; name a specialist, or evaluate that crew with --crew"
     elif writing := [tool.name for tool in specialist.tools if tool.access == "write"]:
         yield f"{name} has tools that write ({', '.join(writing)}), and would write; leave the case out"
+    yield from _missing(files, folders)
+
+
+def _missing(files: Iterable[str], folders: tuple[Path, ...]) -> Iterator[str]:
     for file in files:
         if file_bytes(file, folders) is None:
             yield f"there is no file {file}; put it beside the set"

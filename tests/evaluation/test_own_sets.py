@@ -34,6 +34,7 @@ LEAST = {
     "verifier": 150,
     "dispatcher": 60,
     "vagueness": 20,
+    "requests": 20,
 }
 LANGUAGES = ("en", "de", "es")
 

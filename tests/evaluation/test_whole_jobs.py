@@ -5,15 +5,23 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from bot.command_line.whole_jobs import stage
-from bot.evaluation.cases import JobCase
+from bot.command_line.whole_jobs import ask_plainly, stage
+from bot.evaluation.cases import JobCase, RequestCase, Said
 from bot.evaluation.harness import Choice, Record, run_sets
 from bot.evaluation.outcome import Trial
 from bot.evaluation.set_files import LabelledSet, read_sets
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Settings
+from handoff.contracts import ToolCall
+from specialists.registry import load_crew
+from specialists.toolkits.catalogue import all_tools
+from specialists.toolkits.search import SearchSettings
 from tests.evaluation.eval_kit import GENERAL, bench_of, model_of
+from tests.providers.rendering import Reply
+from tests.providers.scripts import purpose_of
+from tests.providers.wire import WireRequest
 
+BY_COUNTRY = "SELECT country, round(sum(amount_eur), 2) AS total_eur FROM orders GROUP BY 1 ORDER BY 2 DESC"
 WHOLE = read_sets(GENERAL, ["jobs"])[0]
 
 
@@ -66,3 +74,39 @@ async def test_a_fault_that_nothing_marks_and_a_right_answer_that_something_mark
         "loud": (False, "not_from_files"),
         "lost": (False, "missing: Not there"),
     }
+
+
+async def test_a_request_is_done_by_the_models_and_beside_it_by_one_plain_loop(tmp_path: Path) -> None:
+    case = {"id": "r1", "input": "Look at the orders and tell me which country sold most", "files": ["orders.csv"]}
+    right = RequestCase.model_validate({**case, "expect": {"figures": [931.8]}})
+    wrong = right.model_copy(update={"id": "r2", "expect": Said.model_validate({"figures": [379.4]})})
+    query = ToolCall(id="1", name="query_table", arguments={"sql": BY_COUNTRY})
+    said = {"content": "DE sold most, 931.80 EUR.", "summary": "DE", "confidence": 90}
+    told: list[str] = []
+
+    def brain(request: WireRequest) -> Reply:
+        if purpose_of(request) == "other":
+            told.append(request.messages[0].text)
+            return Reply("It was DE, with 379.40.")
+        if purpose_of(request) == "verifier":
+            return Reply('{"sentences": []}')
+        if not any(message.replies for message in request.messages):
+            return Reply(calls=(query,), stop="tool_use")
+        return Reply(calls=(ToolCall(id="2", name="return_result", arguments=said),), stop="tool_use")
+
+    records: list[Record] = []
+    first = load_crew(GENERAL, all_tools(SearchSettings())).specialists["assistant"]
+    async with stage(Settings(env={}, data=tmp_path)) as jobs, model_of(brain) as (model, _):
+        trials = {"requests": Trial(jobs.ask, ask_plainly(first))}
+        given = [LabelledSet("requests", (right, wrong), WHOLE.folders)]
+        await run_sets(
+            given, bench_of(model), model, Choice(), on_record=lambda one, *_: records.append(one), trials=trials
+        )
+    found = {(one.id, one.side): (one.right, one.measures, one.calls) for one in records}
+    assert found == {
+        ("r1", "product"): (True, {"right answers marked": False}, 3),
+        ("r1", "naive"): (False, {"wrong answers unmarked": True}, 1),
+        ("r2", "product"): (False, {"wrong answers unmarked": True}, 3),
+        ("r2", "naive"): (True, {}, 1),
+    }
+    assert all("1001,2026-03-02,DE,paid,120.50" in text for text in told), "it has the text of the file"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
 
 from bot.evaluation.answer_texts import MARK, leak, says, says_figure
@@ -47,21 +47,29 @@ async def ask_specialist(case: SpecialistCase, bench: Bench, model: CountedModel
 async def ask_specialist_naively(case: SpecialistCase, bench: Bench, model: CountedModel) -> Outcome:
     """Ask the same model with the same tools in a plain loop: what it says without a call is the answer."""
     specialist = bench.crew.specialists[case.specialist]
+    listed = f"\n\nFiles: {', '.join(case.files)}" if case.files else ""
+    text = await answer_naively(case.input + listed, case.files, specialist, bench, model)
+    return _scored(case.expect, text, completed=bool(text.strip()))
+
+
+async def answer_naively(
+    request: str, files: Sequence[str], specialist: Specialist, bench: Bench, model: CountedModel
+) -> str:
+    """Answer a request by a plain prompt in a loop with a specialist's tools; empty if the turns do not suffice."""
     with tempfile.TemporaryDirectory(prefix="leadhand-eval-", dir=scratch()) as folder:
-        workbench = _workbench(case, bench, Path(folder))
-        listed = f"\n\nFiles: {', '.join(case.files)}" if case.files else ""
-        messages = [ModelMessage(role="user", text=case.input + listed)]
+        workbench = _workbench(files, bench, Path(folder))
+        messages = [ModelMessage(role="user", text=request)]
         tools = tuple(tool.spec for tool in specialist.tools)
         for _ in range(specialist.max_turns):
             turn = await model.reply(naive_call("specialist", *messages, tools=tools, tier=specialist.tier))
             if not turn.calls:
-                return _scored(case.expect, turn.text, completed=bool(turn.text.strip()))
+                return turn.text
             replies = await _called(turn, specialist, workbench)
             messages += [
                 ModelMessage(role="assistant", text=turn.text, calls=turn.calls, thoughts=turn.thoughts),
                 ModelMessage(role="tool", replies=replies),
             ]
-    return _scored(case.expect, "", completed=False)
+    return ""
 
 
 async def _called(turn: Turn, specialist: Specialist, workbench: Workbench) -> tuple[ToolReply, ...]:
@@ -74,7 +82,7 @@ async def _called(turn: Turn, specialist: Specialist, workbench: Workbench) -> t
     return tuple(replies)
 
 
-def _workbench(case: SpecialistCase, bench: Bench, folder: Path) -> FolderWorkbench:
+def _workbench(files: Sequence[str], bench: Bench, folder: Path) -> FolderWorkbench:
     kept: dict[str, bytes] = {}
     artifacts = []
 
@@ -86,7 +94,7 @@ def _workbench(case: SpecialistCase, bench: Bench, folder: Path) -> FolderWorkbe
         kept[digest] = data
         return digest
 
-    for name in case.files:
+    for name in files:
         data = file_bytes(name, bench.folders) or b""
         digest = hashlib.sha256(data).hexdigest()
         kept[digest] = data
@@ -95,7 +103,7 @@ def _workbench(case: SpecialistCase, bench: Bench, folder: Path) -> FolderWorkbe
 
 
 def _scored(expected: Said, text: str, *, completed: bool) -> Outcome:
-    faults = list(_faults(expected, text))
+    faults = faults_of(expected, text)
     if not completed:
         faults.insert(0, "not completed")
     measures = {
@@ -106,7 +114,10 @@ def _scored(expected: Said, text: str, *, completed: bool) -> Outcome:
     return Outcome(not faults, text, "; ".join(faults), measures)
 
 
-def _faults(expected: Said, text: str) -> Iterator[str]:
-    yield from (f"{figure} is not in it" for figure in expected.figures if not says_figure(text, figure))
-    yield from (f"{words!r} is not in it" for words in expected.texts if not says(text, words))
-    yield from (f"{words!r} is in it" for words in expected.must_not if says(text, words))
+def faults_of(expected: Said, text: str) -> list[str]:
+    """Return what an answer lacks of what it must hold, and what it holds that it must not."""
+    return [
+        *(f"{figure} is not in it" for figure in expected.figures if not says_figure(text, figure)),
+        *(f"{words!r} is not in it" for words in expected.texts if not says(text, words)),
+        *(f"{words!r} is in it" for words in expected.must_not if says(text, words)),
+    ]
