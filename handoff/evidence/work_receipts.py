@@ -11,6 +11,7 @@ from handoff.materials.at_hand import LAST_ANSWER, REQUEST, unneeded
 from handoff.state import Ask, Work, written
 
 _COUNTED = re.compile(r": ([\d,]+) of ([\d,]+) rows$")
+_CALL = re.compile(r"\w\(|\(\s*select\b", re.IGNORECASE)
 SHOWN = 4
 """Names on a line of receipts; the rest is counted."""
 
@@ -86,12 +87,13 @@ def receipt_lines(ask: Ask) -> list[str]:
     if not any(work.result is not None for work in ask.all_inside("")):
         return []
     found, text = receipts_of(ask), ask.text
+    rows = tuple(one for one in found.filters if not _CALL.search(one))  # what calls functions is for whoever reads SQL
     reading = [
         phrase("read", text, what=_few((*found.read, *found.read_in_part), text))
         if found.read or found.read_in_part
         else "",
         phrase("not_opened", text, what=_few(found.not_opened, text)) if found.not_opened else "",
-        phrase("filters", text, what=_few(found.filters, text)) if found.filters else "",
+        phrase("filters", text, what=_few(rows, text)) if rows else "",
         phrase("queries", text, n=len(found.queries)) if found.queries else "",
     ]
     doing = [

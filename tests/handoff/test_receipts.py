@@ -31,7 +31,8 @@ def answered(*files: Material, **of_result: object) -> Ask:
 
 
 def test_what_was_read_asked_and_counted_stands_in_a_line_and_what_was_done_in_another() -> None:
-    queries = {"queries": ("SELECT 1", "SELECT 2"), "filters": ("status = paid: 6 of 10 rows",)}
+    only = ("status = paid: 6 of 10 rows", "month = (SELECT min(month) FROM sales): 2 of 10 rows", "upper(a) = B")
+    queries = {"queries": ("SELECT 1", "SELECT 2"), "filters": only}
     reading = (Reading(name="sales.csv", is_whole=True), Reading(name="https://a.example", is_whole=False))
     found = answered(SALES, NOTES, readings=reading, **queries)
     assert receipts_of(found).not_opened == ("notes.md",)

@@ -62,10 +62,20 @@ def _conditions(node: Any, sql: bytes, table: str) -> Iterator[_Condition]:
 
 def _written(condition: dict[str, Any], sql: bytes, table: str) -> Iterator[_Condition]:
     """Yield a condition as the query words it, unless it names no column."""
-    start, length = condition.get("query_location"), condition.get("query_location_length")
-    if isinstance(start, int) and isinstance(length, int) and _names_column(condition):
-        text = sql[start : start + length].decode(errors="replace")
-        yield _Condition(" ".join(text.split()), table)
+    spans = list(_spans(condition))
+    if spans and _names_column(condition):
+        start, end = min(first for first, _ in spans), max(last for _, last in spans)
+        yield _Condition(" ".join(sql[start:end].decode(errors="replace").split()), table)
+
+
+def _spans(node: Any) -> Iterator[tuple[int, int]]:
+    """Yield where each part of a condition stands: what stands behind a column, as IS NULL does, is told without it."""
+    if isinstance(node, dict):
+        start, length = node.get("query_location"), node.get("query_location_length")
+        if isinstance(start, int) and isinstance(length, int):
+            yield start, start + length
+    for each in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        yield from _spans(each)
 
 
 def _names_column(node: Any) -> bool:
