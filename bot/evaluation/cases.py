@@ -175,15 +175,6 @@ class DispatcherCase(Labelled):
     expect: Annotated[tuple[Aim, ...], BeforeValidator(_listed), Field(min_length=1)]
 
 
-class VaguenessCase(Labelled):
-    """A brief that somebody can work by, or that is too vague."""
-
-    input: str
-    done_when: str = ""
-    builds_on: bool = False
-    expect: Literal["vague", "good"]
-
-
 Place = Annotated[str, Field(pattern=r"^\S+:\d+$")]
 """A line of a file, such as shop/cart.py:12."""
 
@@ -240,7 +231,6 @@ KINDS: Mapping[str, type[Labelled]] = {
     "contradictions": ContradictionCase,
     "verifier": VerifierCase,
     "dispatcher": DispatcherCase,
-    "vagueness": VaguenessCase,
     "reviews": ReviewCase,
     "jobs": JobCase,
     "requests": RequestCase,

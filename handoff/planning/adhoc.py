@@ -22,12 +22,6 @@ MAX_WHY = 200
 MOST = 5
 """The most specialists that a crew may allow for one plan."""
 _QUOTED = 60
-_ROLE = re.compile(
-    r"\b(?:you(?:'re| are| act| work)?|act|be|being|as|an?|the|your?|skilled|experienced|world-class|helpful|great|"
-    r"expert\w*|specialists?|specialized|assistants?|agents?|professionals?|role|jobs?|helps?|helping|users?|ability)\b",
-    re.IGNORECASE,
-)
-"""Words that say of anybody that they are good at something."""
 _HIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 """Characters that nobody sees and that a model reads all the same."""
 
@@ -112,16 +106,9 @@ def faults_of(plan: Plan, members: Mapping[str, Member], allowed: Allowance | No
 
 def wording_of(plan: Plan) -> list[str]:
     """Return the faults in the wording of the briefs, which are a matter of judgement."""
-    from handoff.planning import vagueness  # noqa: PLC0415 - crews are read without it
-
-    found = []
-    for one in plan.made:
-        if vague := vagueness.fault_of(_ROLE.sub(" ", one.brief.replace(one.name, " "))) if one.brief else "":
-            found.append(_fault(one, f"has a brief that is too vague ({one.brief[:_QUOTED]!r}): {vague}"))
-        elif one.brief and " ".join(one.brief.split()).casefold() == one.description.casefold():
-            text = "has a brief that only repeats its description; say how it works and what a good result is"
-            found.append(_fault(one, text))
-    return found
+    text = "has a brief that only repeats its description; say how it works and what a good result is"
+    briefs = ((one, " ".join(one.brief.split()).casefold()) for one in plan.made)
+    return [_fault(one, text) for one, brief in briefs if brief and brief == one.description.casefold()]
 
 
 def _fault(one: Made, text: str) -> str:

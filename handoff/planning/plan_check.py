@@ -9,7 +9,7 @@ from itertools import chain
 from pydantic import ValidationError
 
 from handoff.contracts import Member, Plan, Subtask
-from handoff.planning import adhoc, shared_decisions, vagueness
+from handoff.planning import adhoc, shared_decisions
 from handoff.planning.adhoc import Allowance
 from handoff.planning.named_files import strange_files
 
@@ -58,8 +58,8 @@ def check(
     """Return all faults of a plan, in words that say what to change; empty if it may run.
 
     A plan without subtasks that says what is missing passes: nobody can do any of it. If the plan is `mended`, matters
-    of judgement (vague words, a decision made twice, slices) are let pass. `known` are the texts that may name files
-    (see `named_files`); None: any file may be named.
+    of judgement (a brief that says nothing, a decision made twice, slices) are let pass. `known` are the texts that may
+    name files (see `named_files`); None: any file may be named.
     """
     if not plan.subtasks and not plan.missing:
         return ("The plan has no subtasks; it needs at least one, or `missing` must say what nobody can do.",)
@@ -69,9 +69,9 @@ def check(
         return (f"The plan is {length:,} characters long; at most {MAX_LENGTH:,} are allowed.",)
     faults = adhoc.faults_of(plan, members, allowed)
     people = {**members, **adhoc.members_of(plan, allowed)} if allowed else members
-    faults += [*_naming(plan), *_people(plan, people), *_titles(plan), *_dependencies(plan), *_missing(plan)]
+    faults += [*_naming(plan), *_people(plan, people), *_unsaid(plan), *_dependencies(plan), *_missing(plan)]
     faults += [*_tiers(plan, people), *(strange_files(plan, known) if known is not None else ())]
-    judged = [*adhoc.wording_of(plan), *_wording(plan)]
+    judged = adhoc.wording_of(plan)
     if not faults:
         layers, cycle = _layers(plan)
         if cycle:
@@ -110,16 +110,14 @@ def _tiers(plan: Plan, members: Mapping[str, Member]) -> list[str]:
     ]
 
 
-def _wording(plan: Plan) -> list[str]:
+def _unsaid(plan: Plan) -> list[str]:
+    named = (("title", "title"), ("brief", "intent"))
     return [
-        f"Subtask {subtask.id!r} is too vague ({subtask.intent[:_QUOTED]!r}): {vague}."
+        f"Subtask {subtask.id!r} has no {what}."
         for subtask in plan.subtasks
-        if (vague := vagueness.fault_of(subtask.intent, subtask.done_when, builds_on=bool(subtask.after)))
+        for what, key in named
+        if not getattr(subtask, key).strip()
     ]
-
-
-def _titles(plan: Plan) -> list[str]:
-    return [f"Subtask {subtask.id!r} has no title." for subtask in plan.subtasks if not subtask.title.strip()]
 
 
 def _dependencies(plan: Plan) -> list[str]:

@@ -154,7 +154,7 @@ async def test_a_run_that_is_kept_is_not_overwritten(crew: Path, tmp_path: Path)
         (["--crew", "/nowhere/at/all", "--sets", "routing"], "There is no set 'routing'"),
         (["--compare", "/nowhere/a", "/nowhere/b"], "/nowhere/a cannot be read"),
         (["--resume", "/nowhere/a"], "/nowhere/a cannot be read"),
-        (["--sets", "vagueness", "--json", "/nowhere/a"], "/nowhere/a cannot be written"),
+        (["--sets", "figures", "--json", "/nowhere/a"], "/nowhere/a cannot be written"),
     ],
 )
 def test_what_cannot_be_run_is_refused_at_once(

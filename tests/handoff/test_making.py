@@ -86,10 +86,6 @@ FAULTS: dict[str, tuple[dict[str, Any], str]] = {
     "a long reason": (wish(why="x" * 201), "has a `why` of 201 characters"),
     "no brief": (wish(brief="\n\u200b"), "has no brief"),
     "a long brief": (wish(brief="Clause " * 300), "has a brief of 2,099 characters; at most 2,000"),
-    "a vague brief": (
-        wish(brief="You are a helpful expert who helps users with their tasks."),
-        "has a brief that is too vague",
-    ),
     "a brief that says nothing more": (
         wish(brief="renders contract  clauses in Danish."),
         "only repeats its description",
@@ -134,9 +130,9 @@ def test_a_crew_that_allows_none_says_so() -> None:
 
 
 def test_a_second_try_is_let_off_words_and_no_rights() -> None:
-    reply = {"goal": "g", "subtasks": [part()], "made": [wish(brief="Be a helpful expert.")]}
+    reply = {"goal": "g", "subtasks": [part()], "made": [wish(brief=wish()["description"])]}
     assert read_plan(json.dumps(reply), MEMBERS, ALLOWED, mended=True)[1] == ()
-    reply["made"] = [wish(brief="Be a helpful expert.", tools=["send_mail"])]
+    reply["made"] = [wish(brief=wish()["description"], tools=["send_mail"])]
     assert len(read_plan(json.dumps(reply), MEMBERS, ALLOWED, mended=True)[1]) == 2
 
 

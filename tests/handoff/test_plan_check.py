@@ -41,7 +41,7 @@ def test_a_plan_may_stand_in_a_code_fence() -> None:
         ([], "no subtasks"),
         ([part("a"), part("a")], "Two subtasks are called 'a'"),
         ([part("a", specialist="wizard")], "unknown specialist 'wizard'; there are: analyst, writer"),
-        ([part("a", intent="analyze data")], "too vague"),
+        ([part("a", intent=" ")], "has no brief"),
         ([part("a", title=" ")], "has no title"),
         ([part(f"s{n}") for n in range(10_000)], f"10,000 subtasks; at most {MAX_SUBTASKS}"),
         ([part(f"s{n}", *([f"s{n - 1}"] if n else [])) for n in range(9)], "9 steps deep"),
@@ -119,22 +119,10 @@ def test_a_shared_decision_comes_first() -> None:
 def test_what_is_a_matter_of_judgement_is_let_pass_the_second_time() -> None:
     side = "Define the schema of the export and write it"
     slices = [part(f"s{n}", *([f"s{n - 1}"] if n else []), specialist="writer") for n in range(4)]
-    for parts in ([part(intent="Analyze the data")], [part("a", intent=side), part("b", intent=side)], slices):
+    for parts in ([part("a", intent=side), part("b", intent=side)], slices):
         text = json.dumps({"goal": "g", "subtasks": parts})
         assert read_plan(text, MEMBERS)[0] is None
         plan, faults = read_plan(text, MEMBERS, mended=True)
         assert faults == ()
         assert plan is not None
         assert check(plan, MEMBERS), "what it was let pass with can still be told"
-    text = json.dumps({"goal": "g", "subtasks": [part("a", intent="Analyze the data", specialist="oracle")]})
-    plan, faults = read_plan(text, MEMBERS, mended=True)
-    assert plan is None
-    assert len(faults) == 2, "a plan that cannot run is told all of it"
-
-
-def test_a_vague_brief_is_quoted_with_the_reason() -> None:
-    (fault,) = faults_of(part(intent="Analyze the data thoroughly"))
-    assert fault == (
-        "Subtask 'a' is too vague ('Analyze the data thoroughly'): "
-        "'data' could be any; name which, what to find in it and what to hand back."
-    )

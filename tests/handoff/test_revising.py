@@ -182,7 +182,7 @@ def test_the_last_part_left_is_the_answer() -> None:
         (reply(reassign=[{"id": "fix", "specialist": "plumber", "why": "w"}]), "unknown specialist 'plumber'"),
         (reply(reassign=[{"id": "fix", "specialist": "analyst", "why": "w"}]), "fix is analyst's as it is."),
         (reply(drop=[{"id": "fix", "why": ""}]), "The change of fix has no reason."),
-        (reply(add=[added("x", intent="Analyze the data")]), "too vague"),
+        (reply(add=[added("x", intent=" ")]), "has no brief"),
         (reply(add=[added("note")]), "There is a subtask 'note' already"),
         (reply(add=[added("x"), added("x")]), "Two new subtasks have one id"),
         (reply(add=[added("x", needed_by=["b"])]), "b cannot wait for x"),

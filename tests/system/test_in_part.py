@@ -13,7 +13,7 @@ from tests.providers.rendering import Reply
 from tests.providers.scripts import task_of
 from tests.providers.wire import WireRequest
 from tests.system.brains import Words, in_turn, plan, played, purposes, result, subtask, tool_call
-from tests.system.scene import SAMPLE, Scene, card_title, rows, shown
+from tests.system.scene import Scene, card_title, rows, shown
 
 FIVE = plan(
     subtask("t1", "analyst"),
@@ -125,13 +125,13 @@ async def test_in_other_languages_nothing_honest_is_held_up(scene: Scene, langua
     assert figures.partition("(")[0] in talk.said()
 
 
-async def test_a_vague_plan_that_stays_vague_runs_and_says_so_in_the_trace(scene: Scene) -> None:
-    vague = plan(subtask("totals", "analyst", intent="Analyze the data thoroughly"))
-    async with played(scene, planner=lambda _: vague, analyst=in_turn(result("Oslo leads.", 90))) as server:
-        talk = await scene.ask("tell me whatever seems right", files=[SAMPLE])
+async def test_a_plan_that_stays_cut_into_slices_runs_and_says_so_in_the_trace(scene: Scene) -> None:
+    slices = plan(*(subtask(f"s{n}", "writer", [f"s{n - 1}"] if n else []) for n in range(4)))
+    async with played(scene, planner=lambda _: slices, writer=lambda _: result("Oslo leads.")) as server:
+        talk = await scene.ask("tell me whatever seems right")
         job = await talk.over()
     assert job.latest.state == "completed"
     assert purposes(server).count("planner") == 2
     assert len(await talk.of(ev.PlanRejected)) == 1
     (why,) = [decision.why for decision in job.latest.decisions if decision.what == "planned"]
-    assert why.startswith("taken as it is: Subtask 'totals' is too vague")
+    assert why.startswith("taken as it is: Subtasks s0, s1, s2, s3 are writer's work")

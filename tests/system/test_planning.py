@@ -1,4 +1,4 @@
-"""What stands between a request and its plan: rules, what nobody can do, vague briefs, estimates, equals."""
+"""What stands between a request and its plan: rules, what nobody can do, estimates, equals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from handoff.engine.answer import gaps
 from specialists.registry import Crew, load_crew
 from tests.models.price_lists import held_price_list
 from tests.providers.rendering import Reply
-from tests.providers.scripts import purpose_of
 from tests.providers.server import ProviderServer
 from tests.store.kit import eventually
 from tests.system.brains import Words, connect, in_turn, plan, played, provider, purposes, result, subtask
@@ -103,21 +102,6 @@ async def test_a_part_that_nobody_covers_is_named_in_the_answer(scene: Scene) ->
     assert "Rome blooms." in talk.said()
     assert "nobody in the crew can book a flight" in talk.said()
     assert gaps(job.latest, job.latest.run) == ("nobody in the crew can book a flight",)
-
-
-async def test_a_vague_brief_is_planned_again_with_the_reason(scene: Scene) -> None:
-    vague = subtask("totals", "analyst", intent="Analyze the data thoroughly and provide insights")
-    async with played(
-        scene, planner=in_turn(plan(vague), plan(TOTALS)), analyst=in_turn(result(FIGURES, 90))
-    ) as server:
-        talk = await scene.ask("tell me about the revenue, by whatever seems right", files=[SAMPLE])
-        job = await talk.over()
-    (rejected,) = await talk.of(ev.PlanRejected)
-    reason = "'data' could be any; name which, what to find in it and what to hand back"
-    assert reason in rejected.faults[0]
-    second = [request for request in server.requests if purpose_of(request) == "planner"][1]
-    assert reason in second.messages[0].text, "the planner is told what to mend"
-    assert job.latest.state == "completed"
 
 
 async def test_an_invented_specialist_is_refused(scene: Scene) -> None:

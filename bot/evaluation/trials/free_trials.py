@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from bot.evaluation.cases import FiguresCase, VaguenessCase
+from bot.evaluation.cases import FiguresCase
 from bot.evaluation.counted_model import CountedModel
 from bot.evaluation.outcome import Outcome
 from bot.evaluation.staged_job import Bench
 from handoff.contracts import Result
 from handoff.evidence.binding import Document, bind_result
-from handoff.planning import vagueness
 
 
 async def figures_product(case: FiguresCase, _bench: Bench, _model: CountedModel) -> Outcome:
@@ -22,12 +21,3 @@ async def figures_product(case: FiguresCase, _bench: Bench, _model: CountedModel
     named = all(any(figure in remark for remark in remarks) for figure in case.wrong)
     measures = {"wrong results found": bool(remarks), "each wrong figure named": named}
     return Outcome(bool(remarks), said, "" if remarks else f"not found: {', '.join(case.wrong)}", measures)
-
-
-async def vagueness_product(case: VaguenessCase, _bench: Bench, _model: CountedModel) -> Outcome:
-    """Check a brief as plans' briefs are checked."""
-    fault = vagueness.fault_of(case.input, case.done_when, builds_on=case.builds_on)
-    found = "vague" if fault else "good"
-    wrong = found != case.expect
-    measure = "good briefs refused" if case.expect == "good" else "vague briefs let pass"
-    return Outcome(not wrong, fault or found, f"{found}, not {case.expect}" if wrong else "", {measure: wrong})

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from bot.evaluation.outcome import Trial
 from bot.evaluation.trials.answer_trials import aggregate, aggregate_naively
 from bot.evaluation.trials.contradiction_trials import contradiction_naive, contradiction_product
-from bot.evaluation.trials.free_trials import figures_product, vagueness_product
+from bot.evaluation.trials.free_trials import figures_product
 from bot.evaluation.trials.hearing_trials import dispatcher_naively, dispatcher_product
 from bot.evaluation.trials.plan_trials import plan_naive, plan_product, route_naive, route_product
 from bot.evaluation.trials.review_trials import review_naively, review_product
@@ -23,6 +23,5 @@ TRIALS: Mapping[str, Trial] = {
     "contradictions": Trial(contradiction_product, contradiction_naive),
     "verifier": Trial(verify_product, verify_naively),
     "dispatcher": Trial(dispatcher_product, dispatcher_naively),
-    "vagueness": Trial(vagueness_product),
     "reviews": Trial(review_product, review_naively),
 }
