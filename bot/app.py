@@ -58,8 +58,8 @@ from bot.store.interface import Store
 from bot.supervisor.instance_board import InstanceBoard
 from specialists.loading import package_toolkits
 from specialists.loading.frontmatter import CrewFault
-from specialists.registry import CREWS, Crew, CrewError, load_crew
-from specialists.several_crews import Crews
+from specialists.registry import CREWS, Crew, CrewError, load_crew, member_names
+from specialists.several_crews import Crews, no_member
 from specialists.toolkits.catalogue import all_toolkits
 from specialists.toolkits.toolkit import Toolkit, ToolSettings
 
@@ -117,34 +117,47 @@ def _around(settings: Settings, setup: ToolSettings) -> Around:
     return (*own, *packages), tuple(faults)
 
 
-def open_crew(settings: Settings, around: Around | None = None) -> Crew:
+def open_crew(settings: Settings, around: Around | None = None, members: Sequence[Path] = ()) -> Crew:
     """Load the crew of the settings, with its tools; `around` are toolkits that it shares, made anew unless given.
+
+    `members` are the folders of crews that are inside it though they lie elsewhere.
 
     Raises SettingsError naming every fault, by file and line.
     """
     setup = ToolSettings(settings.env, settings.data)
     toolkits, faults = around or _around(settings, setup)
+    folder = crew_folder(settings)
     try:
-        crew = crew_values.checked(load_crew(crew_folder(settings), {}, setup, around=toolkits), crew_folder(settings))
+        crew = crew_values.checked(load_crew(folder, {}, setup, around=toolkits, members=members), folder)
         return dataclasses.replace(crew, warnings=(*faults, *crew.warnings))
     except CrewError as error:
         raise SettingsError("\n".join((str(error), *map(str, faults)))) from None
 
 
 def open_crews(settings: Settings) -> Crews:
-    """Load all crews of the settings. Raises SettingsError naming every fault of all of them, by file and line."""
+    """Load all crews of the settings: the first is the usual one, and has the others as members where they can be.
+
+    Raises SettingsError naming every fault of all of them, by file and line.
+    """
     around = _around(settings, ToolSettings(settings.env, settings.data))
     found: list[Crew] = []
     faults: list[str] = []
-    for name in dict.fromkeys((settings.crew, *settings.more_crews)):
+    members: list[Path] = []
+    taken = member_names(crew_folder(settings))
+    for name in (*dict.fromkeys(one for one in settings.more_crews if one != settings.crew), settings.crew):
+        of_crew = dataclasses.replace(settings, crew=name)
         try:
-            found.append(open_crew(dataclasses.replace(settings, crew=name), around))
+            crew = open_crew(of_crew, around, members if name == settings.crew and not faults else ())
         except SettingsError as error:
             faults.append(str(error))
+            continue
+        found.append(crew)
+        if not no_member(crew, taken, settings.env):
+            members.append(crew_folder(of_crew))
     if faults:
         raise SettingsError("\n\n".join(faults))
     try:
-        return Crews.of(found)
+        return Crews.of(found[-1:] + found[:-1])
     except ValueError as error:
         raise SettingsError(f"LEADHAND_CREW: {error}.") from None
 

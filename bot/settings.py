@@ -151,8 +151,9 @@ NAMES: Mapping[str, str] = {
     "LEADHAND_SILENCE": "seconds that a model's server may say nothing before a call is given up; default 120. A "
     "server at home gets a second more for every 20 tokens of the prompts it has to read, until its first word",
     "LEADHAND_DATA": "the folder of the embedded server and the local workspace; default ~/.local/share/leadhand",
-    "LEADHAND_CREW": "the crew: a folder of specialists/crews, or a path; default general. Several with commas: the "
-    "first is the usual one, others are chosen by channel or by a word (`review: ...`)",
+    "LEADHAND_CREW": "the crews, with commas: folders of specialists/crews, or paths; default all of those, general "
+    "first. The first is the usual one and has the others as members; each is also chosen by channel or by a word "
+    "(`review: ...`)",
     "LEADHAND_RECORDED_PAGES": "a folder of recorded web pages with an index.yml; the web tools then answer from these "
     "alone and reach no network, for demos and evaluations",
     "LEADHAND_DEADLINE": "minutes of work after which a request is answered with what is there; default 30",
@@ -265,7 +266,7 @@ def read_settings(env: Mapping[str, str] | None = None) -> Settings:
     _check_addresses(env)
     if fault := setting_fault(env):
         raise SettingsError(fault)
-    crews = _ids(env.get("LEADHAND_CREW", "")) or (Settings.crew,)
+    crews = _ids(env.get("LEADHAND_CREW", "")) or _shipped()
     return Settings(
         env=env,
         bot_token=env.get("SLACK_BOT_TOKEN", ""),
@@ -290,6 +291,15 @@ def read_settings(env: Mapping[str, str] | None = None) -> Settings:
         access=_access(env),
         retention=_retention(env.get("LEADHAND_KEEP", "")),
         walls_required=_sandbox(env.get("LEADHAND_SANDBOX", "")),
+    )
+
+
+def _shipped() -> tuple[str, ...]:
+    """Return the crews that come with Leadhand, the usual one first."""
+    folder = Path(__file__).parents[1] / "specialists" / "crews"
+    return (
+        Settings.crew,
+        *sorted(path.parent.name for path in folder.glob("*/crew.yml") if path.parent.name != Settings.crew),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -103,6 +103,8 @@ class Crew:
     asking: Mapping[str, Any] = field(default_factory=dict)
     default: str = ""
     first: str = ""
+    needs: tuple[str, ...] = ()
+    """The settings without which it is no member of another crew of the same bot."""
     pipeline: Pipeline | None = None
     contact: str = ""
     make: Allowance | None = None
@@ -118,6 +120,11 @@ class Crew:
     channel: Mapping[str, tuple[str, CrewFault]] = field(default_factory=dict)
     """What its file sets for channels, see `CrewFile.channel`."""
     warnings: tuple[CrewFault, ...] = ()
+
+    @property
+    def levels(self) -> int:
+        """How many crews lie in each other, this one counted."""
+        return 1 + max((crew.levels for crew in self.crews.values()), default=0)
 
     def within(self, name: str) -> Crew | None:
         """Find the crew with that path, at whatever level; None if there is none."""
@@ -184,12 +191,25 @@ def available_crews(folder: Path = CREWS) -> tuple[str, ...]:
     return tuple(sorted(path.name for path in folder.iterdir() if path.is_dir() and path.name[0] not in "._"))
 
 
+def member_names(folder: Path) -> frozenset[str]:
+    """Return the names of the specialists of a crew and of the crews inside it, as far as its files can be read."""
+    if not folder.is_dir():
+        return frozenset()
+    layers = layers_of(folder, CREWS, [])
+    return frozenset(
+        path.stem
+        for layer in layers.layers
+        for path in (*crew_folders.inside(layer.folder), *crew_folders.pages(layer.folder, []))
+    )
+
+
 def load_crew(
     folder: Path,
     tools: Mapping[str, Tool],
     settings: ToolSettings = _NO_SETTINGS,
     *,
     around: tuple[Toolkit, ...] = (),
+    members: Sequence[Path] = (),
 ) -> Crew:
     """Read and check a crew, with the crews inside it.
 
@@ -198,6 +218,7 @@ def load_crew(
             has a `crew.yml` is a crew of its own, and a member of this one under the folder's name.
         tools: All tools there are besides those of the crew's own toolkits, by name.
         settings: What its toolkits are set up with.
+        members: Folders of further crews that are crews inside this one though they lie elsewhere.
         around: Further toolkits, whose tools it may name and which it closes: those of Leadhand and of packages.
 
     Raises:
@@ -209,7 +230,7 @@ def load_crew(
         raise CrewError(folder, [CrewFault(folder, 1, f"there is no such folder{hint}")])
     faults: list[CrewFault] = []
     tools = {**tools, **{tool.name: tool for toolkit in around for tool in toolkit.tools}}
-    crew, _ = _read_crew(folder, Surroundings(tools, settings), faults)
+    crew, _ = _read_crew(folder, Surroundings(tools, settings), faults, members)
     crew = replace(crew, toolkits=(*around, *crew.toolkits))
     crew = _with_contact(_with_approvals(crew, NOTHING_SAID, faults), "")
     if faults:
@@ -245,10 +266,12 @@ def _with_contact(crew: Crew, around: str) -> Crew:
     )
 
 
-def _read_crew(folder: Path, around: Surroundings, faults: list[CrewFault]) -> tuple[Crew, Page]:
+def _read_crew(
+    folder: Path, around: Surroundings, faults: list[CrewFault], members: Sequence[Path] = ()
+) -> tuple[Crew, Page]:
     """Read a crew as far as it can be read, and what it says of itself, whose faults are not added yet.
 
-    What is wrong is added to `faults`.
+    What is wrong is added to `faults`. `members` lie elsewhere, and are crews inside it all the same.
     """
     names, before = around.names, len(faults)
     path = SLASH.join(names)
@@ -258,7 +281,7 @@ def _read_crew(folder: Path, around: Surroundings, faults: list[CrewFault]) -> t
     of_toolkits = faults[own_from:]
     around, warnings = layers.surroundings(around, toolkits)
     tools = around.tools
-    folders = layers.over(crew_folders.inside)
+    folders = [*layers.over(crew_folders.inside), *members]
     if len(names) == LEVELS - 1:
         text = f"more than {LEVELS} crews lie in each other; move this one up, or take its {crew_file.NAME} out"
         faults.extend(CrewFault(inner / crew_file.NAME, 1, text) for inner in folders)
@@ -326,6 +349,7 @@ def _crew(
         roles=own.roles,
         default=own.default,
         first=own.first,
+        needs=own.needs,
         pipeline=own.pipeline,
         contact=own.contact,
         make=own.make,

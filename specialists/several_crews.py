@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 
-from specialists.registry import Crew
+from handoff.contracts import RESERVED
+from handoff.planning.adhoc import NAME
+from specialists.registry import LEVELS, Crew
+
+
+def no_member(crew: Crew, taken: Container[str], env: Mapping[str, str]) -> str:
+    """Say why the usual crew of a bot, with these names `taken`, cannot have another as a member; empty if it can."""
+    if missing := [name for name in crew.needs if not env.get(name)]:
+        return f"without {', '.join(missing)}"
+    if not crew.about.description:
+        return "its crew.yml has no description"
+    if not NAME.fullmatch(crew.name) or crew.name in {*RESERVED}:
+        return "its name can be no member's"
+    if crew.name in taken:
+        return f"{crew.name} is a member already"
+    return "too many crews lie in it" if crew.levels >= LEVELS else ""
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ import argparse
 import contextlib
 import os
 import socket
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, AsyncIterator, Container, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import yaml
@@ -30,6 +30,7 @@ from bot.supervisor.plan_price import PARTS, price_of_plan
 from handoff.contracts import Terms
 from specialists.crew_size import crowded
 from specialists.registry import Crew
+from specialists.several_crews import Crews, no_member
 from specialists.toolkits.ticketing.ticket_desk import CONTACT, NOWHERE, desk_of, is_reachable
 from specialists.toolkits.wall_proof import ChildBroken, WallReport, prove_walls
 
@@ -87,7 +88,7 @@ async def verdicts(settings: Settings) -> AsyncGenerator[Verdict]:
         loaded, names = tuple(crews.by_name.values()), crews.names
         for crew in loaded:
             word = f" (by “{crew.name}: ...”)" if crew.name in names else ""
-            async with contextlib.aclosing(_crew(crew, word, seen, settings.env)) as found:
+            async with contextlib.aclosing(_crew(crew, word, seen, settings.env, crews)) as found:
                 async for verdict in found:
                     yield verdict
     except SettingsError as error:
@@ -110,22 +111,26 @@ async def verdicts(settings: Settings) -> AsyncGenerator[Verdict]:
 
 
 async def _crew(
-    crew: Crew, word: str, seen: set[tuple[str, Path | None]], env: Mapping[str, str]
+    crew: Crew, word: str, seen: set[tuple[str, Path | None]], env: Mapping[str, str], crews: Crews
 ) -> AsyncGenerator[Verdict]:
-    """Who is in the crew, how it is called, what is odd about its files, and its tools; no toolkit that was `seen`."""
+    """Who is in the crew, how it is called, what is odd about its files, and its tools; no toolkit that was `seen`.
+
+    A crew that is a member of the usual one is told once, by itself.
+    """
     try:
-        yield Verdict("crew", f"{crew.name}{word}: {', '.join(crew.everyone)}", risk=crowded(crew))
-        for name, one in crew.everyone.items():
+        yield Verdict("crew", f"{crew.name}{word}: {_who(crew, crews, env)}", risk=crowded(crew))
+        own = _without(crew, crews.names)
+        for name, one in own.everyone.items():
             if one.read_as:
                 told = f"{one.read_as}; the planner is told: {one.description}"
                 yield Verdict(f"{name}, an agent of Claude Code", told)
-        if _tickets_go_nowhere(crew, env):
+        if all(env.get(name) for name in crew.needs) and _tickets_go_nowhere(own, env):
             yield Verdict("tickets", risk=NOWHERE)
-        for warning in crew.every_warning:
+        for warning in own.every_warning:
             yield Verdict("crew", risk=str(warning))
-        note, lines = tool_list.tool_lines(crew)
+        note, lines = tool_list.tool_lines(own, idle=crew is crews.usual)
         yield Verdict("tools", note, below=tuple(lines))
-        async with contextlib.aclosing(tool_list.proofs(crew, seen)) as proofs:
+        async with contextlib.aclosing(tool_list.proofs(own, seen)) as proofs:
             async for origin, faults in proofs:
                 if not faults:
                     yield Verdict(f"tools of {origin}", "would work now")
@@ -133,6 +138,22 @@ async def _crew(
                     yield Verdict(f"tools of {origin}", fault=fault)
     finally:
         await crew.close()
+
+
+def _who(crew: Crew, crews: Crews, env: Mapping[str, str]) -> str:
+    """List who is in a crew, and of the usual one which others are its members, or why they are not."""
+    own = _without(crew, crews.names)
+    lines = [", ".join(own.everyone)]
+    if crew is crews.usual and crews.names:
+        members = [path for path in crew.crews if path in crews.names]
+        others = [one for one in crews.by_name.values() if one is not crew and one.name not in members]
+        lines += [f"members: {', '.join(members)}"] if members else []
+        lines += [f"no member: {one.name} ({no_member(one, own.everyone, env)})" for one in others]
+    return "; ".join(lines)
+
+
+def _without(crew: Crew, names: Container[str]) -> Crew:
+    return replace(crew, crews={path: one for path, one in crew.crews.items() if path not in names})
 
 
 def _tickets_go_nowhere(crew: Crew, env: Mapping[str, str]) -> bool:

@@ -40,7 +40,7 @@ async def evaluate(options: argparse.Namespace, settings: Settings) -> int:
             say(comparison.compare(*(run_file.read(path) for path in options.compare)))
             return 0
         if options.crew is not None:
-            settings = replace(settings, crew=str(options.crew))
+            settings = replace(settings, crew=str(options.crew), more_crews=())
         if options.private and options.from_feedback is None:
             raise SettingsError("--private goes with --from-feedback: it says whose requests become cases.")
         if options.from_feedback is not None:

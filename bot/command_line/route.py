@@ -10,7 +10,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from bot.app import open_crew
+from bot.app import open_crews
 from bot.command_line.console import say
 from bot.models.choosing import ChosenModel, ModelSettingsError, choose_model
 from bot.settings import Settings, SettingsError
@@ -30,6 +30,7 @@ async def route(options: argparse.Namespace, settings: Settings) -> int:
         model = await choose_model(settings.env)
     except ModelSettingsError as error:
         raise SettingsError(str(error)) from None
+    several = bool(settings.more_crews or options.crew)
     settings, text = _chosen(options, settings)
     try:
         routing = await _decided(options, text, settings, model)
@@ -40,7 +41,7 @@ async def route(options: argparse.Namespace, settings: Settings) -> int:
         print(f"leadhand: {event.step}: {event.reason}. {event.advice}", file=sys.stderr)  # noqa: T201
         return NOBODY
     found = told(routing, text, model.label)
-    if settings.more_crews or options.crew:
+    if several:
         found = {"crew": Path(settings.crew).name, **found}
     say(json.dumps(found, indent=2, ensure_ascii=False) if options.json else in_words(found))
     return IN_PART if found["missing"] else DECIDED
@@ -51,11 +52,12 @@ def _chosen(options: argparse.Namespace, settings: Settings) -> tuple[Settings, 
     named = {Path(crew).name: crew for crew in (settings.crew, *settings.more_crews)}
     word, text = crew_called(options.text, named) if settings.more_crews else ("", options.text)
     crew = options.crew or word
-    return (replace(settings, crew=named.get(crew, crew)) if crew else settings), text
+    alone = crew and crew != Path(settings.crew).name  # the usual crew has the others as members
+    return (replace(settings, crew=named.get(crew, crew), more_crews=()) if alone else settings), text
 
 
 async def _decided(options: argparse.Namespace, text: str, settings: Settings, model: ChosenModel) -> Routing:
-    planning = Planning(open_crew(settings), model, TrackRecord(), settings.terms)
+    planning = Planning(open_crews(settings).usual, model, TrackRecord(), settings.terms)
     return await decided(planning, text, time.time, tuple(_file(name) for name in options.file))
 
 

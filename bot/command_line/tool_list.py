@@ -39,10 +39,10 @@ class _Listed:
         return modes["never" if self.terms is None else self.terms.mode]
 
 
-def tool_lines(crew: Crew) -> tuple[str, list[str]]:
+def tool_lines(crew: Crew, *, idle: bool = True) -> tuple[str, list[str]]:
     """List every tool, by where it comes from: how many there are in a few words, and the lines.
 
-    A tool that somebody holds has a line of its own; those that nobody holds share some.
+    A tool that somebody holds has a line of its own; those that nobody holds share some, unless `idle` is False.
     """
     listed = _listed(crew)
     held = [one for one in listed if one.holders]
@@ -56,8 +56,8 @@ def tool_lines(crew: Crew) -> tuple[str, list[str]]:
         lines += [
             f"  {one.tool.name:<{name}}  {one.access:<{access}}  {', '.join(one.holders)}" for one in own if one.holders
         ]
-        if idle := ", ".join(_named(one) for one in own if not one.holders):
-            lines += textwrap.wrap(_NOBODY + idle, _WIDTH, initial_indent="  ", subsequent_indent="    ")
+        if idle and (names := ", ".join(_named(one) for one in own if not one.holders)):
+            lines += textwrap.wrap(_NOBODY + names, _WIDTH, initial_indent="  ", subsequent_indent="    ")
         for tool, why in left_out.get(origin, {}).items():
             lines += textwrap.wrap(f"left out: {tool}: {why}", _WIDTH, initial_indent="  ", subsequent_indent="    ")
     return f"{len(held)} held, {writing or 'none'} of them {'write' if writing != 1 else 'writes'}", lines

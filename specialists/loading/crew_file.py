@@ -39,6 +39,7 @@ _ABOUT = ("description", "can", "cannot", "fallback")
 _BELOW = ("extends", "without")
 """What it says of the crew that it extends, read by `extending`."""
 _HOST = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,62})\.)+[a-z][a-z0-9-]{1,62}(?::\d{1,5})?", re.IGNORECASE)
+_SETTING = re.compile(r"[A-Z][A-Z0-9_]+")
 _UNSURE = ("mark", "apart")
 _WHOM = {"asks": "whom", "asks_next": "then"}
 _WHEN = ("remind_after", "expire_after")
@@ -63,6 +64,8 @@ class CrewFile:
     """The specialist that gets a request before any planner; empty: there is none."""
     first_at: CrewFault | None = None
     """Where that stands; the text of the fault is empty."""
+    needs: tuple[str, ...] = ()
+    """The settings without which it is no member of another crew of the same bot."""
     pipeline: Pipeline | None = None
     contact: str = ""
     make: Allowance | None = None
@@ -173,6 +176,15 @@ def _first(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
 def _contact(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
     del key, named
     file.contact = crew_contact.read(file, node)
+
+
+def _needs(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+    """Read the settings without which another crew does not have this one as a member."""
+    del named
+    given = nodes.plain(node)
+    file.needs = tuple(str(one) for one in (given if isinstance(given, list) else [given]))
+    if not all(map(_SETTING.fullmatch, file.needs)):
+        file.fault(node, f"{key} names settings, such as LEADHAND_KNOWLEDGE, one or a list")
 
 
 def _pipeline(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
@@ -297,6 +309,7 @@ _READERS: Mapping[str, Callable[[CrewFile, str, yaml.Node, Named], None]] = {
     "equals": _equals,
     "default": _default,
     "first": _first,
+    "needs": _needs,
     "contact": _contact,
     "pipeline": _pipeline,
     **dict.fromkeys(_TERMS, _number),

@@ -20,6 +20,7 @@ def test_a_rule_sends_it_to_its_specialist_and_nothing_is_started(tmp_path: Path
     ended = leadhand("route", "search the web for tea prices", env=environment(tmp_path, **REHEARSED))
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.splitlines() == [
+        "crew general:",
         "researcher gets it as it stands (by rule web-search)",
         "why: rule web-search: researcher alone, without asking the planner",
     ]
