@@ -223,7 +223,7 @@ async def running(
     outbox.calls.token_refused = proof.suspect
     people = People(client, outbox.calls, account.home)
     people.name_groups([*named, *crews.asked])
-    messengers = Messengers(outbox, people, Directory(client, outbox.calls, people), settings.admins)
+    messengers = Messengers(outbox, people, Directory(client, outbox.calls, people), settings.admins, account.url)
     by_rules = isinstance(model, RehearsalModel)
     thread = Thread(client, outbox, store, people, messengers, model_label=model.label, by_rules=by_rules)
     metrics = instruments.metrics if instruments is not None else None

@@ -599,7 +599,8 @@ def _writes(checkpoints: Iterable[Checkpoint]) -> list[tuple[ToolStarted, ToolRe
 def _written(intent: ToolStarted, end: ToolReturned | Checked | None) -> Written | None:
     """Return the call as it must be remembered; None if it certainly was not carried out."""
     if isinstance(end, ToolReturned):
-        return None if end.reply.failed else Written(intent.what, intent.digest, True, end.reply.text)
+        address = next((one for one in end.sources if "://" in one), "")
+        return None if end.reply.failed else Written(intent.what, intent.digest, True, end.reply.text, address)
     if isinstance(end, Checked) and end.verdict == "not_happened":
         return None
     known = isinstance(end, Checked) and end.verdict == "happened"

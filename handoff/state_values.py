@@ -54,13 +54,14 @@ class Written:
     """A call of an earlier attempt that must not be made again.
 
     `known` is True if it was certainly carried out; otherwise it may have been. `came_of_it` is its reply, or the
-    words of the person who was asked.
+    words of the person who was asked. `address` leads to what was made, if its tool said so.
     """
 
     what: str
     digest: str
     known: bool
     came_of_it: str
+    address: str = ""
 
 
 @dataclass(frozen=True, slots=True)

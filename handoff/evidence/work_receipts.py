@@ -66,7 +66,8 @@ def _writes(ask: Ask, works: Iterable[Work]) -> Iterable[str]:
     for work in works:
         for one in (*work.writes, *written(work.checkpoints)):
             if one.known:
-                yield phrase("reused", ask.text, what=one.what) if work.kept else one.what
+                what = f"{one.what} ({one.address})" if one.address else one.what
+                yield phrase("reused", ask.text, what=what) if work.kept else what
 
 
 def _files(works: Iterable[Work]) -> Iterable[str]:

@@ -93,9 +93,11 @@ async def _found(to: str, workbench: Workbench) -> tuple[Messenger | None, Addre
 def _told(delivered: Delivered, arguments: SendMessageArguments) -> ToolOutcome:
     if not delivered.id:
         return ToolOutcome(f"Not sent: {delivered.fault}.", failed=True)
+    to, sources = arguments.to, (delivered.address,) if delivered.address else ()
     if arguments.draft:
-        return ToolOutcome(f"The draft for {arguments.to} is in the requester's direct messages. It was not sent on.")
-    return ToolOutcome(f"Sent to {arguments.to}.")
+        told = f"The draft for {to} is in the requester's direct messages. It was not sent on."
+        return ToolOutcome(told, sources=sources)
+    return ToolOutcome(f"Sent to {to}.", sources=sources)
 
 
 def _target(arguments: SendMessageArguments) -> str:

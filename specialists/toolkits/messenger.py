@@ -48,10 +48,14 @@ class Readers:
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """Where a message is (its Slack id), or with an empty id the `fault` for which it certainly never went out."""
+    """Where a message is (its Slack id), or with an empty id the `fault` for which it certainly never went out.
+
+    `address` is that of the message, if it has one.
+    """
 
     id: str
     fault: str = ""
+    address: str = ""
 
 
 class DeliveryUnknown(Exception):

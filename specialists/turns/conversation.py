@@ -171,7 +171,8 @@ class Conversation:
             self.artifacts.extend(brought.artifacts)
             self.add_gaps(brought.gaps)
             self.notes.extend(note for note in brought.notes if note not in self.notes)
-            self.sources.extend(source for source in brought.sources if source not in self.sources)
+            if not any(call.id == reply.call_id and call.name in self._writing for call in self._calls):
+                self.sources.extend(source for source in brought.sources if source not in self.sources)
         if self._replies and None not in self._replies:
             replies = zip(self._calls, filter(None, self._replies), strict=True)
             self.room.add_replies([(call.name, each, self._repeated(call)) for call, each in replies])
@@ -182,8 +183,9 @@ class Conversation:
         name = sources[0] if sources else "a tool"
         query = str(call.arguments.get(tool.query) or "") if tool is not None else ""
         code = query or str(call.arguments.get(CODE) or "")
-        self.replies.append(Document(name, reply.text, is_material="://" in name, query=query, code=code))
-        if tool is None or tool.access == "write":
+        reads = tool is not None and tool.access == "read"
+        self.replies.append(Document(name, reply.text, is_material=reads and "://" in name, query=query, code=code))
+        if tool is None or not reads:
             return
         for source in sources:
             self.readings[source] = self.readings.get(source, False) or tool.only_queries

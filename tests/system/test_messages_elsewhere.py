@@ -114,6 +114,10 @@ async def test_an_approved_message_is_posted_once_where_the_card_says(desk: Desk
     assert "<!channel>" not in str(posted["blocks"])
     assert "Sent for Ana Duarte" in shown(posted)
     assert f"Sent to #sales ({sales})." in talk.said()
+    link = f"/archives/{sales}/p{posted['ts'].replace('.', '')}"
+    (done,) = [line for line in talk.said().splitlines() if line.startswith("Done: ")]
+    assert link in done, "the receipt leads to it"
+    assert not any(link in line for line in talk.said().splitlines() if line.startswith("Sources"))
     audit = [json.loads(line) async for line in desk.scene.store.audit.read()]
     told = [(one["deed"], one["user"], one["target"]) for one in audit if one["deed"] in {"approved", "wrote"}]
     ana = desk.scene.person().id

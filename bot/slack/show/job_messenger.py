@@ -41,12 +41,13 @@ PLACES = {
 
 @dataclass(frozen=True, slots=True)
 class Messengers:
-    """Makes messengers. `admins` are the Slack ids of the admins."""
+    """Makes messengers. `admins` are the Slack ids of the admins, `url` is the workspace's own address."""
 
     outbox: Outbox
     people: People
     directory: Directory
     admins: frozenset[str]
+    url: str = ""
 
     def of(self, claim: Claim, job: Job, ask: Ask, contact: str = "") -> JobMessenger:
         """Make the messenger of a request, for whoever holds the claim."""
@@ -93,31 +94,37 @@ class JobMessenger:
         """Post Markdown once; a draft goes to the requester alone. Raises WorkbenchLost and DeliveryUnknown."""
         message = await self._message(to, text, draft=draft)
 
-        async def post(channel: str) -> Sent:
-            return await self._elsewhere.post(channel, KEY + key, message)
+        async def post(channel: str) -> Delivered:
+            return self._delivered(await self._elsewhere.post(channel, KEY + key, message), channel)
 
-        return _delivered(await self._reached(lambda: self._there(to, post, draft=draft)))
+        return await self._reached(lambda: self._there(to, post, draft=draft))
 
     async def look_up(self, to: Addressee, *, key: str, draft: bool = False) -> Delivered | None:
         """Find what was sent with a key. Raises WorkbenchLost and DeliveryUnknown."""
 
-        async def look(channel: str) -> Sent | None:
-            return await self._elsewhere.look_up(channel, KEY + key)
+        async def look(channel: str) -> Delivered | None:
+            found = await self._elsewhere.look_up(channel, KEY + key)
+            return None if found is None else self._delivered(found, channel)
 
-        found = await self._reached(lambda: self._there(to, look, draft=draft))
-        return None if found is None else _delivered(found)
+        return await self._reached(lambda: self._there(to, look, draft=draft))
 
     async def add_row(self, to: Addressee, title: str, body: str, *, key: str) -> Delivered:
         """Add a row to the list that the bot keeps for a channel. Raises WorkbenchLost and DeliveryUnknown."""
         texts = (visible(title), f"{visible(body)}\n\n{await self._for_whom()}")
         rows = ListRows(self.parts.outbox, self.claim)
-        return _delivered(await self._reached(lambda: rows.add(to.id, KEY + key, *texts)))
+        return self._delivered(await self._reached(lambda: rows.add(to.id, KEY + key, *texts)))
 
     async def look_up_row(self, to: Addressee, *, key: str) -> Delivered | None:
         """Find the row that was added with a key. Raises WorkbenchLost and DeliveryUnknown."""
         rows = ListRows(self.parts.outbox, self.claim)
         found = await self._reached(lambda: rows.look_up(to.id, KEY + key))
-        return None if found is None else _delivered(found)
+        return None if found is None else self._delivered(found)
+
+    def _delivered(self, sent: Sent, channel: str = "") -> Delivered:
+        """Say where a message is; one in a channel has an address, which begins with the workspace's own."""
+        base = self.parts.url
+        address = f"{base}archives/{channel}/p{sent.ts.replace('.', '')}" if base and channel and sent.ts else ""
+        return Delivered(sent.ts, sent.fault, address)
 
     async def _for_whom(self) -> str:
         name = await self.parts.people.name(self.ask.request.user) or "somebody"
@@ -136,7 +143,7 @@ class JobMessenger:
             able = (told or frozenset()) | own if able is None else able & ((told or frozenset()) | own)
         return able or frozenset()
 
-    async def _there(self, to: Addressee, work: Callable[[str], Awaitable[T]], *, draft: bool) -> T | Sent:
+    async def _there(self, to: Addressee, work: Callable[[str], Awaitable[T]], *, draft: bool) -> T | Delivered:
         """Do the work on the channel that a message goes to; a draft goes to the requester's direct messages."""
         if to.kind == "channel" and not draft:
             return await work(to.id)
@@ -145,7 +152,7 @@ class JobMessenger:
         try:
             data = await calls.make("conversations.open", lambda: client.conversations_open(users=user), again=True)
         except Refused as error:
-            return Sent("", str(error))
+            return Delivered("", str(error))
         return await work(str(data["channel"]["id"]))
 
     async def _message(self, to: Addressee, text: str, *, draft: bool) -> Outgoing:
@@ -166,7 +173,3 @@ class JobMessenger:
             raise WorkbenchLost(error) from error
         except (OutcomeUnknown, NoReply) as error:
             raise DeliveryUnknown(str(error)) from error
-
-
-def _delivered(sent: Sent) -> Delivered:
-    return Delivered(sent.ts, sent.fault)
