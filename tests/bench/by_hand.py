@@ -1,4 +1,4 @@
-"""The same 14 calls by hand, with the same SDK and the same bodies: what nobody can do with less than.
+"""The same 15 calls by hand, with the same SDK and the same bodies: what nobody can do with less than.
 
 Reads the bodies that the bot sent and makes them again in the same order of
 dependence, keeping nothing and posting nothing. Each line of standard input,

@@ -1,8 +1,8 @@
 """The job that every row of the benchmark does, and the tools of its six specialists.
 
 w1 to w4 stand on their own, w5 needs all four, w6 needs w5; each makes one
-tool call. With the plan and the answer that is 14 model calls, and a critical
-path of eight.
+tool call. With the plan, the answer and its verifier that is 15 model calls, and
+a critical path of nine.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
 
 CREW = Path(__file__).parent / "crew"
 REQUEST = "Work out the figures of the six parts w1 to w6 and tell us in a few lines what they mean together."
-CALLS = 14
-LAYERS = 8
-"""Model calls one after the other on the critical path: plan, three layers of two, answer."""
+CALLS = 15
+LAYERS = 9
+"""Model calls one after the other on the critical path: plan, three layers of two, answer, verifier."""
 
 
 class LookupArguments(BaseModel):
