@@ -12,6 +12,7 @@ from bot.operation.audit_log import Wanted, entries, line_of
 from bot.settings import Settings, SettingsError
 from bot.store.redis.redis_store import RedisStore
 from handoff.audit_entry import AuditEntry, Deed
+from handoff.dollars import in_dollars
 
 WIDTHS = (20, 9, 12, 8, 12, 12)
 HEADS = ("when (UTC)", "deed", "who", "outcome", "job", "channel", "what")
@@ -55,7 +56,7 @@ def _time(name: str, text: str) -> float:
 
 def _cells(entry: AuditEntry) -> tuple[str, ...]:
     when = datetime.fromtimestamp(entry.at, UTC).strftime("%Y-%m-%d %H:%M:%S")
-    cost = f"${entry.cost:.4f}" if entry.cost else ""
+    cost = in_dollars(entry.cost) if entry.cost else ""
     by = f"approved by {', '.join(entry.approved_by)}" if entry.approved_by else ""
     what = "; ".join(part for part in (entry.target, by, entry.why, cost) if part)
     return (when, entry.deed, entry.user or "-", entry.outcome, entry.job or "-", entry.channel or "-", what)

@@ -28,6 +28,7 @@ from bot.store.interface import StoreError
 from bot.store.retention import DAY, Retention
 from bot.supervisor.plan_price import PARTS, price_of_plan
 from handoff.contracts import Terms
+from handoff.dollars import in_dollars
 from specialists.crew_size import crowded
 from specialists.registry import Crew
 from specialists.several_crews import Crews, no_member
@@ -37,7 +38,6 @@ from specialists.toolkits.wall_proof import ChildBroken, WallReport, prove_walls
 WARNING = "Warning: "
 NO_MODEL = "set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama; LEADHAND_MODEL=rehearsal where it is meant so"
 MIB = 1024 * 1024
-CENT = 0.01
 _READERS = "readers of files and pages"
 _SHUT_IN = "reach no network, no file but their own, no other process or program, and not the bot's environment"
 _WALLS = 'allow user namespaces, Landlock or seccomp on Linux, see docs/operating.md, "Readers of files and pages"'
@@ -351,4 +351,4 @@ def _plan_price(crew: Crew, model: ChosenModel, terms: Terms) -> Verdict:
         return Verdict(what, f"about {size}; no price of these models is known")
     if not likely.cost:
         return Verdict(what, f"free, about {size}")
-    return Verdict(what, f"{f'about ${likely.cost:.2f}' if likely.cost >= CENT else 'less than a cent'} for {size}")
+    return Verdict(what, f"about {in_dollars(likely.cost)} for {size}")

@@ -19,6 +19,7 @@ from bot.slack.receive.job_named import job_named
 from bot.slack.views.job_rows import JobLine
 from bot.store.interface import Head, JobKey, Store
 from bot.store.redis.redis_store import RedisStore
+from handoff.dollars import in_dollars
 from handoff.shown_rows import rows_of
 from handoff.state import Ask, Job
 from handoff.summary import rows, step, title_of, waited_for
@@ -150,6 +151,6 @@ def _of(ask: Ask) -> list[str]:
         lines.append(f"  failed at {ask.run.failure.step}: {ask.run.failure.reason}")
     usage = ask.usage
     if usage.calls:
-        cost = f", ${usage.cost:.4f}" if usage.cost is not None else ""
+        cost = f", {in_dollars(usage.cost)}" if usage.cost is not None else ""
         lines.append(f"  {usage.calls} calls, {usage.tokens_in + usage.tokens_out:,} tokens{cost}")
     return lines

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from bot.store.counters import Counter
+from handoff.dollars import in_dollars
 from handoff.state import Ask, Job
 
 Scope = Literal["job", "person", "channel", "day"]
@@ -146,8 +147,7 @@ class Limit:
         """Write an amount with its unit."""
         if self.unit != "dollars":
             return f"{amount:,} {self.unit}"
-        dollars = amount / MICROS
-        return f"${dollars:.4f}" if 0 < dollars < 0.01 else f"${dollars:.2f}"
+        return in_dollars(amount / MICROS)
 
 
 _WHOSE: Mapping[str, str] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from handoff.contracts import Usage
+from handoff.dollars import in_dollars
 
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
 
@@ -34,6 +35,4 @@ def tokens(usage: Usage) -> str:
 
 def dollars(usage: Usage) -> str:
     """Say what a usage cost; empty if that is nothing, or no price is known."""
-    if not usage.cost:
-        return ""
-    return f"${usage.cost:.4f}" if usage.cost < 0.01 else f"${usage.cost:.2f}"
+    return in_dollars(usage.cost) if usage.cost else ""

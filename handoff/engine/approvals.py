@@ -20,6 +20,7 @@ from handoff.approval_values import (
     digest_of,
 )
 from handoff.contracts import REQUESTER, Estimate, Terms
+from handoff.dollars import in_dollars
 from handoff.engine.nested import is_open
 from handoff.engine.subtask import ready, settle
 from handoff.rights import Actor
@@ -263,7 +264,7 @@ def _cost_words(run: Run, work: Work) -> str:
     """Say what a subtask is likely to cost if that is more than the terms allow; empty if it is not."""
     estimate, terms = work.estimate or Estimate(subtask="", calls=0, tokens=0), run.terms
     if terms.ask_above_cost and estimate.cost is not None and estimate.cost > terms.ask_above_cost:
-        return f"about ${estimate.cost:.2f}, and more than ${terms.ask_above_cost:.2f} is asked for first"
+        return f"about {in_dollars(estimate.cost)}, and more than {in_dollars(terms.ask_above_cost)} is asked for first"
     if terms.ask_above_tokens and estimate.tokens > terms.ask_above_tokens:
         return f"about {estimate.tokens:,} tokens, and more than {terms.ask_above_tokens:,} is asked for first"
     return ""

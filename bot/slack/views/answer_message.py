@@ -16,6 +16,7 @@ from handoff.addresses import known_addresses
 from handoff.answering.findings import gravity, place_of
 from handoff.answering.fixed_words import phrase
 from handoff.contracts import Finding, Usage
+from handoff.dollars import in_dollars
 from handoff.engine.answer import gaps
 from handoff.evidence.work_receipts import Receipts, receipt_lines, receipts_of, statements_of_no_source
 from handoff.state import Ask, Job
@@ -240,7 +241,7 @@ def usage_words(usage: Usage) -> list[str]:
     if tokens:
         words.append(f"{_short(tokens)} {'token' if tokens == 1 else 'tokens'}")
     if usage.cost is not None and tokens:
-        words.append(f"${usage.cost:.4f}" if usage.cost < 0.01 else f"${usage.cost:.2f}")
+        words.append(in_dollars(usage.cost))
     return words
 
 

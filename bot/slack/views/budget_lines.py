@@ -6,6 +6,7 @@ import time
 
 from bot.limits.spending import Spent
 from bot.slack.views.outgoing import counted
+from handoff.dollars import in_dollars
 
 
 def spent_words(spent: Spent, now: float, *, everybody: bool = False) -> str:
@@ -14,5 +15,5 @@ def spent_words(spent: Spent, now: float, *, everybody: bool = False) -> str:
     whose = "all requests" if everybody else "your requests"
     if not spent.requests:
         return f"*{month}:* none of {whose} ended yet, so nothing is spent."
-    money = f"${spent.dollars:.2f}, " if spent.dollars >= 0.01 else f"${spent.dollars:.4f}, " if spent.dollars else ""
+    money = f"{in_dollars(spent.dollars)}, " if spent.dollars else ""
     return f"*{month}:* {money}{spent.tokens:,} tokens on {counted(spent.requests, 'request')} that ended."

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.outgoing import Block, actions, button, context
 from bot.slack.views.waiting import in_row
+from handoff.dollars import in_dollars
 from handoff.engine.second_try import lacking
 from handoff.state import Ask, Job
 from handoff.summary import title_of
@@ -65,8 +66,7 @@ def spent_before(ask: Ask) -> str:
     costs = [one.usage.cost for one in ask.tries if one.usage.cost]
     if not costs:
         return ""
-    total = sum(costs)
-    return f"on top of {f'${total:.4f}' if total < 0.01 else f'${total:.2f}'} before"
+    return f"on top of {in_dollars(sum(costs))} before"
 
 
 def begun_words(tried: Tried) -> str:
