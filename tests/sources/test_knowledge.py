@@ -20,6 +20,7 @@ from specialists.toolkits.knowledge.knowledge_pages import FetchedPages
 from specialists.toolkits.knowledge.knowledge_query import expression, spellings, words_of
 from specialists.toolkits.tool import FolderWorkbench, Tool, ToolOutcome
 from specialists.toolkits.toolkit import ToolSettings
+from tests.patience import patience
 from tests.reading.hostile_files import blanks
 from tests.specialists.local_web import serving
 
@@ -187,12 +188,16 @@ async def test_two_share_an_index_and_one_reads_for_both(folder: Path, data: Pat
     assert "12 seconds" in (await search(other, "amber")).text
 
 
-async def test_a_document_can_be_read_before_anybody_searched(folder: Path, data: Path) -> None:
+async def test_a_document_can_be_read_before_anybody_searched(
+    folder: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     one, other = Knowledge(folder, data), Knowledge(folder, data)
     async with one._alone():
         early = await read(other, "handbook/vpn.md")
         assert early.failed
         assert "nothing of it was ready" in early.text
+    for seconds in ("SMALL", "FOR_FEW"):
+        monkeypatch.setattr(f"specialists.toolkits.knowledge.knowledge.{seconds}", patience())
     assert "12 seconds" in (await read(one, "handbook/vpn.md", "Reset")).text
 
 
