@@ -94,7 +94,7 @@ async def run(
     room = ContextRoom(handoff.constraints.context, specialist.overhead)
     pictures, gaps = await load_pictures(handoff.artifacts, workbench, handoff.constraints.context)
     opening = ModelMessage(role="user", text=briefing.render(handoff, done_when), pictures=pictures)
-    files = [artifact.name for artifact in handoff.artifacts]
+    files = files_for_tools(handoff)
     handed = bool(handoff.context or handoff.given)
     ways = [spec.name for spec in specialist.ways_to_end]
     conversation = Conversation(opening, files, egress, room, specialist.toolbox, handoff.intent, ways, handed=handed)
@@ -109,6 +109,12 @@ async def run(
     endings = Endings(conversation, handoff.constraints.max_tokens)
     sources = Sources(handoff, workbench, opening.text, conversation)
     return await _Attempt(specialist, handoff, model, log, conversation, tools, endings, limits, sources).run()
+
+
+def files_for_tools(handoff: Handoff) -> list[str]:
+    """Return the names of the files that tools for tables may open: none of which it is known that it is a text."""
+    texts = {one.name for one in (*handoff.given_whole, *handoff.readable) if not one.is_table}
+    return [artifact.name for artifact in handoff.artifacts if artifact.name not in texts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +230,7 @@ class _Attempt:
         """Return the tools of the next call: the two that end the work if it is the last one."""
         if self.limit:  # Not without any tool: some providers refuse that once calls are part of the conversation.
             return self.specialist.ways_to_end
-        specs = self.specialist.specs_for(artifact.name for artifact in self.handoff.artifacts)
+        specs = self.specialist.specs_for(files_for_tools(self.handoff))
         if self._due:
             return tuple(spec for spec in specs if spec.name in self._due)
         if self.conversation.idle:  # the next step is no result like the one that was sent back for want of work

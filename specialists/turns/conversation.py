@@ -169,7 +169,8 @@ class Conversation:
                 break
         if brought is not None:
             self.artifacts.extend(brought.artifacts)
-            self.add_gaps(brought.gaps)
+            if not (reply.failed and brought.sources and all(self.readings.get(one) for one in brought.sources)):
+                self.add_gaps(brought.gaps)  # what was given whole lacks nothing if a tool cannot read it
             self.notes.extend(note for note in brought.notes if note not in self.notes)
             if not any(call.id == reply.call_id and call.name in self._writing for call in self._calls):
                 self.sources.extend(source for source in brought.sources if source not in self.sources)

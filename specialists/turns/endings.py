@@ -24,8 +24,10 @@ class Endings:
         gap = f"Stopped at {limit}; the work may be incomplete." if limit else ""
         return self.conversation.complete(result, gap=gap)
 
-    def handed_in(self, result: Result, limit: str) -> Result:
-        """End with a result that was handed in, in doubt if no work is behind it."""
+    def handed_in(self, result: Result, limit: str) -> Result | Escalation:
+        """End with a result that was handed in, in doubt if no work is behind it; a failure of a tool is none."""
+        if self.conversation.work_done.is_failure(result.content):
+            return self.give_up("confidence_too_low", result.content)
         doubt = self.conversation.work_done.doubt(result.content)
         return self.complete(finish_tools.doubted(result, doubt) if doubt else result, limit)
 

@@ -18,6 +18,8 @@ from specialists.turns import briefing
 
 _BY_CHANCE = 1
 """Words, none of them with a figure, that a result may share by chance with what the tools gave."""
+_SAYS = 3
+"""Words from which on a content says something."""
 _FAULT = 400
 """Characters of a failure that are told again."""
 _LAST = 1_500
@@ -125,6 +127,11 @@ class WorkDone:
             return briefing.note("doubt_foreign", tools=" or ".join(self.readers))
         named = self._unasked()
         return briefing.note("doubt_unasked", named=named) if named else ""
+
+    def is_failure(self, content: str) -> bool:
+        """Return True if a content says nothing but what failed calls said."""
+        told = _words_of(content) - {"error", "errors"}
+        return len(told) >= _SAYS and any(told <= _words_of(text) for _, text in self._failed)
 
     @property
     def readers(self) -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel
 
 from handoff.checking.checks import Seen, look
-from handoff.contracts import Artifact, Escalation, Note, Result
+from handoff.contracts import Artifact, Escalation, Material, Note, Result
 from specialists.runner import End, run
 from specialists.toolkits.calculate import Calculate
 from specialists.toolkits.calculate import tools as calculate_tools
@@ -130,6 +130,30 @@ async def test_words_about_a_file_that_no_tool_has_opened_are_no_result(handed: 
     assert isinstance(outcome, Escalation)
     assert (outcome.reason, outcome.partial_result) == ("confidence_too_low", None)
     assert "No tool was used for it, though Sales.CSV is there" in outcome.message
+
+
+async def test_a_text_that_was_given_whole_is_no_file_for_tables() -> None:
+    text = Material(name="contract.txt", kind="file", text="t" * 64, size=40)
+    whole = {
+        "artifacts": (Artifact(id="b" * 64, name="contract.txt", size=40),),
+        "given": (Note(source="contract.txt", text="Either party may end it with 90 days' notice."),),
+        "given_whole": (text,),
+    }
+    given = handoff().model_copy(update=whole)
+    wish = calling(("query_table", {"sql": "SELECT * FROM contract"}))
+    for moves in ([saying("It is 90 days.")] * 2, [wish, *[returning("It is 90 days.")] * 2]):
+        model = ScriptedModel(list(moves))
+        outcome = await run(specialist(*table_tools()), given, model=model, workbench=EmptyBench(), log=KeptLog())
+        assert {tool.name for tool in model.calls[0].tools} == {"escalate", "return_result"}
+        assert isinstance(outcome, Result)
+        assert (outcome.content, outcome.gaps) == ("It is 90 days.", ()), "nothing of it was not read"
+
+
+async def test_what_a_failed_call_said_is_no_result() -> None:
+    moves = [calling(("look", {"at": "sales"})), *[returning("ERROR: NameError: name 'sales' is not defined.")] * 2]
+    outcome, _ = await play(moves, failing("sales"))
+    assert isinstance(outcome, Escalation)
+    assert outcome.reason == "confidence_too_low"
 
 
 async def test_a_file_that_no_tool_has_read_is_named() -> None:
