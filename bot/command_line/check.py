@@ -148,7 +148,7 @@ def _who(crew: Crew, crews: Crews, env: Mapping[str, str]) -> str:
         members = [path for path in crew.crews if path in crews.names]
         others = [one for one in crews.by_name.values() if one is not crew and one.name not in members]
         lines += [f"members: {', '.join(members)}"] if members else []
-        lines += [f"no member: {one.name} ({no_member(one, own.everyone, env)})" for one in others]
+        lines += [f"no member: {one.name} ({no_member(one, {*own.specialists, *own.crews}, env)})" for one in others]
     return "; ".join(lines)
 
 

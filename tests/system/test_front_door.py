@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
 from bot.app import open_crews
+from bot.command_line.check import verdicts
 from bot.settings import Settings, read_settings
 from specialists.registry import available_crews
 from tests.providers.wire import WireRequest
@@ -55,6 +57,19 @@ def test_a_crew_that_can_be_no_member_is_still_chosen_by_its_name(tmp_path: Path
 def test_a_bot_with_one_crew_has_nobody_else(tmp_path: Path) -> None:
     crews = open_crews(settings_of(crew_of(tmp_path / "desk", "clerk")))
     assert (crews.names, dict(crews.usual.crews)) == ((), {})
+
+
+async def test_the_check_says_who_is_a_member_and_why_another_is_none(tmp_path: Path) -> None:
+    usual = crew_of(tmp_path / "desk", "clerk")
+    law = crew_of(tmp_path / "law", "reader", "description: Reads contracts.\n")
+    needy = crew_of(tmp_path / "needy", "reader", "description: Knows.\nneeds: LEADHAND_NOWHERE\n")
+    async with aclosing(verdicts(settings_of(usual, law, needy))) as found:
+        told = [str(verdict) async for verdict in found if verdict.what == "crew"]
+    assert told == [
+        "ok    crew: desk (by “desk: ...”): clerk; members: law; no member: needy (without LEADHAND_NOWHERE)",
+        "ok    crew: law (by “law: ...”): reader",
+        "ok    crew: needy (by “needy: ...”): reader",
+    ]
 
 
 async def test_a_request_finds_the_crew_that_does_such_work_and_a_word_still_names_one(
