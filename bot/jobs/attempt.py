@@ -201,7 +201,7 @@ def _specialist(crew: Crew, effect: RunSubtask, runner: JobRunner) -> Specialist
     form, run = crew.words.answer, ask.run_around(ask.work[effect.subtask])
     if found is None or not alone or not (form or here or run.is_first):
         return found
-    others = [f"- {one.name}: {one.line}" for one in run.members.values() if one.name != found.name]
+    others = [f"- {one.name}: {one.description}" for one in run.members.values() if one.name != found.name]
     return replace(found, form=form, channel_words=here, hands_over="\n".join(others) if run.is_first else "")
 
 
