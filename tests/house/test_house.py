@@ -2,6 +2,7 @@
 
 import importlib
 import re
+import subprocess
 from collections import Counter
 from pathlib import Path
 from typing import get_args
@@ -33,6 +34,33 @@ def files_to_add(what: str) -> list[str]:
         line for line in part(CONTRIBUTING, "To add one, these files").splitlines() if line.startswith(f"| {what}")
     ]
     return re.findall(r"`((?:\w+/)+[\w.]+|manifest\.yml)`", row)
+
+
+TOP = {
+    *(
+        "bot",
+        "handoff",
+        "specialists",
+        "tests",
+        "docs",
+        ".ci",
+        ".github",
+        ".gitignore",
+        "pyproject.toml",
+        "manifest.yml",
+    ),
+    *("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE", "Makefile", "requirements.lock"),
+    *("Dockerfile", "compose.yaml"),
+}
+"""What may lie at the top: packages, and what convention asks for."""
+
+
+def test_nothing_else_lies_at_the_top() -> None:
+    if not (ROOT / ".git").exists():
+        pytest.skip("this is no checkout of git, so that nobody can tell what belongs to it")
+    listing = ["git", "ls-files"]
+    listed = subprocess.run(listing, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    assert {path.partition("/")[0] for path in listed.splitlines()} <= TOP
 
 
 def test_no_two_files_have_one_name() -> None:
