@@ -72,11 +72,11 @@ async def test_a_rate_is_shared_and_a_call_waits_for_its_minute(scene: Scene) ->
     ):
         await app.model.warm()  # that the first call takes no other time
         counter = Counter(f"{HOME}:requests", "rate", 2)
-        for name in ("a", "b"):  # what another instance let through nearly a minute ago
-            taken = await earlier.counters.admit(name, [counter], patience=0, hold=1)
+        # what another instance let through nearly a minute ago, the two in one second or in two
+        first, _ = [await earlier.counters.admit(name, [counter], patience=0, hold=1) for name in ("a", "b")]
         await earlier.close()
         assert (await (await scene.ask("Do it")).over()).latest.state == "completed"
-        assert asked[0] >= taken.second + WINDOW + 1
+        assert asked[0] >= first.second + WINDOW + 1
         assert await scene.store.counters.spent([counter]) == [2]
 
 
