@@ -59,7 +59,7 @@ from bot.supervisor.instance_board import InstanceBoard
 from specialists.loading import package_toolkits
 from specialists.loading.frontmatter import CrewFault
 from specialists.registry import CREWS, Crew, CrewError, load_crew, member_names
-from specialists.several_crews import Crews, no_member
+from specialists.several_crews import Crews, why_no_member
 from specialists.toolkits.catalogue import all_toolkits
 from specialists.toolkits.toolkit import Toolkit, ToolSettings
 
@@ -152,7 +152,7 @@ def open_crews(settings: Settings) -> Crews:
             faults.append(str(error))
             continue
         found.append(crew)
-        if not no_member(crew, taken, settings.env):
+        if not why_no_member(crew, taken, settings.env):
             members.append(crew_folder(of_crew))
     if faults:
         raise SettingsError("\n\n".join(faults))

@@ -13,7 +13,7 @@ from handoff.answering.line_links import line_links
 from handoff.contracts import Material, Result
 from handoff.once import once
 from handoff.provenance import people_said
-from handoff.state import Ask, Job, written
+from handoff.state import Ask, Job
 
 APP = " (app)"
 """The end of the name of an author that is no person: a model may write for it, as one does for this bot."""
@@ -38,7 +38,7 @@ def _known_by(ask: Ask) -> frozenset[str]:
     remembered = (part.name for one in ask.materials if one.kind == "memory" for part in one.outline)
     known = set(line_links((one for result in results for one in result.findings), ask.materials))
     known.update(*(addresses_in(text) for text in (*people_said(ask), *remembered)))
-    deeds = (one for work in ask.work.values() for one in (*work.writes, *written(work.checkpoints)))
+    deeds = (one for work in ask.work.values() for one in work.own_writes)
     known.update(one.address for one in deeds if one.address)
     return frozenset(known.union(*(result.addresses for result in results)))
 

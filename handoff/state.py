@@ -252,8 +252,7 @@ class Work:
         else:
             mine = self.run is None
             private, sources = self.private or (private and mine), (*self.sources, *(sources if mine else ()))
-        writes = (*self.writes, *written(self.checkpoints))
-        over = replace(self, checkpoints=(), writes=writes, spent=self.spent + took, resumed=0.0)
+        over = replace(self, checkpoints=(), writes=self.own_writes, spent=self.spent + took, resumed=0.0)
         return replace(over, private=private, sources=tuple(dict.fromkeys(sources)))
 
     @property
@@ -277,9 +276,14 @@ class Work:
         return open_intents(self.checkpoints)
 
     @property
+    def own_writes(self) -> tuple[Written, ...]:
+        """What its attempts wrote, or may have written, in order."""
+        return (*self.writes, *written(self.checkpoints))
+
+    @property
     def unknown(self) -> tuple[str, ...]:
         """Calls that may or may not have been carried out, each in a few words for people."""
-        return tuple(one.what for one in (*self.writes, *written(self.checkpoints)) if not one.known)
+        return tuple(one.what for one in self.own_writes if not one.known)
 
     @property
     def not_approved(self) -> tuple[tuple[Approval, RulingOutcome], ...]:

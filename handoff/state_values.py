@@ -283,13 +283,12 @@ class Failure:
 class Candidate:
     """A result that is not accepted yet.
 
-    `faults` are certain, `doubts` need a look; each quotes the text that it is about. `partial` is True if the attempt
-    failed and this is what it had by then.
+    `faults` each quote the text that they are about. `partial` is True if the attempt failed and this is what it had
+    by then.
     """
 
     result: Result
     faults: tuple[str, ...] = ()
-    doubts: tuple[str, ...] = ()
     partial: bool = False
 
 

@@ -10,9 +10,14 @@ from handoff.planning.adhoc import NAME
 from specialists.registry import LEVELS, Crew
 
 
-def no_member(crew: Crew, taken: Container[str], env: Mapping[str, str]) -> str:
+def missing_settings(crew: Crew, env: Mapping[str, str]) -> list[str]:
+    """Return the settings that a crew needs and that are not there."""
+    return [name for name in crew.needs if not env.get(name)]
+
+
+def why_no_member(crew: Crew, taken: Container[str], env: Mapping[str, str]) -> str:
     """Say why the usual crew of a bot, with these names `taken`, cannot have another as a member; empty if it can."""
-    if missing := [name for name in crew.needs if not env.get(name)]:
+    if missing := missing_settings(crew, env):
         return f"without {', '.join(missing)}"
     if not crew.about.description:
         return "its crew.yml has no description"

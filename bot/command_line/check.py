@@ -31,7 +31,7 @@ from handoff.contracts import Terms
 from handoff.dollars import in_dollars
 from specialists.crew_size import crowded
 from specialists.registry import Crew
-from specialists.several_crews import Crews, no_member
+from specialists.several_crews import Crews, missing_settings, why_no_member
 from specialists.toolkits.ticketing.ticket_desk import CONTACT, NOWHERE, desk_of, is_reachable
 from specialists.toolkits.wall_proof import ChildBroken, WallReport, prove_walls
 
@@ -124,7 +124,7 @@ async def _crew(
             if one.read_as:
                 told = f"{one.read_as}; the planner is told: {one.description}"
                 yield Verdict(f"{name}, an agent of Claude Code", told)
-        if all(env.get(name) for name in crew.needs) and _tickets_go_nowhere(own, env):
+        if not missing_settings(crew, env) and _tickets_go_nowhere(own, env):
             yield Verdict("tickets", risk=NOWHERE)
         for warning in own.every_warning:
             yield Verdict("crew", risk=str(warning))
@@ -148,7 +148,9 @@ def _who(crew: Crew, crews: Crews, env: Mapping[str, str]) -> str:
         members = [path for path in crew.crews if path in crews.names]
         others = [one for one in crews.by_name.values() if one is not crew and one.name not in members]
         lines += [f"members: {', '.join(members)}"] if members else []
-        lines += [f"no member: {one.name} ({no_member(one, {*own.specialists, *own.crews}, env)})" for one in others]
+        lines += [
+            f"no member: {one.name} ({why_no_member(one, {*own.specialists, *own.crews}, env)})" for one in others
+        ]
     return "; ".join(lines)
 
 

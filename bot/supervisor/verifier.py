@@ -101,14 +101,14 @@ def evidence_of(ask: Ask, run: Run, materials: Sequence[Document]) -> tuple[Docu
     found = list(materials)
     for name, result in there.items():
         title = ask.work[name].subtask.title
-        if told := _given(result):
+        if told := _tool_lines(result):
             found.append(Document(f"what tools gave for “{title}”", told, is_material=False))
         if len(there) > 1:
             found.append(Document(f"the result of “{title}”", whole(result), is_material=False, is_brief=True))
     return tuple(found)
 
 
-def _given(result: Result) -> str:
+def _tool_lines(result: Result) -> str:
     """Return what the tools of a result gave, as far as it is kept: lines of replies, quotations, filters."""
     quoted = (f"{one.source}: {one.quotation}" for each in result.findings for one in each.evidence if one.is_found)
     lines = [*result.evidence, *quoted, *(f"counted: {one}" for one in result.filters)]
@@ -159,6 +159,7 @@ def read(
     given = json_object(text)
     if not isinstance(given.get("sentences"), list):
         return {"doubt": "the verifier gave no verdict"}
+    materials = [one for one in evidence if one.is_material]
     refuted: list[Refuted] = []
     unfound: list[str] = []
     borne_out: list[str] = []
@@ -167,14 +168,13 @@ def read(
         sentence = sentences[number - 1] if 0 < number <= len(sentences) else ""
         if not sentence:
             continue
-        found = _looked_up(quotation, evidence)
         if verdict == "supported":
-            if found is not None and any(one.is_material and one.name == found.source for one in evidence):
+            if _looked_up(quotation, materials) is not None:
                 borne_out += _follow(sentence, quotation, in_doubt)
         elif verdict == "not_found":
             stands = any(one.find(sentence) is not None for one in evidence if not one.is_brief)
             (dropped if stands else unfound).append(sentence)
-        elif found is None or find_quotation(sentence, quotation) is not None:
+        elif (found := _looked_up(quotation, evidence)) is None or find_quotation(sentence, quotation) is not None:
             dropped.append(sentence)
         else:
             refuted.append(Refuted(sentence=sentence, evidence=found))

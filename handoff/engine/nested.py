@@ -15,7 +15,7 @@ from handoff.answering.material import whole
 from handoff.checking import checks
 from handoff.contracts import Finding, Plan, Result, Terms
 from handoff.engine.answer import findings, gaps, text_of
-from handoff.state import Ask, Run, Work, replace, written
+from handoff.state import Ask, Run, Work, replace
 from handoff.state_values import Written
 
 SLASH = "/"
@@ -115,7 +115,7 @@ def opened(ask: Ask, work: Work, specialist: str, at: float) -> tuple[Ask, Work]
     """
     if work.run is not None:
         gone = ask.all_inside(work.subtask.id)
-        wrote = [one for each in gone for one in (*each.writes, *written(each.checkpoints))]
+        wrote = [one for each in gone for one in each.own_writes]
         names = {each.subtask.id for each in gone}
         kept = {name: each for name, each in ask.work.items() if name not in names}
         ask = replace(ask, work=MappingProxyType(kept))

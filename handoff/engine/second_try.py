@@ -16,7 +16,7 @@ from handoff.again_words import wish_of
 from handoff.contracts import Request
 from handoff.materials.at_hand import needed_by
 from handoff.materials.deleted import FAULT
-from handoff.state import Ask, Job, Run, Work, replace, written
+from handoff.state import Ask, Job, Run, Work, replace
 from handoff.state_values import PLEASE_CHECK, Failure, Question, Written
 
 KEEP, DO_AGAIN, GO_ON, STOP = "Keep what is done", "Do it again", "Go on without", "Stop"
@@ -130,13 +130,8 @@ def _all_written(job: Job, before: Ask) -> tuple[Written, ...]:
     """Return the calls of all tries so far, each once: also of one whose message was deleted meanwhile."""
     first = (before, *before.tries)[-1].id
     tries = (one for one in job.asks if first in {one.id, *(each.id for each in one.tries)})
-    found = [one for each in tries for work in each.work.values() for one in own_writes(work)]
+    found = [one for each in tries for work in each.work.values() for one in work.own_writes]
     return tuple({one.digest: one for one in found}.values())
-
-
-def own_writes(work: Work) -> tuple[Written, ...]:
-    """Return what the attempts at a subtask wrote, or may have written."""
-    return (*work.writes, *written(work.checkpoints))
 
 
 # ---------------------------------------------------------------- what is run again, and what is kept
@@ -206,7 +201,7 @@ def kept(ask: Ask, again: Again) -> tuple[str, ...]:
 def repeated(ask: Ask, again: Again) -> tuple[Written, ...]:
     """Return the calls that were made, or may have been, by what is run again."""
     afresh = run_again(ask, again)
-    return tuple(dict.fromkeys(one for name in afresh for one in own_writes(ask.work[name])))
+    return tuple(dict.fromkeys(one for name in afresh for one in ask.work[name].own_writes))
 
 
 def lost_files(job: Job, ask: Ask, again: Again) -> tuple[str, ...]:

@@ -84,10 +84,9 @@ def ended(ask: Ask, work: Work, message: str, at: float) -> Ask:
 
 
 def with_gaps(candidate: Candidate, *more: str) -> Result:
-    """Return the result with its faults and doubts added to its gaps."""
+    """Return the result with its faults added to its gaps."""
     result = candidate.result
-    named = (*result.gaps, *(f"not mended: {fault}" for fault in candidate.faults))
-    named += (*(f"in doubt: {doubt}" for doubt in candidate.doubts), *more)
+    named = (*result.gaps, *(f"not mended: {fault}" for fault in candidate.faults), *more)
     return result.model_copy(update={"gaps": tuple(dict.fromkeys(named))})
 
 

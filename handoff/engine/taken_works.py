@@ -9,7 +9,6 @@ from handoff import events as ev
 from handoff.contracts import Estimate, Member, Tier, Usage
 from handoff.engine.approvals import deciders
 from handoff.engine.nested import is_gone, is_open
-from handoff.engine.second_try import own_writes
 from handoff.state import SETTLED, Ask, Run, Work, replace
 from handoff.state_values import Checkpoint, Ruling, Written
 
@@ -181,4 +180,4 @@ def _paid(point: Checkpoint) -> Checkpoint:
 def _written_by(ask: Ask, work: Work) -> tuple[Written, ...]:
     """Return what a subtask wrote, or may have written, and what those inside it did."""
     inside = ask.all_inside(work.subtask.id) if work.run is not None else ()
-    return tuple(dict.fromkeys(one for each in (work, *inside) for one in own_writes(each)))
+    return tuple(dict.fromkeys(one for each in (work, *inside) for one in each.own_writes))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from handoff.answering.fixed_words import phrase
 from handoff.materials.at_hand import LAST_ANSWER, REQUEST, unneeded
-from handoff.state import Ask, Work, written
+from handoff.state import Ask, Work
 
 _COUNTED = re.compile(r": ([\d,]+) of ([\d,]+) rows$")
 _CALL = re.compile(r"\w\(|\(\s*select\b", re.IGNORECASE)
@@ -64,7 +64,7 @@ def receipts_of(ask: Ask) -> Receipts:
 
 def _writes(ask: Ask, works: Iterable[Work]) -> Iterable[str]:
     for work in works:
-        for one in (*work.writes, *written(work.checkpoints)):
+        for one in work.own_writes:
             if one.known:
                 what = f"{one.what} ({one.address})" if one.address else one.what
                 yield phrase("reused", ask.text, what=what) if work.kept else what
