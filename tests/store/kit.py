@@ -84,7 +84,8 @@ async def fresh_store(url: str, **options: Any) -> RedisStore:
 async def redis_kit(url: str, *, repeats: bool = False, instances: int = 3, **options: Any) -> Kit:
     """A store on a server, under a prefix of its own."""
     prefix = f"t{secrets.token_hex(4)}"
-    stores = [await RedisStore.connect(url, prefix=prefix, **options) for _ in range(instances)]
+    connect = {"timeout": patience(10.0), **options}  # a server that shares two busy cores is slow, not away
+    stores = [await RedisStore.connect(url, prefix=prefix, **connect) for _ in range(instances)]
     if repeats:
         for store in stores:
             await store.close()

