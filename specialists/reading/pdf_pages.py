@@ -16,7 +16,8 @@ from specialists.reading.picture_file import LONGEST_SIDE, compressed
 
 _MOST_PAGES = 2_000
 _MOST_BOOKMARKS = 2_000
-_SECONDS = 10.0
+SECONDS = 10.0
+"""Seconds after which no further page is begun, on a busy machine too."""
 _HARDLY_ANY = 80
 _UNMAPPED = re.compile("[\ufffd\ue000-\uf8ff\x00-\x08\x0e-\x1f]")
 
@@ -50,7 +51,7 @@ def _read_pages(document: Any, name: str, contents: Contents) -> None:
     pages = len(document)
     if not pages:
         raise Unreadable("is a PDF without a page; save it again and attach that")
-    until = time.monotonic() + _SECONDS
+    until = time.monotonic() + SECONDS
     titles = _titles(document)
     broken: list[int] = []
     unseen: list[int] = []

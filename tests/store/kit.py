@@ -84,12 +84,12 @@ async def fresh_store(url: str, **options: Any) -> RedisStore:
 async def redis_kit(url: str, *, repeats: bool = False, instances: int = 3, **options: Any) -> Kit:
     """A store on a server, under a prefix of its own."""
     prefix = f"t{secrets.token_hex(4)}"
-    connect = {"timeout": patience(10.0), **options}  # a server that shares two busy cores is slow, not away
-    stores = [await RedisStore.connect(url, prefix=prefix, **connect) for _ in range(instances)]
+    timeout = patience(10.0)  # a server that shares two busy cores is slow, not away
+    stores = [await RedisStore.connect(url, prefix=prefix, timeout=timeout, **options) for _ in range(instances)]
     if repeats:
         for store in stores:
             await store.close()
-        stores = [RedisStore(TwiceServer(url, 3.0), prefix=prefix, **options) for _ in stores]
+        stores = [RedisStore(TwiceServer(url, timeout), prefix=prefix, **options) for _ in stores]
         for store in stores:
             await store.now()
 

@@ -291,11 +291,15 @@ async def test_a_provider_that_says_nothing_ends_the_request_and_names_the_setti
 
 async def test_replies_that_take_longer_than_any_silence_are_waited_for(scene: Scene) -> None:
     """As from a small machine: a word now and then, for minutes in all."""
-    note = "A note about tea, word by word. " * 6
-    silence = 4.0  # seconds: a busy machine may hold back a piece for one or two
-    slow = Reply(note, piece=8, pause=1.5 * silence / (len(note) / 8))
+    silence = 3.0  # seconds: a busy machine may hold back a piece for one or two
+
+    def slow(reply: Reply) -> Reply:
+        return replace(reply, piece=8, pause=1.5 * silence / (len(reply.text) / 8))
+
     async with (
-        provider(planner=lambda _: GOOD, writer=lambda _: slow) as server,
+        provider(
+            planner=lambda _: slow(GOOD), writer=lambda _: slow(Reply("A note about tea, word by word. " * 6))
+        ) as server,
         scene.bot(connect("chat", server, silence=silence)),
     ):
         talk = await scene.ask("Draft a short note about tea")
