@@ -120,4 +120,4 @@ async def test_a_tool_that_its_brief_gives_it_is_not_there(tmp_path: Path) -> No
     assert [reply.failed for reply in replies] == [True, True]
     assert all("look" in reply.text for reply in replies), "they are told what there is"
     assert all({tool.name for tool in call.tools} <= {"look", "return_result", "escalate"} for call in model.calls)
-    assert model.calls[0].system.index(brief) < model.calls[0].system.index("End with return_result or escalate")
+    assert model.calls[0].system.index(brief) < model.calls[0].system.index("Hand in your work with return_result")

@@ -71,7 +71,7 @@ async def test_a_result_carries_what_the_call_said_and_the_usage_of_all_turns() 
 async def test_the_model_sees_prompt_protocol_task_tools_and_limits() -> None:
     _, model, _ = await play([calling(LOOK), returning()], Looker().tool(), done_when="The colour is named.")
     first, second = model.calls
-    assert first.system.startswith("You are the scout.\n\nEnd with return_result or escalate")
+    assert first.system.startswith("You are the scout.\n\nHand in your work with return_result")
     assert [message.role for message in first.messages] == ["user"]
     assert first.messages[0].text == "# Task\nLook at the sea.\n\n# Done when\nThe colour is named."
     assert [tool.name for tool in first.tools] == ["look", "return_result", "escalate"]

@@ -130,7 +130,7 @@ async def test_a_specialist_is_made_used_and_shown(scene: Scene, tmp_path: Path)
     assert '"enum": ["calculate"]' in schema
     assert first.system.startswith("You are the unitsmith, made for one part of one job.")
     assert BRIEF in first.system
-    assert "End with return_result or escalate" in first.system, "the protocol of all specialists"
+    assert "Hand in your work with return_result" in first.system, "the protocol of all specialists"
     assert {tool.name for tool in first.tools} == {"calculate", "return_result", "escalate"}
     assert not any(reply.failed for message in second.messages for reply in message.replies), "the tool was there"
     assert "unitsmith (made for this job)" in rows(card)["units"][1]
