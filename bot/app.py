@@ -34,7 +34,7 @@ from bot.jobs.standing_work import StandingWork
 from bot.jobs.tasks import Bounds
 from bot.limits.call_limits import CallLimits
 from bot.logs import about
-from bot.models.choosing import ChosenModel
+from bot.models.chosen_model import ChosenModel
 from bot.models.named_models import names_at, take_on
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.operation.audit_log import AuditLog
@@ -56,9 +56,10 @@ from bot.slack.show.thread import Thread
 from bot.slack.token_proof import TokenProof
 from bot.store.interface import Store
 from bot.supervisor.instance_board import InstanceBoard
+from specialists.crew import Crew
 from specialists.loading import package_toolkits
 from specialists.loading.frontmatter import CrewFault
-from specialists.registry import CREWS, Crew, CrewError, load_crew, member_names
+from specialists.registry import CREWS, CrewError, load_crew, member_names
 from specialists.several_crews import Crews, why_no_member
 from specialists.toolkits.catalogue import all_toolkits
 from specialists.toolkits.toolkit import Toolkit, ToolSettings
@@ -254,7 +255,7 @@ async def running(
         approvers_in=channels.approvers_in if can_ask else nobody_to_ask,
         standing=Admission(people, channels).standing,
         terms_in=channels.terms_in,
-        opener=standing.opener,
+        opener=standing.opener.open,
     )
     effects: Effects = home.around(runs)
     if instruments is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specialists.registry import Crew
+from specialists.crew import Crew
 
 FLAT = 8
 """Specialists side by side from which on planners choose worse: they read all of them with each request."""

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from handoff.approval_values import ADMINS
-from handoff.contracts import ANYONE, REQUESTER, RESERVED, Tier
+from handoff.contracts import RESERVED
 from handoff.engine.nested import SLASH
-from handoff.planning.adhoc import NAME, Allowance
-from handoff.planning.pipeline import Pipeline
+from handoff.planning.adhoc import NAME
 from handoff.planning.routing import Rule
 from specialists import specialist
+from specialists.crew import About, Crew
 from specialists.loading import (
     crew_checks,
     crew_contact,
@@ -26,7 +22,6 @@ from specialists.loading import (
 from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
 from specialists.loading.crew_file import CrewFile
 from specialists.loading.crew_surroundings import Surroundings
-from specialists.loading.crew_words import NO_WORDS, CrewWords
 from specialists.loading.extending import layers_of
 from specialists.loading.frontmatter import CrewFault, Page
 from specialists.mcp_servers import named_servers
@@ -37,9 +32,7 @@ from specialists.toolkits.toolkit import Toolkit, ToolSettings
 CREWS = Path(__file__).parent / "crews"
 LEVELS = 3
 """Crews that lie in each other, the outermost counted."""
-CLOSE_SECONDS = 10.0
 _NO_SETTINGS = ToolSettings()
-_log = logging.getLogger(__name__)
 
 _EXAMPLE = """\
 A specialist is one Markdown file in the crew's folder, named after it. For example translator.md:
@@ -63,127 +56,6 @@ class CrewError(Exception):
         self.faults = tuple(sorted(set(faults)))
         lines = "\n".join(str(fault) for fault in self.faults)
         super().__init__(f"The crew in {folder} cannot be used:\n{lines}\n\n{_EXAMPLE}")
-
-
-@dataclass(frozen=True)
-class About:
-    """A crew's description of itself for the crew around it: see `Specialist`."""
-
-    description: str = ""
-    cannot: tuple[str, ...] = ()
-    fallback: str = ""
-
-
-@dataclass(frozen=True)
-class Crew:
-    """A named set of specialists, in the order of their names, and of crews inside it.
-
-    Specialists of a crew inside another have its `path` before their names, `legal/writer`, and so on inside of it.
-    The outermost crew has none.
-
-    `rules` say which requests go to whom without a planner, `equals` which specialists do the same work, and
-    `terms` what its requests are worked on under, where its file says so: fields of `handoff.contracts.Terms`.
-    `roles` the tiers of its supervisor's roles that its file names, and `asking` what it says on questions to people:
-    fields of `handoff.contracts.Asking`. `default` is who gets a request for which no plan
-    could be made; empty: the member that comes first. `first` is who gets a request before any planner does, and may
-    hand it over to one; empty: the planner is asked at once. `pipeline` is its fixed plan, None if the planner plans.
-    `contact` is whom people are sent to when nothing works: its own or that of the crew around it.
-    `make` is what a plan may have made (None: nothing), and `lent` are the tools for that. `approvals` is what its
-    file, and those of the crews around it, say on approvals. `allow_out` are the tools and the hosts to which something
-    private may go without asking anybody. `toolkits` are those that lie in its folder, and for the outermost crew also
-    those that it was loaded with. `warnings` are what people should know of its files though it can be used.
-    """
-
-    name: str
-    specialists: Mapping[str, Specialist]
-    rules: tuple[Rule, ...] = ()
-    equals: tuple[tuple[str, ...], ...] = ()
-    terms: Mapping[str, Any] = field(default_factory=dict)
-    roles: Mapping[str, Tier] = field(default_factory=dict)
-    asking: Mapping[str, Any] = field(default_factory=dict)
-    default: str = ""
-    first: str = ""
-    needs: tuple[str, ...] = ()
-    """The settings without which it is no member of another crew of the same bot."""
-    pipeline: Pipeline | None = None
-    contact: str = ""
-    make: Allowance | None = None
-    lent: Mapping[str, Tool] = field(default_factory=dict)
-    path: str = ""
-    crews: Mapping[str, Crew] = field(default_factory=dict)
-    about: About = About()
-    allow_out: frozenset[str] = frozenset()
-    approvals: ApprovalRules = NOTHING_SAID
-    toolkits: tuple[Toolkit, ...] = ()
-    words: CrewWords = NO_WORDS
-    """What its file says to its supervisor."""
-    channel: Mapping[str, tuple[str, CrewFault]] = field(default_factory=dict)
-    """What its file sets for channels, see `CrewFile.channel`."""
-    warnings: tuple[CrewFault, ...] = ()
-
-    @property
-    def levels(self) -> int:
-        """How many crews lie in each other, this one counted."""
-        return 1 + max((crew.levels for crew in self.crews.values()), default=0)
-
-    def within(self, name: str) -> Crew | None:
-        """Find the crew with that path, at whatever level; None if there is none."""
-        if name == self.path:
-            return self
-        return next((found for crew in self.crews.values() if (found := crew.within(name))), None)
-
-    @property
-    def house_rules(self) -> str:
-        """The text of `AGENTS.md` and `CLAUDE.md` in its folder, bounded; without any, of the crew around it."""
-        return self.words.house_rules
-
-    @property
-    def asked(self) -> frozenset[str]:
-        """The Slack ids of those whom this crew and the crews inside it name for questions and approvals."""
-        own = {*self.asking.get("whom", ()), *self.asking.get("then", ()), *self.approvals.usual.approvers}
-        terms = (each for one in self.specialists.values() for each in (one.usual, *one.approvals.values()))
-        theirs = (one for each in self.specialists.values() for one in each.asks)
-        approvers = (who for each in terms if each is not None for who in each.approvers)
-        inside = (crew.asked for crew in self.crews.values())
-        return frozenset(own).union(theirs, approvers, *inside) - {REQUESTER, ANYONE, ADMINS}
-
-    def without_first(self) -> Crew:
-        """Return the crew without its first responder: the planner gets each request."""
-        others = {name: one for name, one in self.specialists.items() if name != self.first}
-        return replace(self, first="", specialists=others) if others or self.crews else self
-
-    @property
-    def everyone(self) -> dict[str, Specialist]:
-        """The specialists of this crew and of all inside it."""
-        inside = {name: one for crew in self.crews.values() for name, one in crew.everyone.items()}
-        return {**self.specialists, **inside}
-
-    @property
-    def every_warning(self) -> tuple[CrewFault, ...]:
-        """What people should know of the files of this crew and of all inside it."""
-        return (*self.warnings, *(each for crew in self.crews.values() for each in crew.every_warning))
-
-    @property
-    def beside(self) -> tuple[Callable[[], Coroutine[Any, Any, None]], ...]:
-        """What the toolkits of this crew and of the crews inside it do beside the bot while it runs."""
-        own = (kit.beside for kit in self.toolkits if kit.beside is not None)
-        return (*own, *(work for crew in self.crews.values() for work in crew.beside))
-
-    @property
-    def finders(self) -> tuple[Toolkit, ...]:
-        """The toolkits that fetch what a request names, and of which somebody in this crew holds a tool."""
-        held = {tool.name for one in self.everyone.values() for tool in one.tools}
-        there = (*self.toolkits, *(each for crew in self.crews.values() for each in crew.finders))
-        return tuple(one for one in there if one.finds is not None and held & {tool.name for tool in one.tools})
-
-    async def close(self) -> None:
-        """End what the toolkits of this crew and of the crews inside it hold open, each in bounded time."""
-        closing = [kit.close() for kit in self.toolkits if kit.close is not None]
-        ends = (asyncio.wait_for(each, CLOSE_SECONDS) for each in closing)
-        ended = await asyncio.gather(*ends, *(crew.close() for crew in self.crews.values()), return_exceptions=True)
-        for error in ended:
-            if isinstance(error, Exception):
-                _log.warning("a toolkit could not be closed: %s: %s", type(error).__name__, error)
 
 
 def available_crews(folder: Path = CREWS) -> tuple[str, ...]:

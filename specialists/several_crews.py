@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from handoff.contracts import RESERVED
 from handoff.planning.adhoc import NAME
-from specialists.registry import LEVELS, Crew
+from specialists.crew import Crew
+from specialists.registry import LEVELS
 
 
 def missing_settings(crew: Crew, env: Mapping[str, str]) -> list[str]:

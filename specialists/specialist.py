@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, get_args
 
 from handoff.approval_values import ASK, ApprovalTerms
 from handoff.context_budget import tokens
-from handoff.contracts import RESERVED, Made, Plan, Tier
-from handoff.planning.adhoc import NAME, made_as
+from handoff.contracts import RESERVED, Tier
+from handoff.planning.adhoc import NAME
 from specialists.loading import approval_keys, crew_checks, model_keys, skill_folders
 from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
 from specialists.loading.crew_checks import tool_names
@@ -31,7 +31,7 @@ from specialists.toolkits.tool import Tool, ToolSpec
 from specialists.turns import briefing, finish_tools
 
 if TYPE_CHECKING:
-    from specialists.registry import Crew
+    pass
 
 DESCRIPTION_LIMIT = 200
 TURNS_LIMIT = 50
@@ -286,46 +286,3 @@ def _read_turns(page: Page) -> int:
         page.fault(f"max_turns must be a whole number from 1 to {TURNS_LIMIT}", key="max_turns")
         return DEFAULT_TURNS
     return value
-
-
-# ---------------------------------------------------------------- ad hoc, for one plan
-
-
-class NotLent(Exception):
-    """An ad-hoc specialist needs what the crew does not lend. The text says what, for people."""
-
-
-def specialist_for(crew: Crew, plan: Plan | None, name: str, tier: Tier) -> Specialist | None:
-    """Find who works under a name, on a tier: the plan's ad-hoc specialist, else the crew's member; None for nobody.
-
-    Raises NotLent if the plan has an ad-hoc specialist that the crew does not allow, or not any more.
-    """
-    made = made_as(plan, name)
-    if made is None:
-        return crew.specialists.get(name)
-    one = adhoc_specialist(crew, made)
-    if crew.make is not None and tier not in crew.make.tiers:
-        raise NotLent(f"the crew does not lend the tier {tier}, on which {name} is to work")
-    return one
-
-
-def adhoc_specialist(crew: Crew, made: Made) -> Specialist:
-    """Build the ad-hoc specialist that a plan asks for. Raises NotLent."""
-    if crew.make is None:
-        raise NotLent(f"the crew has no specialists made, and {made.name} is one")
-    for name in made.tools:
-        if name not in crew.lent or crew.lent[name].access != "read":
-            raise NotLent(f"the crew does not lend {name}, with which {made.name} was made")
-    return Specialist(
-        name=made.name,
-        description=made.description,
-        tools=tuple(crew.lent[name] for name in made.tools),
-        tier=made.tier,
-        fallback=crew.make.fallback or None,
-        max_turns=ADHOC_TURNS,
-        prompt=briefing.adhoc_prompt(made.name, made.brief),
-        path=Path(),
-        adhoc=True,
-        allow_out=crew.allow_out,
-        usual=crew.approvals.usual,
-    )

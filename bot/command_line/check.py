@@ -17,7 +17,8 @@ from bot.command_line import tool_list
 from bot.command_line.console import say
 from bot.command_line.model_proof import prove
 from bot.logs import hide
-from bot.models.choosing import ChosenModel, ModelSettingsError, choose_model
+from bot.models.choosing import ModelSettingsError, choose_model
+from bot.models.chosen_model import ChosenModel
 from bot.models.named_models import names_at, take_on
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Address, Settings, SettingsError
@@ -29,8 +30,8 @@ from bot.store.retention import DAY, Retention
 from bot.supervisor.plan_price import PARTS, price_of_plan
 from handoff.contracts import Terms
 from handoff.dollars import in_dollars
+from specialists.crew import Crew
 from specialists.crew_size import crowded
-from specialists.registry import Crew
 from specialists.several_crews import Crews, missing_settings, why_no_member
 from specialists.toolkits.ticketing.ticket_desk import CONTACT, NOWHERE, desk_of, is_reachable
 from specialists.toolkits.wall_proof import ChildBroken, WallReport, prove_walls

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from bot.app import crew_folder, open_crew
 from bot.command_line.console import say
-from bot.models.choosing import ChosenModel
+from bot.models.chosen_model import ChosenModel
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.models.rehearsal.rehearsed_demo import DemoScript
 from bot.operation.sweeping import TRIAL

@@ -20,12 +20,13 @@ from bot.evaluation.set_checks import check_sets
 from bot.evaluation.set_files import LabelledSet, SetError, read_sets
 from bot.evaluation.staged_job import Bench
 from bot.evaluation.trials.trial_table import TRIALS
-from bot.models.choosing import ChosenModel, ModelSettingsError, choose_model
+from bot.models.choosing import ModelSettingsError, choose_model
+from bot.models.chosen_model import ChosenModel
 from bot.models.named_models import take_on
 from bot.settings import Settings, SettingsError
 from bot.supervisor.planning import Planning
 from bot.supervisor.track_record import TrackRecord
-from specialists.registry import Crew
+from specialists.crew import Crew
 from specialists.specialist import Specialist
 
 SAMPLES = Path(__file__).parents[2] / "specialists" / "samples"

@@ -21,7 +21,7 @@ from bot.store.interface import JobKey, LogBroken, Store
 from bot.store.redis.redis_store import RedisStore
 from handoff import events as ev
 from handoff.state import Job
-from specialists.registry import Crew
+from specialists.crew import Crew
 
 GONE = "forgotten, expired or unreadable"
 THERE = "there already"

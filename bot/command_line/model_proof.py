@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from bot.models.choosing import ChosenModel
+from bot.models.chosen_model import ChosenModel
 from bot.models.provider_model import ProviderModel
 from bot.supervisor.json_replies import json_object
 from bot.supervisor.planner import plan_schema

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from bot.app import open_crews
 from bot.command_line.console import say
-from bot.models.choosing import ChosenModel, ModelSettingsError, choose_model
+from bot.models.choosing import ModelSettingsError, choose_model
+from bot.models.chosen_model import ChosenModel
 from bot.settings import Settings, SettingsError
 from bot.supervisor.planning import Planning
 from bot.supervisor.route_words import Routing, decided, in_words, told

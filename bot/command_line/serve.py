@@ -12,7 +12,8 @@ from bot.app import open_crews, open_store, running
 from bot.command_line.console import say
 from bot.jobs.shutdown import StopSignal, run_until_stopped
 from bot.logs import about
-from bot.models.choosing import ChosenModel, ModelSettingsError, choose_model
+from bot.models.choosing import ModelSettingsError, choose_model
+from bot.models.chosen_model import ChosenModel
 from bot.operation.trace_export import NoCollector, TraceExport, open_sender
 from bot.settings import Settings, SettingsError
 from bot.slack.connection import Bolt, Connection, NotConnected, http, socket_mode

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from handoff.approval_values import ApprovalTerms
+from specialists.crew import Crew
 from specialists.loading.crew_toolkits import LEADHAND
-from specialists.registry import Crew
 from specialists.toolkits.tool import Tool
 from specialists.toolkits.toolkit import Toolkit
 

@@ -26,7 +26,8 @@ from bot.command_line.crew_demo import Staged
 from bot.command_line.one_job import do_one_job
 from bot.command_line.serve import connected
 from bot.jobs.shutdown import wait_for_stop
-from bot.models.choosing import ChosenModel, ModelSettingsError, choose_model
+from bot.models.choosing import ModelSettingsError, choose_model
+from bot.models.chosen_model import ChosenModel
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.operation.sweeping import TRIAL
 from bot.settings import Settings, SettingsError

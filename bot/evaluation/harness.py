@@ -17,7 +17,7 @@ from bot.evaluation.outcome import Outcome, Play, Trial
 from bot.evaluation.set_files import LabelledSet
 from bot.evaluation.staged_job import Bench
 from bot.evaluation.trials.trial_table import TRIALS
-from bot.models.choosing import ChosenModel
+from bot.models.chosen_model import ChosenModel
 from handoff.contracts import Contract
 from specialists.turns.model import ModelError
 

@@ -19,7 +19,7 @@ from bot.evaluation.cases import (
 from bot.evaluation.set_files import LabelledSet, SetError
 from bot.evaluation.staged_job import file_bytes
 from bot.evaluation.trials.plan_trials import ARROW, LABELS
-from specialists.registry import Crew
+from specialists.crew import Crew
 
 
 def check_sets(sets: Iterable[LabelledSet], crew: Crew, samples: Path) -> None:

@@ -30,9 +30,9 @@ from handoff.contracts import Artifact, Attachment, Material, Member, Place, Pla
 from handoff.engine.engine import apply, has_to_gather
 from handoff.engine.outstanding import outstanding
 from handoff.state import Ask, Job, replace
+from specialists.crew import Crew
 from specialists.reading.contents import Contents
 from specialists.reading.diff_hunks import read_diff
-from specialists.registry import Crew
 from specialists.toolkits.tabular.sheet_sources import columns_of
 
 MOST_STEPS = 60

@@ -13,7 +13,7 @@ from bot.jobs.open_asks import OpenAsks
 from bot.jobs.retry_desk import RetryDesk
 from bot.jobs.sign_in_desk import SignInDesk
 from bot.limits.call_limits import CallLimits
-from bot.models.choosing import ChosenModel
+from bot.models.chosen_model import ChosenModel
 from bot.settings import Settings
 from bot.slack.receive.desks import Desks
 from bot.slack.receive.memory_book import MemoryBook

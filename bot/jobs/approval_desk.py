@@ -26,7 +26,7 @@ from handoff.engine.approvals import deciders, may_decide, unable
 from handoff.rights import Actor
 from handoff.state import Ask, Job, Work
 from handoff.state_values import Answered, Question
-from specialists.registry import Crew
+from specialists.crew import Crew
 from specialists.several_crews import Crews
 from specialists.toolkits.signing_in import SignIn
 from specialists.toolkits.tool import Tool

@@ -32,9 +32,9 @@ from handoff.materials.at_hand import texts_of
 from handoff.provenance import provenance_of
 from handoff.state import Work
 from handoff.state_values import Earlier, Ruling, UnknownWrite, Written, private_replies, reply_source
-from specialists.registry import Crew
+from specialists.crew import Crew, NotLent, specialist_for
 from specialists.runner import End, run
-from specialists.specialist import NotLent, Specialist, decided_by, specialist_for
+from specialists.specialist import Specialist, decided_by
 from specialists.toolkits.messenger import Messenger
 from specialists.toolkits.scratch import scratch
 from specialists.toolkits.tool import FolderWorkbench, ToolOutcome, WorkbenchLost

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bot.access.channel_settings import ChannelSettings
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import Payer
-from bot.models.choosing import ChosenModel
+from bot.models.chosen_model import ChosenModel
 from bot.slack.receive.crew_command import CrewShown, Member
 from bot.store.interface import Store
 from bot.supervisor.planning import Planning
@@ -16,7 +16,7 @@ from bot.supervisor.track_record import TrackRecord
 from handoff.contracts import Terms
 from handoff.events import RequestFailed
 from handoff.spoken import crew_called
-from specialists.registry import Crew
+from specialists.crew import Crew
 from specialists.several_crews import Crews
 
 MOST_EXAMPLES = 3

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bot.jobs.attempt import Around, run_attempt
 from bot.jobs.job_runner import JobRunner
@@ -21,24 +21,24 @@ from handoff import effects as ef
 from handoff import events as ev
 from handoff.audit_entry import Note, dropped
 from handoff.context import circumstances
-from handoff.contracts import NO_TERMS, ChannelTerms
+from handoff.contracts import NO_TERMS, ChannelTerms, Place
 from handoff.engine import approvals, hearing, second_try
 from handoff.engine.nested import crew_at, handed_up, is_for_people, plan_around
 from handoff.materials.deleted import blanked
 from handoff.planning import plan_brief
 from handoff.planning.adhoc import made_as
 from handoff.state import Ask, Job
-from specialists.registry import Crew
+from specialists.crew import Crew
 from specialists.toolkits.table_cache import TableCache, cache_folder
 from specialists.turns.model import Model
-
-if TYPE_CHECKING:
-    from bot.jobs.run_opening import RunOpener
 
 NO_CREW = Crew("", {})
 """In place of a crew that was removed after its subtask was planned."""
 
 
+Opener = Callable[[JobRunner, Place, str], Awaitable[tuple[str, str, bool]]]
+"""Opens the thread of a schedule's run (the string is `Request.opens`): its `ts`, or why there is none, and if that is
+as it should be."""
 ApproversIn = Callable[[str, str], Awaitable[tuple[str, ...] | None]]
 """Names those who approve in a channel of a team: none as the crew says, None if there is nobody to ask."""
 
@@ -79,7 +79,7 @@ class Services:
     standing: StandingOf = nobody_stands
     """Gives people as they are now, in a place."""
     terms_in: TermsIn = no_terms
-    opener: RunOpener | None = None
+    opener: Opener | None = None
     """Opens the threads of schedules' runs."""
 
 
@@ -205,6 +205,16 @@ async def run_subtask(effect: ef.RunSubtask, inputs: Inputs) -> ev.Event:
     if made_as(plan_around(inputs.ask, work), effect.specialist):
         return await attempt
     return await services.record.watch(effect, attempt)
+
+
+async def open_thread(effect: ef.OpenThread, inputs: Inputs) -> ev.Event:
+    """Open the thread of a schedule's run."""
+    opener, runner = inputs.services.opener, inputs.runner
+    of = {"at": runner.now(), "request": effect.request}
+    if opener is None:
+        return ev.ThreadOpened.model_validate({**of, "why": "This instance runs no schedules."})
+    ts, why, quiet = await opener(runner, inputs.job.place, inputs.ask.request.opens)
+    return ev.ThreadOpened.model_validate({**of, "ts": ts, "why": why, "quiet": quiet})
 
 
 async def reach_deadline(effect: ef.ReachDeadline, inputs: Inputs) -> ev.Event:

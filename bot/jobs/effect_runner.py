@@ -15,10 +15,9 @@ from bot.jobs import effect_handlers as handlers
 from bot.jobs.effect_handlers import ApproversIn, Inputs, Services, TermsIn
 from bot.jobs.job_runner import JobRunner
 from bot.jobs.lease import Fenced
-from bot.jobs.run_opening import RunOpener, open_thread
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import payer_of
-from bot.models.choosing import ChosenModel
+from bot.models.chosen_model import ChosenModel
 from bot.slack.send.web_calls import Gone
 from bot.slack.show.people import StandingOf, nobody_stands
 from bot.slack.show.thread import Thread
@@ -32,7 +31,7 @@ from handoff.audit_entry import Note, dropped
 from handoff.contracts import Terms
 from handoff.state import Ask, Job
 from handoff.summary import QuarantineNotice, TrialNotice
-from specialists.registry import Crew
+from specialists.crew import Crew
 from specialists.several_crews import Crews
 
 log = logging.getLogger(__name__)
@@ -171,7 +170,7 @@ class Handler(Generic[E]):
 
 HANDLERS: Mapping[type, Handler[Any]] = {
     ef.GatherMaterial: Handler(handlers.gather_material, nothing_gathered),
-    ef.OpenThread: Handler(open_thread, thread_not_opened),
+    ef.OpenThread: Handler(handlers.open_thread, thread_not_opened),
     ef.DropCopies: Handler(handlers.drop_copies, copies_left),
     ef.MakePlan: Handler(handlers.make_plan, run_failed("planning")),
     ef.RevisePlan: Handler(handlers.revise_plan, plan_kept),
@@ -223,7 +222,7 @@ class EffectRunner:
         approvers_in: ApproversIn = handlers.as_the_crew_says,
         standing: StandingOf = nobody_stands,
         terms_in: TermsIn = handlers.no_terms,
-        opener: RunOpener | None = None,
+        opener: handlers.Opener | None = None,
     ) -> None:
         def services(crew: Crew) -> Services:
             is_out, equals = limits.breakers.is_open, equals_of(crew)

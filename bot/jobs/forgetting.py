@@ -27,8 +27,7 @@ from bot.slack.send.taking_back import SETTLES_IN, TakenBack, take_back
 from bot.slack.send.web_calls import NoReply
 from bot.slack.show.direct_message import tell_person
 from bot.slack.views.erasure import Erased, Forgettable, ToForget, receipt
-from bot.store.homes import EVERYBODY
-from bot.store.interface import Head, JobKey, Store, StoreError
+from bot.store.interface import EVERYBODY, Head, JobKey, Store, StoreError
 from handoff.audit_entry import AuditEntry, Note, dropped
 from handoff.contracts import Place
 from handoff.forgettable import askers, kept_files, may_forget, sources

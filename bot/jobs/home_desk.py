@@ -20,8 +20,7 @@ from bot.limits.spending import Ended, Spending
 from bot.slack.receive.home_tab import Pages, Publish
 from bot.slack.send.web_calls import WebCalls
 from bot.slack.show.people import GroupsOf, no_groups
-from bot.store.homes import EVERYBODY
-from bot.store.interface import Claim, JobKey, Store, StoreError
+from bot.store.interface import EVERYBODY, Claim, JobKey, Store, StoreError
 from handoff import events as ev
 from handoff.contracts import Place
 from handoff.effects import Effect

@@ -15,7 +15,7 @@ from handoff.state import Ask, Job
 if TYPE_CHECKING:
     from bot.slack.receive.thread_text import Shared, ThreadText
     from bot.slack.show.thread import Thread
-    from specialists.registry import Crew
+    from specialists.crew import Crew
     from specialists.toolkits.toolkit import Toolkit
 
 THREAD = "thread"

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from bot.access.channel_settings import ChannelSettings
 from bot.access.ruling import Why, ruling
-from bot.jobs.effect_handlers import Inputs
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import Payer
 from bot.schedules.rule_times import following
@@ -30,9 +29,7 @@ from bot.slack.show.people import People
 from bot.slack.show.readable import channel_words, unreadable
 from bot.slack.views.schedule_line import did_not_run, run_line
 from bot.store.interface import JobKey, Store
-from handoff import events as ev
 from handoff.contracts import ChannelSpan, Place, Request
-from handoff.effects import OpenThread
 from specialists.toolkits.messenger import Addressee
 
 if TYPE_CHECKING:
@@ -220,13 +217,3 @@ def _since(one: Schedule, due: float) -> float:
         later = following(one.rule, one.zone, due)
         since = due - (later - due if later is not None else FIRST_LOOK_BACK)
     return max(since, due - MOST_LOOK_BACK)
-
-
-async def open_thread(effect: OpenThread, inputs: Inputs) -> ev.Event:
-    """Open the thread of a run."""
-    opener, runner = inputs.services.opener, inputs.runner
-    of = {"at": runner.now(), "request": effect.request}
-    if opener is None:
-        return ev.ThreadOpened.model_validate({**of, "why": "This instance runs no schedules."})
-    ts, why, quiet = await opener.open(runner, inputs.job.place, inputs.ask.request.opens)
-    return ev.ThreadOpened.model_validate({**of, "ts": ts, "why": why, "quiet": quiet})

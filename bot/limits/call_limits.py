@@ -20,7 +20,7 @@ from typing import Protocol
 from bot.limits.breakers import LOOK_AGAIN, Breakers, breaker_of
 from bot.limits.held_slots import HOLD, HeldSlots
 from bot.limits.rules import MICROS, Limit, Payer, Rules, Scope, budgets, limits_of
-from bot.models.choosing import ChosenModel
+from bot.models.chosen_model import ChosenModel
 from bot.models.named_models import model_of
 from bot.store.counters import Admission, Counters, Settlement
 from bot.store.interface import StoreError

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import partial
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any, Protocol, get_args
+from typing import TYPE_CHECKING, Any, get_args
 from urllib.parse import urlsplit
 
+from bot.models.chosen_model import ChosenModel
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.models.server_facts import get_json
 from handoff.contracts import Tier
-from specialists.turns.model import Effort, Model
+from specialists.turns.model import Effort
 
 if TYPE_CHECKING:
     from bot.models.openai_chat import OpenAIChat
@@ -34,30 +35,6 @@ _NOT_FOR_CHAT = ("embed", "bge-", "minilm", "rerank", "whisper", "ocr")
 
 class ModelSettingsError(Exception):
     """A setting about models is wrong. The text names it and says what to do."""
-
-
-class ChosenModel(Model, Protocol):
-    """A model whose provider, tiers and prices are known, and that can be made ready before it is needed."""
-
-    @property
-    def provider(self) -> str:
-        """The provider's name, as settings and metrics have it."""
-
-    @property
-    def tiers(self) -> Mapping[Tier, str]:
-        """The model's name for each tier."""
-
-    async def warm(self) -> None:
-        """Import the SDK and look prices up, without blocking the loop. Costs nothing once that is done."""
-
-    async def take_on(self, names: Iterable[str]) -> Mapping[str, str]:
-        """Make models known that specialists name, see `named_models`; why one cannot be had, by its name."""
-
-    def price(self, tier: Tier, tokens_in: int, tokens_out: int, model: str = "") -> float | None:
-        """Return the dollars of so many tokens; 0 if calls take no tokens at all, None if no price is known (yet).
-
-        `model` is one that a specialist names in place of the tier's.
-        """
 
 
 async def choose_model(env: Mapping[str, str]) -> ChosenModel:

@@ -14,8 +14,8 @@ from specialists.loading.frontmatter import CrewFault, did_you_mean
 from specialists.turns.model import ModelCall
 
 if TYPE_CHECKING:
-    from bot.models.choosing import ChosenModel
-    from specialists.registry import Crew
+    from bot.models.chosen_model import ChosenModel
+    from specialists.crew import Crew
 
 _FAMILIES = {
     "anthropic": re.compile(r"claude\b", re.IGNORECASE),

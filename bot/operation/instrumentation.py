@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 from bot.jobs.instance import Instance
 from bot.jobs.job_runner import Effects
-from bot.models.choosing import ChosenModel
+from bot.models.chosen_model import ChosenModel
 from bot.operation.health import ANSWER_SECONDS, HealthState, health_server
 from bot.operation.metered import MeteredEffects, MeteredModel, metered_crew
 from bot.operation.metered_store import metered_store

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from bot.jobs.job_runner import Effects, JobRunner
-from bot.models.choosing import ChosenModel
+from bot.models.chosen_model import ChosenModel
 from bot.models.named_models import model_of
 from bot.operation.metrics import Metrics
 from bot.store.interface import Claim
@@ -20,7 +20,7 @@ from handoff.effects import Effect
 from handoff.engine.answer import missing
 from handoff.state import Ask, Job
 from handoff.summary import QuarantineNotice, TrialNotice
-from specialists.registry import Crew
+from specialists.crew import Crew
 from specialists.toolkits.tool import Tool, ToolOutcome, WorkbenchLost
 from specialists.turns.model import ModelCall, ModelError
 

@@ -2,7 +2,7 @@
 
 A store has ten parts: `jobs`, the `outbox` of each job, `blobs` beside a job, `schedules`, the `settings` that admins
 make while the bot runs, the `memories` of what people had remembered, the `sign_ins` to servers, the `audit`, the
-`board` on which instances tell each other how they are, the `homes` of people (`bot.store.homes`), and the `counters`
+`board` on which instances tell each other how they are, the `homes` of people, and the `counters`
 that all share (`bot.store.counters`).
 A job is always in one of five places:
 
@@ -30,12 +30,9 @@ from __future__ import annotations
 import enum
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from bot.store.counters import Counters
-
-if TYPE_CHECKING:
-    from bot.store.homes import Homes
 
 INLINE_LIMIT = 16 * 1024
 """Bytes of an event's JSON that stay in the log; a longer one is kept with the job's blobs."""
@@ -47,6 +44,12 @@ MEMORIES_LIMIT = 200
 """Things that are remembered for one place."""
 BLOB_LIMIT = 32 * 1024 * 1024
 """Bytes of a blob."""
+EVERYBODY = "*"
+"""In place of a person: all jobs that wait for people, whoever they are."""
+MOST_OPEN = 500
+"""Open homes of a team that are remembered."""
+MOST_WAITING = 1000
+"""Jobs that wait for one person, or user group, that are known: those that began to wait last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -439,6 +442,31 @@ class Board(Protocol):
 
     async def rows(self) -> dict[str, tuple[float, str]]:
         """Read all, by instance: how old each is, in seconds, and the text. After some minutes a text is dropped."""
+
+
+class Homes(Protocol):
+    """Open homes, and the jobs that wait for people.
+
+    All of it follows from what is kept elsewhere, or is soon over: to lose it loses nothing that people asked for.
+    """
+
+    async def put(self, team: str, user: str, row: str) -> None:
+        """Note how somebody's home is, as a text. A row is dropped some time after the last of the team was put."""
+
+    async def drop(self, team: str, users: Sequence[str]) -> None:
+        """Drop the rows of those whose home is open no more."""
+
+    async def rows(self, team: str) -> Mapping[str, str]:
+        """Read the rows of all whose home is open, by person."""
+
+    async def waits(self, key: JobKey, *, now: Sequence[str], before: Sequence[str] = ()) -> None:
+        """Note for whom a job waits now, and for whom it did: ids of people and user groups, or `EVERYBODY`."""
+
+    async def waiting(self, team: str, who: Sequence[str], *, limit: int = 100) -> list[JobKey]:
+        """List the jobs that wait for any of these, who waits longest first.
+
+        Some may wait no more, or be gone: their heads say so.
+        """
 
 
 class Store(Protocol):

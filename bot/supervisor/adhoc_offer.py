@@ -8,7 +8,7 @@ from bot.supervisor.prompts import prompt
 from handoff.contracts import Member, Plan, Tier
 from handoff.planning.adhoc import Allowance, members_of, reasons_of
 from handoff.planning.tier_cap import capped_allowance
-from specialists.registry import Crew
+from specialists.crew import Crew
 
 
 @dataclass(frozen=True, slots=True)

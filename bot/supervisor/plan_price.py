@@ -6,7 +6,7 @@ from bot.supervisor.planning import worker_of
 from bot.supervisor.prompts import prompt
 from handoff.contracts import Estimate, Subtask, Terms
 from handoff.planning.estimates import CHARACTERS, NO_PAST, RESULT_OUT, Price, estimate, in_all
-from specialists.registry import Crew
+from specialists.crew import Crew
 
 PARTS = 3
 """Parts of a usual plan."""

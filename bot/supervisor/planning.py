@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from bot.models.choosing import ChosenModel
+from bot.models.chosen_model import ChosenModel
 from bot.supervisor.roles import fitting
 from bot.supervisor.taken_plan import Taken, taken_up
 from bot.supervisor.track_record import TrackRecord
@@ -35,8 +35,8 @@ from handoff.planning.plan_brief import PlanBrief
 from handoff.planning.routing import FIRST, alone, route, spread
 from handoff.planning.tier_cap import capped_members, capped_plan, lowered
 from handoff.state import Ask, Job, Run, replace
-from specialists.registry import Crew
-from specialists.specialist import NotLent, Specialist, adhoc_specialist
+from specialists.crew import Crew, NotLent, adhoc_specialist
+from specialists.specialist import Specialist
 from specialists.turns.model import Model
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class Planning:
         """
         await self._record.look()
         here = ask.setting.here if ask.setting is not None else NO_TERMS
-        taken = Taken() if effect.within or effect.faults else taken_up(ask, self)
+        taken = Taken() if effect.within or effect.faults else taken_up(ask, self.has_member)
         fixed = None if effect.faults else taken.fields or self._without_asking(brief, first=first)
         if fixed is not None:
             of: dict[str, Any] = {"at": now(), "request": ask.id, "within": effect.within}
@@ -198,6 +198,11 @@ class Planning:
     def has(self, name: str) -> bool:
         """Return True if the crew has a member of that name."""
         return any(member.name == name for member in self._members)
+
+    def has_member(self, inside: str, name: str) -> bool:
+        """Return True if the crew inside this one with that path (empty: this one) is there and has the member."""
+        crew = self.within(inside) if inside else self
+        return crew is not None and crew.has(name)
 
     async def revise(
         self, effect: RevisePlan, job: Job, ask: Ask, *, now: float, model: Model | None = None

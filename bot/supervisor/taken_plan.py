@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from handoff.again import Again
 from handoff.engine import second_try
 from handoff.engine.nested import is_gone
 from handoff.state import SETTLED, Ask, Work
 
-if TYPE_CHECKING:
-    from bot.supervisor.planning import Planning
+IsMember = Callable[[str, str], bool]
+"""Answers whether somebody (the second) is a member of a crew inside (the first; empty: of this crew)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Taken:
     anew: str = ""
 
 
-def taken_up(ask: Ask, planning: Planning) -> Taken:
+def taken_up(ask: Ask, is_member: IsMember) -> Taken:
     """Return the plan that a second try goes by. One that was never made, or whose specialists are gone, is no plan."""
     before, again = ask.before, ask.again
     if before is None or again is None or before.run.plan is None:
@@ -31,7 +31,7 @@ def taken_up(ask: Ask, planning: Planning) -> Taken:
     kept = second_try.kept(before, again)
     works = before.work.items()
     whose = {name: _specialist(work, again) for name, work in works if _is_open(before, work, kept)}
-    lost = sorted({who for name, who in whose.items() if not _is_there(before, before.work[name], who, planning)})
+    lost = sorted({who for name, who in whose.items() if not _is_there(before, before.work[name], who, is_member)})
     if lost:
         return Taken(anew=f"Not in the crew any more: {', '.join(lost)}. So I planned this anew.")
     made = tuple(member for member in before.run.members.values() if member.made)
@@ -56,11 +56,10 @@ def _specialist(work: Work, again: Again) -> str:
     return work.specialist if again.mode == "continue" else work.subtask.specialist
 
 
-def _is_there(before: Ask, work: Work, who: str, planning: Planning) -> bool:
+def _is_there(before: Ask, work: Work, who: str, is_member: IsMember) -> bool:
     """Return True if who is to work on a subtask is in its crew, or was made for the plan."""
     member = before.run_around(work).members.get(who)
     if member is not None and member.made:
         return True
     outer = before.work.get(work.within)
-    crew = planning.within(outer.specialist) if outer is not None else planning
-    return crew is not None and crew.has(who)
+    return is_member(outer.specialist if outer is not None else "", who)

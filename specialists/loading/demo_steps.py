@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from specialists.crew import Crew
 from specialists.loading.demo_file import Demo
 from specialists.loading.frontmatter import CrewFault, did_you_mean
-from specialists.registry import Crew
 
 ALWAYS = frozenset({"read_material", "search_material"})
 """Tools that no file lists: a specialist has them where there is material."""

@@ -16,7 +16,7 @@ import aiohttp
 from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.models.choosing import ChosenModel
+from bot.models.chosen_model import ChosenModel
 from bot.slack.send.elsewhere import KEY
 from bot.slack.send.web_calls import make_client
 from bot.store.interface import Store

@@ -11,7 +11,7 @@ from bot.command_line.feedback_sets import GONE, THERE, add_cases
 from bot.evaluation.set_files import UNLABELLED, SetError, read_sets
 from bot.settings import Settings, SettingsError
 from handoff import events as ev
-from specialists.registry import Crew
+from specialists.crew import Crew
 from tests.system.brains import in_turn, plan, played, result, subtask
 from tests.system.scene import Scene, Talk, eventually, scene_on
 

@@ -11,7 +11,8 @@ from bot.evaluation.set_checks import check_sets
 from bot.evaluation.set_files import SetError, read_sets
 from bot.evaluation.staged_job import StagedJob
 from handoff.contracts import Plan, Subtask
-from specialists.registry import Crew, load_crew
+from specialists.crew import Crew
+from specialists.registry import load_crew
 from specialists.toolkits.catalogue import all_tools
 from specialists.toolkits.search import SearchSettings
 from specialists.toolkits.tool import Tool

@@ -24,7 +24,8 @@ from handoff.engine.outstanding import outstanding
 from handoff.rights import Actor
 from handoff.state import Ask, Job
 from handoff.state_values import Question
-from specialists.registry import Crew, load_crew
+from specialists.crew import Crew
+from specialists.registry import load_crew
 from specialists.toolkits.tool import Tool
 from specialists.turns.model import Model
 

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from handoff import events as ev
-from specialists.registry import Crew
+from specialists.crew import Crew
 from tests.hostile.desk import Leave, Nobody, Person, Reader, begun, crew_of, played
 from tests.hostile.dojo import GOES_TO, SUITES, Suite, World, calls_of, loaded, pairs, suites
 from tests.hostile.obeying import EXCUSE, Obeying, Wish

@@ -17,7 +17,7 @@ from bot.workspace.person import Attached
 from handoff import events as ev
 from handoff.memory import LONGEST
 from handoff.state import Job
-from specialists.registry import Crew
+from specialists.crew import Crew
 from tests.hostile.own_orders import LANGUAGES, NAMED_BEN, Case
 from tests.hostile.own_stage import EVIL, SEARCHED, TURNS, Play, Stage, stage
 from tests.hostile.own_texts import hidden_in_docx, live_in

@@ -15,9 +15,10 @@ from urllib.parse import quote
 from aiohttp import web
 from pydantic import BaseModel
 
-from bot.models.choosing import ChosenModel
+from bot.models.chosen_model import ChosenModel
 from handoff.contracts import ToolCall
-from specialists.registry import Crew, load_crew
+from specialists.crew import Crew
+from specialists.registry import load_crew
 from specialists.toolkits import web as web_toolkit
 from specialists.toolkits.catalogue import all_tools
 from specialists.toolkits.fetch import FetchSettings

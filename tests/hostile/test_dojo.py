@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from specialists.registry import Crew
+from specialists.crew import Crew
 from tests.hostile import dojo
 from tests.hostile.desk import WHO, crew_of
 from tests.hostile.dojo_play import PEOPLE, VARIANTS, play

@@ -10,7 +10,7 @@ from dataclasses import replace
 import docx
 import pytest
 
-from specialists.registry import Crew
+from specialists.crew import Crew
 from tests.hostile.own_orders import CARRIERS, LANGUAGES, SPELLINGS, WANTS, Case, drawn
 from tests.hostile.own_play import lane, played
 from tests.hostile.own_texts import hidden_in_docx, live_in

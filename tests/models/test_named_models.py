@@ -23,7 +23,8 @@ from bot.supervisor.track_record import TrackRecord
 from handoff.contracts import Plan, Subtask, Terms
 from handoff.engine.ladder import Standing, after_trouble
 from handoff.planning.plan_check import check
-from specialists.registry import Crew, CrewError, load_crew
+from specialists.crew import Crew
+from specialists.registry import CrewError, load_crew
 from specialists.turns.model import ModelError
 from tests.models.conftest import ask, paired
 from tests.models.limits_desk import ANA

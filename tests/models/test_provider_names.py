@@ -6,7 +6,8 @@ import pytest
 
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import Rules, read_rates
-from bot.models.choosing import ChosenModel, choose_model
+from bot.models.choosing import choose_model
+from bot.models.chosen_model import ChosenModel
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.operation.metered import MeteredModel
 from bot.operation.metrics import Metrics

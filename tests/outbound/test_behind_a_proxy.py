@@ -19,19 +19,21 @@ import pytest
 from aiohttp import web
 
 from bot.command_line.check import _bot
-from bot.models.choosing import OPENAI_TIERS, ChosenModel
+from bot.models.choosing import OPENAI_TIERS
+from bot.models.chosen_model import ChosenModel
 from bot.models.openai_chat import OpenAIChat
 from bot.models.provider_model import ProviderModel
 from bot.operation.trace_export import open_sender
 from bot.settings import read_settings
 from bot.slack.send.web_calls import close_client, make_client
+from specialists.crew import Crew
 from specialists.mcp_servers import tool_lock
 from specialists.mcp_servers.oauth_requests import ask
 from specialists.mcp_servers.server_config import ServerConfig
 from specialists.mcp_servers.server_connection import NotReached, ServerConnection
 from specialists.mcp_servers.server_sign_in import ServerSignIn
 from specialists.mcp_servers.tool_lock import ToolLock, as_told
-from specialists.registry import Crew, load_crew
+from specialists.registry import load_crew
 from specialists.toolkits.catalogue import all_tools
 from specialists.toolkits.code.code_tools import code_toolkit
 from specialists.toolkits.fetch import FetchFailed, FetchSettings, download

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from specialists.registry import Crew, CrewError, load_crew
+from specialists.crew import Crew
+from specialists.registry import CrewError, load_crew
 from specialists.toolkits.tool import Tool
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from handoff.contracts import Made, Plan
+from specialists.crew import NotLent, specialist_for
 from specialists.runner import run
-from specialists.specialist import ADHOC_TURNS, NotLent, specialist_for
+from specialists.specialist import ADHOC_TURNS
 from specialists.toolkits.tool import Tool
 from specialists.turns import briefing
 from tests.specialists.crew_of_two import faults, load

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from handoff.approval_values import ASK, ApprovalTerms
-from specialists.registry import Crew, CrewError, load_crew
+from specialists.crew import Crew
+from specialists.registry import CrewError, load_crew
 from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
 from tests.specialists.far_side import NoteArguments
 from tests.specialists.scripted_model import Looker

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from handoff.contracts import Terms
+from specialists.crew import Crew
 from specialists.loading.crew_file import _TERMS
-from specialists.registry import CREWS, Crew, CrewError, load_crew
+from specialists.registry import CREWS, CrewError, load_crew
 from specialists.toolkits.catalogue import all_tools
 from tests.specialists.crew_of_two import faults, load
 

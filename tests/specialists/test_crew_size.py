@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from specialists.crew import Crew
 from specialists.crew_size import FLAT, crowded
-from specialists.registry import Crew, load_crew
+from specialists.registry import load_crew
 from specialists.several_crews import Crews
 
 

@@ -9,7 +9,8 @@ import pytest
 from bot.supervisor.planner import examples
 from bot.supervisor.prompts import call_of, prompt
 from handoff.contracts import Member, Terms
-from specialists.registry import Crew, CrewError, load_crew
+from specialists.crew import Crew
+from specialists.registry import CrewError, load_crew
 from specialists.turns import briefing
 
 BODY = "---\nname: {name}\ndescription: Does {name} work.\ntools: []\nmodel: fast\n---\nYou are {name}.\n"

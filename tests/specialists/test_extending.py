@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from specialists.registry import CREWS, Crew, CrewError, load_crew
+from specialists.crew import Crew
+from specialists.registry import CREWS, CrewError, load_crew
 from specialists.toolkits.catalogue import all_tools
 
 PAGE = (

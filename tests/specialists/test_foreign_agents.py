@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from specialists.registry import Crew, CrewError, load_crew
+from specialists.crew import Crew
+from specialists.registry import CrewError, load_crew
 from tests.specialists.scripted_model import Looker
 from tests.specialists.test_registry import page
 

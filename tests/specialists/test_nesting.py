@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from specialists.crew import specialist_for
 from specialists.registry import CrewError, load_crew
-from specialists.specialist import specialist_for
 from specialists.toolkits.tool import Tool
 from tests.specialists.scripted_model import Looker
 from tests.specialists.test_registry import page

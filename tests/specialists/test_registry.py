@@ -10,6 +10,7 @@ import pytest
 from bot.supervisor.planner import examples
 from handoff.contracts import RESERVED, Member
 from specialists import registry, specialist
+from specialists.crew import Crew
 from specialists.registry import CREWS, CrewError, available_crews, load_crew
 from specialists.toolkits.tool import Tool, ToolOutcome
 from tests.specialists.scripted_model import LookArguments, Looker
@@ -37,7 +38,7 @@ EXAMPLES = (
 )
 
 
-def load(folder: Path, **files: str | bytes) -> registry.Crew:
+def load(folder: Path, **files: str | bytes) -> Crew:
     for name, text in files.items():
         path = folder / f"{name}.md"
         path.parent.mkdir(parents=True, exist_ok=True)

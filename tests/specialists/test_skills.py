@@ -9,7 +9,8 @@ import pytest
 
 from bot.supervisor.prompts import call_of
 from handoff.contracts import Terms
-from specialists.registry import Crew, CrewError, load_crew
+from specialists.crew import Crew
+from specialists.registry import CrewError, load_crew
 from specialists.toolkits.tool import Tool, ToolOutcome
 from tests.specialists.test_registry import page
 

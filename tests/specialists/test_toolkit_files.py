@@ -10,8 +10,9 @@ import pytest
 
 from handoff.contracts import ToolReply
 from handoff.provenance import Provenance
+from specialists.crew import Crew
 from specialists.loading import crew_toolkits
-from specialists.registry import Crew, CrewError, load_crew
+from specialists.registry import CrewError, load_crew
 from specialists.toolkits import plain_functions
 from specialists.toolkits.catalogue import all_tools
 from specialists.toolkits.tool import Tool, ToolOutcome

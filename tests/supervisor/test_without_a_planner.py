@@ -13,7 +13,8 @@ from handoff.contracts import Member, Terms, Tier
 from handoff.effects import MakePlan
 from handoff.events import PlanProposed
 from handoff.planning.plan_brief import PlanBrief
-from specialists.registry import Crew, load_crew
+from specialists.crew import Crew
+from specialists.registry import load_crew
 from tests.handoff.kit import R, ask, asked, job, planned, started, subtask
 from tests.specialists.scripted_model import ScriptedModel, saying
 

@@ -9,7 +9,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from bot.models.anthropic_messages import AnthropicMessages
-from bot.models.choosing import ANTHROPIC_TIERS, OPENAI_TIERS, ChosenModel
+from bot.models.choosing import ANTHROPIC_TIERS, OPENAI_TIERS
+from bot.models.chosen_model import ChosenModel
 from bot.models.openai_chat import OpenAIChat
 from bot.models.openai_responses import OpenAIResponses
 from bot.models.provider_model import ProviderModel

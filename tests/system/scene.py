@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from bot.app import App, manifest_path, open_crews, running
 from bot.command_line.serve import connected
-from bot.models.choosing import ChosenModel
+from bot.models.chosen_model import ChosenModel
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Settings
 from bot.store.interface import JobKey, Store
@@ -24,7 +24,7 @@ from handoff import events as ev
 from handoff.contracts import Place
 from handoff.engine.engine import fold
 from handoff.state import Job
-from specialists.registry import Crew
+from specialists.crew import Crew
 from specialists.several_crews import Crews
 from tests.patience import patience
 

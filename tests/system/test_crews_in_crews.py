@@ -19,7 +19,8 @@ from handoff.engine.engine import fold
 from handoff.engine.nested import MAX_IN_ALL
 from handoff.engine.outstanding import outstanding
 from handoff.summary import APART
-from specialists.registry import Crew, load_crew
+from specialists.crew import Crew
+from specialists.registry import load_crew
 from tests.handoff.nested import level
 from tests.nursery import forked
 from tests.providers.faults import Fault

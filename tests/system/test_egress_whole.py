@@ -14,7 +14,8 @@ from aiohttp import web
 
 from handoff import events as ev
 from handoff.audit_entry import AuditEntry
-from specialists.registry import CREWS, Crew, load_crew
+from specialists.crew import Crew
+from specialists.registry import CREWS, load_crew
 from specialists.toolkits import web as web_toolkit
 from specialists.toolkits.catalogue import all_tools
 from specialists.toolkits.fetch import FetchSettings

@@ -14,7 +14,7 @@ from bot.jobs.instance import Instance
 from bot.jobs.job_runner import JobRunner
 from bot.jobs.lease import Fenced, boottime
 from bot.jobs.tasks import Bounds
-from bot.models.choosing import ChosenModel
+from bot.models.chosen_model import ChosenModel
 from bot.settings import Settings
 from bot.store.interface import Claim, JobKey
 from bot.store.redis.redis_jobs import RedisJobs

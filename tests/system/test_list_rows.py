@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from bot.workspace.fault_injection import Kind
-from specialists.registry import Crew, load_crew
+from specialists.crew import Crew
+from specialists.registry import load_crew
 from specialists.toolkits import tickets
 from specialists.toolkits.toolkit import ToolSettings
 from tests.providers.rendering import Reply

@@ -19,7 +19,8 @@ from bot.supervisor.planning import Planning
 from bot.supervisor.track_record import TrackRecord
 from handoff import events as ev
 from handoff.contracts import Plan, Terms, Tier
-from specialists.registry import Crew, load_crew
+from specialists.crew import Crew
+from specialists.registry import load_crew
 from specialists.toolkits.catalogue import all_tools
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply

@@ -16,7 +16,8 @@ from handoff.context import BRIEF
 from handoff.context_budget import FULL, tokens
 from handoff.contracts import Context, ToolCall
 from handoff.engine.answer import gaps
-from specialists.registry import Crew, load_crew
+from specialists.crew import Crew
+from specialists.registry import load_crew
 from tests.providers.rendering import Reply
 from tests.providers.scripts import first_text, purpose_of
 from tests.providers.server import ProviderServer

@@ -12,7 +12,8 @@ import pytest
 
 from handoff import events as ev
 from handoff.engine.answer import gaps
-from specialists.registry import Crew, load_crew
+from specialists.crew import Crew
+from specialists.registry import load_crew
 from tests.models.price_lists import held_price_list
 from tests.providers.rendering import Reply
 from tests.providers.server import ProviderServer

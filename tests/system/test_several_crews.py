@@ -8,11 +8,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from bot.app import App, running
-from bot.models.choosing import ChosenModel
+from bot.models.chosen_model import ChosenModel
 from bot.settings import Settings
 from bot.store.redis.redis_store import RedisStore
 from handoff import events as ev
-from specialists.registry import Crew, load_crew
+from specialists.crew import Crew
+from specialists.registry import load_crew
 from specialists.several_crews import Crews
 from tests.providers.faults import Fault
 from tests.providers.scripts import first_text, purpose_of

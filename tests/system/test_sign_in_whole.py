@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from handoff.contracts import Plan
+from specialists.crew import Crew
 from specialists.mcp_servers import tool_lock
 from specialists.mcp_servers.server_sign_in import LANDS
 from specialists.mcp_servers.tool_lock import ToolLock, as_told
-from specialists.registry import Crew, load_crew
+from specialists.registry import load_crew
 from specialists.toolkits.toolkit import ToolSettings
 from tests.mcp_servers.harbour import told
 from tests.mcp_servers.oauth_server import TIDES, OAuthServer, oauth_server

@@ -17,7 +17,8 @@ from handoff import events as ev
 from handoff.contracts import Terms
 from handoff.state import Job
 from specialists import runner
-from specialists.registry import Crew, load_crew
+from specialists.crew import Crew
+from specialists.registry import load_crew
 from specialists.toolkits.tool import Tool
 from specialists.turns import tool_calls
 from tests.patience import patience

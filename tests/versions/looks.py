@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from specialists.registry import Crew, load_crew
+from specialists.crew import Crew
+from specialists.registry import load_crew
 from specialists.toolkits.catalogue import all_tools
 from tests.providers.rendering import Reply
 from tests.providers.scripts import first_text, task_of

@@ -21,7 +21,7 @@ from bot.store.embedded import start_embedded, stop_embedded
 from handoff.engine.answer import gaps
 from handoff.events import SCHEMA
 from handoff.state import Ask, Job
-from specialists.registry import Crew
+from specialists.crew import Crew
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
 from tests.specialists.far_side import far_side

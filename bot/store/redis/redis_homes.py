@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from bot.store.homes import MOST_OPEN, MOST_WAITING
-from bot.store.interface import JobKey
+from bot.store.interface import MOST_OPEN, MOST_WAITING, JobKey
 from bot.store.redis.layout import job_key, member
 from bot.store.redis.script_calls import Calls, ms
 from bot.store.redis_server import Arg

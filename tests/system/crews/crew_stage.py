@@ -8,7 +8,8 @@ from pathlib import Path
 
 from bot.slack.views.status import trace_timeline
 from bot.tracing.steps import steps_of
-from specialists.registry import CREWS, Crew, load_crew
+from specialists.crew import Crew
+from specialists.registry import CREWS, load_crew
 from specialists.toolkits.catalogue import all_tools
 from specialists.toolkits.toolkit import ToolSettings
 from tests.providers.rendering import Reply

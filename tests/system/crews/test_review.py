@@ -15,7 +15,8 @@ import pytest
 from bot.slack.views.status import trace_timeline
 from bot.tracing.steps import steps_of
 from handoff.contracts import ToolCall
-from specialists.registry import CREWS, Crew, load_crew
+from specialists.crew import Crew
+from specialists.registry import CREWS, load_crew
 from specialists.toolkits.catalogue import all_toolkits
 from specialists.toolkits.toolkit import ToolSettings
 from specialists.turns import tool_calls
