@@ -1,6 +1,6 @@
 """Puts the parts together: a store, a model, a crew, Slack, and one instance that runs jobs.
 
-    Slack -> listeners -> JobService -> store -> Instance -> JobRunner -> EffectRunner -> Thread -> outbox -> Slack
+    Slack -> gate -> features -> store -> Instance -> JobRunner -> EffectRunner -> Thread -> outbox -> Slack
                                                                                |
                                                          supervisor and specialists -> Limits -> model
 
@@ -21,16 +21,13 @@ from typing import TYPE_CHECKING
 from bot.access import channels_file, crew_values
 from bot.access.access_values import ChannelValues
 from bot.access.channel_settings import ChannelSettings
-from bot.jobs.all_desks import open_desks
+from bot.features.catalogue import register_all
+from bot.features.kit import Kit
 from bot.jobs.effect_handlers import nobody_to_ask
 from bot.jobs.effect_runner import EffectRunner
-from bot.jobs.forgetting import Forgetting
-from bot.jobs.home_desk import HomeDesk
 from bot.jobs.instance import Instance, cancel, new_name
+from bot.jobs.job_records import JobRecords
 from bot.jobs.job_runner import Effects
-from bot.jobs.job_service import JobService
-from bot.jobs.memory_desk import MemoryDesk
-from bot.jobs.standing_work import StandingWork
 from bot.jobs.tasks import Bounds
 from bot.limits.call_limits import CallLimits
 from bot.logs import about
@@ -44,7 +41,6 @@ from bot.operation.wall_watch import report_walls
 from bot.settings import Settings, SettingsError
 from bot.slack.connection import Bolt, BotAccount, Client, NotConnected, make_bolt, proven_client, token_proof
 from bot.slack.receive.gate import Gate
-from bot.slack.receive.listeners import register
 from bot.slack.send.lookup import LOOKS
 from bot.slack.send.shared_outbox import shared_outbox
 from bot.slack.send.web_calls import Background, close_client
@@ -54,7 +50,7 @@ from bot.slack.show.job_messenger import Messengers
 from bot.slack.show.people import People
 from bot.slack.show.thread import Thread
 from bot.slack.token_proof import TokenProof
-from bot.store.interface import Store
+from bot.store.interface import JobKey, Store
 from bot.supervisor.instance_board import InstanceBoard
 from specialists.crew import Crew
 from specialists.loading import package_toolkits
@@ -217,7 +213,7 @@ async def running(
     """
     crews = await _ready(model, crew or open_crews(settings))
     client, account, channels, named = await _connected(settings, store, model, crews)
-    # From the model and Slack up to the instance, which claims jobs from the store and runs them.
+    # The kernel, from Slack and the model up.
     name = new_name()
     proof = token_proof(client, account)
     outbox = shared_outbox(client, store, account, who=name, unlimited=settings.slack_unlimited, looks=looks)
@@ -228,21 +224,31 @@ async def running(
     by_rules = isinstance(model, RehearsalModel)
     thread = Thread(client, outbox, store, people, messengers, model_label=model.label, by_rules=by_rules)
     metrics = instruments.metrics if instruments is not None else None
-    limits = CallLimits(
-        store.counters,
-        model,
-        settings.rules,
-        store.clock,
-        metrics,
-        names_at(model, *crews.by_name.values()),
-        channels.rules_in,
-    )
+    models = names_at(model, *crews.by_name.values())
+    limits = CallLimits(store.counters, model, settings.rules, store.clock, metrics, models, channels.rules_in)
     note = AuditLog(store).note
     board = InstanceBoard(store.board, name, crews.by_name)
-    home = HomeDesk(
-        store, team=account.home.team, calls=outbox.calls, admins=settings.admins, groups_of=people.groups_of
+    bolt = make_bolt(client, proof, signing_secret=settings.signing_secret)
+
+    def nudge(key: JobKey) -> None:
+        instance.nudge(key)
+
+    # What people do.
+    kit = Kit(
+        app=bolt,
+        gate=Gate(people, channels, first=limits.first_in_an_hour, clock=store.clock, note=note),
+        records=JobRecords(store, nudge, admins=settings.admins, note=note, groups_of=people.groups_of),
+        channels=channels,
+        messengers=messengers,
+        limits=limits,
+        crews=crews,
+        board=board,
+        model=model,
+        settings=settings,
+        url=account.url,
     )
-    standing = StandingWork(store, messengers, channels, limits, settings.terms, note=note, touch=home.touch)
+    register_all(kit)
+    # What jobs do.
     runs = EffectRunner(
         store,
         thread,
@@ -255,9 +261,11 @@ async def running(
         approvers_in=channels.approvers_in if can_ask else nobody_to_ask,
         standing=Admission(people, channels).standing,
         terms_in=channels.terms_in,
-        opener=standing.opener.open,
+        opener=kit.opener,
     )
-    effects: Effects = home.around(runs)
+    effects: Effects = runs
+    for wrap in kit.around:
+        effects = wrap(effects)
     if instruments is not None:
         effects, outbox.calls.seen = instruments.effects(effects), instruments.metrics.slack_called
     bounds = Bounds(effect=max(Bounds().effect, STUCK * settings.terms.call_seconds))
@@ -271,47 +279,12 @@ async def running(
         elsewhere=runs.elsewhere,
         hold=lambda: proof.fault,
     )
-    # From what people do in Slack down to the store.
-    bolt = make_bolt(client, proof, signing_secret=settings.signing_secret)
-    gate = Gate(people, channels, first=limits.first_in_an_hour, clock=store.clock, note=note)
-    memories = MemoryDesk(store, instance.nudge, admins=settings.admins, pages=account.url, note=note)
-    forgetting = Forgetting(store, outbox, admins=settings.admins, note=note, memories=memories)
-    service = JobService(
-        store,
-        instance,
-        limits,
-        admins=settings.admins,
-        settings=channels,
-        note=note,
-        groups_of=people.groups_of,
-        forgetting=forgetting,
-        recalls=memories.recalls,
-    )
-    desks = open_desks(
-        store,
-        instance,
-        crews,
-        channels=channels,
-        people=people,
-        note=note,
-        home=home,
-        limits=limits,
-        board=board,
-        model=model,
-        settings=settings,
-        url=account.url,
-        memories=memories,
-        schedules=standing.talk,
-    )
-    background = register(bolt, service, gate, desks)
     with about(instance=instance.name):
         work = asyncio.create_task(instance.run())
     begins = dict.fromkeys(begin for one in crews.by_name.values() for begin in one.beside)  # crews share toolkits
-    toolkits = (begin() for begin in begins)
     watch = (report_walls(instruments.metrics),) if instruments is not None else ()
-    tasks = (model.warm(), proof.run(), forgetting.run(), board.run(), home.run(), standing.run(service.request))
-    own = (*watch, *tasks)
-    beside = [asyncio.create_task(one) for one in (*own, *toolkits)]
+    own = (*watch, model.warm(), proof.run(), board.run())
+    beside = [asyncio.create_task(one) for one in (*own, *(begin() for begin in (*kit.beside, *begins)))]
     app = App(bolt, instance, store, model, thread, work, proof)
     try:
         yield app
@@ -319,7 +292,7 @@ async def running(
         for task in beside:
             task.cancel()
         await asyncio.gather(*beside, return_exceptions=True)
-        await _end(app, background, limits, crews, board)
+        await _end(app, kit.background, limits, crews, board)
 
 
 async def _connected(

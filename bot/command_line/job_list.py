@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 from bot.command_line.check import store_url
 from bot.command_line.console import say
-from bot.jobs.job_lists import LOOKED_AT, JobLists
+from bot.features.job_controls.lists import LOOKED_AT, JobLists
 from bot.jobs.job_reading import read_job
 from bot.settings import Settings
 from bot.slack.receive.job_named import job_named

@@ -14,11 +14,12 @@ from typing import Any
 from bot.app import App
 from bot.command_line import console
 from bot.command_line.console import say
+from bot.features.approvals.view import REASON_ACTION
+from bot.features.catalogue import SPOKEN
 from bot.models.rehearsal.rehearsed_planner import DECLINED
 from bot.settings import SettingsError
-from bot.slack.receive.spoken_commands import spoken
+from bot.slack.receive.router import spoken_in
 from bot.slack.views.approval import APPROVE, DENY
-from bot.slack.views.approval_windows import REASON_ACTION
 from bot.store.interface import JobKey
 from bot.tracing.export import trace_json
 from bot.workspace.terminal import plan_rows, render
@@ -99,7 +100,7 @@ async def read_job(app: App, key: JobKey) -> Job | None:
 
 def _without_a_job(options: argparse.Namespace) -> tuple[int, str]:
     """Judge an answer that only the person who asked can see: `help` and its like are answered so, without a job."""
-    if not any(spoken(options.ask)):
+    if not any(spoken_in(SPOKEN, options.ask)):
         return FAILED, "the request was not taken in"
     return (FAILED, "that is answered without a job, so it has no trace") if options.json else (ANSWERED, "")
 

@@ -155,7 +155,7 @@ def half_answers(talk: Talk) -> list[Json]:
 @pytest.mark.parametrize("point", POINTS)
 @pytest.mark.parametrize("ending", ENDINGS, ids=lambda ending: ending.name)
 async def test_no_half_answer_stays(stage: Stage, point: str, ending: Ending, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bot.jobs.forgetting.SETTLES_IN", 0.3)
+    monkeypatch.setattr("bot.features.erasure.service.SETTLES_IN", 0.3)
     async with half_written(stage, point, ending.words, ending.meanwhile) as talk:
         await ending.then(talk)
         if ending.state:

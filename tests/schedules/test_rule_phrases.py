@@ -11,14 +11,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from bot.access.time_zones import nearest_zone, zone_called, zone_of
-from bot.schedules.cron_text import cron_of
-from bot.schedules.order_words import ORDER_BEGINS
-from bot.schedules.rule_phrases import Reading, read, read_when, says_schedule
-from bot.schedules.rule_times import following
-from bot.schedules.rule_words import rule_words, zone_words
-from bot.schedules.schedule import Schedule, Unscheduled
-from bot.slack.receive.schedule_command import says
-from bot.slack.views.schedule_form import form
+from bot.features.schedules.commands import says
+from bot.features.schedules.cron_text import cron_of
+from bot.features.schedules.form import form
+from bot.features.schedules.order_words import ORDER_BEGINS
+from bot.features.schedules.rule_phrases import Reading, read, read_when, says_schedule
+from bot.features.schedules.rule_times import following
+from bot.features.schedules.rule_words import rule_words, zone_words
+from bot.features.schedules.schedule import Schedule, Unscheduled
 
 BERLIN = "Europe/Berlin"
 NOW = datetime(2026, 11, 23, 12, 0, tzinfo=ZoneInfo(BERLIN)).timestamp()  # a Monday

@@ -8,9 +8,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from bot.schedules.cron_text import cron_of
-from bot.schedules.rule_times import following, least_gap, passed, upcoming
-from bot.schedules.schedule import Rule, Schedule
+from bot.features.schedules.cron_text import cron_of
+from bot.features.schedules.rule_times import following, least_gap, passed, upcoming
+from bot.features.schedules.schedule import Rule, Schedule
 
 DAYLIGHT = [  # cron, zone, from then on, and the next ones
     ("30 2 * * *", "Europe/Berlin", "2027-03-27T12:00", ["03-28 03:30+0200", "03-29 02:30+0200"]),

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from bot.access.ruling import Why
-from bot.schedules.schedule import KIND, LastRun, Rule, Schedule, Unscheduled, name_of
-from bot.schedules.schedule_desk import BUSY, FULL, GONE, NOT_YOURS, TOO_MANY, ScheduleDesk, new_id
-from bot.schedules.schedule_rights import MOST_OWN, RULED_OUT, Halt, fault_of, halted, may_change
-from bot.schedules.written_rule import reading_of
+from bot.features.schedules.rights import MOST_OWN, RULED_OUT, Halt, fault_of, halted, may_change
+from bot.features.schedules.schedule import KIND, LastRun, Rule, Schedule, Unscheduled, name_of
+from bot.features.schedules.service import BUSY, FULL, GONE, NOT_YOURS, TOO_MANY, ScheduleDesk, new_id
+from bot.features.schedules.written_rule import reading_of
 from bot.store.redis import layout
 from bot.store.redis.redis_store import RedisStore
 from handoff.audit_entry import AuditEntry

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from bot.schedules.cron_text import WEEKDAYS
-from bot.schedules.run_start import begin_run, run_place
-from bot.schedules.schedule import KIND, Rule, Schedule, name_of
-from bot.schedules.schedule_desk import ScheduleDesk, new_id
-from bot.schedules.schedule_loop import BATCH, MOST_CAUGHT_UP, ScheduleLoop
+from bot.features.schedules.cron_text import WEEKDAYS
+from bot.features.schedules.loop import BATCH, MOST_CAUGHT_UP, ScheduleLoop
+from bot.features.schedules.run_start import begin_run, run_place
+from bot.features.schedules.schedule import KIND, Rule, Schedule, name_of
+from bot.features.schedules.service import ScheduleDesk, new_id
 from bot.store.interface import JobKey, StoreError
 from bot.store.redis.redis_store import RedisStore
 from tests.store.kit import MovedClock

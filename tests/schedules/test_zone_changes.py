@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.schedules.rule_times import upcoming
-from bot.schedules.schedule import Rule
+from bot.features.schedules.rule_times import upcoming
+from bot.features.schedules.schedule import Rule
 from tests.schedules.zone_changes import (
     DAY,
     HALF_HOURS,

@@ -13,8 +13,8 @@ from functools import cache
 from itertools import pairwise
 from zoneinfo import ZoneInfo, available_timezones
 
-from bot.schedules.rule_times import upcoming
-from bot.schedules.schedule import Rule
+from bot.features.schedules.rule_times import upcoming
+from bot.features.schedules.schedule import Rule
 
 STEP = 6 * 3600.0
 """Seconds between two looks at a zone's offset. No zone changes its clocks twice within them."""

@@ -6,8 +6,8 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from bot.slack.views.erasure import FORGET
-from bot.slack.views.settings_window import SETTINGS
+from bot.features.channel_settings.window import SETTINGS
+from bot.features.erasure.view import FORGET
 
 Json = dict[str, Any]
 

@@ -8,8 +8,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.access.access_values import ChannelValues
 from bot.access.channel_settings import ChannelSettings
 from bot.access.person_facts import Home
+from bot.features.channel_settings.actions import SettingsForm
 from bot.slack.receive.gate import Gate
-from bot.slack.receive.settings_form import SettingsForm
 from bot.slack.send.budget import Budget
 from bot.slack.send.web_calls import WebCalls
 from bot.slack.show.people import People

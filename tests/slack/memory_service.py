@@ -1,14 +1,34 @@
-"""A job service that keeps what it is given: the rules of `Service` without a store."""
+"""The services of features without a store: they keep what they are given. `listening` registers features with them."""
 
 import time
 from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
 
-from bot.slack.receive.home_tab import Pages, Publish
-from bot.slack.receive.lists import Filter
-from bot.slack.receive.service import Answer, Denied, OverBudget, ReleaseVerdict, Stop, Thumbed, Traced
+from slack_bolt.async_app import AsyncApp
+
+from bot.features.approvals.service import ApprovalDesk
+from bot.features.budgets.service import Budgets, OverBudget
+from bot.features.catalogue import register_all
+from bot.features.channel_settings.actions import SettingsForm
+from bot.features.crews.service import CrewDesk
+from bot.features.erasure.service import Forgetting
+from bot.features.erasure.view import Forgettable, ToForget
+from bot.features.feedback.service import Feedback, Thumbed
+from bot.features.home.service import HomeDesk, Pages, Publish
+from bot.features.job_controls.lists import Filter, JobLists
+from bot.features.job_controls.service import JobControls, ReleaseVerdict, Stop
+from bot.features.kit import Kit
+from bot.features.memory.service import MemoryDesk
+from bot.features.requests.service import Answer, Requests
+from bot.features.retries.service import RetryDesk
+from bot.features.schedules.standing import StandingWork
+from bot.features.sign_in.service import SignInDesk
+from bot.features.traces.service import Traced, Traces
+from bot.jobs.job_records import Denied, JobRecords
+from bot.limits.call_limits import CallLimits
 from bot.slack.send.budget import Budget
 from bot.slack.send.web_calls import WebCalls
-from bot.slack.views.erasure import Forgettable, ToForget
 from bot.slack.views.job_rows import JobLine
 from bot.slack.views.paging import Page, page_of
 from bot.slack.views.question import Choice
@@ -40,8 +60,39 @@ class MemoryService:
     forgotten: list[tuple[str, str, str, str]] = field(default_factory=list)
     _seen: set[str] = field(default_factory=set)
 
+    store: Any = None
+    note: Any = None
+    can_be_raised: bool = True
+    talk: Any = field(default_factory=lambda: SimpleNamespace(desk=SimpleNamespace(of=None)))
+    opener: Any = field(default_factory=lambda: SimpleNamespace(open=None))
+
     def clock(self) -> float:
         return time.time()
+
+    def nudge(self, key: object) -> None:
+        del key
+
+    async def groups_of(self, user: str) -> tuple[str, ...]:
+        del user
+        return ()
+
+    async def examples(self, team: str, channel: str) -> tuple[str, ...]:
+        del team, channel
+        return ()
+
+    async def recalls(self, place: Place, user: str) -> bool:
+        del place, user
+        return False
+
+    async def remembers(self, place: Place) -> bool:
+        del place
+        return False
+
+    async def said_anew(self, *_: Any, **__: Any) -> None:
+        """Nothing is remembered."""
+
+    async def run(self) -> None:
+        """Nothing is done beside."""
 
     def _fresh(self, dedupe: tuple[str, ...]) -> bool:
         if self.away:
@@ -237,3 +288,43 @@ class MemoryHomes:
 
     async def drawn(self, user: str, digest: str) -> None:
         del user, digest
+
+    def around(self, effects: Any) -> Any:
+        return effects
+
+    async def run(self) -> None:
+        """Nothing changes."""
+
+    admins: frozenset[str] = frozenset()
+
+
+OTHERS = (Forgetting, CrewDesk, MemoryDesk, ApprovalDesk, SignInDesk, StandingWork)
+SERVICES = (Requests, Budgets, JobControls, Traces, Feedback, JobLists, RetryDesk, *OTHERS)
+"""The services that a `MemoryService` stands in for."""
+
+
+@dataclass(frozen=True)
+class Real:
+    """What real services stand on."""
+
+    records: JobRecords
+    limits: CallLimits
+
+
+def listening(
+    app: AsyncApp, gate: Any, service: Any, *, homes: Any = None, tries: Any = None, real: Real | None = None
+) -> Kit:
+    """Make an app listen for all features, with `service` in place of theirs, or theirs on what is real."""
+    nothing: Any = SimpleNamespace(tiers={}, terms=None)
+    parts = dict.fromkeys(("messengers", "crews", "board", "model", "settings"), nothing)
+    of = {"records": real.records, "limits": real.limits} if real else {"records": service, "limits": nothing}
+    kit = Kit(app=app, gate=gate, channels=gate.settings, **of, **parts)
+    kit.services.offer(SettingsForm, lambda: gate.form)
+    kit.services.offer(HomeDesk, lambda: homes or MemoryHomes(gate.people.home.team))
+    if tries is not None:
+        kit.services.offer(RetryDesk, lambda: tries)
+    for kind in SERVICES if real is None else OTHERS:
+        kit.services.offer(kind, lambda: service)
+    register_all(kit)
+    kit.sections.clear()
+    return kit

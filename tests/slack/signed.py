@@ -18,12 +18,10 @@ import aiohttp
 from aiohttp import web
 from slack_bolt.async_app import AsyncApp
 
-from bot.slack.receive.desks import Desks
+from bot.features.job_controls.lists import Filter
+from bot.features.job_controls.service import Stop
+from bot.features.requests.service import Answer
 from bot.slack.receive.http import web_app
-from bot.slack.receive.listeners import register
-from bot.slack.receive.lists import Filter
-from bot.slack.receive.second_tries import SecondTries
-from bot.slack.receive.service import Answer, Service, Stop
 from bot.slack.send.web_calls import Background, close_client, make_client
 from bot.slack.views.card import STOP
 from bot.slack.views.home import REQUEST_ACTION, REQUEST_BLOCK, START_JOB
@@ -33,7 +31,7 @@ from bot.slack.views.question import ANSWER, Choice
 from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place, Request
 from tests.slack.gates import MemoryGate
-from tests.slack.memory_service import MemoryHomes, MemoryService
+from tests.slack.memory_service import MemoryHomes, MemoryService, Real, listening
 
 SECRET = "a signing secret"
 MANIFEST = Path(__file__).parents[2] / "manifest.yml"
@@ -50,10 +48,11 @@ class SeenService(MemoryService):
         super().__init__()
         self.seen: list[str] = []
         self.places: list[Place] = []
+        self.known = True
 
     async def knows(self, place: Place) -> bool:
         del place
-        return True
+        return self.known
 
     async def request(self, place: Place, request: Request, *, dedupe: tuple[str, ...], refusal: str = "") -> bool:
         self.places.append(place)
@@ -245,12 +244,13 @@ class Door:
 async def signed_door(
     *,
     admins: tuple[str, ...] = (),
-    service_of: Callable[[Door], Service] | None = None,
-    tries_of: Callable[[Door], SecondTries] | None = None,
+    service_of: Callable[[Door], Real] | None = None,
+    tries_of: Callable[[Door], Any] | None = None,
 ) -> AsyncIterator[Door]:
     """A workspace, and the real app behind a door of its own. `admins` are people's names.
 
-    `service_of` makes the service in place of one that only notes what reaches it, `tries_of` the desk of second tries.
+    `service_of` gives what real services stand on, in place of one that only notes what reaches it, `tries_of` the desk
+    of second tries.
     """
     town = await Workspace.start(MANIFEST, rate_limits=False)
     client = make_client(town.bot_token, town.api_url)
@@ -259,8 +259,9 @@ async def signed_door(
     gate = MemoryGate(client, town.team_id, admins=frozenset(town.person(name).id for name in admins))
     door = Door(town, gate, service, Background(), "", aiohttp.ClientSession())
     tries = tries_of(door) if tries_of else None
-    desks = Desks(settings=gate.form, lists=service, home=MemoryHomes(town.team_id), second_tries=tries)
-    background = door.background = register(app, service_of(door) if service_of else service, gate, desks)
+    real = service_of(door) if service_of else None
+    kit = listening(app, gate, service, homes=MemoryHomes(town.team_id), tries=tries, real=real)
+    background = door.background = kit.background
     runner = web.AppRunner(web_app(app, signing_secret=SECRET), access_log=None)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()

@@ -7,15 +7,10 @@ from typing import Any
 
 import pytest
 
-from bot.slack.receive.approval_clicks import Refused, refusal
+from bot.features.approvals.actions import refusal
+from bot.features.approvals.service import Refused
+from bot.features.approvals.view import arguments_window, deny_window, edit_window, window_about, window_metadata
 from bot.slack.views.approval import Spot, approval, approval_decided, approval_dropped, people, spot_of
-from bot.slack.views.approval_windows import (
-    arguments_window,
-    deny_window,
-    edit_window,
-    window_about,
-    window_metadata,
-)
 from bot.slack.views.argument_blocks import FIELD, fields, read_fields, written
 from bot.workspace.blocks import check_message_blocks, check_view
 from handoff import events as ev

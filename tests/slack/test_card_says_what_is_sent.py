@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bot.slack.views.approval_windows import arguments_window, edit_window
+from bot.features.approvals.view import arguments_window, edit_window
 from bot.slack.views.argument_blocks import FIELD, argument_blocks, fields, read_back, read_fields
 from bot.workspace.blocks import check_message_blocks, check_view
 from handoff.approval_values import digest_of

@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 
+from bot.features.catalogue import SPOKEN, SUBCOMMANDS
+from bot.features.home.clicks import job_clicked_on, thread_of
 from bot.slack.receive.acting import acting
-from bot.slack.receive.commands import SUBCOMMANDS
-from bot.slack.receive.home_clicks import job_clicked_on, thread_of
 from bot.slack.receive.job_named import job_named
 from bot.slack.receive.payloads import Click, parse_click
-from bot.slack.receive.spoken_commands import SPOKEN, spoken
+from bot.slack.receive.router import spoken_in
 from bot.slack.views.home import help_text
 from bot.slack.views.paging import page_buttons, page_of, turned
+from bot.slack.views.question import ANSWER
 from handoff.contracts import Place
 
 PLACE = Place(team="T1", channel="C0123", thread_ts="1700000000.000100")
@@ -64,8 +65,8 @@ def test_a_link_into_another_workspace_names_no_job_of_ours() -> None:
 
 @pytest.mark.parametrize("text", ["status", "Status!", " help ", "stop.", "cancel"])
 def test_a_command_is_said_alone(text: str) -> None:
-    assert [one.name for one, _ in spoken(text)]
-    assert not list(spoken(text, files=True)), "with a file it is a request"
+    assert [one.name for one, _ in spoken_in(SPOKEN, text)]
+    assert not list(spoken_in(SPOKEN, text, files=True)), "with a file it is a request"
 
 
 @pytest.mark.parametrize(
@@ -82,7 +83,7 @@ def test_a_command_is_said_alone(text: str) -> None:
 )
 def test_a_request_is_never_taken_for_one_of_our_commands(text: str) -> None:
     ours = {"status", "cancel", "help"}
-    assert not [one.name for one, _ in spoken(text) if one.name in ours]
+    assert not [one.name for one, _ in spoken_in(SPOKEN, text) if one.name in ours]
 
 
 def test_names_of_commands_are_told_apart() -> None:
@@ -134,7 +135,7 @@ def test_a_click_in_a_home_is_judged_where_its_job_is() -> None:
     body = {"type": "block_actions", "view": {"type": "home", "id": "V1"}, "actions": [action], **who}
     assert job_clicked_on(body) == PLACE.job_id
     there = {**body, **thread_of(PLACE)}
-    seen = acting(there, "UB0T")
+    seen = acting(there, "UB0T", {ANSWER: "answered"})
     assert seen is not None
     assert (seen.way, seen.place.channel, seen.thread, seen.deed) == ("click", PLACE.channel, PLACE, "answered")
     click = parse_click(there, action)

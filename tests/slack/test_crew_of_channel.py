@@ -12,11 +12,11 @@ from bot.access.channel_settings import ChannelSettings
 from bot.access.channels_file import NAME, read
 from bot.access.kept_form import FormValues
 from bot.app import open_crews
+from bot.features.channel_settings.reading import settings_of
+from bot.features.channel_settings.view import settings_text
+from bot.features.channel_settings.window import AS_BEFORE, Drawn, WindowOf, settings_modal
 from bot.settings import Settings, SettingsError, read_settings
 from bot.slack.views.channel_words import SECTIONS, names_in
-from bot.slack.views.settings_read import settings_of
-from bot.slack.views.settings_view import settings_text
-from bot.slack.views.settings_window import AS_BEFORE, Drawn, WindowOf, settings_modal
 from bot.store.redis.redis_store import RedisStore
 from bot.workspace.blocks import check_view
 

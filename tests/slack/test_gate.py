@@ -249,11 +249,7 @@ async def test_other_peoples_talk_is_not_looked_up() -> None:
             "a message at the top of a channel that is not for the bot"
         )
 
-        async def knows(place: Any) -> bool:
-            del place
-            return False
-
-        door.gate.open(door.background, knows)
+        door.service.known = False
         assert (await outcome(door, "follow_up", "gus", "sales")) == Outcome()
         assert door.town.call_count("users.info") == 0, "nobody is looked up in a thread without a job"
 

@@ -11,11 +11,10 @@ import yaml
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.request.async_request import AsyncBoltRequest
 
+from bot.features.catalogue import SPOKEN, SUBCOMMANDS
+from bot.features.requests.messages import NO_REQUEST, ONLY_FILES
 from bot.slack.receive.bolt_dispatch import SocketMode
-from bot.slack.receive.commands import SUBCOMMANDS
-from bot.slack.receive.desks import Desks
-from bot.slack.receive.listeners import NO_REQUEST, ONLY_FILES, register
-from bot.slack.receive.spoken_commands import shown_words
+from bot.slack.receive.router import shown_words
 from bot.slack.send.web_calls import Background, close_client, make_client
 from bot.slack.show import notices
 from bot.slack.views.answer_message import SHOW_EVIDENCE, answer
@@ -26,7 +25,7 @@ from handoff.contracts import Place, Plan, Request, Result, Subtask
 from handoff.state import Ask, Job, Run, Work
 from handoff.state_values import Question
 from tests.slack.gates import MemoryGate
-from tests.slack.memory_service import MemoryService
+from tests.slack.memory_service import MemoryService, listening
 
 MANIFEST = Path(__file__).parents[2] / "manifest.yml"
 
@@ -73,7 +72,7 @@ async def scene() -> AsyncIterator[Scene]:
     app = AsyncApp(client=client, logger=quiet, process_before_response=True, signing_secret="s")
     service = MemoryService()
     gate = MemoryGate(client, workspace.team_id)
-    background = register(app, service, gate, Desks(settings=gate.form, lists=service))
+    background = listening(app, gate, service).background
     handler = SocketMode(app, workspace.app_token, logger=quiet)
     await handler.connect_async()
     await workspace.until(lambda: workspace.connections)
@@ -412,5 +411,5 @@ async def test_every_subcommand_is_in_the_help_in_the_manifest_and_in_the_reply_
         assert f"/leadhand {one.name}" in helped["blocks"][0]["text"]["text"]
         assert f"`{one.name}" in unknown["text"]
         assert one.name in hint
-    for word in shown_words():
+    for word in shown_words(SPOKEN):
         assert f"`{word}`" in helped["blocks"][0]["text"]["text"]

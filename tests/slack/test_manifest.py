@@ -11,17 +11,14 @@ import yaml
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.features.catalogue import SUBCOMMANDS
 from bot.slack import scopes
-from bot.slack.receive import commands
-from bot.slack.receive.commands import SUBCOMMANDS, Commands
-from bot.slack.receive.desks import Desks
-from bot.slack.receive.listeners import Listeners, register
+from bot.slack.receive import router as commands
 from bot.slack.receive.payloads import CHANNEL_EVENTS
-from bot.slack.send.web_calls import Background
 from bot.slack.token_proof import INSTALLATION_EVENTS
 from bot.slack.views.home import PROMPTS, START_JOB
 from tests.slack.gates import MemoryGate
-from tests.slack.memory_service import MemoryService
+from tests.slack.memory_service import MemoryHomes, MemoryService, listening
 
 ROOT = Path(__file__).parents[2]
 MANIFEST: dict[str, Any] = yaml.safe_load((ROOT / "manifest.yml").read_text(encoding="utf-8"))
@@ -34,7 +31,7 @@ API_METHODS = {
 def called_methods() -> set[str]:
     """Every method of the Web API client that the sources of bot/slack name."""
     named = set()
-    for path in (ROOT / "bot" / "slack").rglob("*.py"):
+    for path in (*(ROOT / "bot" / "slack").rglob("*.py"), *(ROOT / "bot" / "features").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Attribute) and not node.attr.startswith("_") and node.attr in API_METHODS:
                 named.add(node.attr)
@@ -43,7 +40,7 @@ def called_methods() -> set[str]:
 
 def test_no_post_lets_slack_unfurl_what_it_links_to() -> None:
     posts = 0
-    for path in (ROOT / "bot" / "slack").rglob("*.py"):
+    for path in (*(ROOT / "bot" / "slack").rglob("*.py"), *(ROOT / "bot" / "features").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "chat_postMessage":
                 given = {word.arg: getattr(word.value, "value", None) for word in node.keywords}
@@ -76,10 +73,9 @@ def test_the_scopes_are_those_that_the_code_needs() -> None:
 
 def test_the_events_are_those_that_have_a_listener() -> None:
     subscribed = set(MANIFEST["settings"]["event_subscriptions"]["bot_events"])
-    service, background = MemoryService(), Background()
-    form = MemoryGate(AsyncWebClient(), "T1").form
-    listeners = Listeners(service, Commands(service, background, form), background).events
-    handled = {event for event in listeners if event != "message"} | set(CHANNEL_EVENTS.values())
+    app = AsyncApp(token="xoxb-1", signing_secret="s", process_before_response=True)
+    kit = listening(app, MemoryGate(app.client, "T1"), MemoryService(), homes=MemoryHomes("T1"))
+    handled = {event for event in kit.router.events if event != "message"} | set(CHANNEL_EVENTS.values())
     handled |= set(INSTALLATION_EVENTS) - {"team_access_revoked"}  # of apps for a whole organisation alone
     assert subscribed == handled
     assert subscribed == set(scopes.EVENT_SCOPES)
@@ -102,6 +98,6 @@ def test_every_subcommand_is_in_the_usage_hint() -> None:
 def test_registering_twice_on_two_apps_shares_nothing() -> None:
     first, second = (AsyncApp(token="xoxb-1", signing_secret="s", process_before_response=True) for _ in range(2))
     made = [(app, MemoryGate(app.client, "T1")) for app in (first, second)]
-    backgrounds = [register(app, MemoryService(), gate, Desks(settings=gate.form)) for app, gate in made]
+    backgrounds = [listening(app, gate, MemoryService()).background for app, gate in made]
     assert backgrounds[0] is not backgrounds[1]
     assert len(first._async_listeners) == len(second._async_listeners)

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.slack.receive.actions import quoted_in
+from bot.features.requests.actions import quoted_in
+from bot.features.requests.metadata import METADATA_LIMIT, decode_metadata, encode_metadata
 from bot.slack.receive.markup import plain_text
 from bot.slack.receive.message_reader import parse_files
-from bot.slack.receive.modal_metadata import METADATA_LIMIT, decode_metadata, encode_metadata
 from bot.slack.receive.payloads import (
     Click,
     Command,

@@ -15,9 +15,8 @@ from urllib.parse import urlencode
 
 import pytest
 
-from bot.jobs.instance import Instance
-from bot.jobs.job_service import JobService
-from bot.jobs.retry_desk import RetryDesk
+from bot.features.retries.service import RetryDesk
+from bot.jobs.job_records import JobRecords
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import Rules
 from bot.models.rehearsal.rehearsal import RehearsalModel
@@ -33,6 +32,7 @@ from handoff.contracts import Place, Request
 from handoff.engine.engine import fold
 from handoff.state import Job
 from handoff.summary import begun, projection
+from tests.slack.memory_service import Real
 from tests.slack.signed import Door, signed_door
 
 PERSONS = {
@@ -279,6 +279,10 @@ def gist(deed: str, line: str) -> str:
     return line
 
 
+def nobody_wakes(key: JobKey) -> None:
+    del key
+
+
 @asynccontextmanager
 async def table(store: RedisStore, *, admins: tuple[str, ...]) -> AsyncIterator[Table]:
     noted: list[AuditEntry] = []
@@ -287,17 +291,16 @@ async def table(store: RedisStore, *, admins: tuple[str, ...]) -> AsyncIterator[
         noted.append(entry)
 
     limits = CallLimits(store.counters, RehearsalModel(), Rules(), store.clock)
-    instance = Instance(store, object(), slots=1, lease=5)  # type: ignore[arg-type]  # it never runs
     made: dict[str, Any] = {}
 
-    def service(door: Door) -> JobService:
+    def service(door: Door) -> Real:
         named = frozenset(door.user(name) for name in admins)
         made["door"] = door
-        return JobService(store, instance, limits, admins=named, settings=door.gate.settings, note=note)
+        return Real(JobRecords(store, nobody_wakes, admins=named, note=note), limits)
 
     def tries(door: Door) -> RetryDesk:
         named = frozenset(door.user(name) for name in admins)
-        return RetryDesk(store, instance, admins=named, note=note)
+        return RetryDesk(store, nobody_wakes, admins=named, note=note)
 
     async with signed_door(admins=admins, service_of=service, tries_of=tries) as door:
         yield Table(door, store, noted)

@@ -15,17 +15,15 @@ from slack_bolt.async_app import AsyncApp
 from bot.access.access_values import NAMES, ChannelValues
 from bot.access.channel_settings import ChannelSettings, NotSet
 from bot.access.kept_form import FormValues
-from bot.slack.receive.desks import Desks
-from bot.slack.receive.listeners import register
+from bot.features.channel_settings.view import CHANGE, settings_text
+from bot.features.channel_settings.window import AS_BEFORE, Drawn, settings_modal
 from bot.slack.send.web_calls import close_client, make_client
 from bot.slack.views.channel_words import EVERYBODY, NAMED, NO, SECTIONS, YES
-from bot.slack.views.settings_view import CHANGE, settings_text
-from bot.slack.views.settings_window import AS_BEFORE, Drawn, settings_modal
 from bot.store.redis.redis_store import RedisStore
 from bot.workspace.blocks import check_message_blocks, check_view
 from bot.workspace.workspace_server import Workspace
 from tests.slack.gates import MemoryGate
-from tests.slack.memory_service import MemoryService
+from tests.slack.memory_service import MemoryService, listening
 from tests.slack.test_listeners import MANIFEST
 
 Json = dict[str, Any]
@@ -71,7 +69,7 @@ async def town() -> AsyncIterator[Town]:
     client = make_client(workspace.bot_token, workspace.api_url)
     app = AsyncApp(client=client, process_before_response=True, signing_secret="s")
     gate = MemoryGate(client, workspace.team_id, admins=frozenset({workspace.person("ana").id}))
-    background = register(app, MemoryService(), gate, Desks(settings=gate.form))
+    background = listening(app, gate, MemoryService()).background
     handler = AsyncSocketModeHandler(app, workspace.app_token)
     await handler.connect_async()
     await workspace.until(lambda: workspace.connections)

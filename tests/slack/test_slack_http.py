@@ -19,16 +19,14 @@ from slack_sdk.errors import SlackApiError
 from bot.slack import token_proof as token_proof_module
 from bot.slack.connection import bot_account, make_bolt, token_proof
 from bot.slack.receive.bolt_dispatch import unhandled
-from bot.slack.receive.desks import Desks
 from bot.slack.receive.http import web_app
-from bot.slack.receive.listeners import register
 from bot.slack.send.web_calls import NoReply, close_client, make_client
 from bot.slack.token_proof import REFUSED_TOKEN, TokenProof, TokenRefused
 from bot.store.interface import PayloadTooLarge, StoreError
 from bot.workspace.fault_injection import Kind
 from bot.workspace.workspace_server import Workspace
 from tests.slack.gates import MemoryGate
-from tests.slack.memory_service import MemoryService
+from tests.slack.memory_service import MemoryService, listening
 from tests.store.kit import eventually
 
 SECRET = "a signing secret"
@@ -66,7 +64,7 @@ async def door() -> AsyncIterator[Door]:
     app = make_bolt(client, proof, signing_secret=SECRET)
     service = MemoryService()
     gate = MemoryGate(client, workspace.team_id)
-    background = register(app, service, gate, Desks(settings=gate.form))
+    background = listening(app, gate, service).background
     runner = web.AppRunner(web_app(app, signing_secret=SECRET), access_log=None)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from bot.slack.receive.commands import usage_lines
-from bot.slack.receive.spoken_commands import shown_words
+from bot.features.catalogue import SPOKEN, SUBCOMMANDS
+from bot.slack.receive.router import shown_words, usage_lines
 from bot.slack.views.answer_message import MARKDOWN_LIMIT, answer, answer_end, cited
 from bot.slack.views.card import card_title, plan_card
 from bot.slack.views.ending import cancelled, failed, refused, unreachable
@@ -548,7 +548,7 @@ def test_home_help_and_window_are_valid() -> None:
     check_view(note_window("closed"))
     check_view(start_job_modal("x" * 9000, "{}"))
     check_view(start_job_modal("", "{}"))
-    taken(help_message(usage_lines(), shown_words()))
+    taken(help_message(usage_lines(SUBCOMMANDS), shown_words(SPOKEN)))
     taken(refused("no"))
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-from bot.slack.receive.second_tries import Tried, Untried, UntriedWhy
+from bot.features.retries.service import Tried, Untried, UntriedWhy
+from bot.features.retries.view import begun_words, later_words, untried_words
 from bot.slack.views.answer_message import answer, context_line
 from bot.slack.views.ending import cancelled, failed
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.question import question
-from bot.slack.views.try_again import begun_words, later_words, try_again, try_line, untried_words
+from bot.slack.views.try_again import try_again, try_line
 from handoff import events as ev
 from handoff.contracts import Usage
 from handoff.engine.engine import apply

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot.slack.views.settings_view import CHANGE
+from bot.features.channel_settings.view import CHANGE
 from tests.system.scene import Scene
 
 

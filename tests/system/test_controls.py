@@ -8,7 +8,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from bot.slack.receive.service import Stop
+from bot.features.job_controls.service import Stop
+from bot.features.job_controls.view import stop_words
 from bot.slack.show import notices
 from handoff import events as ev
 from tests.system.brains import Gate, Words, connect, plan, played, provider, purposes, result, subtask
@@ -128,7 +129,7 @@ async def test_an_admin_may_stop_what_others_asked_for(scene: Scene) -> None:
 async def test_others_are_refused_for_their_eyes_only(scene: Scene) -> None:
     async with at_work(scene) as talk:
         ben, ana = scene.person("ben"), scene.person().id
-        unnamed, named = notices.stop_words(Stop("not_yours")), notices.stop_words(Stop("not_yours", (ana,)))
+        unnamed, named = stop_words(Stop("not_yours")), stop_words(Stop("not_yours", (ana,)))
         for text, refused in (("status", notices.NOT_SEEN), ("trace", notices.NOT_TRACED), ("cancel", unnamed)):
             told = await command(scene, f"{text} {talk.key.job}", who="ben")
             assert told["text"] == refused
@@ -166,7 +167,7 @@ async def test_a_mention_in_somebodys_thread_gives_rights_over_that_alone(scene:
         told = await talk.seen(
             lambda: [each["text"] for each in ben.ephemerals(talk.channel) if "Stop" in each["text"]]
         )
-        assert told == [notices.stop_words(Stop("cancelling", (ana.id,)))]
+        assert told == [stop_words(Stop("cancelling", (ana.id,)))]
         assert f"What <@{ana.id}> asked for goes on" in told[0]
         job = await talk.until(lambda job: job if job.asks[1].cancelled_by else None)
         assert job.asks[0].state == "working"

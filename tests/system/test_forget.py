@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.slack.receive import forget_window
+from bot.features.erasure import actions as forget_window
 from bot.slack.show import notices
 from bot.store.interface import JobKey
 from bot.store.redis.redis_store import RedisStore
@@ -19,9 +19,9 @@ CANARY = "zanzibar"
 
 @pytest.fixture
 async def scene(server_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Scene]:
-    monkeypatch.setattr("bot.jobs.forgetting.SETTLES_IN", 0.3)
-    monkeypatch.setattr("bot.jobs.forgetting.LOOK", 0.1)
-    monkeypatch.setattr("bot.jobs.forgetting.HELD", 1.0)
+    monkeypatch.setattr("bot.features.erasure.service.SETTLES_IN", 0.3)
+    monkeypatch.setattr("bot.features.erasure.service.LOOK", 0.1)
+    monkeypatch.setattr("bot.features.erasure.service.HELD", 1.0)
     async with scene_on(server_url) as made:
         yield made
 

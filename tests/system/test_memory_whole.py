@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-from bot.slack.receive import remembering
-from bot.slack.views.memory_view import ADD, FORGET_ONE, ROW_MENU, SHOW_PAGE
+from bot.features.memory import commands as remembering
+from bot.features.memory.view import ADD, FORGET_ONE, ROW_MENU, SHOW_PAGE
 from handoff import events as ev
 from handoff.contracts import Material
 from tests.providers.scripts import purpose_of

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from bot.slack.receive.listeners import FORWARDED
+from bot.features.requests.messages import FORWARDED
 from handoff.provenance import own_words
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest

@@ -232,8 +232,8 @@ async def test_where_nobody_who_approves_reads_both_nothing_is_asked_or_sent(des
 
 
 async def test_forgetting_a_job_leaves_what_it_sent_elsewhere(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bot.jobs.forgetting.SETTLES_IN", 0.3)
-    monkeypatch.setattr("bot.jobs.forgetting.LOOK", 0.1)
+    monkeypatch.setattr("bot.features.erasure.service.SETTLES_IN", 0.3)
+    monkeypatch.setattr("bot.features.erasure.service.LOOK", 0.1)
     async with desk.saying({"to": "#general", "text": NOTE}), desk.bot():
         talk = await desk.ask()
         await press(desk, talk, await card(talk))

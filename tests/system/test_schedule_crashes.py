@@ -6,10 +6,10 @@ from typing import Any
 
 from bot.app import running
 from bot.command_line.serve import connected
+from bot.features.schedules.run_start import begin_run, run_place
+from bot.features.schedules.schedule import Rule, Schedule
+from bot.features.schedules.service import ScheduleDesk
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from bot.schedules.run_start import begin_run, run_place
-from bot.schedules.schedule import Rule, Schedule
-from bot.schedules.schedule_desk import ScheduleDesk
 from bot.settings import Settings
 from bot.store.interface import JobKey, StoreError
 from handoff.contracts import Place

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from bot.schedules.schedule import LastRun, Rule, Schedule
-from bot.schedules.schedule_desk import ScheduleDesk
-from bot.slack.views.schedule_message import DISCARD, EDIT, NOW, PAUSE, REMOVE, SAVE
+from bot.features.schedules.schedule import LastRun, Rule, Schedule
+from bot.features.schedules.service import ScheduleDesk
+from bot.features.schedules.view import DISCARD, EDIT, NOW, PAUSE, REMOVE, SAVE
 from bot.store.interface import JobKey
 from handoff import events as ev
 from handoff.contracts import Audience, Place, Request

@@ -203,7 +203,7 @@ async def test_the_same_with_other_words_has_the_plan_and_the_files_at_hand(scen
     first, again = [one for one in server.requests if purpose_of(one) == "planner"]
     assert "# Plan of the last request" not in first.messages[0].text
     assert "- sum (analyst): Sum the revenue of the north in sales.csv." in again.messages[0].text
-    assert "keep the steps of that plan" in again.system
+    assert "Keep the steps of that plan" in again.system
     assert "sales.csv" in again.messages[0].text.partition("# Files")[2]
 
 

@@ -6,10 +6,10 @@ from typing import Any, cast
 
 import pytest
 
-from bot.jobs.thumb_record import record_thumb
-from bot.slack.receive.service import Thumbed
+from bot.features.feedback.service import Thumbed, record_thumb
+from bot.features.feedback.view import ASK, KEPT, SEND_WHY, WHY_TEXT
+from bot.jobs.job_records import JobRecords
 from bot.slack.show import notices
-from bot.slack.views.why_not import ASK, KEPT, SEND_WHY, WHY_TEXT
 from bot.store.interface import Entry, JobKey, Store
 from handoff import events as ev
 from handoff.contracts import Place, Request
@@ -121,7 +121,7 @@ async def test_a_thumb_that_the_runner_takes_in_meanwhile_is_neither_missed_nor_
 
     async def say(store: Store, at: float, **what: Any) -> Thumbed:
         thumb = ev.FeedbackGiven(at=at, request="1.0", user="U2", good=False, **what)
-        return await record_thumb(store, lambda _: None, key, thumb, (f"said at {at}",))
+        return await record_thumb(JobRecords(store, lambda _: None, admins=frozenset()), key, thumb, (f"said at {at}",))
 
     assert await say(scene.store, 2.0) == "ask"
     await take()

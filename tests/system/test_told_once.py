@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from bot.jobs.home_desk import HomeDesk
+from bot.features.home.service import HomeDesk
 from bot.jobs.job_runner import JobRunner
 from bot.operation.metered import MeteredEffects
 from bot.operation.metrics import Metrics

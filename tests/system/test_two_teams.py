@@ -4,16 +4,17 @@ import random
 import secrets
 from collections import Counter as Count
 from contextlib import AsyncExitStack
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from bot.access.access_values import ChannelValues
 from bot.access.channel_settings import ChannelSettings
 from bot.app import manifest_path
-from bot.jobs.instance import Instance
-from bot.jobs.job_runner import Effects
-from bot.jobs.job_service import JobService
+from bot.features.budgets.service import Budgets
+from bot.features.job_controls.service import JobControls
+from bot.features.requests.service import Requests
+from bot.jobs.job_records import JobRecords
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import Payer, Rules, SpendingBudget, budgets
 from bot.models.rehearsal.rehearsal import RehearsalModel
@@ -41,8 +42,9 @@ class Team:
         rules = Rules(budgets={"person": SpendingBudget(tokens=1_000_000)})
         self.limits = CallLimits(store.counters, RehearsalModel(), rules, store.clock)
         self.settings = ChannelSettings(store, lambda _: ChannelValues(), {})
-        idle = Instance(store, cast("Effects", None), slots=1, lease=15.0)
-        self.service = JobService(store, idle, self.limits, admins=frozenset(), settings=self.settings)
+        records = JobRecords(store, lambda _: None, admins=frozenset())
+        self.requests = Requests(records, self.limits, self.settings)
+        self.controls, self.budgets = JobControls(records), Budgets(records, self.limits)
         self.asked: set[tuple[str, str]] = set()
         self.blobs: dict[tuple[str, str], bytes] = {}
         self.marks: Count[bool] = Count()
@@ -59,19 +61,19 @@ class Team:
         key = JobKey(self.team, place.job_id)
         match rng.randrange(8):
             case 0 | 1:
-                assert await self.service.request(place, said, dedupe=dedupe), "the other team's id is not ours"
+                assert await self.requests.request(place, said, dedupe=dedupe), "the other team's id is not ours"
                 self.asked.add((user, place.job_id))
             case 2:
-                await self.service.reply(place, said, mentioned=True, others=False, dedupe=dedupe)
+                await self.requests.reply(place, said, mentioned=True, others=False, dedupe=dedupe)
             case 3:
-                await self.service.edited(place, said.id, user=user, text=said.text, stamp=2.0, dedupe=dedupe)
+                await self.requests.edited(place, said.id, user=user, text=said.text, stamp=2.0, dedupe=dedupe)
             case 4:
-                await self.service.cancel(self.team, place.job_id, None, user=user)
+                await self.controls.cancel(self.team, place.job_id, None, user=user)
             case 5:
                 data = f"{self.mark} {number}".encode()
                 self.blobs[place.job_id, await self.store.blobs.put(key, data)] = data
             case 6:
-                self.marks[await self.service.turns_away(place, f"B{number % 40}")] += 1
+                self.marks[await self.requests.turns_away(place, f"B{number % 40}")] += 1
                 values = ChannelValues(users=(user,), strangers=(self.team,))
                 await self.settings.set(self.team, place.channel, values, user=user)
             case _:
@@ -110,13 +112,13 @@ async def _only_own(store: RedisStore, mine: Team, other: Team) -> None:
                 assert other.mark not in entry.payload
                 event = ev.load(entry.payload)
                 assert not isinstance(event, ev.RequestAdded) or event.place.team == mine.team
-            assert await mine.service.job(other.team, job, "U0STRANGER") in ("unknown", "not_yours")
+            assert await mine.controls.job(other.team, job, "U0STRANGER") in ("unknown", "not_yours")
     for (job, digest), data in mine.blobs.items():
         assert await store.blobs.get(JobKey(mine.team, job), digest) == data
         with pytest.raises(KeyError):
             await store.blobs.get(JobKey(other.team, job), digest)
     for user in PEOPLE:
-        (line,) = await mine.service.left(mine.team, CHANNELS[0], user)
+        (line,) = await mine.budgets.left(mine.team, CHANNELS[0], user)
         assert f"{mine.spent[user]:,}" in line, line
         assert await mine.limits.used_up(Payer(mine.team, CHANNELS[0], user, "")) is None
 

@@ -26,33 +26,13 @@ from bot.slack.receive.payloads import (
     parse_stop,
 )
 from bot.slack.receive.reactions import reaction_in
-from bot.slack.views.approval import ALIKE, APART, APPROVE, DENY, EDIT, SIGN_IN
-from bot.slack.views.card import STOP
-from bot.slack.views.memory_view import FORGET_ONE
-from bot.slack.views.over_budget import ALLOW_MORE
-from bot.slack.views.question import ANSWER
-from bot.slack.views.settings_view import CHANGE
 from handoff.audit_entry import Deed
 from handoff.contracts import Place
 
 Way = Literal["mention", "message", "edit", "stop", "home", "click", "command", "shortcut", "view", "event"]
 """How somebody comes in. `mention`: also a direct message to the bot. `message`: without one. `event`: any other."""
-_COMMANDS: Mapping[str, Deed] = {
-    "trace": "traced",
-    "cancel": "stopped",
-    "release": "released",
-    "settings": "configured",
-    "forget": "forgot",
-    "memory": "remembered",
-}
-_CLICKS: Mapping[str, Deed] = {
-    STOP: "stopped",
-    FORGET_ONE: "forgot",
-    DENY: "denied",
-    ALLOW_MORE: "configured",
-    **dict.fromkeys((APPROVE, ALIKE, EDIT, APART, SIGN_IN), "approved"),
-}
-"""What a click on one of these buttons would do; answers have numbers in their names."""
+Deeds = Mapping[str, Deed]
+"""What would be done, by what begins the action_id of a button, or by a slash and the word of a command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +85,16 @@ def at_home(body: Mapping[str, Any], team: str) -> dict[str, Any]:
     return kept
 
 
-def acting(body: Json, bot_user: str) -> Acting | None:
-    """Read who acts where from a payload that is `at_home`; None if nobody does, or it cannot be read."""
+def acting(body: Json, bot_user: str, deeds: Deeds) -> Acting | None:
+    """Read who acts where from a payload that is `at_home`; None if nobody does, or it cannot be read.
+
+    `deeds` say what clicks and commands would do.
+    """
     kind = body.get("type")
     if kind == "event_callback":
         return _of_event(body, bot_user)
     if kind == "block_actions":
-        return _of_click(body)
+        return _of_click(body, deeds)
     if kind == "message_action":
         shortcut = parse_shortcut(body)
         if isinstance(shortcut, Malformed):
@@ -121,7 +104,7 @@ def acting(body: Json, bot_user: str) -> Acting | None:
     if kind == "view_submission":
         return _of_view(body)
     command = parse_command(body) if kind is None and "command" in body else None
-    return _of_command(body, command) if isinstance(command, Command) else None
+    return _of_command(body, command, deeds) if isinstance(command, Command) else None
 
 
 def _of_event(body: Json, bot_user: str) -> Acting | None:
@@ -186,15 +169,15 @@ def _of_other(body: Json, event: Json) -> Acting | None:
     return Acting(way, user, place, place, str(body.get("event_id", "")))
 
 
-def _of_click(body: Json) -> Acting | None:
+def _of_click(body: Json, deeds: Deeds) -> Acting | None:
     actions = body.get("actions")
     first = actions[0] if isinstance(actions, list) and actions and isinstance(actions[0], Mapping) else {}
     click = parse_click(body, {**first, "value": "-"})
     if isinstance(click, Malformed):  # in a window, unless it cannot be read
         return _of_view(body)
     name = str(first.get("action_id", ""))
-    usual: Deed = "configured" if name.startswith(CHANGE) else "asked"
-    deed: Deed = "answered" if name.startswith(ANSWER) else _CLICKS.get(name, usual)
+    usual: Deed = next((deeds[one] for one in deeds if name.startswith(one)), "asked")
+    deed = deeds.get(name, usual)
     return _person(body, "click", click.user, click.place, click.place, click.dedupe[0], deed)
 
 
@@ -218,10 +201,10 @@ def _opened_in(metadata: object) -> str:
     return channel if isinstance(channel, str) else ""
 
 
-def _of_command(body: Json, command: Command) -> Acting:
+def _of_command(body: Json, command: Command, deeds: Deeds) -> Acting:
     place = Place(team=command.team, channel=command.channel, thread_ts="")
     mark = str(body.get("trigger_id", ""))
-    return _person(body, "command", command.user, place, place, mark, _COMMANDS.get(command.word, "asked"))
+    return _person(body, "command", command.user, place, place, mark, deeds.get(f"/{command.word}", "asked"))
 
 
 def _person(body: Json, way: Way, user: str, place: Place, thread: Place, mark: str, deed: Deed) -> Acting:

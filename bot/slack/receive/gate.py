@@ -18,7 +18,7 @@ from bot.access.access_values import Access
 from bot.access.channel_settings import ChannelSettings
 from bot.access.person_facts import Facts
 from bot.access.ruling import Why
-from bot.slack.receive.acting import Acting, acting, at_home, claimed, installed_in
+from bot.slack.receive.acting import Acting, Way, acting, at_home, claimed, installed_in
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.admission import Admission
@@ -27,7 +27,7 @@ from bot.slack.show.people import People
 from bot.slack.views.home import closed_home
 from bot.slack.views.refusal_line import PUT_OFF, REASONS, refusal_line
 from bot.store.interface import StoreError
-from handoff.audit_entry import AuditEntry, Note, dropped
+from handoff.audit_entry import AuditEntry, Deed, Note, dropped
 from handoff.contracts import Place
 
 log = logging.getLogger(__name__)
@@ -66,16 +66,18 @@ class Gate:
         self._first = first
         self._clock = clock
         self._record = note
-        self._background = Background()
-        self._knows: Knows | None = None
-        self._remembers: Knows | None = None
+        self.background = Background()
+        self.deeds: dict[str, Deed] = {}
+        """What clicks and commands would do, see `acting`."""
+        self._concerned: dict[Way, list[Knows]] = {}
 
-    def open(self, background: Background, knows: Knows, remembers: Knows | None = None) -> None:
-        """Begin: `knows` says whether a thread has a job, so that nobody is looked up for other people's talk.
+    def concerns(self, knows: Knows, *ways: Way) -> None:
+        """Ask this of a thread whether words in it that were not said to the bot may concern it.
 
-        `remembers` says if something is remembered that an edited message may be about.
+        Where nobody says so, nobody is looked up for other people's talk.
         """
-        self._background, self._knows, self._remembers = background, knows, remembers
+        for way in ways:
+            self._concerned.setdefault(way, []).append(knows)
 
     async def check(
         self,
@@ -92,7 +94,7 @@ class Gate:
             log.warning("a payload for another workspace's installation (%s) was left alone", ", ".join(installed))
             return _done()
         request.body = at_home(body, home)
-        who = acting(request.body, context.bot_user_id or "")
+        who = acting(request.body, context.bot_user_id or "", self.deeds)
         if who is None or (who.way == "message" and not who.in_thread):
             return await next_()  # nobody acts, or nothing would come of it
         try:
@@ -112,12 +114,8 @@ class Gate:
 
     async def _concerns(self, who: Acting) -> bool:
         """Return True if something may come of words that were not said to the bot. If nobody knows, it may."""
-        if self._knows is None:
-            return True
         try:
-            if who.way == "edit" and self._remembers is not None and await self._remembers(who.thread):
-                return True
-            return await self._knows(who.thread)
+            return not self._concerned or any([await knows(who.thread) for knows in self._concerned.get(who.way, ())])
         except StoreError:
             return True
 
@@ -142,9 +140,7 @@ class Gate:
         if who.way in _SILENT or why in {"bot", "gone"}:
             return _done()
         if who.way == "home":
-            self._background.start(
-                client.views_publish(user_id=who.user, view=closed_home(words)), "show a closed home"
-            )
+            self.background.start(client.views_publish(user_id=who.user, view=closed_home(words)), "show a closed home")
             return _done()
         # What may pass is told each time, what stays once an hour.
         await self._tell(who, f"{why}/{who.mark if why == 'unknown' else ''}", words, client)
@@ -163,7 +159,7 @@ class Gate:
             log.warning("a refusal (%s) was not told: %s", mark, error)
             return
         if told:
-            self._background.start(tell(client, who.place, who.user, note(words)), "refuse somebody")
+            self.background.start(tell(client, who.place, who.user, note(words)), "refuse somebody")
 
     async def _note(self, who: Acting, why: Why) -> None:
         """Record a deed that was refused: all of it but its words."""
@@ -191,7 +187,7 @@ class Gate:
         if who.way == "command":
             return BoltResponse(status=200, body={"response_type": "ephemeral", "text": notices.NOT_RECORDED})
         if who.way in {"click", "shortcut", "view"}:
-            self._background.start(tell(client, who.place, who.user, note(notices.NOT_RECORDED)), "answer a click")
+            self.background.start(tell(client, who.place, who.user, note(notices.NOT_RECORDED)), "answer a click")
             return _done()
         raise error
 

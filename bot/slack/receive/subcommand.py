@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, TypeVar
 
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.receive.payloads import Command, Incoming
+from bot.slack.receive.services import Services
 from bot.slack.send.web_calls import Background
 from bot.slack.views.outgoing import Outgoing
+from handoff.audit_entry import Deed
 from handoff.contracts import Place
 
-if TYPE_CHECKING:
-    from bot.slack.receive.desks import Desks
-    from bot.slack.receive.service import Service
+S = TypeVar("S")
 
 Takes = Literal["nothing", "words", "job"]
 """What follows a subcommand. `job`: the name of a job, or a link to its thread, and then words. Where the first of its
@@ -29,14 +29,16 @@ class Given:
     - command: who gave it and where; its `rest` are all the words after the first. Spoken ones have no `trigger`.
     - job: the id of the job that it names; empty if it names none, or takes none.
     - rest: the words that are left, as they were written: behind the job, if one is named.
+    - subcommands, spoken: all commands that there are.
     - page: which page of a list is wanted, from 1.
     - said: the message, if it was spoken after a mention; None for a slash command or a click on a page.
     - mark: tells this command from others, and not from its second delivery: what it changes happens once for each.
     """
 
     command: Command
-    service: Service
-    desks: Desks
+    services: Services
+    subcommands: Sequence[Subcommand]
+    spoken: Sequence[SpokenCommand]
     client: AsyncWebClient
     background: Background
     job: str = ""
@@ -65,6 +67,10 @@ class Given:
         """The thread that it was spoken in; None outside of one."""
         return self.said.place if self.said is not None and self.said.in_thread else None
 
+    def find(self, kind: type[S]) -> S:
+        """Return the service of that class."""
+        return self.services.find(kind)
+
     def about(self, job: str, rest: str) -> Given:
         """Give the same with the job that it names, and the words behind it."""
         return replace(self, job=job, rest=rest)
@@ -81,6 +87,8 @@ class Subcommand:
     usages: tuple[tuple[str, str], ...]
     run: Callable[[Given], Awaitable[Outgoing]]
     takes: Takes = "nothing"
+    deed: Deed = "asked"
+    """What it would do, for the audit."""
 
 
 Reply = Outgoing | Literal["told", "no_command"]

@@ -13,16 +13,14 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.send.web_calls import Background, NoReply, Refused, calls_of
-from bot.slack.text.cleaning import mention
 from bot.slack.views.home import note_window
 from bot.slack.views.outgoing import Outgoing, section
-from bot.slack.views.waiting import in_row, whom_words
+from bot.slack.views.waiting import whom_words
 from bot.store.interface import PayloadTooLarge, StoreError
 from handoff.contracts import Place
 
 if TYPE_CHECKING:
     from bot.slack.receive.payloads import Click
-    from bot.slack.receive.service import CancelVerdict, Stop
 
 log = logging.getLogger(__name__)
 
@@ -74,29 +72,6 @@ NO_EVIDENCE = "The job is forgotten by now, and its evidence with it."
 NO_WINDOW = "Slack did not open the window, which has to happen within three seconds of a click. Try again."
 NOT_READ = "My store cannot be reached, so I cannot look that up. Try again in a minute."
 NOT_RECORDED = "My store cannot be reached, so nothing was recorded. Try again in a minute."
-
-
-def stop_words(stop: Stop) -> str:
-    """Say what became of a Stop to who gave it."""
-    if stop.verdict == "cancelling" and stop.others:
-        goes_on = f"What {_names(stop.others, 'and')} asked for goes on: only they or an admin can stop it."
-        return f"Stopping what you asked for. A report of what was done follows in the thread. {goes_on}"
-    if stop.verdict == "not_yours":
-        if not stop.others:
-            return "Only who asked for it, or an admin, can stop it."
-        return f"Only {_names(stop.others, 'or')}, who asked for this, or an admin can stop it."
-    words: dict[CancelVerdict, str] = {
-        "cancelling": STOPPING,
-        "noted": STOP_NOTED,
-        "nothing": NOTHING_TO_STOP,
-        "unknown": UNKNOWN,
-        "forgotten": IS_FORGOTTEN,
-    }
-    return words[stop.verdict]
-
-
-def _names(people: Sequence[str], word: str) -> str:
-    return in_row([mention(one) for one in people], word)
 
 
 def not_asked(whom: Sequence[str]) -> str:

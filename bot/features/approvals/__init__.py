@@ -1,0 +1,30 @@
+"""People decide on calls of tools before they are made: approve, edit, deny."""
+
+from __future__ import annotations
+
+from bot.features.approvals.actions import ApprovalClicks
+from bot.features.approvals.service import ApprovalDesk
+from bot.features.kit import Kit
+from bot.slack.show.admission import Admission
+from bot.slack.views.approval import ALIKE, APART, APPROVE, DENY, EDIT
+
+
+def register(kit: Kit) -> None:
+    """Listen to the cards of approvals, and to their windows."""
+    of = kit.records
+
+    def desk() -> ApprovalDesk:
+        return ApprovalDesk(
+            of.store,
+            of.nudge,
+            kit.crews,
+            admins=of.admins,
+            groups=of.groups_of,
+            standing=Admission(kit.messengers.people, kit.channels).standing,
+            approvers_in=kit.channels.approvers_in,
+            note=of.note,
+        )
+
+    ApprovalClicks(kit.offer(ApprovalDesk, desk), kit.background).register(kit.app)
+    kit.audited({DENY: "denied"})
+    kit.audited(dict.fromkeys((APPROVE, ALIKE, EDIT, APART), "approved"))

@@ -1,0 +1,325 @@
+"""The approval desk: takes people's decisions on open approvals, and tells who comes too late or may not.
+
+A decision is recorded in the job's inbox; the core counts it when it is folded. Of two that come at once the first in
+the log counts: each is looked up after it was recorded, so that whoever came second is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pydantic import BaseModel, ValidationError
+
+from bot.jobs.effect_handlers import ApproversIn, as_the_crew_says
+from bot.jobs.job_reading import read_job
+from bot.slack.show.people import GroupsOf, StandingOf, no_groups, nobody_stands
+from bot.slack.views.approval import Spot
+from bot.store.interface import JobKey, Store
+from handoff import events as ev
+from handoff.approval_values import Approval, ApprovalChoice
+from handoff.audit_entry import AuditEntry, Deed, Note, dropped
+from handoff.contracts import Place
+from handoff.engine.approvals import deciders, may_decide, unable
+from handoff.rights import Actor
+from handoff.state import Ask, Job, Work
+from handoff.state_values import Answered, Question, Ruling
+from specialists.crew import Crew
+from specialists.several_crews import Crews
+from specialists.toolkits.signing_in import SignIn
+from specialists.toolkits.tool import Tool
+from specialists.turns.approving import digest_of_sign_in, shown
+from specialists.turns.argument_names import name_fault
+from specialists.turns.egress import leaving_text
+from specialists.turns.finish_tools import faults_of
+
+Why = Literal[
+    "unknown", "late", "over", "apart", "changed", "not_yours", "own", "again", "no_tool", "no_server", "wrong"
+]
+"""Why a decision does not count.
+
+- `late`: somebody else decided, or it expired.
+- `over`: the work on it ended before anybody decided.
+- `apart`: somebody chose to decide one by one.
+- `changed`: the arguments are others by now.
+- `own`: the requester may not approve it, where others may.
+- `again`: this person has approved it, and others are waited for.
+- `wrong`: the edited arguments do not fit the tool.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a person chose, with the arguments of an edit and the reason of a denial.
+
+    `signed_in`: they did sign in, which is the only way to approve a sign-in.
+    """
+
+    choice: ApprovalChoice
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    reason: str = ""
+    signed_in: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The decision counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The decision does not count: why, who may decide instead, how it ended, or what is wrong with which argument."""
+
+    why: Why
+    whom: tuple[str, ...] = ()
+    ruling: Ruling | None = None
+    field: str = ""
+    words: str = ""
+
+
+Verdict = Taken | Refused
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What an approval is about, and the JSON schema of the tool's arguments (empty if the tool is gone)."""
+
+    approval: Approval
+    schema: Mapping[str, Any]
+
+
+class ApprovalDesk:
+    """Where decisions are handed in. A call that returns was recorded; a StoreError means that it was not.
+
+    Args:
+        store: Where jobs live.
+        nudge: Wakes a job when somebody decided.
+        crews: Whose tools are asked about: they check arguments that people edit.
+        admins: Slack ids of the admins.
+        groups: Gives the user groups of a person, by their ids.
+        standing: Gives a person as they are now, in a place.
+        approvers_in: Gives the ids of those who approve in a channel of a team by now; none: as the crew says.
+        note: Keeps in the audit who was refused.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        nudge: Callable[[JobKey], None],
+        crews: Crews,
+        *,
+        admins: frozenset[str],
+        groups: GroupsOf = no_groups,
+        standing: StandingOf = nobody_stands,
+        approvers_in: ApproversIn = as_the_crew_says,
+        note: Note = dropped,
+    ) -> None:
+        self._store = store
+        self._note = note
+        self._nudge = nudge
+        self._crews = crews
+        self._admins = admins
+        self._groups = groups
+        self._standing = standing
+        self._approvers_in = approvers_in
+
+    async def look(self, place: Place, spot: Spot, user: str, *, decides: bool) -> Found | Refused:
+        """Return what an approval is about; with `decides`, only to a person who may decide on it now."""
+        job = await self._job(place)
+        refused = await self._refused(job, spot, place, user) if decides else None
+        if refused is not None:
+            await self._refuse(place, spot, user, "approved", refused)
+            return refused
+        asked = _asked(job, spot)
+        if asked is None:
+            return Refused("unknown")
+        question, work = asked
+        approval = question.approval
+        if approval is None:
+            return Refused("unknown")
+        tool = self._tool(job, spot, work, approval)
+        return Found(approval, tool.spec.parameters if tool is not None else {})
+
+    async def decide(
+        self, place: Place, spot: Spot, user: str, decision: Decision, *, dedupe: tuple[str, ...]
+    ) -> Verdict:
+        """Record a decision. The verdict says if it counts, as the log stands now."""
+        job = await self._job(place)
+        refused = await self._refused(job, spot, place, user)
+        asked = _asked(job, spot)
+        if refused is not None or asked is None:
+            refused = refused or Refused("unknown")
+            await self._refuse(place, spot, user, "denied" if decision.choice == "deny" else "approved", refused)
+            return refused
+        approval = asked[0].approval
+        if (
+            approval is not None
+            and approval.kind == "sign_in"
+            and not (decision.choice == "deny" or decision.signed_in)
+        ):
+            return Refused("unknown")  # no card has such a button
+        checked = self._checked(job, spot, asked[1], approval, decision)
+        if isinstance(checked, Refused):
+            return checked
+        event = ev.ApprovalDecided(
+            at=self._store.clock(),
+            request=spot.request,
+            subtask=spot.subtask,
+            number=spot.number,
+            digest=spot.digest,
+            user=user,
+            groups=await self._groups(user),
+            admin=user in self._admins,
+            decision=decision.choice,
+            reason=decision.reason,
+            lapsed=await self._lapsed(job, spot, place, asked[0]),
+            **checked,
+        )
+        key = JobKey(place.team, place.job_id)
+        new = await self._store.jobs.signal(key, ev.dump(event), dedupe=dedupe)
+        self._nudge(key)
+        return _outcome(await self._job(place), spot, event) if new else Taken()
+
+    async def _lapsed(self, job: Job | None, spot: Spot, place: Place, question: Question) -> tuple[str, ...]:
+        """Return who of those who approved it so far may not decide on it any more."""
+        ask = job.ask(spot.request) if job is not None else None
+        if ask is None or question.approval is None:
+            return ()
+        users = [vote.user for vote in question.votes]
+        actors = {user: await self._standing(place, user) for user in users}
+        return unable(question.approval.terms, ask.request.user, users, actors)
+
+    async def way_in(self, place: Place, spot: Spot, user: str) -> SignIn | Refused:
+        """Return how a person signs in to what an approval is about, if they may, and it waits for that."""
+        found = await self.look(place, spot, user, decides=True)
+        if isinstance(found, Refused):
+            return found
+        job = await self._job(place)
+        ask = job.ask(spot.request) if job is not None else None
+        crew = self._crews.find(ask.request.crew) if ask is not None else None
+        if crew is None or found.approval.kind != "sign_in":
+            return Refused("no_server")
+        # Not by the name of who works: those who are made for one plan alone are in no crew.
+        ways = (one.signs_in for one in _tools(crew) if one.name == found.approval.tool and one.signs_in is not None)
+        return next((way for way in ways if digest_of_sign_in(way) == found.approval.digest), Refused("no_server"))
+
+    def _checked(
+        self, job: Job | None, spot: Spot, work: Work, approval: Approval | None, decision: Decision
+    ) -> dict[str, Any] | Refused:
+        """Check edited arguments as the tool does, and return them as it is run with them."""
+        if decision.choice != "edit" or approval is None:
+            return {}
+        tool = self._tool(job, spot, work, approval)
+        if tool is None:
+            return Refused("no_tool")
+        before = approval.arguments  # with what the tool filled in itself, which its schema does not list
+        edits = {name: to for name, to in decision.arguments.items() if name not in before or before[name] != to}
+        if fault := name_fault(tool.arguments, edits):
+            return Refused("wrong", words=f"That is not sent: {fault}.")
+        try:
+            arguments = tool.arguments.model_validate(decision.arguments)
+        except ValidationError as error:
+            where = next((str(one["loc"][0]) for one in error.errors() if one["loc"]), "")
+            return Refused("wrong", field=where, words=faults_of(error))
+        return _as_edited(tool, arguments)
+
+    def _tool(self, job: Job | None, spot: Spot, work: Work, approval: Approval) -> Tool | None:
+        ask = job.ask(spot.request) if job is not None else None
+        crew = self._crews.find(ask.request.crew) if ask is not None else None
+        specialist = crew.everyone.get(work.specialist) if crew is not None else None
+        return specialist.toolbox.get(approval.tool) if specialist is not None else None
+
+    async def _refused(self, job: Job | None, spot: Spot, place: Place, user: str) -> Refused | None:
+        """Say why a person's decision would not count; None if it would."""
+        ask = job.ask(spot.request) if job is not None else None
+        if ask is None or spot.subtask not in ask.work:
+            return Refused("unknown")
+        question = ask.open_questions.get(spot.subtask)
+        if question is None or question.number != spot.number or question.approval is None:
+            return _late(ask, spot)
+        if question.approval.digest != spot.digest:
+            return Refused("changed")
+        actor = Actor(user, await self._groups(user), user in self._admins)
+        if not may_decide(question, ask.request.user, user, actor.groups, admin=actor.admin):
+            own = user == ask.request.user and not question.approval.terms.own
+            return Refused("own" if own else "not_yours", whom=question.whom)
+        named = await self._approvers_in(place.team, place.channel) or ()
+        now = question.approval.terms.decided_by(named)  # the channel's approvers may be others by now
+        if unable(now, ask.request.user, [user], {user: actor}):
+            return Refused("not_yours", whom=deciders(now, ask.request.user))
+        if any(vote.user == user for vote in question.votes):
+            return Refused("again")
+        return None
+
+    async def _refuse(self, place: Place, spot: Spot, user: str, deed: Deed, refused: Refused) -> None:
+        """Keep in the audit that a person may not decide, or comes too late."""
+        of = {"at": self._store.clock(), "team": place.team, "channel": place.channel, "job": place.job_id}
+        what = {"request": spot.request[:80], "target": spot.subtask[:80], "why": refused.why}
+        await self._note(AuditEntry(deed=deed, user=user, outcome="refused", **of, **what))
+
+    async def _job(self, place: Place) -> Job | None:
+        """Read the job with all that came in, also what its owner has not taken yet; None if it cannot be read."""
+        found = await read_job(self._store.jobs, JobKey(place.team, place.job_id))
+        return found if isinstance(found, Job) else None
+
+
+def _as_edited(tool: Tool, arguments: BaseModel) -> dict[str, Any] | Refused:
+    """Word a call with the arguments that a person gave it, as its card words it."""
+    sends = tool.sends(arguments) if tool.sends is not None else None
+    leaves = leaving_text(sends) if sends is not None else ""
+    if leaves is None:
+        return Refused("wrong", words="That is too long to be shown whole, and what cannot be shown is not sent.")
+    target = (tool.target(arguments) if tool.target is not None else "") or (sends.to if sends is not None else "")
+    return {"arguments": shown(arguments), "what": tool.words(arguments), "target": target, "leaves": leaves}
+
+
+def _tools(crew: Crew) -> Iterator[Tool]:
+    """Give all tools of a crew and of those inside it, also those that it only lends."""
+    for specialist in crew.specialists.values():
+        yield from specialist.tools
+    yield from crew.lent.values()
+    for inside in crew.crews.values():
+        yield from _tools(inside)
+
+
+def _asked(job: Job | None, spot: Spot) -> tuple[Question, Work] | None:
+    """Return the approval that a card is about, open or closed, with its subtask; None if it is not known."""
+    ask = job.ask(spot.request) if job is not None else None
+    work = ask.work.get(spot.subtask) if ask is not None else None
+    if work is None:
+        return None
+    questions = [one.question for one in work.answered] + ([work.question] if work.question is not None else [])
+    found = next((one for one in questions if one.number == spot.number and one.approval is not None), None)
+    return (found, work) if found is not None else None
+
+
+def _closed(ask: Ask, spot: Spot) -> Answered | None:
+    work = ask.work.get(spot.subtask)
+    closed = work.answered if work is not None else ()
+    return next((one for one in closed if one.question.number == spot.number), None)
+
+
+def _late(ask: Ask, spot: Spot) -> Refused:
+    """Say how an approval that is not open any more has ended."""
+    closed = _closed(ask, spot)
+    if closed is None:
+        return Refused("over")
+    return Refused("late", ruling=closed.ruling) if closed.ruling is not None else Refused("apart")
+
+
+def _outcome(job: Job | None, spot: Spot, event: ev.ApprovalDecided) -> Verdict:
+    """Say if a decision that was recorded counts: another may have come just before it."""
+    ask = job.ask(spot.request) if job is not None else None
+    if ask is None:
+        return Refused("unknown")
+    question = ask.open_questions.get(spot.subtask)
+    if question is not None and question.number == spot.number:
+        mine = any((vote.user, vote.at) == (event.user, event.at) for vote in question.votes)
+        return Taken() if mine else Refused("again")
+    closed = _closed(ask, spot)
+    if closed is None:
+        return Refused("over")
+    votes = {(vote.user, vote.at) for vote in closed.question.votes}
+    mine = (event.user, event.at) in votes or (event.user, event.at) == (closed.user, closed.at)
+    return Taken() if mine else _late(ask, spot)

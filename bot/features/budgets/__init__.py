@@ -1,0 +1,27 @@
+"""What was spent, what is left, and how people get more at a cap."""
+
+from __future__ import annotations
+
+from bot.features.budgets.actions import MoreBudget
+from bot.features.budgets.commands import budget
+from bot.features.budgets.home import MoneyParts
+from bot.features.budgets.service import Budgets
+from bot.features.budgets.view import ALLOW_MORE
+from bot.features.kit import Kit
+from bot.slack.receive.subcommand import Subcommand
+from bot.slack.views.home_part import HomeSection
+
+COMMANDS = (Subcommand("budget", (("", "what you spent this month, and what is left"),), budget),)
+
+
+def register(kit: Kit) -> None:
+    """Add the command, the buttons at a cap, and the sections of the home on money."""
+    budgets = kit.offer(Budgets, lambda: Budgets(kit.records, kit.limits))
+    kit.add(COMMANDS)
+    MoreBudget(budgets, kit.records.admins, kit.background).register(kit.app)
+    kit.audited({ALLOW_MORE: "configured"})
+    parts = MoneyParts(budgets)
+    kit.sections += (
+        HomeSection("month", parts.mine),
+        HomeSection("budgets", parts.of_all, admins=True),
+    )

@@ -1,0 +1,91 @@
+"""What was spent and what budgets hold; at a cap, what people are told, and how an admin allows more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bot.features.budgets.lines import spent_words
+from bot.jobs.job_records import JobRecords, key_of
+from bot.limits.call_limits import CallLimits
+from bot.limits.rules import SCOPES, Payer
+from bot.limits.spending import EVERYBODY, Spending
+from bot.slack.text.cleaning import clean, plain
+from handoff.audit_entry import AuditEntry
+from handoff.contracts import Place
+
+NO_ADMIN = "not an admin"
+RAISED = "raised by as much again"
+
+
+@dataclass(frozen=True, slots=True)
+class OverBudget:
+    """A budget that is used up: its scope, its name in words, and what its author is told; empty if that was told."""
+
+    scope: str
+    named: str
+    words: str
+
+
+class Budgets:
+    """The budgets of a running bot. Everything raises StoreError."""
+
+    def __init__(self, records: JobRecords, limits: CallLimits) -> None:
+        self._records = records
+        self._limits = limits
+        self._spending = Spending(records.store.counters)
+
+    @property
+    def can_be_raised(self) -> bool:
+        """True if there is an admin who could allow more."""
+        return bool(self._records.admins)
+
+    async def over_budget(self, place: Place, user: str, ts: str) -> OverBudget | None:
+        """Return the budget that a request (its id is `ts`) goes beyond; None if it can be paid for.
+
+        Costs nothing if no budget is set.
+        """
+        limit = await self._limits.used_up(Payer(place.team, place.channel, user, place.job_id))
+        if limit is None or await self._records.is_recorded(key_of(place), ts):
+            return None
+        told = not await self._limits.first_in_an_hour(f"over:{place.team}/{place.channel}/{ts}")
+        return OverBudget(limit.scope, limit.named, "" if told else limit.refusal)
+
+    async def asks_for_more(self, place: Place, user: str, scope: str) -> bool:
+        """Return True if the admins are to be asked for more of a budget: once an hour."""
+        return await self._limits.first_in_an_hour(f"more:{place.team}/{place.channel}/{user}/{scope}")
+
+    async def raise_budget(self, place: Place, user: str, scope: str, *, by: str, operation: str) -> str | None:
+        """Let an admin raise a budget by as much again, once for the operation. Returns what it is now, in words.
+
+        `place` and `user` are whose budget it is. None: that person is no admin. Empty: there is no such budget.
+        """
+        key, target = key_of(place), f"budget {scope}"
+        if by not in self._records.admins:
+            await self._records.refused("configured", key, None, by, NO_ADMIN, target=target)
+            return None
+        payer = Payer(place.team, place.channel, user, place.job_id)
+        now = await self._limits.raise_budget(payer, scope, operation) if scope in SCOPES else ""
+        if now and await self._limits.first_in_an_hour(f"raised:{place.team}/{operation}"):
+            of = {"at": self._records.clock(), "team": key.team, "channel": place.channel, "job": key.job, "user": by}
+            await self._records.note(
+                AuditEntry.model_validate({"deed": "configured", **of, "target": target, "why": RAISED})
+            )
+        return now
+
+    async def left(self, team: str, channel: str, user: str, job: str = "") -> list[str]:
+        """Say what is spent and left of each budget, a line each; that of a job only if one is named."""
+        return await self._limits.status(Payer(team, channel, user, job))
+
+    async def lines(self, team: str, user: str, channel: str = "") -> list[str]:
+        """Say what a person spent this month, and what is left of the budgets that hold for them there."""
+        now = self._records.clock()
+        spent = await self._spending.of(team, user, now)
+        left = await self._spending.budgets_left(self._limits.rules, Payer(team, channel, user, ""))
+        return [spent_words(spent, now), *(f"• {clean(plain(line, 200))}" for line in left)]
+
+    async def all_lines(self, team: str, user: str) -> list[str]:
+        """Say what all spent together this month, and how much of each limit is taken. Raises StoreError."""
+        now = self._records.clock()
+        spent = await self._spending.of(team, EVERYBODY, now)
+        left = await self._limits.status(Payer(team, "", user, ""))
+        return [spent_words(spent, now, everybody=True), *(f"• {clean(plain(line, 200))}" for line in left[:30])]

@@ -1,0 +1,56 @@
+"""All features of the bot, in the order of the help."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import ModuleType
+
+from bot.features import (
+    approvals,
+    budgets,
+    channel_settings,
+    crews,
+    erasure,
+    feedback,
+    help,  # noqa: A004 - the feature is named as people call it
+    home,
+    job_controls,
+    memory,
+    requests,
+    retries,
+    schedules,
+    sign_in,
+    traces,
+)
+from bot.features.kit import Kit
+
+FEATURES = (
+    requests,
+    home,
+    job_controls,
+    traces,
+    memory,
+    retries,
+    erasure,
+    schedules,
+    crews,
+    budgets,
+    channel_settings,
+    feedback,
+    approvals,
+    sign_in,
+    help,
+)
+"""A feature comes after those whose services it finds; words that two could take are the first one's."""
+SUBCOMMANDS = [one for feature in FEATURES for one in getattr(feature, "COMMANDS", ())]
+SPOKEN = [one for feature in FEATURES for one in getattr(feature, "SPOKEN", ())]
+
+
+def register_all(kit: Kit, features: Sequence[ModuleType] = FEATURES) -> None:
+    """Register features, and make the app listen."""
+    for feature in features:
+        feature.register(kit)
+    for middleware in kit.before_gate:
+        kit.app.use(middleware)
+    kit.app.use(kit.gate.check)
+    kit.router.listen(kit.app)

@@ -1,0 +1,26 @@
+"""What holds in a channel: who may use the bot there, and more. Admins change it."""
+
+from __future__ import annotations
+
+from bot.features.channel_settings.actions import SettingsForm, settings
+from bot.features.channel_settings.view import CHANGE
+from bot.features.kit import Kit
+from bot.slack.receive.subcommand import Subcommand
+
+COMMANDS = (
+    Subcommand(
+        "settings",
+        (("", "who may use me in this channel, and more; admins change it"),),
+        settings,
+        deed="configured",
+    ),
+)
+
+
+def register(kit: Kit) -> None:
+    """Add the command, its buttons and its windows."""
+    of, people = kit.records, kit.gate.people
+    form = kit.offer(SettingsForm, lambda: SettingsForm(kit.channels, people, clock=of.clock, note=of.note))
+    kit.add(COMMANDS)
+    form.register(kit.app, kit.background)
+    kit.audited({CHANGE: "configured"})

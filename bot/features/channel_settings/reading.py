@@ -1,0 +1,97 @@
+"""Reads what was put into the window of a channel's settings. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from bot.access.access_values import ChannelValues, groups_in
+from bot.features.channel_settings.window import AS_BEFORE, ROUND, WindowOf
+from bot.slack.views.channel_words import CHOICES, EVERYBODY, NO, YES, names_in
+
+_FIELDS = {"users": "users_people", "approvers": "approvers_people", "strangers": "strangers_teams"}
+"""The blocks in which what is wrong with a list is shown."""
+_CHOSEN = frozenset({*CHOICES, "crew", "highest_tier"})
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """What is wrong with a form, by the block that it stands in."""
+
+    errors: Mapping[str, str]
+
+
+def settings_of(
+    state: Mapping[str, Any], known: ChannelValues, window: WindowOf, crews: Sequence[str] = ()
+) -> ChannelValues | Faults:
+    """Read what was put into a window (its `state.values`); `known` is what the form set before.
+
+    Groups that Slack did not list when the window was opened stay as they were.
+    """
+    values = {block.partition(ROUND)[0]: held for block, held in state.items()}
+    read: dict[str, Any] = {}
+    errors: dict[str, str] = {}
+    for name in names_in(window.section, window.channel, crews):
+        value = _value(values, name, known)
+        if value is None:
+            continue
+        if name == "crew" and value not in {*crews, known.crew}:
+            errors[name] = "Choose one of these."
+            continue
+        if value == () and _chosen(values, name) not in {EVERYBODY, ""}:
+            errors[_FIELDS[name]] = "Name at least one, or choose something else above."
+            continue
+        try:
+            read[name] = getattr(ChannelValues.model_validate({name: value}), name)
+        except ValidationError as error:
+            said = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
+            errors[_FIELDS.get(name, name)] = f"{said[:1].upper()}{said[1:]}{'' if said.endswith('?') else '.'}"
+    if errors:
+        return Faults({field_of(block, window): text for block, text in errors.items()})
+    return ChannelValues.model_validate(read)
+
+
+def field_of(name: str, window: WindowOf) -> str:
+    """Return the id that a block has in a window."""
+    return f"{name}{ROUND}{window.round}" if window.round else name
+
+
+def _value(values: Mapping[str, Any], name: str, known: ChannelValues) -> object:
+    """Return what was put in for a value; None: it is left to the other sources."""
+    if name not in _CHOSEN:
+        return str(_given(values, name, name).get("value") or "").strip() or None
+    chosen = _chosen(values, name)
+    if chosen in {AS_BEFORE, ""}:
+        return None
+    if name in {"crew", "highest_tier"}:
+        return chosen
+    if chosen in {YES, NO}:
+        return chosen == YES
+    return () if chosen == EVERYBODY else _named(values, name, known)
+
+
+def _chosen(values: Mapping[str, Any], name: str) -> str:
+    option = _given(values, name, name).get("selected_option")
+    return str(option.get("value", "")) if isinstance(option, Mapping) else ""
+
+
+def _named(values: Mapping[str, Any], name: str, known: ChannelValues) -> tuple[str, ...]:
+    if name == "strangers":
+        text = str(_given(values, "strangers_teams", "teams").get("value") or "")
+        return tuple(one.strip().upper() for one in text.split(",") if one.strip())
+    people = _given(values, f"{name}_people", "people").get("selected_users") or []
+    if f"{name}_groups" not in values:
+        groups = sorted(groups_in(getattr(known, name) or ()))
+    else:
+        options = _given(values, f"{name}_groups", "groups").get("selected_options") or []
+        groups = [str(option.get("value", "")) for option in options if isinstance(option, Mapping)]
+    return tuple(str(one) for one in [*people, *groups])
+
+
+def _given(values: Mapping[str, Any], block: str, action: str) -> Mapping[str, Any]:
+    held = values.get(block)
+    found = held.get(action) if isinstance(held, Mapping) else None
+    return found if isinstance(found, Mapping) else {}

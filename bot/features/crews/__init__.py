@@ -1,0 +1,20 @@
+"""Who works here, and who would get a request."""
+
+from __future__ import annotations
+
+from bot.features.crews.commands import crew, route
+from bot.features.crews.service import CrewDesk
+from bot.features.kit import Kit
+from bot.slack.receive.subcommand import Subcommand
+
+COMMANDS = (
+    Subcommand("crew", (("", "who works here, and what they can do"),), crew, "words"),
+    Subcommand("route", (("TEXT", "who would get a request, and why, without any work"),), route, "words"),
+)
+
+
+def register(kit: Kit) -> None:
+    """Add the commands."""
+    store, terms = kit.records.store, kit.settings.terms
+    kit.offer(CrewDesk, lambda: CrewDesk(store, kit.crews, kit.channels, kit.limits, kit.model, terms))
+    kit.add(COMMANDS)

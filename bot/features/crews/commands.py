@@ -1,0 +1,50 @@
+"""`/leadhand crew` and `/leadhand route`: who works here, and who would get a request."""
+
+from __future__ import annotations
+
+import logging
+
+from bot.features.crews.service import CrewDesk
+from bot.features.crews.view import crew_page
+from bot.slack.receive.subcommand import Given
+from bot.slack.show.notices import note, tell
+from bot.slack.text.cleaning import clean, plain
+from bot.slack.views.outgoing import Outgoing
+from bot.store.interface import StoreError
+from handoff.contracts import Place
+
+log = logging.getLogger(__name__)
+
+LONGEST = 2000
+"""Characters of a request of which it is said who would get it."""
+NO_TEXT = "Which request? `/leadhand route TEXT` says who would get it, and why, without any work being done."
+LOOKING = "I am looking who would get that. It comes here, for you alone; no work is done."
+
+
+async def crew(given: Given) -> Outgoing:
+    """List who works here, by the page."""
+    guide = given.find(CrewDesk)
+    name = given.rest.strip("`")
+    found = await guide.members(given.team, given.channel, name)
+    if found is None:
+        return note(f"There is no crew “{clean(plain(name, 40))}”. `/leadhand crew` shows the one of this channel.")
+    return crew_page(found, given.page, name)
+
+
+async def route(given: Given) -> Outgoing:
+    """Say who would get a request. A planner may have to be asked, for which a command does not wait."""
+    if not given.rest:
+        return note(NO_TEXT)
+    given.background.start(_route(given, given.find(CrewDesk)), "say who would get a request")
+    return note(LOOKING)
+
+
+async def _route(given: Given, guide: CrewDesk) -> None:
+    try:
+        words = await guide.route(given.team, given.channel, given.user, given.rest[:LONGEST])
+    except StoreError as error:
+        log.warning("who would get a request could not be looked up: %s", error)
+        words = "My store cannot be reached, so I cannot look that up. Try again in a minute."
+    asked = f"_{clean(plain(given.rest, 200))}_"
+    place = Place(team=given.team, channel=given.channel, thread_ts="")
+    await tell(given.client, place, given.user, note(f"{asked}\n{clean(words, limit=2500)}"))

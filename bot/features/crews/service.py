@@ -1,0 +1,106 @@
+"""What people may know of the crew of a channel: who is in it, what can be asked, who would get a request."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.access.channel_settings import ChannelSettings
+from bot.features.crews.view import CrewShown, Member
+from bot.limits.call_limits import CallLimits
+from bot.limits.rules import Payer
+from bot.models.chosen_model import ChosenModel
+from bot.store.interface import Store
+from bot.supervisor.planning import Planning
+from bot.supervisor.route_words import decided, in_words, told
+from bot.supervisor.track_record import TrackRecord
+from handoff.contracts import Terms
+from handoff.events import RequestFailed
+from handoff.spoken import crew_called
+from specialists.crew import Crew
+from specialists.several_crews import Crews
+
+MOST_EXAMPLES = 3
+
+
+class CrewDesk:
+    """What people may know of crews. All raise StoreError.
+
+    Args:
+        store: For its clock.
+        crews: All crews.
+        channels: Says which crew is the usual one in a channel.
+        limits: What it costs to ask the planner is on the account of who asks.
+        model: The planner's.
+        terms: Those of the settings.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        crews: Crews,
+        channels: ChannelSettings,
+        limits: CallLimits,
+        model: ChosenModel,
+        terms: Terms,
+    ) -> None:
+        self._store = store
+        self._crews = crews
+        self._channels = channels
+        self._limits = limits
+        self._model = model
+        self._terms = terms
+
+    async def _crew(self, team: str, channel: str, name: str = "") -> Crew | None:
+        """Find the crew of that name, else the one that works in a channel."""
+        if not name and self._crews.names:
+            name = (await self._channels.of(team, channel)).crew
+        return self._crews.find(name) or (None if name else self._crews.usual)
+
+    async def members(self, team: str, channel: str, name: str) -> CrewShown | None:
+        """Return a crew by its name, an empty one being that of the channel; None if there is none of that name."""
+        crew = await self._crew(team, channel, name)
+        return None if crew is None else CrewShown(crew.name, tuple(self._members(crew)), self._crews.names)
+
+    def _members(self, crew: Crew) -> list[Member]:
+        is_out = self._limits.breakers.is_open
+        own = [
+            Member(
+                one.name,
+                one.description,
+                one.cannot,
+                tuple(tool.name for tool in one.tools),
+                one.tier,
+                is_out(one.name),
+            )
+            for one in crew.specialists.values()
+        ]
+        inside = [
+            Member(inner.path or inner.name, inner.about.description, inner.about.cannot, crew=True)
+            for inner in crew.crews.values()
+        ]
+        return own + inside
+
+    async def examples(self, team: str, channel: str) -> Sequence[str]:
+        """Return up to three requests that the crew of a channel can do, as its specialists' files give them.
+
+        Those of specialists who rest at the moment are left out.
+        """
+        crew = await self._crew(team, channel) or self._crews.usual
+        known = [one for one in crew.everyone.values() if not self._limits.breakers.is_open(one.name)]
+        firsts = [one.examples[0][0] for one in known if one.examples]
+        others = [text for one in known for text, _ in one.examples[1:]]
+        return list(dict.fromkeys([*firsts, *others]))[:MOST_EXAMPLES]
+
+    async def route(self, team: str, channel: str, user: str, text: str) -> str:
+        """Say in lines who would get a request, on the account of who asks. May take some seconds."""
+        payer = Payer(team, channel, user, "")
+        if (limit := await self._limits.used_up(payer)) is not None:
+            return limit.refusal
+        name, words = crew_called(text, self._crews.described)
+        crew = await self._crew(team, channel, name) or self._crews.usual
+        planning = Planning(crew, self._model, TrackRecord(), self._terms)
+        routing = await decided(planning, words, self._store.clock, model=self._limits.bound(payer))
+        if isinstance(event := routing.event, RequestFailed):
+            return f"{event.step}: {event.reason}. {event.advice}"
+        found = told(routing, words, self._model.label)
+        return in_words({"crew": crew.name, **found} if self._crews.names else found)

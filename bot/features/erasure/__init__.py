@@ -1,0 +1,33 @@
+"""People have a job, or all that they asked for, erased: in the store, and what was posted for it."""
+
+from __future__ import annotations
+
+from bot.features.erasure.actions import ForgetWindow, ask_to_forget
+from bot.features.erasure.service import Forgetting
+from bot.features.kit import Kit
+from bot.features.memory.service import MemoryDesk
+from bot.slack.receive.subcommand import Subcommand
+
+COMMANDS = (
+    Subcommand(
+        "forget",
+        (("JOB", "erase a job, and what I posted for it"), ("me", "all you asked for"), ("@PERSON", "theirs (admins)")),
+        ask_to_forget,
+        "words",
+        "forgot",
+    ),
+)
+
+
+def register(kit: Kit) -> None:
+    """Add the command and its window, and erase what is to be erased."""
+    of = kit.records
+
+    def service() -> Forgetting:
+        outbox, memories = kit.messengers.outbox, kit.find(MemoryDesk)
+        return Forgetting(of.store, outbox, admins=of.admins, note=of.note, memories=memories)
+
+    forgetting = kit.offer(Forgetting, service)
+    kit.add(COMMANDS)
+    kit.beside.append(forgetting.run)
+    ForgetWindow(forgetting, kit.background).register(kit.app)

@@ -1,0 +1,114 @@
+"""`/leadhand forget`: the window that asks before anything is erased, and what is sent from it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from typing import Any
+
+from slack_bolt.async_app import AsyncApp
+from slack_bolt.context.ack.async_ack import AsyncAck
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.features.erasure.service import Forgetting
+from bot.features.erasure.view import FORGET, forget_modal, nothing_to_forget
+from bot.jobs.job_records import Denied
+from bot.slack.receive.job_named import job_named
+from bot.slack.receive.payloads import Window, parse_window
+from bot.slack.receive.subcommand import Given
+from bot.slack.send.web_calls import Background
+from bot.slack.show import notices
+from bot.slack.show.notices import Unrecorded, note, open_window, soon, tell
+from bot.slack.views.outgoing import Outgoing
+from handoff.contracts import Place
+from handoff.member_ids import PERSON
+
+log = logging.getLogger(__name__)
+
+_PERSON = re.compile(rf"<@({PERSON.pattern})(?:\|[^<>]*)?>")
+ASKED = "A window asks you if it is really to be forgotten."
+NO_WINDOW = "Slack did not open the window that asks you first. Give the command again; nothing was erased."
+NOT_YOURS = (
+    "Only who alone asked for things in a job may have it forgotten; others' jobs, and those that several asked for "
+    "things in, an admin."
+)
+NO_PERSON = "I cannot tell who that is. Write @ and choose the name, or `/leadhand forget me`, or name a job."
+WHOM = "What? `/leadhand forget JOB`, or `/leadhand forget me` for all you asked for."
+ONE_ALONE = "Name one job alone, so that nothing else is erased."
+BEGUN = "It is being erased. A receipt of what was erased, and of what could not be, comes in your direct messages."
+NOTHING = "There is nothing to erase any more, or you may not have it erased."
+_DENIED: dict[Denied, str] = {
+    "unknown": notices.UNKNOWN,
+    "not_yours": NOT_YOURS,
+    "newer": notices.NEWER,
+    "unreadable": notices.UNREADABLE,
+    "forgotten": notices.IS_FORGOTTEN,
+}
+
+
+async def ask_to_forget(given: Given) -> Outgoing:
+    """Open the window for the job or the person that the command names."""
+    job, words = job_named(given.team, given.rest)
+    person = "" if job else _person(given)
+    if not given.rest:
+        return note(WHOM)
+    if not job and not person:
+        return note(NO_PERSON)
+    if words and job:
+        return note(ONE_ALONE)
+    found = await given.find(Forgetting).forgettable(given.team, given.user, job=job, person=person)
+    if isinstance(found, str):
+        return note(_DENIED[found])
+    if not (found.jobs or found.remembered or found.schedules):
+        return note(nothing_to_forget(found))
+    metadata = json.dumps({"team": given.team, "channel": given.channel, "job": job, "person": person})
+    opened = await open_window(given.client, given.command.trigger, forget_modal(found, given.user, metadata))
+    return note(ASKED if opened else NO_WINDOW)
+
+
+def _person(given: Given) -> str:
+    if given.rest.strip("`").lower() == "me":
+        return given.user
+    named = _PERSON.fullmatch(given.rest)
+    return named.group(1) if named else ""
+
+
+class ForgetWindow:
+    """The listener of the window."""
+
+    def __init__(self, forgetting: Forgetting, background: Background) -> None:
+        self._forgetting = forgetting
+        self._background = background
+
+    def register(self, app: AsyncApp) -> None:
+        """Make the app listen."""
+        app.view(FORGET)(self.on_forget)
+
+    async def on_forget(self, ack: AsyncAck, body: dict[str, Any], client: AsyncWebClient) -> None:
+        """Have erased what the window named. Who may is asked again: much can happen while it is open."""
+        sent = parse_window(body)
+        wish = _wish(sent.metadata) if isinstance(sent, Window) else None
+        if wish is None or not isinstance(sent, Window):
+            log.warning("a window without its wish was left alone")
+            await ack()
+            return
+        try:
+            async with soon():
+                of = {"job": wish["job"], "person": wish["person"]}
+                begun = await self._forgetting.forget(wish["team"], sent.user, sent.id, **of)
+            text = BEGUN if begun else NOTHING
+        except Unrecorded:
+            text = notices.NOT_RECORDED
+        await ack()
+        place = Place(team=wish["team"], channel=wish["channel"], thread_ts="")
+        self._background.start(tell(client, place, sent.user, note(text)), "confirm that it is forgotten")
+
+
+def _wish(metadata: str) -> dict[str, str] | None:
+    """Read what a window carries; None if it is none of ours."""
+    try:
+        fields = json.loads(metadata)
+        return {name: str(fields[name]) for name in ("team", "channel", "job", "person")}
+    except (ValueError, KeyError, TypeError):
+        return None

@@ -1,0 +1,300 @@
+"""Has jobs forgotten: erases them in the store, takes back in Slack what they posted, and tells who asked.
+
+What is to be done lies in the store as a schedule, so that another instance goes on with it where this one stopped. It
+holds ids and counts. Every step may be repeated: a job that was asked for again meanwhile is a new one, and is left
+alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import json
+import logging
+from collections import Counter
+from typing import Any
+
+from bot.features.erasure.view import Erased, Forgettable, ToForget, receipt
+from bot.features.memory.service import MemoryDesk
+from bot.features.schedules.schedule import KIND
+from bot.jobs.job_reading import read_job
+from bot.jobs.job_records import Denied
+from bot.limits.rules import forgotten_counters
+from bot.limits.spending import kept_months
+from bot.logs import log_deed
+from bot.slack.send.elsewhere import KEY
+from bot.slack.send.outbox import STREAMED, Outbox
+from bot.slack.send.taking_back import SETTLES_IN, TakenBack, take_back
+from bot.slack.send.web_calls import NoReply
+from bot.slack.show.direct_message import tell_person
+from bot.store.interface import EVERYBODY, Head, JobKey, Store, StoreError
+from handoff.audit_entry import AuditEntry, Note, dropped
+from handoff.contracts import Place
+from handoff.forgettable import askers, kept_files, may_forget, sources
+from handoff.state import ENDED, Job
+from specialists.toolkits.table_cache import TableCache, cache_folder
+
+log = logging.getLogger(__name__)
+
+NAME = "forget:"
+"""What the names of its schedules start with."""
+LOOK = 5.0
+"""Seconds between two looks for what another instance has left undone."""
+HELD = 300.0
+"""Seconds after which another instance goes on, if no step was done in between."""
+TRIES = 20
+"""Looks at a Slack that does not answer, `HELD` seconds apart, before the receipt says so."""
+MOST_JOBS = 20_000
+AT_ONCE = 16
+NO_ANSWER = "Slack did not answer"
+
+
+class Forgetting:
+    """Forgets jobs. One for an instance.
+
+    Args:
+        store: Where jobs are.
+        outbox: The way to Slack.
+        admins: Slack ids of people who may have anything forgotten.
+        note: Keeps refusals.
+        tables: The tables of files that this machine has read.
+        memories: What people had remembered: with all of a person's jobs that goes too.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        outbox: Outbox,
+        *,
+        admins: frozenset[str],
+        note: Note = dropped,
+        tables: TableCache | None = None,
+        memories: MemoryDesk | None = None,
+    ) -> None:
+        self._memories = memories
+        self._store = store
+        self._outbox = outbox
+        self._admins = admins
+        self._note = note
+        self._tables = tables if tables is not None else TableCache(cache_folder())
+        self._wake = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    # -- what there is to forget, and who may --------------------------------------------------------
+
+    async def find(self, team: str, user: str, *, job: str = "", person: str = "") -> Forgettable | None:
+        """Return what would be forgotten: one job, or all of a person's. None if they may not; the audit keeps that."""
+        admin = user in self._admins
+        if person:
+            if person != user and not admin:
+                await self._refuse(team, user, target=person)
+                return None
+            return await self._of_person(team, person)
+        key = JobKey(team, job)
+        head = await self._store.jobs.head(key)
+        if head is None:
+            return Forgettable(())
+        found, asked = await self._look(head)
+        if not may_forget(asked, user, admin=admin):
+            await self._refuse(team, user, job=job)
+            return None
+        return Forgettable((found,))
+
+    async def forgettable(self, team: str, user: str, *, job: str = "", person: str = "") -> Forgettable | Denied:
+        """Tell what would be forgotten, of one job or of all that a person asked for, if they may have that done."""
+        found = await self.find(team, user, job=job.upper(), person=person)
+        if found is None:
+            return "not_yours"
+        return found if found.jobs or not job else await self._missing(JobKey(team, job.upper()))
+
+    async def forget(self, team: str, user: str, mark: str, *, job: str = "", person: str = "") -> bool:
+        """Have it forgotten. `mark` tells one wish from its repeat. False if there is nothing, or they may not."""
+        found = await self.forgettable(team, user, job=job, person=person)
+        something = not isinstance(found, str) and (found.jobs or found.remembered or found.schedules)
+        if isinstance(found, str) or not something:
+            return False
+        await self.begin(team, user, found, mark)
+        return True
+
+    async def _missing(self, key: JobKey) -> Denied:
+        return "unknown" if await self._store.jobs.forgotten(key) is None else "forgotten"
+
+    async def _of_person(self, team: str, person: str) -> Forgettable:
+        heads = await self._store.jobs.asked_by(team, person, limit=MOST_JOBS)
+        slots = asyncio.Semaphore(AT_ONCE)
+
+        async def look(head: Head) -> tuple[ToForget, set[str]]:
+            async with slots:
+                return await self._look(head)
+
+        looked = await asyncio.gather(*map(look, heads))
+        own = tuple(found for found, asked in looked if may_forget(asked, person, admin=False))
+        shared = tuple(found.job for found, asked in looked if not may_forget(asked, person, admin=False))
+        remembered = await self._memories.count_of(team, person) if self._memories is not None else 0
+        schedules = await self._store.schedules.of(team, f"{KIND}{person}:")
+        return Forgettable(own, shared, person, remembered, len(schedules))
+
+    async def _look(self, head: Head) -> tuple[ToForget, set[str]]:
+        """Return what is kept of a job, and who asked for something in it; "" for those whom nobody can tell."""
+        key = head.key
+        found_job = await read_job(self._store.jobs, key)
+        job = found_job if isinstance(found_job, Job) else None
+        number, size = await self._store.blobs.count(key)
+        known = (await self._store.outbox.messages(key)).items()
+        own = [one for name, one in known if not name.startswith(KEY) and not name.endswith(STREAMED)]
+        posts = [one for one in own if one.ts or one.draft_ts]
+        who = askers(job) if job is not None else {}
+        found = ToForget(
+            job=key.job,
+            title=head.fields.get("title", ""),
+            channel=head.fields.get("channel", ""),
+            thread_ts=head.fields.get("thread_ts", ""),
+            steps=head.seq,
+            files=number,
+            bytes=size,
+            posts=len(posts),
+            under_way=head.fields.get("state") not in ENDED,
+            askers=who,
+            digests=kept_files(job) if job is not None else (),
+            sources=sources(job) if job is not None else (),
+        )
+        return found, set(who.values()) if who else {""}
+
+    async def _refuse(self, team: str, user: str, **what: str) -> None:
+        of = {"at": self._store.clock(), "team": team, "deed": "forgot", "user": user, "outcome": "refused"}
+        await self._note(AuditEntry.model_validate({**of, **what, "why": "others asked there, or no admin"}))
+
+    # -- the work ------------------------------------------------------------------------------------
+
+    async def begin(self, team: str, user: str, found: Forgettable, mark: str) -> None:
+        """Have it forgotten: once this returns it will be. `mark` names what asked for it, so that twice is once."""
+        jobs = [{**dataclasses.asdict(one), "title": ""} for one in found.jobs]
+        work = {"by": user, "person": found.person, "shared": found.shared, "jobs": jobs, "done": {}, "tries": 0}
+        work["begun"] = await self._store.now()
+        await self._store.schedules.put(team, f"{NAME}{mark}", json.dumps(work), self._store.clock())
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Do what is to be forgotten, this instance's and what others left, until cancelled."""
+        try:
+            while True:
+                self._wake.clear()
+                try:
+                    await self._take_up()
+                except StoreError as error:
+                    log.warning("nothing is forgotten until the store is back: %s", error)
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(LOOK):
+                        await self._wake.wait()
+        finally:
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _take_up(self) -> None:
+        for team, name, payload, due in await self._store.schedules.due(kind=NAME):
+            if await self._store.schedules.fire(team, name, due, self._later()):
+                task = asyncio.create_task(self._work(team, name, json.loads(payload)))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+
+    async def _work(self, team: str, name: str, work: dict[str, Any]) -> None:
+        try:
+            jobs = [ToForget(**one) for one in work["jobs"]]
+            await self._forget_remembered(team, name, work)
+            await self._forget_schedules(team, name, work)
+            for one in jobs:
+                await self._erase(team, one, work)
+            for one in jobs:
+                if one.job not in work["done"]:
+                    work["done"][one.job] = dataclasses.asdict(await self._take_back(team, one, work))
+                    await self._keep(team, name, work)
+            await tell_person(self._outbox, work["by"], receipt(_erased(jobs, work), work["by"]))
+            await self._store.schedules.put(team, name, "", None)
+        except NoReply as error:
+            log.warning("what a forgotten job posted is still in Slack: %s; tried again later", error)
+            work["tries"] += 1
+            with contextlib.suppress(StoreError):
+                await self._keep(team, name, work)
+        except StoreError as error:
+            log.warning("forgetting goes on when the store is back: %s", error)
+        except Exception:
+            log.exception("forgetting broke; it is tried again later")
+
+    async def _forget_remembered(self, team: str, name: str, work: dict[str, Any]) -> None:
+        """Forget what a person had remembered, and keep how much that was, for the receipt."""
+        if not work["person"] or self._memories is None:
+            return
+        if done := await self._memories.forget_all_of(team, work["person"], by=work["by"]):
+            work["remembered"] = work.get("remembered", 0) + done
+            await self._keep(team, name, work)
+
+    async def _forget_schedules(self, team: str, name: str, work: dict[str, Any]) -> None:
+        """Remove what a person had scheduled, and keep how much that was, for the receipt."""
+        rows = await self._store.schedules.of(team, f"{KIND}{work['person']}:") if work["person"] else []
+        for schedule, _, _ in rows:
+            await self._store.schedules.put(team, schedule, "", None)
+        if rows:
+            work["schedules"] = work.get("schedules", 0) + len(rows)
+            await self._keep(team, name, work)
+
+    async def _erase(self, team: str, one: ToForget, work: dict[str, Any]) -> None:
+        """Erase a job in the store, unless that was done: what is in its place then was begun since."""
+        key = JobKey(team, one.job)
+        if (await self._store.jobs.forgotten(key) or 0.0) >= work["begun"]:
+            return
+        of = {"at": self._store.clock(), "team": team, "channel": one.channel, "job": one.job}
+        entry = AuditEntry(deed="forgot", user=work["by"], target=work["person"], **of)
+        await asyncio.to_thread(self._tables.forget, one.digests)
+        users = sorted({*one.askers.values(), work["person"]} - {""})
+        line = entry.model_dump_json(exclude_defaults=True)
+        if await self._store.jobs.forget(key, users=users, files=one.sources, audit=[line]):
+            log_deed(entry)
+        await self._store.homes.waits(key, now=(), before=[*users, EVERYBODY])
+        counters = forgotten_counters(team, one.job, work["person"])
+        if work["person"]:
+            counters += kept_months(team, work["person"], self._store.clock())
+        await self._store.counters.forget(counters)
+
+    async def _take_back(self, team: str, one: ToForget, work: dict[str, Any]) -> TakenBack:
+        key = JobKey(team, one.job)
+        at = await self._store.jobs.forgotten(key)
+        if at is None:
+            return TakenBack()
+        await asyncio.sleep(max(0.0, at + SETTLES_IN - await self._store.now()))
+        place = Place(team=team, channel=one.channel, thread_ts=one.thread_ts)
+        try:
+            done = await take_back(self._outbox, place, one.askers, await self._store.outbox.left_behind(key), at)
+        except NoReply:
+            if work["tries"] < TRIES:
+                raise
+            done = TakenBack(faults=Counter({NO_ANSWER: 1}))
+        await self._store.outbox.taken_back(key)
+        return done
+
+    async def _keep(self, team: str, name: str, work: dict[str, Any]) -> None:
+        await self._store.schedules.put(team, name, json.dumps(work), self._later())
+
+    def _later(self) -> float:
+        return self._store.clock() + HELD
+
+
+def _erased(jobs: list[ToForget], work: dict[str, Any]) -> Erased:
+    done = list(work["done"].values())
+    kept: Counter[str] = Counter()
+    for one in done:
+        kept.update(one["faults"])
+    return Erased(
+        jobs=tuple(one.job for one in jobs),
+        shared=tuple(work["shared"]),
+        person=work["person"],
+        steps=sum(one.steps for one in jobs),
+        files=sum(one.files for one in jobs),
+        bytes=sum(one.bytes for one in jobs),
+        messages=sum(one["messages"] for one in done),
+        posted_files=sum(one["files"] for one in done),
+        kept=dict(kept),
+        remembered=work.get("remembered", 0),
+        schedules=work.get("schedules", 0),
+    )

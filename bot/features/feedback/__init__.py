@@ -1,0 +1,16 @@
+"""Thumbs on answers, and the reason of a thumb down."""
+
+from __future__ import annotations
+
+from bot.features.feedback.actions import Thumbs
+from bot.features.feedback.service import Feedback
+from bot.features.kit import Kit
+
+
+def register(kit: Kit) -> None:
+    """Listen to the buttons below answers, and to emoji on them."""
+    feedback = kit.offer(Feedback, lambda: Feedback(kit.records))
+    thumbs = Thumbs(feedback, kit.background)
+    thumbs.register(kit.app)
+    kit.router.on_event("reaction_added", thumbs.on_reaction)
+    kit.router.on_event("reaction_removed", thumbs.on_reaction)

@@ -1,0 +1,36 @@
+"""Everybody's home: their jobs and questions, what they spent, and for admins how the bot is."""
+
+from __future__ import annotations
+
+from bot.features.home.answers import HomeAnswers
+from bot.features.home.clicks import HomeClicks
+from bot.features.home.parts import StateParts
+from bot.features.home.service import HomeDesk
+from bot.features.home.tab import HomeTab
+from bot.features.kit import Kit
+from bot.features.requests.service import Requests
+from bot.slack.views.home import HOME_PAGE
+from bot.slack.views.home_part import HomeSection
+
+
+def register(kit: Kit) -> None:
+    """Draw homes, keep open ones right, and take clicks in them as if made in the job's thread."""
+    of = kit.records
+
+    def desk() -> HomeDesk:
+        team, calls = kit.gate.people.home.team, kit.messengers.outbox.calls
+        return HomeDesk(of.store, team=team, calls=calls, admins=of.admins, groups_of=of.groups_of)
+
+    homes = kit.offer(HomeDesk, desk)
+    state = StateParts(kit.crews, kit.limits, kit.board, tuple(dict.fromkeys(kit.model.tiers.values())))
+    kit.sections += (
+        HomeSection("state", state.specialists, admins=True),
+        HomeSection("instances", state.instances, admins=True),
+    )
+    kit.before_gate.append(HomeClicks(homes, kit.background).check)  # the gate has to know where somebody acts
+    kit.around.append(homes.around)
+    kit.beside.append(homes.run)
+    tab = HomeTab(kit.app.client, homes, kit.sections, kit.background)
+    kit.router.on_event("app_home_opened", tab.on_home)
+    kit.router.on_page(HOME_PAGE, tab.turn)
+    HomeAnswers(kit.find(Requests), kit.background).register(kit.app)

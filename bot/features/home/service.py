@@ -1,0 +1,303 @@
+"""Keeps open homes right: what changed in jobs that run here, whom that concerns, and whose home is open.
+
+Slack tells when a home is opened, never that it was closed: one counts as open for `OPEN_FOR` seconds after its person
+last did something in it. Whichever instance commits a change draws the homes that it concerns. The store tells it
+whose are open; it is asked only if something changed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from bot.jobs.job_runner import Effects, JobRunner
+from bot.limits.spending import Ended, Spending
+from bot.slack.send.web_calls import WebCalls
+from bot.slack.show.people import GroupsOf, no_groups
+from bot.store.interface import EVERYBODY, Claim, JobKey, Store, StoreError
+from handoff import events as ev
+from handoff.contracts import Place
+from handoff.effects import Effect
+from handoff.state import Job
+from handoff.summary import QuarantineNotice, TrialNotice
+
+log = logging.getLogger(__name__)
+
+Pages = Mapping[str, int]
+"""The page of each section that is not at its first, by the section's name."""
+Publish = Callable[[str, Pages, str], Awaitable[str]]
+"""Draws a person's home, unless it looks as the digest says. Returns the digest of how it looks now."""
+
+ROUND = 1.0
+"""Seconds between two looks at what changed."""
+ADMIN_ROUND = 4.0
+"""Seconds between two looks at the homes of admins: how instances and breakers are, no job tells."""
+OPEN_FOR = 1800.0
+JUST_ENDED = 120.0
+"""Seconds within which a request that ended is taken to have ended just now: a job that is read anew ended before."""
+AT_ONCE = 6
+"""Homes that are drawn at once."""
+
+
+@dataclass(slots=True)
+class _OpenHome:
+    """A home as the store knows it: when its person last did something in it, its pages, and what it looks like."""
+
+    at: float
+    pages: dict[str, int] = field(default_factory=dict)
+    digest: str = ""
+
+    def written(self) -> str:
+        return json.dumps({"at": self.at, "pages": self.pages, "digest": self.digest}, separators=(",", ":"))
+
+
+class HomeDesk:
+    """The homes of a running bot.
+
+    Args:
+        store: Where open homes are known.
+        team: Our workspace.
+        calls: The shared budget of calls to Slack.
+        admins: Slack ids of the admins: their homes show more.
+        groups_of: The user groups of a person.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        team: str,
+        calls: WebCalls,
+        admins: frozenset[str] = frozenset(),
+        groups_of: GroupsOf = no_groups,
+    ) -> None:
+        self.calls = calls
+        self.team = team
+        self.admins = admins
+        self._store = store
+        self._groups_of = groups_of
+        self._spending = Spending(store.counters)
+        self._publish: Publish | None = None
+        self._touched: set[str] = set()
+        self._again: set[str] = set()
+        """Who was drawn in the last round: another instance may have drawn something older just after."""
+        self._unsaid: dict[JobKey, tuple[tuple[str, ...], tuple[str, ...]]] = {}
+        """For whom jobs wait, now and before, that the store has not been told yet."""
+        self._ended: list[Ended] = []
+        self._counted: OrderedDict[str, float] = OrderedDict()
+        """When requests ended that are counted, or to be: of the last `JUST_ENDED` seconds."""
+        self._admins_at = 0.0
+
+    def around(self, effects: Effects) -> Effects:
+        """Return the effects, with their changes of jobs seen here."""
+        return _SeenEffects(effects, self)
+
+    def shows_with(self, publish: Publish) -> None:
+        """Draw homes with this from now on."""
+        self._publish = publish
+
+    def touch(self, *who: str) -> None:
+        """Say that something changed for these people and user groups: open homes of theirs are drawn anew."""
+        self._touched.update(who)
+
+    async def opened(self, user: str, turned: Mapping[str, int] | None = None) -> Pages:
+        """Note that somebody opened their home, or did something in it, and give its pages. Raises StoreError.
+
+        A home that is opened anew begins with its first pages; `turned` are those that were turned in it.
+        """
+        pages: dict[str, int] = {}
+        if turned is not None:
+            known = _home(await self._row(user))
+            pages = {**(known.pages if known is not None else {}), **turned}
+        await self._store.homes.put(self.team, user, _OpenHome(self._store.clock(), pages).written())
+        return pages
+
+    async def _row(self, user: str) -> str:
+        return (await self._store.homes.rows(self.team)).get(user, "")
+
+    def job_seen(self, before: Job, after: Job) -> None:
+        """Take in a change of a job. Costs no call."""
+        now, was = _waited_for(after), _waited_for(before)
+        key = JobKey(after.place.team, after.id)
+        if now != was or after.takeovers != before.takeovers:  # who was lost may not have told the store
+            self._waits(key, now, was)
+        self.touch(*(ask.request.user for ask in after.asks[-5:]), *now, *was)
+        self._note_ended(before, after)
+
+    def _note_ended(self, before: Job, after: Job) -> None:
+        """Count what just ended, once. An owner that was lost may not have told the store of all that did."""
+        just = self._store.clock() - JUST_ENDED
+        while self._counted and next(iter(self._counted.values())) <= just:
+            self._counted.popitem(last=False)
+        known = before if after.takeovers == before.takeovers else None
+        for ask, was in after.changed_since(known):
+            at = ask.ended or 0.0
+            if at <= just or not ask.over or (was is not None and was.over):
+                continue
+            mark = f"{after.id}:{ask.id}"
+            if mark not in self._counted:
+                self._counted[mark] = at
+                self._ended.append(Ended(after.place.team, ask.request.user, mark, ask.usage, at))
+
+    def set_aside(self, key: JobKey, user: str) -> None:
+        """Take in that a job was set aside."""
+        self._waits(key, (EVERYBODY,), ())
+        self.touch(user, *self.admins)
+
+    def _waits(self, key: JobKey, now: Sequence[str], before: Sequence[str]) -> None:
+        earlier = self._unsaid.get(key, ((), ()))[1]
+        self._unsaid[key] = (tuple(now), tuple({*earlier, *before}))
+
+    async def released(self, key: JobKey) -> None:
+        """Tell the store of a job that another instance may go on with. What it cannot be told now, it is later."""
+        try:
+            await self._tell_of(key)
+            await self._tell_spent()
+        except StoreError as error:
+            log.info("for whom job %s waits is noted later: %s", key.job, error)
+
+    async def place_of(self, job: str) -> Place | None:
+        """Return the thread of a job of our workspace; None if there is no such job any more. Raises StoreError."""
+        head = await self._store.jobs.head(JobKey(self.team, job)) if job.isalnum() else None
+        if head is None:
+            return None
+        place = Place(team=self.team, channel=head.fields["channel"], thread_ts=head.fields["thread_ts"])
+        return place if place.job_id == job else None
+
+    async def run(self) -> None:
+        """Draw open homes again and again as things change, until cancelled."""
+        while True:
+            await asyncio.sleep(ROUND)
+            try:
+                await self._tell_store()
+                await self._draw()
+            except StoreError as error:
+                log.info("homes are drawn anew when the store is back: %s", error)
+            except Exception:
+                log.exception("homes could not be drawn anew")
+
+    async def _tell_store(self) -> None:
+        for key in list(self._unsaid):
+            await self._tell_of(key)
+        await self._tell_spent()
+
+    async def _tell_spent(self) -> None:
+        if self._ended:
+            ended, self._ended = self._ended, []
+            try:
+                await self._spending.note(ended)
+            except StoreError:
+                self._ended = [*ended, *self._ended]
+                raise
+
+    async def _tell_of(self, key: JobKey) -> None:
+        told = self._unsaid.get(key)
+        if told is not None:
+            await self._store.homes.waits(key, now=told[0], before=told[1])
+            if self._unsaid.get(key) == told:
+                del self._unsaid[key]
+
+    async def _draw(self) -> None:
+        for_admins = bool(self.admins) and time.monotonic() - self._admins_at >= ADMIN_ROUND
+        touched = self._touched | self._again
+        if self._publish is None or not (touched or for_admins):
+            return
+        self._touched, self._again = set(), set()
+        try:
+            homes = await self._open_homes()
+        except StoreError:
+            self._touched |= touched
+            raise
+        if for_admins:
+            self._admins_at = time.monotonic()
+        wanted = [
+            (user, home)
+            for user, home in homes.items()
+            if (for_admins and user in self.admins) or await self._concerned(user, touched)
+        ]
+        wanted.sort(key=lambda one: one[1].at, reverse=True)
+        slots = asyncio.Semaphore(AT_ONCE)
+        await asyncio.gather(*(self._draw_one(user, home, slots) for user, home in wanted))
+
+    async def _concerned(self, user: str, touched: set[str]) -> bool:
+        if user in touched:
+            return True
+        return any(one.startswith("S") for one in touched) and bool(touched.intersection(await self._groups_of(user)))
+
+    async def _open_homes(self) -> dict[str, _OpenHome]:
+        """Read whose home is open, and drop those that are not any more."""
+        now = self._store.clock()
+        rows = {user: _home(row) for user, row in (await self._store.homes.rows(self.team)).items()}
+        homes = {user: home for user, home in rows.items() if home is not None and now - home.at <= OPEN_FOR}
+        await self._store.homes.drop(self.team, [user for user in rows if user not in homes])
+        return homes
+
+    async def _draw_one(self, user: str, home: _OpenHome, slots: asyncio.Semaphore) -> None:
+        async with slots:
+            if self._publish is None:
+                return
+            digest = await self._publish(user, home.pages, home.digest)
+            if digest and digest != home.digest:
+                self._again.add(user)
+                await self.drawn(user, digest)
+
+    async def drawn(self, user: str, digest: str) -> None:
+        """Note what a home looks like now, so that nobody draws the same again. Raises StoreError."""
+        home = _home(await self._row(user))
+        if home is not None:
+            home.digest = digest
+            await self._store.homes.put(self.team, user, home.written())
+
+
+def _home(row: str) -> _OpenHome | None:
+    try:
+        fields = json.loads(row)
+        pages = {str(name): int(page) for name, page in fields["pages"].items()}
+        return _OpenHome(float(fields["at"]), pages, str(fields["digest"]))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None  # a newer release wrote it, or there is none
+
+
+def _waited_for(job: Job) -> tuple[str, ...]:
+    """Return for whom a job waits: people, user groups, and `EVERYBODY` if it waits at all."""
+    if not job.asks:
+        return ()
+    ask = job.latest
+    asked = {one for each in ask.open_questions.values() for one in each.whom or (ask.request.user,)}
+    return (*sorted(asked), EVERYBODY) if asked or job.quarantine is not None else ()
+
+
+class _SeenEffects:
+    """`Effects` whose changes of jobs a desk sees."""
+
+    def __init__(self, effects: Effects, desk: HomeDesk) -> None:
+        self._effects = effects
+        self._desk = desk
+
+    async def run(self, effect: Effect, runner: JobRunner) -> ev.Event | None:
+        """See `Effects.run`."""
+        return await self._effects.run(effect, runner)
+
+    def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
+        """See `Effects.job_changed`."""
+        self._desk.job_seen(before, after)
+        self._effects.job_changed(runner, before, after)
+
+    async def job_released(self, runner: JobRunner) -> None:
+        """See `Effects.job_released`."""
+        await self._desk.released(runner.claim.key)
+        await self._effects.job_released(runner)
+
+    async def job_suspected(self, claim: Claim, notice: TrialNotice) -> None:
+        """See `Effects.job_suspected`."""
+        await self._effects.job_suspected(claim, notice)
+
+    async def job_quarantined(self, claim: Claim, notice: QuarantineNotice) -> None:
+        """See `Effects.job_quarantined`."""
+        self._desk.set_aside(claim.key, notice.user)
+        await self._effects.job_quarantined(claim, notice)

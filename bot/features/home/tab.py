@@ -1,0 +1,106 @@
+"""The app's home: what it shows somebody, when they open it, turn a page, or something changes while it is open."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.features.home.service import HomeDesk, Pages
+from bot.slack.send.web_calls import Background
+from bot.slack.views.home import home_view, suggested_prompts
+from bot.slack.views.home_part import HomePart, HomeSection
+from bot.store.interface import StoreError
+
+log = logging.getLogger(__name__)
+
+
+ORDER = ("asks", "running", "recent", "schedules", "month", "aside", "state", "budgets", "instances")
+"""The sections of a home, the first on top."""
+
+
+class HomeTab:
+    """Draws homes.
+
+    Args:
+        client: Calls Slack.
+        homes: Knows whose home is open.
+        sections: What a home is made of. Features that come later add to it; `ORDER` says how they stand.
+        background: For what is drawn after Slack was told "received".
+    """
+
+    def __init__(
+        self,
+        client: AsyncWebClient,
+        homes: HomeDesk,
+        sections: Sequence[HomeSection],
+        background: Background,
+    ) -> None:
+        self._client = client
+        self._homes = homes
+        self._sections = sections
+        self._background = background
+        homes.shows_with(self.publish)
+
+    async def on_home(self, body: dict[str, Any], client: AsyncWebClient) -> None:
+        """Show who opened the app's home their jobs, or suggest how to begin."""
+        event = body.get("event")
+        fields = event if isinstance(event, dict) else {}
+        user, channel, team = fields.get("user"), fields.get("channel"), body.get("team_id")
+        if not isinstance(user, str) or not isinstance(team, str):
+            log.warning("an app_home_opened without user or team was left alone")
+        elif fields.get("tab") != "messages":
+            self.open(user)
+        elif isinstance(channel, str):
+            prompts = client.assistant_threads_setSuggestedPrompts(channel_id=channel, prompts=suggested_prompts())
+            self._background.start(prompts, "suggest prompts")
+
+    def turn(self, user: str, section: str, page: int) -> None:
+        """Show somebody another page of a section."""
+        self.open(user, {section: page})
+
+    def open(self, user: str, turned: Mapping[str, int] | None = None) -> None:
+        """Show somebody their home, or other pages of it, without waiting for that."""
+        self._background.start(self._open(user, turned), "show the home")
+
+    async def _open(self, user: str, turned: Mapping[str, int] | None) -> None:
+        pages = await self._homes.opened(user, turned)
+        digest = await self.publish(user, pages, "")
+        await self._homes.drawn(user, digest)
+        self._homes.touch(user)  # what came while it was drawn is looked at once more
+
+    async def publish(self, user: str, pages: Pages, known: str) -> str:
+        """Draw a home, unless it looks as `known` says. Returns the digest of how it looks."""
+        view = await self.view(user, pages)
+        digest = hashlib.sha256(json.dumps(view, sort_keys=True).encode()).hexdigest()[:20]
+        if digest != known:
+            await self._homes.calls.make(
+                "views.publish",
+                lambda: self._client.views_publish(user_id=user, view=view),
+                priority="answer" if not known else "card",
+                again=True,
+            )
+        return digest
+
+    async def view(self, user: str, pages: Pages) -> dict[str, Any]:
+        """Put a home together. A section that breaks is left out, and said to be."""
+        admin = user in self._homes.admins
+        shown = sorted(
+            (one for one in self._sections if admin or not one.admins), key=lambda one: ORDER.index(one.name)
+        )
+        parts = await asyncio.gather(*(self._part(one, user, pages.get(one.name, 1)) for one in shown))
+        return home_view([(one.name, part) for one, part in zip(shown, parts, strict=True)])
+
+    async def _part(self, section: HomeSection, user: str, page: int) -> HomePart | str | None:
+        try:
+            return await section.part(self._homes.team, user, page)
+        except StoreError as error:
+            log.info("the section %s of a home could not be read: %s", section.name, error)
+        except Exception:
+            log.exception("the section %s of a home broke", section.name)
+        return "This part cannot be shown at the moment. It is looked at again as soon as something changes."

@@ -1,0 +1,53 @@
+"""What people do with a job beside asking: look at it, list theirs, stop it, let it go on."""
+
+from __future__ import annotations
+
+from bot.features.job_controls.actions import Stopping, stop_here
+from bot.features.job_controls.commands import cancel, jobs, release, status
+from bot.features.job_controls.home import JobParts
+from bot.features.job_controls.lists import JobLists
+from bot.features.job_controls.open_asks import OpenAsks
+from bot.features.job_controls.service import JobControls
+from bot.features.kit import Kit
+from bot.slack.receive.subcommand import SpokenCommand, Subcommand, alone
+from bot.slack.views.card import STOP
+from bot.slack.views.home_part import HomeSection
+
+COMMANDS = (
+    Subcommand("status", (("", "your jobs"), ("JOB", "one of them")), status, "job"),
+    Subcommand(
+        "jobs",
+        (("", "your jobs"), ("open|waiting|done|failed|stopped", "those of them"), ("all", "everybody's (admins)")),
+        jobs,
+        "words",
+    ),
+    Subcommand("cancel", (("JOB", "stop what you asked for in a job"),), cancel, "job", "stopped"),
+    Subcommand("release", (("JOB", "let a job that was set aside go on (admins)"),), release, "job", "released"),
+)
+SPOKEN = (
+    SpokenCommand("status", alone("status"), status, ("status",)),
+    SpokenCommand("cancel", alone("stop", "cancel"), stop_here, ("stop", "cancel")),
+)
+
+
+def register(kit: Kit) -> None:
+    """Add the commands, the buttons that stop a job, and the sections of the home that list jobs."""
+    records = kit.records
+    controls = kit.offer(JobControls, lambda: JobControls(records))
+    lists = kit.offer(
+        JobLists,
+        lambda: JobLists(records.store, url=kit.url, admins=records.admins, groups_of=records.groups_of),
+    )
+    asks = OpenAsks(records.store, lists, admins=records.admins, groups_of=records.groups_of, url=kit.url)
+    parts = JobParts(lists)
+    kit.add(COMMANDS, SPOKEN)
+    stopping = Stopping(controls, kit.background, kit.outages)
+    stopping.register(kit.app)
+    kit.router.on_event("agent_session_stopped", stopping.on_session_stopped)
+    kit.audited({STOP: "stopped"})
+    kit.sections += (
+        HomeSection("asks", asks.part),
+        HomeSection("running", parts.running),
+        HomeSection("recent", parts.recent),
+        HomeSection("aside", parts.set_aside, admins=True),
+    )

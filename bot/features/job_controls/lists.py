@@ -1,0 +1,120 @@
+"""Lists of jobs, read from their heads: of a person, of those that wait for somebody, of all that are under way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from bot.slack.show.people import GroupsOf, no_groups
+from bot.slack.views.job_rows import JobLine
+from bot.slack.views.message_link import message_link
+from bot.slack.views.paging import ROWS, Page, page_of, part_of, within
+from bot.store.interface import EVERYBODY, Head, JobKey, Store
+from handoff.approval_values import ADMINS
+from handoff.shown_rows import rows_of
+from handoff.state import ENDED
+from handoff.summary import joined, open_questions
+
+Filter = Literal["", "open", "waiting", "over", "done", "failed", "stopped"]
+"""Which jobs of a list: all, those not over, those that wait for people, those over, or those that ended so."""
+LOOKED_AT = 200
+"""Jobs of a person, the newest, in which those of one state are looked for."""
+
+
+class JobLists:
+    """Lists of jobs by the page, from their heads, for a bot and for the terminal. All raise StoreError.
+
+    Args:
+        store: Where jobs live.
+        url: The workspace's own address, for links to threads; empty: there are none.
+        admins: Slack ids of the admins.
+        groups_of: The user groups of a person.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        url: str = "",
+        admins: frozenset[str] = frozenset(),
+        groups_of: GroupsOf = no_groups,
+    ) -> None:
+        self._store = store
+        self._url = url
+        self._admins = admins
+        self._groups_of = groups_of
+
+    async def of(self, team: str, user: str, page: int, kind: Filter = "") -> Page[JobLine]:
+        """List the jobs that a person asked for, newest first."""
+        jobs = self._store.jobs
+        if kind:
+            glances = await jobs.glance(await jobs.keys_asked_by(team, user, limit=LOOKED_AT))
+            return await self._page([one.key for one in glances if _KINDS[kind](one.state)], page)
+        total = await jobs.number_asked_by(team, user)
+        number = within(total, page)
+        heads = await jobs.asked_by(team, user, limit=ROWS, skip=(number - 1) * ROWS)
+        return part_of([self.line(head) for head in heads], number, total)
+
+    async def of_all(self, team: str, page: int = 1) -> Page[JobLine]:
+        """List the jobs of all people that are not over, those changed last first."""
+        return await self._page(await self._keys_under_way(team), page)
+
+    async def under_way(self, team: str) -> list[Head]:
+        """Read the heads of the jobs of all people that are not over, those changed last first. Raises StoreError."""
+        return await self._store.jobs.heads(await self._keys_under_way(team))
+
+    async def _keys_under_way(self, team: str) -> list[JobKey]:
+        jobs = self._store.jobs
+        busy = await jobs.keys_under_way(limit=LOOKED_AT)
+        waiting = await self._store.homes.waiting(team, [EVERYBODY], limit=LOOKED_AT)
+        keys = [key for key in dict.fromkeys((*busy, *waiting)) if key.team == team]
+        found = [one for one in await jobs.glance(keys) if one.state not in ENDED]
+        return [one.key for one in sorted(found, key=lambda one: one.updated, reverse=True)][:LOOKED_AT]
+
+    async def _page(self, keys: Sequence[JobKey], page: int) -> Page[JobLine]:
+        """Read the heads of one page alone."""
+        found = page_of(keys, page)
+        lines = [self.line(head) for head in await self._store.jobs.heads(found.rows)]
+        return Page(tuple(lines), found.number, found.pages, found.total)
+
+    async def waiting_for(self, team: str, user: str) -> list[Head]:
+        """Read the heads of jobs that may wait for a person: who waits longest first. Raises StoreError."""
+        who = [user, *await self._groups_of(user), *([ADMINS] if user in self._admins else [])]
+        heads = await self._store.jobs.heads(await self._store.homes.waiting(team, who))
+        return [head for head in heads if open_questions(head.fields)]
+
+    async def set_aside(self, team: str) -> list[Head]:
+        """Read the heads of the jobs that are set aside. Raises StoreError."""
+        heads = await self._store.jobs.heads(await self._store.homes.waiting(team, [EVERYBODY]))
+        return [head for head in heads if head.quarantined]
+
+    def line(self, head: Head) -> JobLine:
+        """Make a line of a head."""
+        fields, asked = head.fields, open_questions(head.fields)
+        rows, more = rows_of(fields)
+        return JobLine(
+            job=head.key.job,
+            title=fields.get("title", ""),
+            state=fields.get("state", "submitted"),
+            channel=fields.get("channel", ""),
+            updated=head.updated,
+            quarantined=fields.get("step", "") if head.quarantined else "",
+            waits_for=joined([one.whom for one in asked]) if asked else None,
+            in_part=fields.get("in_part") == "1",
+            user=fields.get("user", ""),
+            step=fields.get("step", ""),
+            link=message_link(self._url, fields.get("channel", ""), fields.get("thread_ts", "")),
+            rows=rows,
+            more_rows=more,
+        )
+
+
+_KINDS: dict[Filter, Callable[[str], bool]] = {
+    "": lambda _: True,
+    "open": lambda state: state not in ENDED,
+    "waiting": "input_required".__eq__,
+    "over": ENDED.__contains__,
+    "done": "completed".__eq__,
+    "failed": "failed".__eq__,
+    "stopped": "cancelled".__eq__,
+}

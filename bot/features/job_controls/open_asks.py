@@ -1,0 +1,146 @@
+"""The open questions and approvals that a person may answer, drawn as their threads show them.
+
+Which jobs to look at is known without a replay; those that are shown are read, once for each change of their log.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from bot.features.home.answer_window import words_button
+from bot.features.job_controls.lists import JobLists
+from bot.jobs.job_reading import read_job
+from bot.slack.show.people import GroupsOf, no_groups
+from bot.slack.text.cleaning import clean, plain
+from bot.slack.views.approval import approval
+from bot.slack.views.home_part import HomePart, Row
+from bot.slack.views.message_link import message_link
+from bot.slack.views.outgoing import Block, actions, context
+from bot.slack.views.paging import page_of
+from bot.slack.views.question import question
+from bot.store.interface import Head, JobKey, Store
+from handoff.engine.approvals import may_decide
+from handoff.engine.asking import expires
+from handoff.state import Ask, Job
+from handoff.state_values import Question, may_answer
+from handoff.summary import open_questions
+
+TITLE = "Waiting for you"
+NONE = "Nothing waits for you."
+TOO_LONG = 3000
+"""Events in the log of a job from which on it is not read for a list: its thread tells."""
+KEPT = 64
+_REPLY = re.compile(r": (choose one, or )?reply in this thread( in your own words)?\.")
+"""What a question says of replies: at home a button takes them."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """An open question with whose it is, and how it looks."""
+
+    question: Question
+    requester: str
+    row: Row
+
+
+class OpenAsks:
+    """Finds and draws what people are asked.
+
+    Args:
+        store: Where jobs live.
+        lists: Knows which jobs wait for whom.
+        admins: Slack ids of the admins.
+        groups_of: The user groups of a person.
+        url: The workspace's own address, for links to threads.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        lists: JobLists,
+        *,
+        admins: frozenset[str],
+        groups_of: GroupsOf = no_groups,
+        url: str = "",
+    ) -> None:
+        self._store = store
+        self._lists = lists
+        self._admins = admins
+        self._groups_of = groups_of
+        self._url = url
+        self._drawn: OrderedDict[JobKey, tuple[int, tuple[_Asked, ...]]] = OrderedDict()
+
+    async def part(self, team: str, user: str, page: int) -> HomePart:
+        """Give the section of a home, with buttons that decide right there. Raises StoreError."""
+        groups = await self._groups_of(user)
+        rows: list[Row] = []
+        for head in await self._lists.waiting_for(team, user):
+            if head.seq > TOO_LONG:
+                rows += [self._told(head)] * any(
+                    may_answer(one.whom, user, groups) for one in open_questions(head.fields)
+                )
+            else:
+                rows += [one.row for one in await self._of(head) if self._may(one, user, groups)]
+        found = page_of(rows, page)
+        apart = tuple(row if place == 0 else ({"type": "divider"}, *row) for place, row in enumerate(found.rows))
+        return HomePart(TITLE, replace(found, rows=apart), NONE)
+
+    def _may(self, asked: _Asked, user: str, groups: tuple[str, ...]) -> bool:
+        one, admin = asked.question, user in self._admins
+        if one.approval is None:
+            return may_answer(one.whom, user, groups) and bool(one.whom or user == asked.requester)
+        voted = any(vote.user == user for vote in one.votes)
+        return not voted and may_decide(one, asked.requester, user, groups, admin=admin)
+
+    async def _of(self, head: Head) -> tuple[_Asked, ...]:
+        """Return what a job asks, as its log stands. None of it is shown while it cannot be read."""
+        known = self._drawn.get(head.key)
+        if known is not None and known[0] == head.seq:
+            self._drawn.move_to_end(head.key)
+            return known[1]
+        job = await read_job(self._store.jobs, head.key)
+        found = tuple(self._draw(job, head)) if isinstance(job, Job) else ()
+        self._drawn[head.key] = (head.seq, found)
+        while len(self._drawn) > KEPT:
+            self._drawn.popitem(last=False)
+        return found
+
+    def _draw(self, job: Job, head: Head) -> Iterator[_Asked]:
+        ask = job.latest
+        for name, one in ask.open_questions.items():
+            if one.approval is not None:
+                drawn: Sequence[Block] = approval(job, ask, name, one, expires(one)).blocks
+            else:
+                drawn = _with_words(question(job, ask, name).blocks, words_button(job, ask, name, one.number))
+            yield _Asked(one, ask.request.user, (*map(_elsewhere, drawn), self._where(head, ask)))
+
+    def _where(self, head: Head, ask: Ask) -> Block:
+        link = message_link(self._url, head.fields.get("channel", ""), head.fields.get("thread_ts", ""))
+        asked = clean(plain(ask.text, 120))
+        return context(f"{f'<{link}|In the thread>' if link else 'In the thread'} · for: {asked}")
+
+    def _told(self, head: Head) -> Row:
+        line = self._lists.line(head)
+        title = clean(plain(line.title, 120))
+        return (context(f":question: {f'<{line.link}|{title}>' if line.link and title else title or line.job}"),)
+
+
+def _with_words(blocks: Sequence[Block], own: Block) -> list[Block]:
+    """Put the button for one's own words behind the likely answers: in the thread they would be a reply."""
+    *above, row, small_print = blocks
+    if row["type"] == "actions":
+        return [*above, actions([*row["elements"], own]), small_print]
+    return [*above, row, actions([own]), small_print]
+
+
+def _elsewhere(block: Block) -> Block:
+    """Have our own small print, which speaks of "this thread", be true where it is shown outside of it."""
+    if block["type"] != "context":
+        return block
+    elements = [
+        {**one, "text": _REPLY.sub(".", one["text"]).replace("this thread", "its thread")} for one in block["elements"]
+    ]
+    return {**block, "elements": elements}

@@ -1,0 +1,102 @@
+"""What people do with a job beside asking: look at it, stop it, let it go on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from bot.jobs.job_reading import read_job
+from bot.jobs.job_records import Denied, JobRecords, key_of
+from bot.store.interface import JobKey
+from handoff import events as ev
+from handoff import rights
+from handoff.contracts import Place
+from handoff.state import Job
+
+CancelVerdict = Literal["cancelling", "noted", "nothing", "not_yours", "unknown", "forgotten"]
+"""`noted`: the job is set aside with requests of others, so the Stop counts once it is released. `nothing`: the job is
+over. `unknown`: there is no such job, or none in that thread. `forgotten`: it was erased on somebody's wish."""
+ReleaseVerdict = Literal["released", "not_quarantined", "not_admin", "unknown", "forgotten"]
+NOT_THEIRS = "neither asked for something in it nor an admin"
+NOT_THERE = "said nothing in the thread"
+NO_ADMIN = "not an admin"
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """What became of a Stop. `others` are the Slack ids of those whose requests of the job it does not end."""
+
+    verdict: CancelVerdict
+    others: tuple[str, ...] = ()
+
+
+class JobControls:
+    """Jobs as people look at them and stop them. Who may is decided here. Everything raises StoreError."""
+
+    def __init__(self, records: JobRecords) -> None:
+        self._records = records
+
+    async def job(self, team: str, job: str, user: str) -> Job | Denied:
+        """Give one job, if the person may see what its thread showed: if they spoke in it."""
+        key = JobKey(team, job.upper())
+        head = await self._records.store.jobs.head(key)
+        if head is None:
+            return await self._records.missing(key)
+        found, actor = await read_job(self._records.store.jobs, key), await self._records.actor(user)
+        sees = (
+            await self._records.asked_there(key, head, actor)
+            if isinstance(found, str)
+            else rights.may_see(found, actor)
+        )
+        if not sees:
+            await self._records.refused("traced", key, head, user, NOT_THERE)
+            return "not_yours"
+        return found
+
+    async def cancel(self, team: str, job: str | None, place: Place | None, *, user: str) -> Stop:
+        """Stop what the person may stop of a job, named by its id or by its place: their requests, for an admin all.
+
+        What ends is decided by the job when the event comes; this says what to expect.
+        """
+        key = key_of(place) if place is not None else JobKey(team, (job or "").upper())
+        head = await self._records.store.jobs.head(key)
+        if head is None:
+            return Stop(await self._records.missing(key))
+        actor = await self._records.actor(user)
+        found = await read_job(self._records.store.jobs, key)
+        if isinstance(found, str):  # its owner cannot say who asked for what; the head knows who asked last
+            mine = actor.admin or head.fields.get("user") == user
+            ends, others = int(mine), tuple(one for one in (head.fields.get("user", ""),) if not mine)
+        else:
+            ends, others = len(rights.stoppable(found, actor)), rights.going_on(found, actor)
+            if not ends and not others:
+                return Stop("nothing" if place is not None or rights.may_see(found, actor) else "not_yours")
+        if not ends:
+            await self._records.refused("stopped", key, head, user, NOT_THEIRS)
+            return Stop("not_yours", others if place is not None else ())
+        event = ev.CancelRequested(at=self._records.clock(), user=user, groups=actor.groups, admin=actor.admin)
+        # A job in quarantine is released for it, to end with its report; but not to go on with what others asked for.
+        free = not head.quarantined or others
+        if free or not await self._records.store.jobs.release_quarantined(key, ev.dump(event)):
+            await self._records.store.jobs.signal(key, ev.dump(event), dedupe=())
+        self._records.nudge(key)
+        return Stop("noted" if head.quarantined and others else "cancelling", others)
+
+    async def release(self, team: str, job: str, *, user: str) -> ReleaseVerdict:
+        """Release a job from quarantine. Only admins may."""
+        key = JobKey(team, job.upper())
+        head = await self._records.store.jobs.head(key)
+        if user not in self._records.admins:
+            await self._records.refused("released", key, head, user, NO_ADMIN)
+            return "not_admin"
+        if head is None:
+            return await self._records.missing(key)
+        event = ev.Released(at=self._records.clock(), user=user)
+        if not head.quarantined or not await self._records.store.jobs.release_quarantined(key, ev.dump(event)):
+            return "not_quarantined"
+        self._records.nudge(key)
+        return "released"
+
+    async def trouble(self) -> str:
+        """Return why no work is begun at the moment, in words for people; empty if it is."""
+        return await self._records.store.full()

@@ -1,0 +1,92 @@
+"""What a feature is given, and what it adds to the bot: `register(kit)` of each is called once, at the start."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from slack_bolt.async_app import AsyncApp
+from slack_bolt.response import BoltResponse
+
+from bot.access.channel_settings import ChannelSettings
+from bot.jobs.effect_handlers import Opener
+from bot.jobs.job_records import JobRecords
+from bot.jobs.job_runner import Effects
+from bot.limits.call_limits import CallLimits
+from bot.models.chosen_model import ChosenModel
+from bot.settings import Settings
+from bot.slack.receive.gate import Gate
+from bot.slack.receive.router import Router
+from bot.slack.receive.services import Services
+from bot.slack.receive.subcommand import SpokenCommand, Subcommand
+from bot.slack.send.web_calls import Background
+from bot.slack.show.job_messenger import Messengers
+from bot.slack.show.notices import OutageNotices
+from bot.slack.views.home_part import HomeSection
+from bot.supervisor.instance_board import InstanceBoard
+from handoff.audit_entry import Deed
+from specialists.several_crews import Crews
+
+S = TypeVar("S")
+
+
+@dataclass(slots=True, kw_only=True)
+class Kit:
+    """The parts of a bot that features stand on, and what they add to it.
+
+    - app, gate, background: Bolt's app, who gets in, and what is done after Slack was told "received".
+    - records: the jobs. `messengers`: the ways to Slack. The other parts are named as their classes are.
+    - url: the address of the workspace's own pages.
+    """
+
+    app: AsyncApp
+    gate: Gate
+    records: JobRecords
+    channels: ChannelSettings
+    messengers: Messengers
+    limits: CallLimits
+    crews: Crews
+    board: InstanceBoard
+    model: ChosenModel
+    settings: Settings
+    url: str = ""
+    background: Background = field(default_factory=Background)
+    services: Services = field(default_factory=Services)
+    router: Router = field(init=False)
+    outages: OutageNotices = field(init=False)
+    sections: list[HomeSection] = field(default_factory=list)
+    """The sections of everybody's home."""
+    around: list[Callable[[Effects], Effects]] = field(default_factory=list)
+    """What sees the effects of jobs, and how jobs change."""
+    beside: list[Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=list)
+    """What runs beside the bot as long as it does."""
+    before_gate: list[Callable[..., Awaitable[BoltResponse]]] = field(default_factory=list)
+    """Middleware of Bolt's that sees a payload before the gate does."""
+    opener: Opener | None = None
+    """Opens the threads of schedules' runs."""
+
+    def __post_init__(self) -> None:
+        """Make what stands on the other parts."""
+        self.router = Router(self.services, self.background)
+        self.outages = OutageNotices(self.background)
+        self.gate.background = self.background
+        self.offer(JobRecords, lambda: self.records)
+
+    def offer(self, kind: type[S], make: Callable[[], S]) -> S:
+        """Add a service, unless there is one of its class already, and return it."""
+        return self.services.offer(kind, make)
+
+    def find(self, kind: type[S]) -> S:
+        """Return the service of another feature, which has to be registered before this one."""
+        return self.services.find(kind)
+
+    def add(self, subcommands: tuple[Subcommand, ...] = (), spoken: tuple[SpokenCommand, ...] = ()) -> None:
+        """Add commands."""
+        self.router.subcommands += subcommands
+        self.router.spoken += spoken
+        self.gate.deeds |= {f"/{one.name}": one.deed for one in subcommands}
+
+    def audited(self, deeds: Mapping[str, Deed]) -> None:
+        """Say what clicks on buttons would do, by their action_ids or how these begin; usually it is `asked`."""
+        self.gate.deeds |= deeds

@@ -1,0 +1,39 @@
+"""What people have the bot remember, for a channel or about themselves."""
+
+from __future__ import annotations
+
+from bot.features.kit import Kit
+from bot.features.memory.actions import MemoryClicks
+from bot.features.memory.commands import forget_this, forget_words, memory, remember_this, remember_words
+from bot.features.memory.service import MemoryDesk
+from bot.features.memory.view import FORGET_ONE
+from bot.slack.receive.subcommand import SpokenCommand, Subcommand, alone
+
+COMMANDS = (
+    Subcommand(
+        "memory",
+        (("", "what I remember for this channel and about you: edit, forget, add"), ("add TEXT", "remember it here")),
+        memory,
+        "words",
+        "remembered",
+    ),
+)
+SPOKEN = (
+    SpokenCommand("remember", remember_words, remember_this, ("remember that ...",)),
+    SpokenCommand("forget", forget_words, forget_this, ("forget that ...",)),
+    SpokenCommand("memory", alone("memory", "what do you remember"), memory, ("memory",)),
+)
+
+
+def register(kit: Kit) -> None:
+    """Add the commands and the window, and take in edits of what was remembered."""
+    of = kit.records
+    memories = kit.offer(
+        MemoryDesk, lambda: MemoryDesk(of.store, of.nudge, admins=of.admins, pages=kit.url, note=of.note)
+    )
+    kit.add(COMMANDS, SPOKEN)
+    kit.gate.concerns(memories.remembers, "edit")
+    clicks = MemoryClicks(memories, kit.background)
+    clicks.register(kit.app)
+    kit.router.on_change(clicks.on_change)
+    kit.audited({FORGET_ONE: "forgot"})

@@ -1,0 +1,143 @@
+"""Remember and forget: said after a mention, in a direct message, or with `/leadhand memory`.
+
+Only what a person says to the bot themselves comes here: no tool writes what is remembered, and words of a page, a
+file, a quotation or a forwarded message are no command.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from bot.features.memory.service import Kept, MemoryDesk, Unkept
+from bot.features.memory.view import (
+    Shown,
+    Spot,
+    forgotten_message,
+    known_already,
+    memory_list,
+    memory_window,
+    remembered_message,
+    which_one,
+)
+from bot.slack.receive.subcommand import Given, Reply
+from bot.slack.show.notices import note, open_window, say
+from bot.slack.views.outgoing import Outgoing
+from bot.slack.views.paging import page_of
+from bot.store.interface import MEMORIES_LIMIT
+from handoff.contracts import Place
+from handoff.memory import LONGEST, Wish, is_plain, meant, place_for, wish_in
+
+OPENED = "The window shows what I remember here and about you."
+NOT_OPENED = "Slack did not open the window. Try `/leadhand memory` again."
+WHAT_TO_ADD = "What shall I remember? `/leadhand memory add our fiscal year starts in April`"
+UNKEPT: dict[Unkept, str] = {
+    "empty": "I remember people's own words only, and there are none: what is quoted does not count. Say it yourself.",
+    "too_long": f"That is more than I remember as one thing ({LONGEST} characters): say it shorter, or in parts.",
+    "full": f"I remember {MEMORIES_LIMIT} things here, which is all I can: have one forgotten first "
+    "(`/leadhand memory`). This was not remembered.",
+}
+NOT_YOURS = "Only who said it, or an admin, can have that forgotten. I remember it still."
+CHANGED = "Somebody changed that at the same moment, so nothing was forgotten. Look at it again: `/leadhand memory`."
+
+
+def remember_words(text: str) -> str | None:
+    """Match words that ask to remember something."""
+    return _matched(text, "remember")
+
+
+def forget_words(text: str) -> str | None:
+    """Match words that ask to forget something that may be remembered."""
+    return _matched(text, "forget")
+
+
+def _matched(text: str, verb: str) -> str | None:
+    wish = wish_in(text)
+    return wish.text if wish is not None and wish.verb == verb else None
+
+
+async def remember_this(given: Given) -> Reply:
+    """Remember what was said, and say so in the thread; about a person only they are told, outside their messages."""
+    said, book = given.said, given.find(MemoryDesk)
+    wish = wish_in(said.text) if said is not None else None
+    if said is None or wish is None:
+        return "no_command"
+    kept = await book.remember(said.place, wish.text, user=given.user, mine=wish.mine, mark=given.mark, message=said.ts)
+    if not isinstance(kept, Kept):
+        return note(UNKEPT[kept])
+    if kept.again:
+        return "told"
+    message = _told(kept, given)
+    if not kept.new or (kept.place == given.user and not said.direct):
+        return message
+    given.background.start(say(given.client, said.place, message), "say what is remembered")
+    return "told"
+
+
+def _told(kept: Kept, given: Given) -> Outgoing:
+    shown = Shown(kept.place, kept.name, kept.memory, may_change=True)
+    return remembered_message(shown, given.user) if kept.new else known_already(shown)
+
+
+async def forget_this(given: Given) -> Reply:
+    """Forget what was meant, if that is plain, and say so; else ask which, or take it for a request."""
+    said, book = given.said, given.find(MemoryDesk)
+    wish = wish_in(said.text) if said is not None else None
+    if said is None or wish is None:
+        return "no_command"
+    place = place_for(given.channel, given.user, mine=wish.mine)
+    kept = {one.name: one for one in await book.of(given.team, place)}
+    found = meant({name: one.memory for name, one in kept.items()}, wish.text)
+    if not found:
+        return "told" if book.has_forgotten(given.mark) else "no_command"
+    if not is_plain({name: one.memory for name, one in kept.items()}, found, wish.text):
+        return which_one(shown_to(given.user, [kept[name] for name in found], book))
+    return await _forget(given, book, kept[found[0]], said.place, alone=place == given.user and not said.direct)
+
+
+async def _forget(given: Given, book: MemoryDesk, kept: Kept, thread: Place, *, alone: bool) -> Reply:
+    verdict, memory = await book.forget(given.team, kept.place, kept.name, user=given.user, mark=given.mark)
+    if verdict != "done" or memory is None:
+        return note(NOT_YOURS if verdict == "not_yours" else CHANGED)
+    message = forgotten_message(memory, given.user)
+    if alone:
+        return message
+    given.background.start(say(given.client, thread, message), "say what is forgotten")
+    return "told"
+
+
+async def memory(given: Given) -> Outgoing:
+    """Show what is remembered in a window, or a list where none can be opened; or remember something."""
+    book, (word, _, rest) = given.find(MemoryDesk), given.rest.partition(" ")
+    if word.lower() == "add":
+        return await _add(given, book, rest)
+    spot = Spot(given.channel, given.channel.startswith("D"), given.page)
+    if given.command.trigger and given.page == 1:
+        window = await drawn(book, given.team, given.user, spot)
+        return note(OPENED if await open_window(given.client, given.command.trigger, window) else NOT_OPENED)
+    place = place_for(given.channel, given.user)
+    rows = shown_to(given.user, await book.of(given.team, place), book)
+    return memory_list(page_of(rows, given.page), mine=spot.mine)
+
+
+async def _add(given: Given, book: MemoryDesk, rest: str) -> Outgoing:
+    wish = wish_in(f"remember {rest}") or Wish("remember", rest)
+    if not wish.text.strip():
+        return note(WHAT_TO_ADD)
+    place = Place(team=given.team, channel=given.channel, thread_ts="")
+    kept = await book.remember(place, wish.text, user=given.user, mine=wish.mine, mark=given.mark)
+    if not isinstance(kept, Kept):
+        return note(UNKEPT[kept])
+    return _told(kept, given)
+
+
+def shown_to(user: str, kept: Collection[Kept], book: MemoryDesk) -> list[Shown]:
+    """Give what is remembered as a person may see it: whether they may change it."""
+    return [Shown(one.place, one.name, one.memory, book.may_change(one, user)) for one in kept]
+
+
+async def drawn(book: MemoryDesk, team: str, user: str, spot: Spot, told: str = "") -> dict[str, object]:
+    """Draw the window for a person. What is about them is read by who they are, whatever a window carries."""
+    own = shown_to(user, await book.of(team, user), book)
+    here = [] if spot.channel.startswith("D") else shown_to(user, await book.of(team, spot.channel), book)
+    rows = own if spot.mine else here
+    return memory_window(spot, page_of(rows, spot.page), (len(here), len(own)), told)

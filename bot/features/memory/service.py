@@ -1,0 +1,256 @@
+"""The desk where people have things remembered, changed and forgotten: who may is decided here, and recorded."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from bot.jobs.recalling import by_age, memories_of
+from bot.slack.views.message_link import message_link
+from bot.store.interface import JobKey, PayloadTooLarge, Store
+from handoff import events as ev
+from handoff.audit_entry import AuditEntry, Deed, Note, dropped
+from handoff.contracts import Place
+from handoff.materials.remembered import SOURCE
+from handoff.memory import LONGEST, Memory, may_change, own_words, place_for, wish_in
+from handoff.spoken import words_of
+
+MOST_MARKS = 200
+"""Commands that forgot something whose second delivery is known as such."""
+HEARD_FOR = 2.0
+"""Seconds for which the places with memories are not read again. What this instance changed itself holds at once."""
+NOT_THEIRS = "neither said it nor an admin"
+
+
+Unkept = Literal["empty", "too_long", "full"]
+"""Why a thing is not remembered. `empty`: its message has no words of the person's own."""
+Changed = Literal["done", "not_yours", "gone", "changed", "empty", "too_long"]
+"""What became of an edit or of forgetting. `gone`: it is forgotten by now. `changed`: somebody changed it meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A thing that is remembered: for which place (the id of a channel or a person), under which name.
+
+    `new` is False if it was remembered before; `again`, if the very same message was.
+    """
+
+    place: str
+    name: str
+    memory: Memory
+    new: bool = True
+    again: bool = False
+
+
+class MemoryDesk:
+    """What is remembered. Whoever calls has passed the gate: who may use the bot in a place may have it remember there.
+
+    Everything raises StoreError while the store is away.
+
+    Args:
+        store: Where it is kept.
+        nudge: Wakes the jobs from which something is to be taken out.
+        admins: Slack ids of people who may change and forget what others said in channels.
+        pages: The address of the workspace's pages; empty: there are no links to messages.
+        note: Keeps entries of the audit.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        nudge: Callable[[JobKey], None],
+        *,
+        admins: frozenset[str],
+        pages: str = "",
+        note: Note = dropped,
+    ) -> None:
+        self._store = store
+        self._admins = admins
+        self._pages = pages
+        self._nudge = nudge
+        self._record = note
+        self._forgot: deque[str] = deque(maxlen=MOST_MARKS)
+        self._places: dict[str, tuple[float, frozenset[str]]] = {}
+
+    # -- for requests --------------------------------------------------------------------------------
+
+    async def recalls(self, place: Place, user: str) -> bool:
+        """Return True if something is remembered that a request there may need. Raises StoreError."""
+        return place_for(place.channel, user) in await self._known(place.team)
+
+    async def remembers(self, place: Place) -> bool:
+        """Return True if anything is remembered in the workspace of a place: then an edit may be about that."""
+        return bool(await self._known(place.team))
+
+    async def _known(self, team: str) -> frozenset[str]:
+        until, known = self._places.get(team, (0.0, frozenset[str]()))
+        if time.monotonic() >= until:
+            known = await self._store.memories.places(team)
+            self._places[team] = (time.monotonic() + HEARD_FOR, known)
+        return known
+
+    # -- for people ----------------------------------------------------------------------------------
+
+    async def remember(
+        self, place: Place, text: str, *, user: str, mine: bool, mark: str, message: str = ""
+    ) -> Kept | Unkept:
+        """Remember a text that a person said. `mark` names the command; `message` is the ts of what they wrote."""
+        words, where = own_words(text), place_for(place.channel, user, mine=mine)
+        if not words:
+            return "empty"
+        if len(words) > LONGEST:
+            return "too_long"
+        there = await memories_of(self._store, place.team, where)
+        name = mark or f"{user}/{self._store.clock():.6f}"
+        if name in there:
+            return Kept(where, name, there[name], new=False, again=True)
+        same = next((one for one in there.items() if words_of(one[1].text) == words_of(words)), None)
+        if same is not None:
+            return Kept(where, *same, new=False)
+        link = message_link(self._pages, place.channel, message, place.thread_ts) if message else ""
+        of = {"at": self._store.clock(), "link": link, "message": f"{place.channel}/{message}" if message else ""}
+        memory = Memory.model_validate({"text": words, "user": user, **of})
+        try:
+            new = await self._store.memories.put(place.team, where, name, _dump(memory))
+        except PayloadTooLarge:
+            return "full"
+        self._places.pop(place.team, None)
+        if new:
+            await self._note("remembered", place.team, where, name, user)
+        return Kept(where, name, memory, new=new, again=not new)
+
+    async def of(self, team: str, place: str) -> list[Kept]:
+        """List what is remembered for a place, the newest first."""
+        kept = await memories_of(self._store, team, place)
+        return [Kept(place, name, one, new=False) for name, one in by_age(kept)]
+
+    def may_change(self, kept: Kept, user: str) -> bool:
+        """Return True if a person may edit and forget it: who said it, or an admin.
+
+        What a person had remembered of themselves is theirs alone.
+        """
+        if _is_person(kept.place):
+            return kept.place == user
+        return may_change(kept.memory, user, admin=user in self._admins)
+
+    async def edit(self, team: str, place: str, name: str, text: str, *, user: str, was: str) -> Changed:
+        """Change the words of one, that were `was` when the person saw them."""
+        words = own_words(text)
+        if not words or len(words) > LONGEST:
+            return "too_long" if words else "empty"
+        before = await self._one(team, place, name, user)
+        if isinstance(before, str):
+            return before
+        if before.text != was:
+            return "changed"
+        if words == before.text:
+            return "done"
+        changed = {"text": words, "edited_by": user, "edited": self._store.clock()}
+        after = before.model_copy(update=changed)
+        if not await self._store.memories.put(team, place, name, _dump(after), was=_dump(before)):
+            return "changed"
+        await self._note("remembered", team, place, name, user, why="changed its words")
+        return "done"
+
+    async def forget(
+        self, team: str, place: str, name: str, *, user: str, mark: str = ""
+    ) -> tuple[Changed, Memory | None]:
+        """Forget one, for good, and give back what it was, to be told once. `mark` names the command, if any.
+
+        Of two who forget it at once, both have.
+        """
+        before = await self._one(team, place, name, user)
+        if isinstance(before, str):
+            return before, None
+        came = await self._drop(team, place, name, before, user)
+        if mark and came == "done":
+            self._forgot.append(mark)
+        return came, before
+
+    def has_forgotten(self, mark: str) -> bool:
+        """Return True if that command has forgotten something: it was delivered again.
+
+        Another instance does not know: then the words are a request.
+        """
+        return mark in self._forgot
+
+    async def _drop(self, team: str, place: str, name: str, before: Memory, user: str) -> Changed:
+        if not await self._store.memories.put(team, place, name, "", was=_dump(before)):
+            return "changed"
+        self._places.pop(team, None)
+        await self._take_out(team, f"{SOURCE}{name}")
+        await self._note("forgot", team, place, name, user)
+        return "done"
+
+    async def _take_out(self, team: str, source: str) -> None:
+        """Have the jobs drop their copies that were told of something, as of a file that was deleted."""
+        for key in await self._store.blobs.jobs_that_read(team, source):
+            event = ev.FileDeleted(at=self._store.clock(), file=source)
+            await self._store.jobs.signal(key, ev.dump(event), dedupe=(f"file_deleted:{source}",))
+            self._nudge(key)
+
+    async def forget_all_of(self, team: str, person: str, *, by: str) -> int:
+        """Forget all that a person had remembered, wherever, and tell how much that was. Raises StoreError."""
+        done = 0
+        for place in sorted(await self._store.memories.places(team)):
+            for name, one in (await memories_of(self._store, team, place)).items():
+                if person in {one.user, one.edited_by} or place == person:
+                    done += await self._drop(team, place, name, one, by) == "done"
+        return done
+
+    async def count_of(self, team: str, person: str) -> int:
+        """Count what `forget_all_of` would forget. Raises StoreError."""
+        count = 0
+        for place in await self._store.memories.places(team):
+            kept = await memories_of(self._store, team, place)
+            count += sum(person in {one.user, one.edited_by} or place == person for one in kept.values())
+        return count
+
+    async def said_anew(self, place: Place, message: str, text: str | None, *, user: str) -> Memory | None:
+        """Take in that a message was edited, or (None) deleted: what was remembered of it goes with it.
+
+        Gives what is remembered of it now, or with empty words what is forgotten; None if nothing was remembered of it.
+        """
+        name = f"{place.channel}/{message}"
+        for where in (user, place.channel):
+            if where and where in await self._known(place.team):
+                before = (await memories_of(self._store, place.team, where)).get(name)
+                if before is not None:
+                    return await self._anew(place.team, where, name, before, text)
+        return None
+
+    async def _anew(self, team: str, place: str, name: str, before: Memory, text: str | None) -> Memory | None:
+        wish = wish_in(text) if text is not None else None
+        kept = wish is not None and wish.verb == "remember" and 0 < len(wish.text) <= LONGEST
+        if not kept or wish is None:
+            await self._drop(team, place, name, before, before.user)
+            return before.model_copy(update={"text": ""})
+        if await self.edit(team, place, name, wish.text, user=before.user, was=before.text) != "done":
+            return None
+        return before.model_copy(update={"text": wish.text})
+
+    async def _one(self, team: str, place: str, name: str, user: str) -> Memory | Changed:
+        """Return one that a person may change, or why they cannot; a refusal is recorded."""
+        found = (await memories_of(self._store, team, place)).get(name)
+        if found is None:
+            return "gone"
+        if not self.may_change(Kept(place, name, found), user):
+            await self._note("forgot", team, place, name, user, outcome="refused", why=NOT_THEIRS)
+            return "not_yours"
+        return found
+
+    async def _note(self, deed: Deed, team: str, place: str, name: str, user: str, **more: Any) -> None:
+        of = {"at": self._store.clock(), "team": team, "user": user, "target": f"{place} {name}"}
+        channel = "" if _is_person(place) else place
+        await self._record(AuditEntry.model_validate({"deed": deed, "channel": channel, **of, **more}))
+
+
+def _is_person(place: str) -> bool:
+    return place.startswith(("U", "W"))
+
+
+def _dump(memory: Memory) -> str:
+    return memory.model_dump_json(exclude_defaults=True)

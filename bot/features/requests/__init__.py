@@ -1,0 +1,28 @@
+"""What people ask for, and what becomes of their messages: requests, replies, edits, answers to questions."""
+
+from __future__ import annotations
+
+from bot.features.kit import Kit
+from bot.features.memory.service import MemoryDesk
+from bot.features.requests.actions import RequestActions
+from bot.features.requests.messages import Messages
+from bot.features.requests.service import Requests
+from bot.slack.views.question import ANSWER
+from handoff.contracts import Place
+
+
+def register(kit: Kit) -> None:
+    """Listen to messages, the shortcut and likely answers."""
+
+    async def recalls(place: Place, user: str) -> bool:
+        return await kit.find(MemoryDesk).recalls(place, user)
+
+    requests = kit.offer(Requests, lambda: Requests(kit.records, kit.limits, kit.channels, recalls))
+    kit.gate.concerns(requests.knows, "message", "edit")
+    messages = Messages(requests, kit.services, kit.router, kit.background, kit.outages, kit.gate.people)
+    kit.router.on_event("app_mention", messages.on_message)
+    kit.router.on_event("message", messages.on_message)
+    kit.router.on_event("file_deleted", messages.on_file_deleted)
+    kit.router.on_change(messages.on_change)
+    RequestActions(requests, kit.background).register(kit.app)
+    kit.audited({ANSWER: "answered"})

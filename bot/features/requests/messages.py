@@ -1,0 +1,248 @@
+"""What people say: each message is recorded first, and only then is Slack told that it was received.
+
+The app must be made with `process_before_response=True`. Then an exception
+here (the store is away, say) leaves the event unacknowledged, and Slack sends
+it again.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from slack_bolt.context.async_context import AsyncBoltContext
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.features.budgets.service import Budgets
+from bot.features.budgets.view import Wanted, used_up
+from bot.features.requests.service import Requests
+from bot.slack.receive.payloads import (
+    CHANGES,
+    Command,
+    Edited,
+    Ignored,
+    Incoming,
+    Malformed,
+    parse_change,
+    parse_message,
+)
+from bot.slack.receive.router import Change, Router
+from bot.slack.receive.services import Services
+from bot.slack.send.web_calls import Background
+from bot.slack.show import notices
+from bot.slack.show.notices import OutageNotices, note, received, tell
+from bot.slack.views.outgoing import Outgoing
+from bot.store.interface import PayloadTooLarge, StoreError
+from handoff.contracts import Request
+
+if TYPE_CHECKING:
+    from bot.features.requests.service import Answer
+    from bot.slack.show.people import People
+
+log = logging.getLogger(__name__)
+
+NO_REQUEST = (
+    "You mentioned me without a request. Mention me again and say what you need, for example: "
+    "“compare these two offers and recommend one”. Attach files if it is about them. `/leadhand help` tells more."
+)
+ONLY_FILES = (
+    "I got your files, but no request. Mention me again with them and say what should be done, for example: "
+    "“profile this table and tell me what stands out”."
+)
+
+FORWARDED = "Read the message that I forward here, and say what it asks for. If that leaves open what to do, ask me."
+"""The request of somebody who forwards a message to the bot and says nothing."""
+FORWARDED_TO_ALL = "(Somebody forwards a message here, and says nothing about it.)"
+"""The words of a message in a thread that forwards another one without saying so to the bot."""
+
+Listener = Callable[..., Awaitable[None]]
+_ANYTHING = re.compile(r".*", re.DOTALL)
+LONGEST_ID = 80
+MOST_NAMED = 10
+"""Channels of one message whose names are looked up."""
+_CHANNEL = re.compile(r"#([CG][A-Z0-9]{6,20})\b")
+
+
+class Messages:
+    """The listener of messages, and of what becomes of them.
+
+    Args:
+        requests: Where they are recorded.
+        services: Has the budgets, which say whether a request can be paid for.
+        router: Knows the commands that can be spoken, and who else is told of changes.
+        background: For what is done after Slack was told "received".
+        outages: Tells what was not recorded.
+        people: Knows the names of channels.
+    """
+
+    def __init__(
+        self,
+        requests: Requests,
+        services: Services,
+        router: Router,
+        background: Background,
+        outages: OutageNotices,
+        people: People | None = None,
+    ) -> None:
+        self._people = people
+        self._requests = requests
+        self._services = services
+        self._router = router
+        self._background = background
+        self._outages = outages
+
+    async def on_message(self, body: dict[str, Any], context: AsyncBoltContext, client: AsyncWebClient) -> None:
+        """Take in a message, with or without a mention, or what became of one."""
+        event = body.get("event")
+        if isinstance(event, dict) and event.get("subtype") in CHANGES:
+            change = parse_change(body, context.bot_user_id or "")
+            if isinstance(change, Malformed):
+                log.warning("a changed message without %s was left alone", change.reason)
+            elif not isinstance(change, Ignored):
+                for take_in in self._router.changes:
+                    await take_in(change, client)
+            return
+        incoming = parse_message(body, context.bot_user_id or "")
+        if isinstance(incoming, Malformed):
+            log.warning("a message without %s was left alone", incoming.reason)
+        elif not isinstance(incoming, Ignored):
+            text = await self._with_channel_names(incoming.text)
+            await self._record(replace(incoming, text=text), client)
+
+    async def _with_channel_names(self, text: str) -> str:
+        """Write the names of public channels in place of their ids: Slack mentions channels by these alone."""
+        ids = tuple(dict.fromkeys(_CHANNEL.findall(text)))[:MOST_NAMED]
+        names = await self._people.public_names(ids) if ids and self._people is not None else {}
+        return _CHANNEL.sub(lambda found: f"#{names.get(found[1], found[1])}", text)
+
+    async def on_change(self, change: Change, client: AsyncWebClient) -> None:
+        """Take in an edit or a deletion. Slack sends it again if that cannot be recorded."""
+        del client
+        if isinstance(change, Edited):
+            text = await self._with_channel_names(change.text)
+            await self._requests.edited(
+                change.place, change.ts, user=change.user, text=text, stamp=change.stamp, dedupe=change.dedupe
+            )
+        else:
+            await self._requests.deleted(change.place, change.ts, dedupe=change.dedupe)
+
+    async def on_file_deleted(self, body: dict[str, Any]) -> None:
+        """Take in that a file was deleted. Slack says nothing but its id, and says it again if it is not recorded."""
+        event, team = body.get("event"), body.get("team_id")
+        file = event.get("file_id") if isinstance(event, dict) else None
+        if not isinstance(file, str) or not isinstance(team, str) or not file or not team:
+            log.warning("a file_deleted without file or team was left alone")
+        else:
+            await self._requests.file_deleted(team, file[:LONGEST_ID])
+
+    async def _record(self, incoming: Incoming, client: AsyncWebClient) -> None:
+        """Take it in. Where that cannot be, its author is told, and Slack is not told "received": it comes again."""
+        addressed = (incoming.mentioned or incoming.direct) and not incoming.by_bot
+        if addressed:
+            self._outages.remember_talk(incoming.place, incoming.user)
+        try:
+            await self._take(incoming, client)
+        except StoreError as error:
+            if addressed or (incoming.in_thread and self._outages.talked_lately(incoming.place, incoming.user)):
+                self._outages.tell_not_recorded(client, incoming.private_place, incoming.user, incoming.ts, error)
+            if not isinstance(error, PayloadTooLarge):  # which it would be at each delivery
+                raise
+
+    async def _take(self, incoming: Incoming, client: AsyncWebClient) -> None:
+        if incoming.by_bot:
+            await self._turn_away(incoming)
+            return
+        addressed = incoming.mentioned or incoming.direct
+        if addressed and await self._commanded(incoming, client):
+            return
+        told = ""
+        if incoming.in_thread and (incoming.text or incoming.attachments):
+            others = incoming.others and not addressed
+            reply = await self._requests.reply(
+                incoming.place, _request_of(incoming), mentioned=addressed, others=others, dedupe=incoming.dedupe
+            )
+            if reply.verdict in {"taken", "heard", "not_yours"}:
+                self._replied(incoming, reply, client)
+                return
+            told = notices.own_request(reply.whom) if reply.whom else ""
+            told = notices.QUARANTINED if reply.verdict == "quarantined" else told
+        if addressed and await self._request(incoming, client) and told:
+            words = tell(client, incoming.place, incoming.user, note(told))
+            self._background.start(words, "tell what became of a mention")
+
+    def _replied(self, incoming: Incoming, reply: Answer, client: AsyncWebClient) -> None:
+        """Show who replied that it was taken, or tell them alone why not."""
+        place, user = incoming.place, incoming.user
+        if reply.verdict == "not_yours":
+            if reply.whom:
+                told = tell(client, place, user, note(notices.not_asked(reply.whom)))
+                self._background.start(told, "tell whom a question is for")
+        elif reply.verdict == "taken" or incoming.mentioned or incoming.direct:
+            self._background.start(received(client, place.channel, incoming.ts), "react to a reply")
+            if reply.verdict == "taken" and incoming.attachments:
+                told = tell(client, place, user, note(notices.WORDS_ONLY))
+                self._background.start(told, "tell that a file was not taken")
+
+    async def _turn_away(self, incoming: Incoming) -> None:
+        """Another bot that mentions us is told why that does nothing, and then nothing more for a while."""
+        if await self._requests.turns_away(incoming.place, incoming.user):
+            request = Request(id=incoming.ts, user=incoming.user, text=incoming.text, at=time.time())
+            await self._requests.request(incoming.place, request, dedupe=incoming.dedupe, refusal=notices.PEOPLE_ONLY)
+
+    async def _request(self, incoming: Incoming, client: AsyncWebClient) -> bool:
+        request = _request_of(incoming)
+        refusal = "" if request.text else ONLY_FILES if incoming.attachments else NO_REQUEST
+        budgets = self._services.find(Budgets)
+        over = await budgets.over_budget(incoming.place, incoming.user, incoming.ts) if not refusal else None
+        if over is not None:
+            if over.words:
+                place = incoming.place
+                wanted = Wanted(over.scope, over.named, incoming.user, place.channel, place.thread_ts, incoming.ts)
+                message = used_up(over.words, wanted, admins=budgets.can_be_raised)
+                self._background.start(tell(client, incoming.private_place, incoming.user, message), "tell of a budget")
+            return False
+        new = await self._requests.request(incoming.place, request, dedupe=incoming.dedupe, refusal=refusal)
+        if new:
+            self._background.start(received(client, incoming.place.channel, incoming.ts), "react to a request")
+        return new
+
+    async def _commanded(self, incoming: Incoming, client: AsyncWebClient) -> bool:
+        """Carry out a message that is a command: a slash command cannot be given inside a thread. False if it is none.
+
+        What is told of it comes from the message itself, not from its twin.
+        """
+        for one, about in self._router.spoken_in(incoming.text, files=bool(incoming.attachments)):
+            if incoming.twin:  # its app_mention is on its way
+                return True
+            if (
+                one.name != "cancel"
+                and incoming.in_thread
+                and await self._requests.offers(incoming.place, incoming.text)
+            ):
+                return False  # it answers a question; but Stop stops, whatever is asked
+            place, mark = incoming.place, f"{incoming.place.channel}/{incoming.ts}"
+            command = Command(place.team, place.channel, incoming.user, one.name, about)
+            reply = await one.run(self._router.given(command, client, said=incoming, mark=mark))
+            if isinstance(reply, Outgoing):
+                telling = tell(client, incoming.private_place, incoming.user, reply)
+                self._background.start(telling, f"answer {one.name}")
+            if reply != "no_command":
+                return True
+        return False
+
+
+def _request_of(incoming: Incoming) -> Request:
+    forwards = any(one.kind == "message" for one in incoming.attachments)
+    alone = (FORWARDED if incoming.mentioned or incoming.direct else FORWARDED_TO_ALL) if forwards else ""
+    return Request(
+        id=incoming.ts,
+        user=incoming.user,
+        text=incoming.text or alone,
+        at=time.time(),
+        attachments=incoming.attachments,
+        look_back="thread" if incoming.in_thread else "files" if incoming.may_lack_files else "",
+    )

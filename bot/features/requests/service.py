@@ -1,0 +1,285 @@
+"""Takes in what people say to the bot: requests, messages in a thread, edits, deletions, and answers to questions."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from bot.access.channel_settings import ChannelSettings
+from bot.jobs.job_records import JobRecords, key_of
+from bot.limits.call_limits import CallLimits
+from bot.store.interface import Head, JobKey
+from handoff import events as ev
+from handoff import rights
+from handoff.contracts import Place, Request
+from handoff.deeds import CLOSED
+from handoff.engine.hearing import answers_plainly
+from handoff.spoken import chooses, crew_called, is_thanks
+from handoff.state import ENDED
+from handoff.summary import OpenQuestion, begun, joined, open_questions
+
+if TYPE_CHECKING:
+    from bot.slack.views.question import Choice
+
+AnswerVerdict = Literal["taken", "stale", "not_yours", "unknown", "forgotten"]
+"""`stale`: the question is answered or its request over. `not_yours`: it is for somebody else."""
+ReplyVerdict = Literal["taken", "heard", "ignored", "quarantined", "not_yours"]
+"""`taken`: it answers a question. `heard`: it was recorded, and the job finds out what it is for. `not_yours`: it
+answers a question that is for somebody else.
+`quarantined`: ignored, as the thread's job is in quarantine."""
+
+_TS = re.compile(r"\d{1,12}\.\d{1,9}")
+NOT_ASKED = "the question is for somebody else"
+MOST_HEARD = 5_000
+"""Events in a job's log from which on only mentions are heard in its thread: a log has an end."""
+
+Recalls = Callable[[Place, str], Awaitable[bool]]
+
+
+async def nothing_recalled(_place: Place, _user: str) -> bool:
+    """Remember nothing."""
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of an answer, or of a message that may be one.
+
+    `whom`, if the person may answer none of the open questions: who may.
+    """
+
+    verdict: AnswerVerdict | ReplyVerdict
+    whom: tuple[str, ...] = ()
+
+
+class Requests:
+    """Records what people say. A call that returns was recorded; a StoreError means that it was not.
+
+    `dedupe` ids name what happened, so that a second delivery changes nothing and is answered as the first was. Who
+    may do what is decided here, not by the listeners.
+
+    Args:
+        records: The jobs.
+        limits: Counts what is told once an hour.
+        settings: What holds in each channel: where messages without a mention are heard, and the usual crew.
+        recalls: Says if something is remembered that a person's request in a place may need.
+    """
+
+    def __init__(
+        self,
+        records: JobRecords,
+        limits: CallLimits,
+        settings: ChannelSettings,
+        recalls: Recalls = nothing_recalled,
+    ) -> None:
+        self._records = records
+        self._limits = limits
+        self._settings = settings
+        self._recalls = recalls
+        self.crews = settings.crews
+
+    async def request(self, place: Place, request: Request, *, dedupe: tuple[str, ...], refusal: str = "") -> bool:
+        """Record a request. Returns False for a duplicate."""
+        crew, text = self._crew_called(request.text)
+        recalls = await self._recalls(place, request.user)
+        known = {"at": self._records.clock(), "text": text, "crew": crew, "recalls": recalls}
+        request = request.model_copy(update=known)
+        usual = (await self._settings.of(place.team, place.channel)).crew if self.crews else ""
+        event = ev.RequestAdded(at=request.at, place=place, request=request, refusal=refusal, usual=usual)
+        key = key_of(place)
+        new = await self._records.store.jobs.ingest(
+            key,
+            ev.dump(event),
+            dedupe=dedupe,
+            user=request.user,
+            fields=begun(place, request),
+            said=_said(request),
+        )
+        self._records.nudge(key)
+        return new
+
+    async def knows(self, place: Place) -> bool:
+        """Return True if the thread has a job."""
+        return await self._records.knows(place)
+
+    async def turns_away(self, place: Place, bot: str) -> bool:
+        """Return True if another bot is to be told that it asks in vain: once an hour in a channel."""
+        return await self._limits.first_in_an_hour(f"bot:{place.team}/{place.channel}/{bot}")
+
+    async def offers(self, place: Place, text: str) -> bool:
+        """Return True if an open question of the thread offers just these words as an answer."""
+        said = text.strip(" .!").casefold()
+        options = (
+            option for one in _open(await self._records.store.jobs.head(key_of(place))) for option in one.options
+        )
+        return any(said == option.strip(" .!").casefold() for option in options)
+
+    async def reply(
+        self, place: Place, message: Request, *, mentioned: bool, others: bool, dedupe: tuple[str, ...]
+    ) -> Answer:
+        """Take a message in the thread if it answers an open question, or may be for its job; else ignore it.
+
+        `mentioned`: it names the bot, or is in a direct message. `others`: it names other people and not the bot.
+        What is ignored leaves no trace: the same dedupe ids may come again with `request`, as those of a mention do
+        that begins something new. What was taken is taken again when it comes twice.
+
+        A message that is no plain answer is left to the job: it knows what is under way.
+        """
+        key, text, user = key_of(place), message.text, message.user
+        head = await self._records.store.jobs.head(key)
+        if head is None:
+            return Answer("ignored")
+        if mentioned and self._crew_called(text)[0]:  # whoever names a crew asks for something
+            return Answer("quarantined" if head.quarantined else "ignored")
+        groups = await self._records.groups_of(user) if _open(head) else ()
+        asked = [one for one in _open(head) if one.may_answer(user, groups)]
+        question = _meant(asked, text)
+        if question is not None and not others:
+            await self._record_answer(
+                place, question, rights.Actor(user, groups, user in self._records.admins), text, dedupe
+            )
+            return Answer("taken")
+        if not others and not asked and (whom := self._answers_for_others(head, text)):
+            once = f"not-theirs:{key.team}/{place.channel}/{message.id}"  # a mention comes twice
+            if not await self._limits.first_in_an_hour(once):
+                return Answer("not_yours")
+            await self._records.refused("answered", key, head, user, NOT_ASKED)
+            return Answer("not_yours", whom)
+        if head.quarantined:
+            return Answer("quarantined")
+        if not text.strip() or not await self._hears(head, message, mentioned=mentioned, asked=bool(asked)):
+            theirs = [one.whom for one in _open(head) if not one.approval] if not asked else []
+            return Answer("ignored", joined(theirs))
+        kept = message.model_copy(update={"at": self._records.clock()})
+        if others:
+            kept = kept.model_copy(update={"text": "", "attachments": ()})
+        event = ev.MessageHeard(at=kept.at, message=kept, mentioned=mentioned, others=others, groups=groups)
+        await self._records.record(key, event, dedupe)
+        return Answer("heard")
+
+    def _answers_for_others(self, head: Head, text: str) -> tuple[str, ...]:
+        """Return whom the questions are for that a text plainly answers; none if it answers none, or is mere talk."""
+        asked = [one for one in _open(head) if not one.approval]
+        named = [one for one in asked if chooses(text, one.options)]
+        fitting = named or [one for one in asked if not one.options and answers_plainly(text, ())]
+        return joined([one.whom for one in fitting]) if not is_thanks(text) else ()
+
+    async def _hears(self, head: Head, message: Request, *, mentioned: bool, asked: bool) -> bool:
+        """Return True if a message may be for the job: an ordinary request of somebody who mentions the bot is not."""
+        if asked or (mentioned and is_thanks(message.text) and not message.attachments):
+            return True
+        if mentioned:  # the requester may want to change what is under way
+            own = head.fields.get("state") not in ENDED and head.fields.get("user") == message.user
+            return own and not message.attachments
+        access, now = await self._settings.of(head.key.team, head.fields.get("channel", "")), self._records.clock()
+        return access.follow_ups and head.seq < MOST_HEARD and access.quiet_until(now) == now
+
+    async def edited(
+        self, place: Place, message: str, *, user: str, text: str, stamp: float, dedupe: tuple[str, ...]
+    ) -> bool:
+        """Record that a message was edited; `text` is how it reads now. False if the job does not know the message."""
+        crew, text = self._crew_called(text)
+        of = {"message": message, "user": user, "text": text, "stamp": stamp, "crew": crew}
+        event = ev.RequestEdited.model_validate({"at": self._records.clock(), **of})
+        return await self._changed(place, message, event, dedupe)
+
+    async def deleted(self, place: Place, message: str, *, dedupe: tuple[str, ...]) -> bool:
+        """Record that a message was deleted. False if the job does not know the message."""
+        event = ev.RequestWithdrawn(at=self._records.clock(), message=message)
+        return await self._changed(place, message, event, dedupe, read=True)
+
+    async def file_deleted(self, team: str, file: str) -> int:
+        """Record that a file was deleted, in all jobs that read it. Returns how many these are."""
+        told = 0
+        for key in await self._records.store.blobs.jobs_that_read(team, file):
+            event = ev.FileDeleted(at=self._records.clock(), file=file)
+            told += await self._records.store.jobs.signal(key, ev.dump(event), dedupe=(f"file_deleted:{file}",))
+            self._records.nudge(key)
+        return told
+
+    async def _changed(
+        self, place: Place, message: str, event: ev.Event, dedupe: tuple[str, ...], *, read: bool = False
+    ) -> bool:
+        """Record a change of a message that is recorded or, with `read`, that was read with its thread."""
+        key = key_of(place)
+        if await self._records.store.jobs.head(key) is None:
+            return False
+        if not await self._records.is_recorded(key, message) and not (read and await self._was_read(key, message)):
+            return False
+        await self._records.record(key, event, dedupe)
+        return True
+
+    async def _was_read(self, key: JobKey, message: str) -> bool:
+        """Return True if what a message said or brought is among the materials."""
+        named = f'"message":{json.dumps(message)}'
+        entries = await self._records.store.jobs.log(key)
+        return any('"type":"MaterialGathered"' in one.payload and named in one.payload for one in entries)
+
+    async def answer(
+        self, place: Place, choice: Choice, *, user: str, dedupe: tuple[str, ...], words: str = ""
+    ) -> Answer:
+        """Record a click on an answer's button; with `words`, these in place of what the button says.
+
+        Only what the question offers is an answer, whatever a button says.
+        """
+        key = key_of(place)
+        head = await self._records.store.jobs.head(key)
+        if head is None:
+            return Answer(await self._records.missing(key))
+        actor, about = await self._records.actor(user), {"request": choice.request, "target": choice.subtask}
+        for question in _open(head):
+            if (question.request, question.subtask, question.number) == (choice.request, choice.subtask, choice.number):
+                if not question.may_answer(user, actor.groups):
+                    await self._records.refused("answered", key, head, user, NOT_ASKED, **about)
+                    return Answer("not_yours", question.whom)
+                if (text := words.strip() or _chosen(question, choice.option)) is None:
+                    return Answer("stale")
+                await self._record_answer(place, question, actor, text, dedupe)
+                return Answer("taken")
+        await self._records.refused("answered", key, head, user, CLOSED, **about)
+        return Answer("stale")
+
+    async def _record_answer(
+        self, place: Place, question: OpenQuestion, actor: rights.Actor, text: str, dedupe: tuple[str, ...]
+    ) -> None:
+        event = ev.QuestionAnswered(
+            at=self._records.clock(),
+            request=question.request,
+            subtask=question.subtask,
+            user=actor.user,
+            text=text.strip(),
+            number=question.number,
+            groups=actor.groups,
+            admin=actor.admin,
+        )
+        await self._records.record(key_of(place), event, dedupe)
+
+    def _crew_called(self, text: str) -> tuple[str, str]:
+        """Return the crew that a text begins with, and the rest of it."""
+        return crew_called(text, self.crews)
+
+
+def _open(head: Head | None) -> tuple[OpenQuestion, ...]:
+    return open_questions(head.fields) if head is not None else ()
+
+
+def _meant(asked: Sequence[OpenQuestion], text: str) -> OpenQuestion | None:
+    """Return the question that a text plainly answers; None if that is none, or the job has to find out which."""
+    if len(asked) > 1:
+        return None
+    return next((one for one in asked if answers_plainly(text, one.options)), None)
+
+
+def _chosen(question: OpenQuestion, option: int | str) -> str | None:
+    """Return the option that a button stands for; None if the question offers none such."""
+    if isinstance(option, int):
+        return question.options[option] if 0 <= option < len(question.options) else None
+    return next((one for one in question.options if option and one.strip().startswith(option)), None)
+
+
+def _said(request: Request) -> float | None:
+    """Return when a request was made, by Slack's clock: its message's `ts`. One from a window was made just now."""
+    return float(request.id) if _TS.fullmatch(request.id) else None

@@ -1,0 +1,31 @@
+"""Second tries: what failed or was stopped is run again, by words, by a button or by a command."""
+
+from __future__ import annotations
+
+from bot.features.kit import Kit
+from bot.features.retries.actions import TryButtons, again, match, retry
+from bot.features.retries.service import RetryDesk
+from bot.slack.receive.subcommand import SpokenCommand, Subcommand
+
+COMMANDS = (
+    Subcommand(
+        "retry",
+        (
+            ("JOB", "run again what failed in it"),
+            ("JOB STEP", "a step, by its number, id or title, and what follows it"),
+        ),
+        retry,
+        "job",
+    ),
+)
+SPOKEN = (SpokenCommand("again", match, again, ("retry", "retry from STEP", "continue", "again"), files=True),)
+
+
+def register(kit: Kit) -> None:
+    """Add the commands and the buttons below an end."""
+    of = kit.records
+    tries = kit.offer(
+        RetryDesk, lambda: RetryDesk(of.store, of.nudge, admins=of.admins, groups=of.groups_of, note=of.note)
+    )
+    kit.add(COMMANDS, SPOKEN)
+    TryButtons(tries, kit.services, kit.background).register(kit.app)

@@ -1,0 +1,258 @@
+"""The retry desk: records that a request is to be taken up again, or says why it is not.
+
+What is kept, and whether a person may, is decided in the core when the request is folded; here it is looked at before,
+so that who may not, or asks for nothing, is told alone. Of two who ask at once for the same, on whatever instances, one
+is recorded: both name the second try by the number of requests that the job had when they looked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from bot.jobs.job_reading import read_job
+from bot.slack.show.people import GroupsOf, no_groups
+from bot.store.interface import JobKey, Store
+from handoff import events as ev
+from handoff import rights
+from handoff.again import Again, AgainMode
+from handoff.again_words import Wish
+from handoff.audit_entry import AuditEntry, Note, dropped
+from handoff.contracts import Attachment, Material, Place, Request
+from handoff.engine import second_try
+from handoff.materials.at_hand import needed_by
+from handoff.spoken import chooses
+from handoff.state import Ask, Job
+from handoff.step_names import step_line, step_meant
+from handoff.summary import begun, title_of
+
+NOT_THEIRS = "neither who asked for it nor an admin"
+MOST_LOOKED_AT = 40
+"""Files that are looked for in the store before a second try."""
+
+
+UntriedWhy = Literal[
+    "unknown",
+    "forgotten",
+    "unreadable",
+    "newer",
+    "quarantined",
+    "nothing",
+    "going_on",
+    "under_way",
+    "not_yours",
+    "done",
+    "no_step",
+    "asked",
+]
+"""Why nothing is tried again.
+
+- `nothing`: nobody asked for anything that ended. `going_on`: it has not ended yet. `under_way`: it is being tried.
+- `done`: nothing of it failed. `no_step`: no step, or more than one, is meant by those words.
+- `asked`: the words answer a question that is open in the thread.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A second try that is recorded: in which thread, and which steps it runs again, in words, of how many."""
+
+    place: Place
+    mode: AgainMode
+    steps: tuple[str, ...] = ()
+    parts: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Untried:
+    """Why nothing was recorded. `users` are whose it is, or who tries it already; `steps` are the nearest, in words."""
+
+    why: UntriedWhy
+    users: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OfAgain:
+    """What is to be done again at another time: the words of the request, and the files that came with it."""
+
+    place: Place
+    text: str
+    files: tuple[Attachment, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Who has something tried again, and in which words. `message` is the id of theirs; empty: a click or a command."""
+
+    user: str
+    words: str
+    message: str = ""
+    files: tuple[Attachment, ...] = ()
+
+
+class RetryDesk:
+    """Where second tries begin. A call that returns was recorded; a StoreError means that it was not.
+
+    Args:
+        store: Where jobs live.
+        nudge: Wakes a job when something is to be tried again.
+        admins: Slack ids of the admins.
+        groups: Gives the user groups of a person, by their ids.
+        note: Keeps in the audit who was refused.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        nudge: Callable[[JobKey], None],
+        *,
+        admins: frozenset[str],
+        groups: GroupsOf = no_groups,
+        note: Note = dropped,
+    ) -> None:
+        self._store, self._nudge = store, nudge
+        self._admins, self._groups, self._note = admins, groups, note
+
+    async def begin(self, team: str, job: str, wish: Wish, asked: Asked, *, dedupe: tuple[str, ...]) -> Tried | Untried:
+        """Record a second try of a job's request, if there is something to try, and the person may."""
+        key = JobKey(team, job)
+        found = await self._read(key)
+        if isinstance(found, Untried):
+            return found
+        actor = await self._actor(asked.user)
+        wanted = Untried("asked") if _answers(found, actor, asked, wish) else _wanted(found, wish, actor)
+        if isinstance(wanted, Untried):
+            if wanted.why == "not_yours":
+                await self._refused(key, found, asked.user)
+            return wanted
+        before, again = wanted
+        if (other := second_try.under_way(found, before)) is not None:
+            mine = asked.message == other.id  # Slack told of it twice
+            return _tried(found, before, again) if mine else Untried("under_way", users=(other.request.user,))
+        again = again.model_copy(update={"gone": await self._gone(key, found, before, again)})
+        if await self._record(key, found, again, asked, dedupe):
+            return _tried(found, before, again)
+        return await self._too_late(key, found, before, again, asked)
+
+    async def _read(self, key: JobKey) -> Job | Untried:
+        head = await self._store.jobs.head(key)
+        if head is None:
+            gone = await self._store.jobs.forgotten(key)
+            return Untried("unknown" if gone is None else "forgotten")
+        if head.quarantined:
+            return Untried("quarantined")
+        found = await read_job(self._store.jobs, key)
+        return Untried(found) if isinstance(found, str) else found
+
+    async def _record(self, key: JobKey, job: Job, again: Again, asked: Asked, dedupe: tuple[str, ...]) -> bool:
+        """Record the second try; False if it, or another as the next request of the job, was recorded meanwhile."""
+        number = len(job.asks)
+        request = Request(
+            id=asked.message or f"{again.of.partition('-')[0]}-again{number}",
+            user=asked.user,
+            text=asked.words,
+            at=self._store.clock(),
+            attachments=asked.files,
+        )
+        event = ev.RequestAdded(at=request.at, place=job.place, request=request, again=again)
+        once = f"again:{key.team}/{key.job}/{again.of}/{number}"
+        new = await self._store.jobs.ingest(
+            key, ev.dump(event), dedupe=(*dedupe, once), user=asked.user, fields=begun(job.place, request)
+        )
+        self._nudge(key)
+        return new
+
+    async def _too_late(self, key: JobKey, job: Job, before: Ask, again: Again, asked: Asked) -> Tried | Untried:
+        """Say what was recorded in its place: the same, delivered twice, or somebody else's."""
+        now = await self._read(key)
+        if isinstance(now, Untried):
+            return now
+        tries = [one for one in now.asks if before.id in {each.id for each in one.tries}]
+        if asked.message and any(one.id == asked.message for one in tries):
+            return _tried(job, before, again)
+        return Untried("under_way", users=(tries[-1].request.user,) if tries else ())
+
+    async def _gone(self, key: JobKey, job: Job, before: Ask, again: Again) -> tuple[str, ...]:
+        """Name the files that what is run again would need, and that the store has no more."""
+        works = [before.work[name] for name in sorted(second_try.run_again(before, again))]
+        needed = [one for work in works for one in needed_by(job, before, work).all]
+        needed += before.materials if before.run.plan is None else ()
+        files = {one.name: one for one in needed if one.kind == "file" and not one.fault}
+        lost = [name for name, one in list(files.items())[:MOST_LOOKED_AT] if not await self._is_there(key, one)]
+        return tuple(lost)
+
+    async def _is_there(self, key: JobKey, material: Material) -> bool:
+        digest = material.file.id if material.file is not None else material.text
+        try:
+            await self._store.blobs.get(key, digest)
+        except KeyError:
+            return False
+        return True
+
+    async def text_of(self, team: str, job: str, user: str) -> OfAgain | Untried:
+        """Return what the last request of a job that this person may have tried again was."""
+        key = JobKey(team, job)
+        found = await self._read(key)
+        if isinstance(found, Untried):
+            return found
+        before = _meant(found, Wish("whole"), await self._actor(user))
+        if isinstance(before, Untried):
+            if before.why == "not_yours":
+                await self._refused(key, found, user)
+            return before
+        asks = (before, *before.tries, *found.earlier(before)[::-1])
+        files = next((one.request.attachments for one in asks if one.request.attachments), ())
+        return OfAgain(found.place, before.request.text, files)
+
+    async def _actor(self, user: str) -> rights.Actor:
+        return rights.Actor(user, await self._groups(user), user in self._admins)
+
+    async def _refused(self, key: JobKey, job: Job, user: str) -> None:
+        """Keep in the audit that a person may not have something tried again."""
+        of = {"at": self._store.clock(), "team": key.team, "channel": job.place.channel, "job": key.job}
+        what = {"target": "again", "why": NOT_THEIRS}
+        await self._note(AuditEntry(deed="asked", user=user, outcome="refused", **of, **what))
+
+
+def _wanted(job: Job, wish: Wish, actor: rights.Actor) -> tuple[Ask, Again] | Untried:
+    """Return the request to take up, and how; or why there is none."""
+    before = _meant(job, wish, actor)
+    if isinstance(before, Untried):
+        return before
+    again = Again(of=before.id, mode=wish.mode, groups=actor.groups, admin=actor.admin)
+    before, again = second_try.with_a_plan(before, again)
+    step = step_meant(before, wish.step) if wish.step else again.step
+    if isinstance(step, tuple):
+        return Untried("no_step", steps=tuple(step_line(before, one) for one in step))
+    again = again.model_copy(update={"step": step})
+    return Untried("done") if second_try.is_done(before, again) else (before, again)
+
+
+def _meant(job: Job, wish: Wish, actor: rights.Actor) -> Ask | Untried:
+    """Return the request that is meant; or why there is none."""
+    before = second_try.meant(job, actor, wish.request)
+    if before is not None:
+        return before
+    asks = [one for one in job.asks if not one.refusal and not one.withdrawn and wish.request in {"", one.id}]
+    ended = [one for one in asks if one.run.concluded]
+    if ended:
+        return Untried("not_yours", users=(ended[-1].request.user,))
+    return Untried("going_on" if asks else "nothing")
+
+
+def _answers(job: Job, actor: rights.Actor, asked: Asked, wish: Wish) -> bool:
+    """Return True if words answer a question that is open in the thread, and that this person may answer.
+
+    “Go on” does: there is nothing else that it could be about.
+    """
+    questions = job.current.open_questions.values() if job.current is not None and asked.message else ()
+    may = (one for one in questions if one.may_answer(actor.user, actor.groups))
+    return any(wish.mode == "continue" or chooses(asked.words, one.options) for one in may)
+
+
+def _tried(job: Job, before: Ask, again: Again) -> Tried:
+    names = second_try.run_again(before, again)
+    works = [work for work in before.all_inside("") if work.subtask.id in names and work.run is None]
+    return Tried(job.place, again.mode, tuple(title_of(before, work) for work in works), len(before.work))

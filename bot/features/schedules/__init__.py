@@ -1,0 +1,34 @@
+"""Work at certain times: said, shown back, saved, and begun in a thread of its own."""
+
+from __future__ import annotations
+
+from bot.features.home.service import HomeDesk
+from bot.features.kit import Kit
+from bot.features.requests.service import Requests
+from bot.features.schedules.actions import ScheduleClicks
+from bot.features.schedules.commands import SCHEDULE_USAGES, says, schedule, spoken_schedule
+from bot.features.schedules.home import SchedulesAtHome
+from bot.features.schedules.standing import StandingWork
+from bot.features.schedules.talk import ScheduleTalk
+from bot.slack.receive.subcommand import SpokenCommand, Subcommand
+from bot.slack.views.home_part import HomeSection
+
+COMMANDS = (Subcommand("schedule", SCHEDULE_USAGES, schedule, "words"),)
+SPOKEN = (SpokenCommand("schedule", says, spoken_schedule, files=True),)
+
+
+def register(kit: Kit) -> None:
+    """Add the commands, the form and the section of the home; begin runs, and open their threads."""
+    of, requests = kit.records, kit.find(Requests)
+
+    def service() -> StandingWork:
+        touch, terms = kit.find(HomeDesk).touch, kit.settings.terms
+        return StandingWork(of.store, kit.messengers, kit.channels, kit.limits, terms, note=of.note, touch=touch)
+
+    standing = kit.offer(StandingWork, service)
+    talk = kit.offer(ScheduleTalk, lambda: standing.talk)
+    kit.add(COMMANDS, SPOKEN)
+    kit.opener = standing.opener.open
+    kit.beside.append(lambda: standing.run(requests.request))
+    kit.sections.append(HomeSection("schedules", SchedulesAtHome(talk.desk).part))
+    ScheduleClicks(talk, requests, kit.services, kit.background).register(kit.app)

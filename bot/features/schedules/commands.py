@@ -1,0 +1,170 @@
+"""`/leadhand schedule` and the words after a mention that make a schedule, list them or change one."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+
+from aiohttp import ClientError
+from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.features.schedules.form import form, metadata_of
+from bot.features.schedules.rule_phrases import Reading, read, says_schedule
+from bot.features.schedules.schedule import Schedule, Unscheduled
+from bot.features.schedules.talk import ScheduleTalk, wanted_from
+from bot.features.schedules.view import in_doubt, kept, listing, proposal
+from bot.slack.receive.message_reader import read_message
+from bot.slack.receive.payloads import Incoming
+from bot.slack.receive.subcommand import Given, Reply
+from bot.slack.show.notices import note, open_window, tell
+from bot.slack.text.cleaning import clean
+from bot.slack.views.outgoing import Outgoing
+from bot.slack.views.paging import page_of
+from handoff.contracts import Attachment, Place
+
+SCHEDULE_USAGES = (
+    ("", "your schedules"),
+    ("every Monday at 9 summarise #sales", "a new one, shown back before it is saved"),
+    ("pause|resume|run|edit|remove ID", "one of them"),
+)
+NO_WINDOW = (
+    "Slack did not open the form. Try once more, or say it: `/leadhand schedule every Monday at 9 summarise #sales`."
+)
+NO_SCHEDULE = (
+    "I take that for no schedule. Say when and what, such as `/leadhand schedule every Monday at 9 summarise #sales`."
+)
+LONGEST = 2_500
+"""Characters of a message that may be a schedule: what is longer is work to be done now."""
+LOOK_SECONDS = 1.0
+"""Seconds that a look for files may take: Slack waits for three in all."""
+_NOW = 1_800_000_000.0
+"""Any time: only if words can be read matters where this is used."""
+_DEED = re.compile(
+    r"(?:(pause|resume|remove|delete|run|edit)(?:\s+now)?(?:\s+schedule)?\s+`?(S[2-9A-Z]{6})`?)", re.IGNORECASE
+)
+_ALONE = re.compile(r"(?:my |the )?schedules?[.!?]?", re.IGNORECASE)
+
+
+def says(text: str) -> str | None:
+    """Return a text that makes a schedule, or is about one; None if it is a request. Pure."""
+    said = text.strip()
+    if len(said) > LONGEST:
+        return None
+    if _ALONE.fullmatch(said):
+        return ""
+    if _DEED.fullmatch(said):
+        return said
+    found = read(said, now=_NOW, zone="UTC")
+    if isinstance(found, Reading):
+        return said if found.asks else None  # "every Monday at 9" alone may answer a question
+    return said if found is not None or says_schedule(said) else None
+
+
+async def schedule(given: Given) -> Outgoing:
+    """List the schedules of a person, change one, or show a new one back before it is saved."""
+    talk = given.find(ScheduleTalk)
+    if not given.rest.strip():
+        return listing(page_of(await talk.desk.of(given.team, given.user), given.page), given.user)
+    if (deed := _DEED.fullmatch(given.rest.strip())) is not None:
+        return await _change(given, talk, deed[1].lower(), deed[2].upper())
+    if given.rest.strip().lower() in {"new", "form"}:
+        return await _open_form(given, talk)
+    return await _made(given, talk) or note(NO_SCHEDULE)
+
+
+async def spoken_schedule(given: Given) -> Reply:
+    """Show a schedule that was said after a mention back to who said it, alone, before Slack is told "received"."""
+    talk = given.find(ScheduleTalk)
+    if given.said is None:
+        return "no_command"
+    about_one = not given.rest or _DEED.fullmatch(given.rest.strip())
+    reply = await schedule(given) if about_one else await _made(given, talk)
+    if reply is None:
+        return "no_command"
+    await tell(given.client, given.said.private_place, given.user, reply)
+    return "told"
+
+
+async def _made(given: Given, talk: ScheduleTalk) -> Outgoing | None:
+    """Read a new schedule. Where words do not say when, a model is asked meanwhile; None if it is no schedule."""
+    zone = await talk.zone(given.user)
+    found = read(given.rest, now=talk.desk.clock(), zone=zone)
+    if isinstance(found, Unscheduled):
+        return note(clean(found.words))
+    of = {"team": given.team, "channel": given.channel, "user": given.user}
+    wanted = wanted_from(given.said, text=given.rest, zone=zone, **of)
+    if given.said is not None and given.said.may_lack_files:
+        wanted = wanted.model_copy(update={"files": await _files_of(given.said, given.client)})
+    if isinstance(found, Reading):
+        drafted = await talk.draft(wanted, found, given.mark)
+        return note(clean(drafted.words)) if isinstance(drafted, Unscheduled) else proposal(drafted, talk.desk.clock())
+    if given.said is not None and not says_schedule(given.rest):
+        return None
+    doubtful = await talk.doubtful(wanted, given.mark)
+    if isinstance(doubtful, Unscheduled):
+        return note(clean(doubtful.words))
+    given.background.start(_work_out(given, talk, doubtful), "work out when a schedule runs")
+    return in_doubt(doubtful)
+
+
+async def _files_of(said: Incoming, client: AsyncWebClient) -> tuple[Attachment, ...]:
+    """Look up the files of a message whose event may lack them; none if Slack does not tell."""
+    try:
+        async with asyncio.timeout(LOOK_SECONDS):
+            place = said.place
+            data = await client.conversations_replies(
+                channel=place.channel, ts=place.thread_ts, limit=5, latest=said.ts, oldest=said.ts, inclusive=True
+            )
+    except (SlackApiError, ClientError, TimeoutError):
+        return ()
+    own = [one for one in data.get("messages") or () if one.get("ts") == said.ts]
+    return read_message(own[0]).attached(said.ts) if own else ()
+
+
+async def _work_out(given: Given, talk: ScheduleTalk, one: Schedule) -> None:
+    found = await talk.worked_out(one)
+    place = given.said.private_place if given.said else Place(team=one.team, channel=one.channel, thread_ts="")
+    if isinstance(found, Schedule):
+        message = proposal(found, talk.desk.clock())
+    else:
+        message = note(clean(found.words) if found is not None else NO_SCHEDULE)
+    await tell(given.client, place, given.user, message)
+
+
+async def _change(given: Given, talk: ScheduleTalk, deed: str, named: str) -> Outgoing:
+    """Pause, resume, run, remove or edit the schedule of that id."""
+    one = await talk.desk.find(given.team, named, given.user)
+    if one is None or one.state == "draft":
+        return note(f"You have no schedule `{named}`. `/leadhand schedule` lists yours.")
+    if deed == "edit":
+        opened = await open_window(given.client, given.command.trigger, form(one, metadata_of(one)))
+        return note("The form shows it as it is." if opened else NO_WINDOW)
+    return note(await changed(talk, one, given.user, deed))
+
+
+async def changed(talk: ScheduleTalk, one: Schedule, user: str, deed: str) -> str:
+    """Carry out a deed, and say what came of it."""
+    desk = talk.desk
+    if deed in {"remove", "delete"}:
+        done = await desk.remove(one, user)
+        words = f"Removed: `{one.id}` does not run any more."
+    elif deed == "run":
+        done = await desk.run_now(one, user)
+        words = f"`{one.id}` runs now, beside its times: a thread for it opens in <#{one.channel}>."
+    elif deed == "pause":
+        paused = {"state": "paused", "why": ""}
+        done = await desk.edit(one, user, lambda now: now.model_copy(update=paused), "paused")
+        words = f"Paused: `{one.id}` does not run until it is resumed."
+    else:
+        on = {"state": "on", "why": "", "failures": 0}
+        done = await desk.edit(one, user, lambda now: now.model_copy(update=on), "resumed")
+        words = kept(done).text if isinstance(done, Schedule) else ""
+    return clean(done.words) if isinstance(done, Unscheduled) else words
+
+
+async def _open_form(given: Given, talk: ScheduleTalk) -> Outgoing:
+    zone = await talk.zone(given.user)
+    blank = wanted_from(None, team=given.team, channel=given.channel, user=given.user, text="", zone=zone)
+    opened = await open_window(given.client, given.command.trigger, form(blank, metadata_of(blank)))
+    return note("The form asks when and what; it shows it back to you before it is saved." if opened else NO_WINDOW)

@@ -1,0 +1,114 @@
+"""The form of a schedule, and the page that shows it back before it is saved. Pure."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import Any
+
+from bot.access.time_zones import zone_of
+from bot.features.schedules.rule_phrases import Reading, read_when
+from bot.features.schedules.rule_words import rule_words
+from bot.features.schedules.schedule import Missed, Rule, Schedule
+from bot.features.schedules.view import described
+from bot.slack.views.outgoing import Block
+
+FORM, CONFIRM = "schedule_form", "schedule_confirm"
+"""The callbacks of the two pages."""
+WHEN, ASKS, WHERE, ZONE, UNTIL, IF_MISSED, IF_NEW = "when", "asks", "where", "zone", "until", "missed", "new"
+"""The blocks of the form; the action in each has the same name."""
+CHOICES: dict[Missed, str] = {"once": "One run for all of them", "all": "One run for each", "skip": "None"}
+LONGEST_ASK = 2_000
+WHEN_HINT = "every Monday at 9 · on the 1st of every month at 10:30 · 0 9 * * mon"
+ASKS_HINT = "Name a channel with # to have its messages read."
+NEW = "only if something changed"
+
+
+METADATA_LIMIT = 2_900
+"""Characters that a window carries; Slack takes 3,000."""
+
+
+def metadata_of(one: Schedule, *, whole: bool = False) -> str:
+    """Write what a window carries: which schedule it is about, as seen when it was opened, or all that it says."""
+    blank = one.model_copy(update={"rule": Rule(), "asks": ""})
+    kept = {"id", "team", "channel", "owner", "zone", "rule", "asks", "edited_at"}
+    kept |= {"until", "missed", "only_if_new", "reads"} if whole else set()
+    fields = (one if whole else blank).model_dump(mode="json", include=kept)
+    return json.dumps(fields, ensure_ascii=False)
+
+
+def form(one: Schedule, metadata: str) -> Block:
+    """Make the form, filled in with a schedule as it is so far."""
+    chosen = {"initial_option": _option(CHOICES[one.missed], one.missed)}
+    missed = [_option(words, name) for name, words in CHOICES.items()]
+    quiet = [_option("Keep quiet if nobody said anything new in the channels it reads", NEW)]
+    ticked = {"initial_options": quiet} if one.only_if_new else {}
+    place = {"initial_conversation": one.channel} if one.channel else {"default_to_current_conversation": True}
+    return {
+        "type": "modal",
+        "callback_id": FORM,
+        "private_metadata": metadata,
+        "title": _plain("Edit schedule" if one.made_at and one.state != "draft" else "Schedule"),
+        "submit": _plain("Next"),
+        "close": _plain("Cancel"),
+        "blocks": [
+            _input(WHEN, "When", _text(initial_when(one)), WHEN_HINT),
+            _input(ASKS, "What should I do?", _text(one.asks, long=True), ASKS_HINT),
+            *([] if one.channel.startswith("D") else [_input(WHERE, "Where", {**SELECT, **place})]),
+            _input(ZONE, "Time zone", _text(one.zone), "A city, such as Berlin"),
+            _input(UNTIL, "Last day", {"type": "datepicker", **_day(one)}, optional=True),
+            _input(IF_MISSED, "Runs missed while I was off", {"type": "static_select", "options": missed, **chosen}),
+            _input(IF_NEW, "Quiet", {"type": "checkboxes", "options": quiet, **ticked}, optional=True),
+        ],
+    }
+
+
+SELECT = {"type": "conversations_select", "filter": {"include": ["public", "private"], "exclude_bot_users": True}}
+
+
+def confirm(one: Schedule, now: float, metadata: str) -> Block:
+    """Make the page that shows it back in words, with its next times."""
+    return {
+        "type": "modal",
+        "callback_id": CONFIRM,
+        "private_metadata": metadata,
+        "title": _plain("Save it so?"),
+        "submit": _plain("Save"),
+        "close": _plain("Back"),
+        "blocks": described(one, now),
+    }
+
+
+def initial_when(one: Schedule) -> str:
+    """Write the rule as the form reads it: in words if these are read as that rule, else as cron text."""
+    if not one.rule.cron and not one.rule.start:
+        return ""
+    words = rule_words(one.rule, one.zone)
+    again = read_when(words, now=one.rule.start - 1 if one.rule.start else one.edited_at, zone=one.zone)
+    same = isinstance(again, Reading) and (again.rule == one.rule or not one.rule.cron)
+    return words if same or not one.rule.cron else one.rule.cron
+
+
+def _day(one: Schedule) -> dict[str, str]:
+    if one.until is None:
+        return {}
+    return {"initial_date": f"{datetime.fromtimestamp(one.until, zone_of(one.zone)):%Y-%m-%d}"}
+
+
+def _text(value: str, *, long: bool = False) -> dict[str, Any]:
+    of: dict[str, Any] = {"type": "plain_text_input", "multiline": long, "max_length": LONGEST_ASK if long else 150}
+    return {**of, **({"initial_value": value[: of["max_length"]]} if value else {})}
+
+
+def _input(name: str, label: str, element: dict[str, Any], hint: str = "", *, optional: bool = False) -> Block:
+    made: Block = {"type": "input", "block_id": name, "label": _plain(label), "optional": optional}
+    made["element"] = {**element, "action_id": name}
+    return {**made, **({"hint": _plain(hint)} if hint else {})}
+
+
+def _option(words: str, value: str) -> dict[str, Any]:
+    return {"text": _plain(words), "value": value}
+
+
+def _plain(text: str) -> dict[str, str]:
+    return {"type": "plain_text", "text": text}

@@ -1,0 +1,219 @@
+"""Opens the thread of a schedule's run: looks if it may run at all, posts the line, and hands the work in below it.
+
+All of it may be repeated by whoever takes over: the line is posted once, by the outbox, and the request is one however
+often it is handed in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bot.access.channel_settings import ChannelSettings
+from bot.access.ruling import Why, ruling
+from bot.features.schedules.line import did_not_run, run_line
+from bot.features.schedules.loop import GRACE
+from bot.features.schedules.rights import MOST_FAILED, Halt, halted
+from bot.features.schedules.rule_times import following
+from bot.features.schedules.schedule import LastRun, Schedule
+from bot.features.schedules.service import ScheduleDesk
+from bot.limits.call_limits import CallLimits
+from bot.limits.rules import Payer
+from bot.slack.receive.channel_reader import ChannelReader
+from bot.slack.send.elsewhere import Elsewhere
+from bot.slack.send.lookup import OutcomeUnknown
+from bot.slack.send.outbox import Outbox, Sent
+from bot.slack.show.direct_message import send_direct
+from bot.slack.show.directory import Directory
+from bot.slack.show.people import People
+from bot.slack.show.readable import channel_words, unreadable
+from bot.store.interface import JobKey, Store
+from handoff.contracts import ChannelSpan, Place, Request
+from specialists.toolkits.messenger import Addressee
+
+if TYPE_CHECKING:
+    from bot.jobs.job_runner import JobRunner
+
+WORD = "schedule:word"
+"""The outbox key of the word to the owner that a run did not begin."""
+FIRST_LOOK_BACK = 7 * 86_400.0
+MOST_LOOK_BACK = 31 * 86_400.0
+"""Seconds that a run reads back in a channel: the first one as far as its times are apart, a week if it has but one."""
+REMOVED = "The schedule was removed or paused before this run began."
+NOTHING_NEW = "Nothing new was said in {where} since the last run, and it is to run only if something changed."
+
+Begin = Callable[..., Awaitable[bool]]
+"""`Requests.request`: records a request at a place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The run that a request opens the thread of."""
+
+    owner: str
+    schedule: str
+    due: float
+    asked_for: bool
+
+
+def line_key(key: JobKey) -> str:
+    """Return the outbox key of the line on top. It names the run: all of a channel is searched for it."""
+    return f"schedule:line:{key.job}"
+
+
+def named(opens: str) -> Named:
+    """Read what `bot.features.schedules.run_start.run_place` wrote."""
+    owner, schedule, due, mark = opens.split(":", 3)
+    return Named(owner, schedule, float(due), bool(mark))
+
+
+class RunOpener:
+    """Opens threads for runs; one for an instance. `begin` is set once there is who records requests."""
+
+    def __init__(
+        self,
+        store: Store,
+        desk: ScheduleDesk,
+        outbox: Outbox,
+        people: People,
+        directory: Directory,
+        channels: ChannelSettings,
+        limits: CallLimits,
+    ) -> None:
+        self._store, self._desk, self._outbox = store, desk, outbox
+        self._people, self._directory, self._channels, self._limits = people, directory, channels, limits
+        self._reader = ChannelReader(outbox.client, outbox.calls, people, bot_user=outbox.lookup.bot_user_id)
+        self.begin: Begin | None = None
+
+    async def open(self, runner: JobRunner, place: Place, opens: str) -> tuple[str, str, bool]:
+        """Open the thread. Returns its `ts`, or why there is none, and if that is as it should be."""
+        run = named(opens)
+        one = await self._desk.read(place.team, run.owner, run.schedule)
+        if (known := await self._known(one, runner.claim.key, place)) is not None:
+            return known
+        if one is None or (one.state != "on" and not run.asked_for):
+            return "", REMOVED, True
+        one, failures = await self._settled(one)
+        now, trace = runner.now(), runner.claim.key.job
+        spans = tuple(ChannelSpan(channel=each, since=_since(one, run.due), until=now) for each in one.reads)
+        last = LastRun(due=run.due, at=now, trace=trace, since=_since(one, run.due))
+        if not (await self._store.outbox.messages(runner.claim.key)).get(line_key(runner.claim.key)):
+            halt = Halt("its last three runs failed") if failures >= MOST_FAILED else await self._halt(one, place)
+            if halt is not None:
+                await self._did_not_run(runner, one, halt, last, failures)
+                return "", f"It did not run: {halt.why}.", False
+            if one.only_if_new and not run.asked_for and await self._nothing_new(spans):
+                why = NOTHING_NEW.format(where=", ".join(f"<#{each}>" for each in one.reads))
+                await self._ran(one, last.model_copy(update={"outcome": "quiet", "why": why}), failures)
+                return "", why, True
+        line = run_line(one, run.due, late=now - run.due > GRACE, asked_for=run.asked_for)
+        try:
+            sent = await Elsewhere(self._outbox, runner.claim, place).post(
+                one.channel, line_key(runner.claim.key), line
+            )
+        except OutcomeUnknown as error:
+            sent = Sent("", str(error))
+        if not sent.ts:
+            await self._did_not_run(runner, one, Halt(sent.fault, pauses=False), last, failures)
+            return "", f"The line on top could not be posted: {sent.fault}.", False
+        there = Place(team=place.team, channel=one.channel, thread_ts=sent.ts)
+        await self._hand_in(one, there, spans, now)
+        await self._ran(one, last.model_copy(update={"job": there.job_id, "thread_ts": sent.ts}), failures)
+        return sent.ts, "", False
+
+    async def _known(self, one: Schedule | None, key: JobKey, place: Place) -> tuple[str, str, bool] | None:
+        """Return what came of a run whose last owner was lost before it could say so."""
+        if one is not None and one.last is not None and one.last.trace == key.job:
+            return one.last.thread_ts, one.last.why, one.last.outcome == "quiet"
+        line = (await self._store.outbox.messages(key)).get(line_key(key)) if one is None else None
+        if line is None or not line.ts:
+            return None
+        there = place.model_copy(update={"thread_ts": line.ts})
+        handed_in = await self._store.jobs.head(JobKey(there.team, there.job_id)) is not None
+        return (line.ts, "", False) if handed_in else None
+
+    async def _hand_in(self, one: Schedule, there: Place, spans: tuple[ChannelSpan, ...], now: float) -> None:
+        text = f"{one.crew}: {one.asks}" if one.crew else one.asks
+        more = {"attachments": one.files, "schedule": one.id, "reads": spans}
+        request = Request(id=there.thread_ts, user=one.owner, text=text, at=now, **more)
+        if self.begin is None:
+            raise RuntimeError("nobody records requests")
+        await self.begin(there, request, dedupe=(f"opened:{there.job_id}",))
+
+    async def _ran(self, one: Schedule, last: LastRun, failures: int) -> None:
+        await self._desk.ran(one, last, failures=failures)
+        if following(one.rule, one.zone, self._store.clock(), one.until) is None and one.state == "on":
+            await self._desk.over(one)
+
+    async def _did_not_run(self, runner: JobRunner, one: Schedule, halt: Halt, last: LastRun, failures: int) -> None:
+        """Tell the owner, once, and pause the schedule if this will not change by itself, or was the third time."""
+        failed = failures + (0 if halt.pauses else 1)
+        pauses = halt.pauses or failed >= MOST_FAILED
+        word = did_not_run(one, halt.why, paused=pauses)
+        await send_direct(self._outbox, runner.claim, one.owner, WORD, word, allowed=runner.may_show)
+        await self._desk.ran(one, last.model_copy(update={"outcome": "failed", "why": halt.why}), failures=failed)
+        if pauses:
+            await self._desk.stop(one, halt.why)
+
+    async def _settled(self, one: Schedule) -> tuple[Schedule, int]:
+        """Look how the run before this one ended, and count the failures in a row."""
+        last = one.last
+        head = await self._store.jobs.head(JobKey(one.team, last.job)) if last and last.job else None
+        if last is None or last.outcome or head is None:
+            return one, one.failures
+        state = head.fields.get("state", "")
+        if state == "failed":
+            settled = last.model_copy(update={"outcome": "failed", "why": "its request failed"})
+            return one.model_copy(update={"last": settled}), one.failures + 1
+        return one, 0 if state in {"completed", "cancelled"} else one.failures
+
+    async def _halt(self, one: Schedule, place: Place) -> Halt | None:
+        """Find out what decides if a run may begin, and have that decided."""
+        direct = one.channel.startswith("D")
+        return halted(
+            ruling=await self._ruling(one, direct=direct),
+            channel="" if direct else await self._trouble(one.channel, one.owner),
+            budget=await self._budget(one, place),
+            reads=await self._unreadable(one),
+        )
+
+    async def _ruling(self, one: Schedule, *, direct: bool) -> Why | None:
+        access = await self._channels.of(one.team, one.channel)
+        self._people.name_groups(access.groups)
+        facts = await self._people.facts(one.owner)
+        groups = await self._people.groups_known(one.owner) if access.groups else ()
+        if groups is None:
+            return "unknown"
+        admin = one.owner in self._channels.admins
+        return ruling(access, one.owner, facts, groups=groups, direct=direct, admin=admin)
+
+    async def _trouble(self, channel: str, owner: str) -> str:
+        found = await self._directory.find(channel, owner)
+        return "" if isinstance(found, Addressee) else channel_words(channel, found)
+
+    async def _budget(self, one: Schedule, place: Place) -> str:
+        limit = await self._limits.used_up(Payer(place.team, one.channel, one.owner, place.job_id))
+        return f"{limit.named} is used up" if limit is not None else ""
+
+    async def _unreadable(self, one: Schedule) -> str:
+        """Say which channel that it reads its owner may not read, or may not be told of where it runs."""
+        for channel in one.reads:
+            if words := await unreadable(self._directory, channel, one.owner, one.channel):
+                return words
+        return ""
+
+    async def _nothing_new(self, spans: tuple[ChannelSpan, ...]) -> bool:
+        """Return True if nothing was said in any of the channels; not if Slack does not tell."""
+        news = [await self._reader.anything_new(span) for span in spans]
+        return bool(news) and not any(new or new is None for new in news)
+
+
+def _since(one: Schedule, due: float) -> float:
+    """Return from when on a run reads: from the last run that did not fail, else as far as the times are apart."""
+    if one.last is not None:
+        since = one.last.since if one.last.outcome == "failed" else one.last.at
+    else:
+        later = following(one.rule, one.zone, due)
+        since = due - (later - due if later is not None else FIRST_LOOK_BACK)
+    return max(since, due - MOST_LOOK_BACK)

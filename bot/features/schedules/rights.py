@@ -1,0 +1,95 @@
+"""Who may change a schedule, and whether a run of it may begin: decided here, from what is known. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bot.access.ruling import Why
+from bot.features.schedules.rule_times import following, least_gap
+from bot.features.schedules.schedule import Rule, Schedule, Unscheduled
+
+LEAST_GAP = 900.0
+"""Seconds between two runs at least; admins may have one a minute."""
+LEAST_OF_ADMINS = 60.0
+MOST_FAILED = 3
+"""Failed runs in a row after which a schedule is paused."""
+LONGEST_ASK = 2_000
+"""Characters of what a schedule asks."""
+MOST_OWN = 100
+"""Schedules of one person."""
+
+RULED_OUT: dict[Why, str] = {
+    "gone": "its owner has left the workspace",
+    "bot": "its owner is no person",
+    "place": "I may not be used in that channel any more",
+    "stranger": "its owner is of another workspace, whose people may not use me there",
+    "guest": "its owner is a guest, and guests may not use me there",
+    "not_named": "its owner is not among those who may use me there any more",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Halt:
+    """Why a run does not begin, in words that go on "it did not run: ...".
+
+    `pauses`: nothing will change by itself, so that the schedule is paused; else the run counts as failed.
+    """
+
+    why: str
+    pauses: bool = True
+
+
+def may_change(one: Schedule, user: str, *, admin: bool) -> bool:
+    """Return True if a person may change, pause, run or remove a schedule: its owner, and admins."""
+    return admin or user == one.owner
+
+
+def fault_of(one: Schedule, now: float, *, admin: bool) -> Unscheduled | None:
+    """Say what is wrong with a schedule that somebody wants; None if nothing is."""
+    if not one.asks.strip():
+        words = "Say also what I should do then, for example: “every Monday at 9 summarise #sales”."
+        return Unscheduled(words=words)
+    if len(one.asks) > LONGEST_ASK:
+        words = f"What a schedule asks has {LONGEST_ASK:,} characters at most, and this has {len(one.asks):,}."
+        return Unscheduled(words=f"{words} Put the rest into a canvas or a file and name that.")
+    return fault_of_rule(one.rule, one.zone, one.until, now, admin=admin)
+
+
+def fault_of_rule(rule: Rule, zone: str, until: float | None, now: float, *, admin: bool) -> Unscheduled | None:
+    """Say what is wrong with a rule: it never comes up, or too often."""
+    if following(rule, zone, now, until) is None:
+        over = following(rule, zone, now) is not None
+        past = rule.once and not over
+        return Unscheduled(
+            words="It would end before its first run."
+            if over
+            else "That time is over already."
+            if past
+            else "That day never comes, so it would never run."
+        )
+    gap, least = least_gap(rule, zone, now), LEAST_OF_ADMINS if admin else LEAST_GAP
+    if gap is None or gap >= least:
+        return None
+    if admin:
+        return Unscheduled(words="A schedule runs once a minute at most.")
+    return Unscheduled(words="That is too often: a schedule runs every 15 minutes at most, unless an admin made it.")
+
+
+def halted(*, ruling: Why | None, channel: str, budget: str, reads: str) -> Halt | None:
+    """Decide whether a run may begin, from what was found out; None: it may.
+
+    Args:
+        ruling: why the owner may not use the bot there.
+        channel: what is wrong with the channel, in words; empty: nothing.
+        budget: the budget that is used up, in words; empty: none.
+        reads: what it is to read and the owner may not, in words; empty: nothing.
+    """
+    if ruling == "unknown":
+        return Halt("Slack could not be asked if its owner may still use me there", pauses=False)
+    if ruling is not None:
+        return Halt(RULED_OUT[ruling])
+    if channel:
+        return Halt(channel)
+    if reads:
+        return Halt(reads)
+    return Halt(budget, pauses=False) if budget else None

@@ -1,0 +1,136 @@
+"""A rule in words for people. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+
+from bot.access.time_zones import zone_of
+from bot.features.schedules.cron_text import WEEKDAYS
+from bot.features.schedules.schedule import Rule, Schedule
+
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+MONTH_NAMES = (
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
+NTH = {"1": "first", "2": "second", "3": "third", "4": "fourth", "5": "fifth", "last": "last"}
+
+
+def rule_words(rule: Rule, zone: str) -> str:
+    """Say when a rule comes up, such as "every Monday at 9:00"."""
+    if rule.cron:
+        return _cron(rule.cron) or f"at the times of the cron rule `{rule.cron}`"
+    if rule.minutes:
+        return f"every {_span(rule.minutes)}"
+    at = datetime.fromtimestamp(rule.start, zone_of(zone))
+    if rule.days:
+        weeks, rest = divmod(rule.days, 7)
+        if rest == 0:
+            many = "other week" if weeks == 2 else f"{weeks} weeks" if weeks > 1 else "week"
+            return f"every {many} on {DAYS[at.weekday()]} at {at:%-H:%M}"
+        return f"every {'other day' if rule.days == 2 else f'{rule.days} days'} at {at:%-H:%M}"
+    return f"once, on {day_words(at)} at {at:%-H:%M}"
+
+
+def when_words(one: Schedule) -> str:
+    """Say when a schedule runs, with its zone and its end, such as "every Monday at 9:00 (Berlin time)"."""
+    ends = ""
+    if one.until is not None:
+        ends = f", until {day_words(datetime.fromtimestamp(one.until, zone_of(one.zone)))}"
+    return f"{rule_words(one.rule, one.zone)} ({zone_words(one.zone)}){ends}"
+
+
+def zone_words(zone: str) -> str:
+    """Name a zone as people do: Berlin time, UTC+2."""
+    if zone.startswith("UTC"):
+        return re.sub(r"^UTC([+-])0?(\d+)(?::00|(:\d+))$", r"UTC\1\2\3", zone)
+    city = zone.rpartition("/")[2].replace("_", " ")
+    return f"{city} time" if "/" in zone else zone
+
+
+def day_words(at: datetime) -> str:
+    """Name a day: Monday 1 March 2027."""
+    return f"{DAYS[at.weekday()]} {at.day} {MONTH_NAMES[at.month - 1]} {at.year}"
+
+
+def time_words(at: float, zone: str) -> str:
+    """Name a time in a zone: Monday 1 March 2027, 9:00."""
+    when = datetime.fromtimestamp(at, zone_of(zone))
+    return f"{day_words(when)}, {when:%-H:%M}"
+
+
+def sentence(words: str) -> str:
+    """Begin with a capital letter."""
+    return words[:1].upper() + words[1:]
+
+
+def _cron(cron: str) -> str:
+    """Say the rules that people have; empty for the rest."""
+    if len(cron.split()) != 5:  # a newer release wrote it
+        return ""
+    minute, hour, day, month, week = cron.split()
+    if (day, month, week) == ("*", "*", "*") and minute.isdigit() and hour == "*":
+        return "every hour" if minute == "0" else f"every hour at {int(minute)} past"
+    if (day, month, week) == ("*", "*", "*") and hour.startswith("*/") and minute.isdigit():
+        return f"every {hour[2:]} hours" + (f" at {int(minute)} past" if minute != "0" else "")
+    if (hour, day, month, week) == ("*", "*", "*", "*") and minute.startswith("*/"):
+        return f"every {_span(int(minute[2:]))}"
+    times = _times(minute, hour)
+    days = _days(day, week)
+    if not times or not days:
+        return ""
+    if month != "*":
+        numbers = month.split(",")
+        if not all(one.isdigit() for one in numbers):
+            return ""
+        days = f"{days} of {joined([MONTH_NAMES[int(one) - 1] for one in numbers])}".replace(" of each month of", " of")
+    return f"{days} at {times}"
+
+
+def _times(minute: str, hour: str) -> str:
+    hours = hour.split(",")
+    if not minute.isdigit() or not all(one.isdigit() for one in hours):
+        return ""
+    return joined([f"{int(one)}:{int(minute):02}" for one in hours])
+
+
+def _days(day: str, week: str) -> str:
+    if day == "*" and week == "*":
+        return "every day"
+    if day != "*":
+        numbers = day.split(",")
+        if week != "*" or not all(one.isdigit() or one == "last" for one in numbers):
+            return ""
+        return f"on the {joined([_ordinal(one) for one in numbers])} of each month"
+    if week == ",".join(WEEKDAYS[:5]):
+        return "every weekday"
+    names = week.split(",")
+    if all("#" in one for one in names):
+        named = [f"{NTH[number]} {_name(one)}" for one, _, number in (each.partition("#") for each in names)]
+        return f"on the {joined(named)} of each month"
+    return "" if any("#" in one for one in names) else f"every {joined([_name(one) for one in names])}"
+
+
+def _name(short: str) -> str:
+    return DAYS[WEEKDAYS.index(short)]
+
+
+def _ordinal(number: str) -> str:
+    if number == "last":
+        return "last day"
+    ends = {"1": "st", "2": "nd", "3": "rd"}
+    return f"{number}{'th' if number in {'11', '12', '13'} else ends.get(number[-1], 'th')}"
+
+
+def _span(minutes: int) -> str:
+    hours, rest = divmod(minutes, 60)
+    if rest == 0:
+        return "hour" if hours == 1 else f"{hours} hours"
+    return "minute" if minutes == 1 else f"{minutes} minutes"
+
+
+def joined(names: Sequence[str]) -> str:
+    """List names as people do: a, b and c."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

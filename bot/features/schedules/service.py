@@ -1,0 +1,234 @@
+"""The desk of schedules: makes, lists and changes them, decides who may, and keeps that in the audit."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+from pydantic import ValidationError
+
+from bot.features.schedules.rights import MOST_OWN, fault_of, may_change
+from bot.features.schedules.rule_times import following
+from bot.features.schedules.run_start import begin_run
+from bot.features.schedules.schedule import KIND, LastRun, Schedule, Unscheduled, name_of
+from bot.store.interface import PayloadTooLarge, Store
+from handoff.audit_entry import AuditEntry, Note, dropped
+
+DRAFT_FOR = 86_400.0
+"""Seconds after which a draft that nobody saved is dropped."""
+TRIES = 8
+"""Tries to change a schedule that others change at the same time."""
+ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+GONE = Unscheduled(words="That schedule is not there any more. `/leadhand schedule` lists yours.")
+NOT_YOURS = Unscheduled(words="Only who a schedule belongs to may change it, and admins.")
+BUSY = Unscheduled(words="Somebody changed that schedule at the same time. Look at it again and try once more.")
+FULL = Unscheduled(
+    words="There are 10,000 schedules, which is all that I keep. Remove one that nobody needs, then try."
+)
+TOO_MANY = Unscheduled(words=f"One person has {MOST_OWN} schedules at most. Remove one that you no longer need first.")
+
+Change = Callable[[Schedule], "Schedule | Unscheduled"]
+
+
+def new_id(mark: str = "") -> str:
+    """Draw the id of a schedule, or have it follow from what asked for it, so that twice is once."""
+    number = int.from_bytes(hashlib.sha256((mark or secrets.token_hex(16)).encode()).digest()[:8], "big")
+    return "S" + "".join(ALPHABET[number // 30**place % 30] for place in range(6))
+
+
+def _nobody_looks(_owner: str) -> None:
+    """Tell nobody of a change."""
+
+
+class ScheduleDesk:
+    """The schedules of a running bot. What returns was recorded; a StoreError means that it was not.
+
+    Args:
+        store: Where they are kept.
+        admins: Slack ids of people who may change every schedule.
+        note: Keeps in the audit who made and changed one.
+        touch: Is told the owner of one that was made, changed or run.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        admins: frozenset[str] = frozenset(),
+        note: Note = dropped,
+        touch: Callable[[str], None] = _nobody_looks,
+    ) -> None:
+        self._store = store
+        self._admins = admins
+        self._note = note
+        self._touch = touch
+        self.changed = asyncio.Event()
+        """Set whenever a schedule was made or changed here: it may be due before all others."""
+
+    def clock(self) -> float:
+        """Return the time on the store's clock."""
+        return self._store.clock()
+
+    async def of(self, team: str, user: str = "") -> tuple[Schedule, ...]:
+        """List a person's schedules, or without a person all: the next one to run first, those that are paused last."""
+        rows = await self._store.schedules.of(team, f"{KIND}{user}:" if user else KIND)
+        found = [_parsed(payload, due) for _, payload, due in rows]
+        listed = [one for one in found if one is not None and one.state != "draft"]
+        return tuple(sorted(listed, key=lambda one: (one.next_at is None, one.next_at or 0.0, one.id)))
+
+    async def find(self, team: str, schedule: str, user: str) -> Schedule | None:
+        """Find a schedule by its id, a draft too; one of somebody else's only for an admin."""
+        own = await self.read(team, user, schedule.upper())
+        if own is not None or user not in self._admins:
+            return own
+        named = f":{schedule.upper()}"
+        rows = await self._store.schedules.of(team, KIND)
+        return next((_parsed(payload, due) for name, payload, due in rows if name.endswith(named)), None)
+
+    def is_admin(self, user: str) -> bool:
+        """Return True for an admin."""
+        return user in self._admins
+
+    async def make(self, wanted: Schedule, *, mark: str = "") -> Schedule | Unscheduled:
+        """Keep a new schedule, whose `id` is drawn if it has none: `on`, or a `draft` that is dropped after a day.
+
+        `mark` tells one wish from its repeat: the second finds the schedule of the first.
+        """
+        now = self._store.clock()
+        of = {"id": wanted.id or new_id(mark), "made_by": wanted.made_by or wanted.owner, "made_at": now}
+        one = wanted.model_copy(update={**of, "edited_by": of["made_by"], "edited_at": now})
+        rows = await self._store.schedules.of(one.team, f"{KIND}{one.owner}:")
+        known = next((_parsed(payload, due) for name, payload, due in rows if name == name_of(one)), None)
+        if known is not None:
+            return known
+        admin = one.made_by in self._admins
+        if one.state != "draft" and (fault := fault_of(one, now, admin=admin)) is not None:
+            return fault
+        if len(rows) >= MOST_OWN and not admin:
+            return TOO_MANY
+        due = now + DRAFT_FOR if one.state == "draft" else following(one.rule, one.zone, now, one.until)
+        try:
+            await self._store.schedules.put(one.team, name_of(one), _dumped(one), due)
+        except PayloadTooLarge:
+            return FULL
+        if one.state != "draft":
+            await self._record(one, one.made_by, "made")
+        self.changed.set()
+        return one.model_copy(update={"next_at": due})
+
+    async def edit(
+        self, one: Schedule, user: str, change: Change, why: str, *, seen: float | None = None
+    ) -> Schedule | Unscheduled:
+        """Let a person change a schedule, and switch it on at its next time, or off if it is paused.
+
+        `why` is the deed in the audit's words. `seen` is when it was last edited as that person saw it: if that was
+        since, they look again first.
+        """
+        admin = user in self._admins
+
+        def changed(now_is: Schedule) -> Schedule | Unscheduled:
+            if seen is not None and now_is.edited_at != seen:
+                return BUSY
+            after = change(now_is)
+            if isinstance(after, Unscheduled):
+                return after
+            now = self._store.clock()
+            after = after.model_copy(update={"edited_by": user, "edited_at": now})
+            return (fault_of(after, now, admin=admin) if after.state == "on" else None) or after
+
+        if not may_change(one, user, admin=admin):
+            await self._record(one, user, why, refused=True)
+            return NOT_YOURS
+        after = await self._swap(one, changed, keep_due=False)
+        if isinstance(after, Schedule):
+            await self._record(after, user, why)
+            self.changed.set()
+        return after
+
+    async def remove(self, one: Schedule, user: str) -> Schedule | Unscheduled:
+        """Let a person remove a schedule, or discard a draft. Returns it as it was."""
+        if not may_change(one, user, admin=user in self._admins):
+            await self._record(one, user, "removed", refused=True)
+            return NOT_YOURS
+        await self._store.schedules.put(one.team, name_of(one), "", None)
+        if one.state != "draft":
+            await self._record(one, user, "removed")
+        return one
+
+    async def run_now(self, one: Schedule, user: str) -> Schedule | Unscheduled:
+        """Begin a run beside the times of a schedule, also of one that is paused."""
+        if not may_change(one, user, admin=user in self._admins):
+            await self._record(one, user, "run now", refused=True)
+            return NOT_YOURS
+        await begin_run(self._store, one, self._store.clock(), "now")
+        await self._record(one, user, "run now")
+        return one
+
+    async def ran(self, one: Schedule, last: LastRun, *, failures: int) -> None:
+        """Keep what became of a run. A later one that is known already stays."""
+
+        def noted(now_is: Schedule) -> Schedule:
+            if now_is.last is not None and now_is.last.at > last.at:
+                return now_is
+            return now_is.model_copy(update={"last": last, "failures": failures})
+
+        await self._swap(one, noted, keep_due=True)
+
+    async def stop(self, one: Schedule, why: str) -> None:
+        """Pause a schedule as it cannot go on by itself; `why` goes on "I have paused it: ..."."""
+        after = await self._swap(
+            one, lambda now: now.model_copy(update={"state": "paused", "why": why}), keep_due=False
+        )
+        if isinstance(after, Schedule):
+            await self._record(after, "", "paused: it could not run")
+
+    async def over(self, one: Schedule) -> None:
+        """Remove a schedule that has no further time."""
+        await self._store.schedules.put(one.team, name_of(one), "", None)
+        await self._record(one, "", "over: it has no further time")
+
+    async def read(self, team: str, owner: str, schedule: str) -> Schedule | None:
+        """Read one as it stands; None if it is not there any more."""
+        found = await self._store.schedules.read(team, f"{KIND}{owner}:{schedule}")
+        return _parsed(*found) if found is not None else None
+
+    async def _swap(self, one: Schedule, change: Change, *, keep_due: bool) -> Schedule | Unscheduled:
+        """Change a schedule as it stands in the store, however often others change it meanwhile."""
+        for _ in range(TRIES):
+            seen, _ = await self._store.schedules.read(one.team, name_of(one)) or ("", None)
+            known = _parsed(seen, None) if seen else None
+            if known is None:
+                return GONE
+            after = change(known)
+            if isinstance(after, Unscheduled):
+                return after
+            due = None if after.state != "on" else following(after.rule, after.zone, self._store.clock(), after.until)
+            when: tuple[float | None, ...] = () if keep_due else (due,)
+            if await self._store.schedules.swap(one.team, name_of(one), seen, _dumped(after), *when):
+                self._touch(one.owner)
+                return after.model_copy(update={"next_at": due})
+        return BUSY
+
+    async def _record(self, one: Schedule, user: str, why: str, *, refused: bool = False) -> None:
+        of: dict[str, Any] = {"at": self._store.clock(), "team": one.team, "channel": one.channel, "user": user}
+        outcome = {"outcome": "refused"} if refused else {}
+        if not refused:
+            self._touch(one.owner)
+        await self._note(AuditEntry(deed="scheduled", target=one.id, why=why, **of, **outcome))
+
+
+def _dumped(one: Schedule) -> str:
+    return one.model_dump_json(exclude_defaults=True)
+
+
+def _parsed(payload: str, due: float | None) -> Schedule | None:
+    """Read a schedule; None if it is damaged, or a newer release wrote it."""
+    try:
+        one = Schedule.model_validate_json(payload)
+    except ValidationError:
+        return None
+    return one.model_copy(update={"next_at": due if one.state == "on" else None})

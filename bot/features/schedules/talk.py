@@ -1,0 +1,154 @@
+"""What people say of schedules, made into drafts: after `/leadhand schedule`, after a mention, in the form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from bot.features.schedules.rights import fault_of
+from bot.features.schedules.rule_phrases import Reading
+from bot.features.schedules.schedule import Schedule, Unscheduled
+from bot.features.schedules.service import ScheduleDesk, new_id
+from bot.features.schedules.written_rule import reading_of
+from bot.slack.receive.markup import plain_text
+from bot.slack.receive.payloads import Incoming
+from bot.slack.show.directory import Directory
+from bot.slack.show.people import People
+from bot.slack.show.readable import channel_words, unreadable
+from handoff.contracts import Place
+from specialists.toolkits.messenger import Addressee
+
+ReadRule = Callable[[Place, str, str, str], Awaitable[dict[str, Any] | None]]
+"""Asks a model when words are meant: (where, who, the words, their zone)."""
+
+MOST_READ = 5
+"""Channels that one schedule reads."""
+_CHANNEL = re.compile(r"<#([CG][A-Z0-9]{4,})(?:\|[^>]*)?>|(?<![\w/&#])#([^\W\d][\w-]{0,79}|\d+[a-z_-][\w-]{0,78})")
+_HERE = re.compile(r"\b(?:this|the|our) channel\b", re.IGNORECASE)
+NOTHING_TO_READ = Unscheduled(
+    words="“Only if something changed” goes by what is said in channels, and this reads none. Name one with #."
+)
+_THIS_THREAD = re.compile(r"\bthis thread\b", re.IGNORECASE)
+NO_THREAD = Unscheduled(
+    words="Each run opens a thread of its own and sees nothing of this one. Say without “this thread” what it works on."
+)
+NOT_READ = Unscheduled(
+    words="I could not find out when that is to run. Say it such as “every Monday at 9”, or fill in the form."
+)
+
+
+class ScheduleTalk:
+    """Makes schedules of what people say. `desk` keeps them.
+
+    Args:
+        desk: Where they are made and changed.
+        people: Knows the zone of a person.
+        directory: Knows which channels a person may read.
+        reader: Asks a model where plain phrases do not say when.
+    """
+
+    def __init__(self, desk: ScheduleDesk, people: People, directory: Directory, reader: ReadRule) -> None:
+        self.desk = desk
+        self._people = people
+        self._directory = directory
+        self._reader = reader
+
+    async def zone(self, user: str) -> str:
+        """Return a person's time zone."""
+        return (await self._people.zone(user))[0]
+
+    async def draft(self, wanted: Schedule, reading: Reading, mark: str) -> Schedule | Unscheduled:
+        """Keep what was read as a draft for its owner to save; a sentence if it cannot be a schedule."""
+        one = await self._sound(wanted, reading)
+        if isinstance(one, Unscheduled):
+            return one
+        return await self.desk.make(one.model_copy(update={"id": new_id(mark), "state": "draft"}))
+
+    async def doubtful(self, wanted: Schedule, mark: str) -> Schedule | Unscheduled:
+        """Keep words whose times are not known yet as a draft."""
+        return await self.desk.make(wanted.model_copy(update={"id": new_id(mark), "state": "draft"}))
+
+    async def worked_out(self, one: Schedule) -> Schedule | Unscheduled | None:
+        """Have a model read when a draft is to run; None if it takes the words for no schedule."""
+        place = Place(team=one.team, channel=one.channel, thread_ts="")
+        written = await self._reader(place, one.owner, one.said or one.asks, one.zone)
+        if written is None:
+            return NOT_READ
+        reading = reading_of(written, one.zone)
+        if not isinstance(reading, Reading):
+            return reading
+        whole = await self._sound(one, reading)
+        if isinstance(whole, Unscheduled):
+            return whole
+        kept = whole.model_copy(update={"state": "draft"})
+        return await self.desk.edit(one, one.owner, lambda _: kept, "read by a model")
+
+    async def _sound(self, wanted: Schedule, reading: Reading) -> Schedule | Unscheduled:
+        one = await self.completed(wanted, reading)
+        if isinstance(one, Unscheduled):
+            return one
+        return fault_of(one, self.desk.clock(), admin=self.desk.is_admin(one.owner)) or one
+
+    async def completed(self, wanted: Schedule, reading: Reading) -> Schedule | Unscheduled:
+        """Fill in what was read, and which channels it reads; a sentence if its owner may not read one."""
+        if _THIS_THREAD.search(reading.asks):
+            return NO_THREAD
+        reads = await self.channels_in(reading.asks, wanted)
+        if isinstance(reads, Unscheduled):
+            return reads
+        if reading.only_if_new and not reads:
+            return NOTHING_TO_READ
+        return wanted.model_copy(
+            update={
+                "asks": named(plain_text(reading.asks, "", reads), reads),
+                "rule": reading.rule,
+                "zone": reading.zone or wanted.zone,
+                "until": reading.until,
+                "missed": reading.missed,
+                "only_if_new": reading.only_if_new,
+                "reads": tuple(reads),
+            }
+        )
+
+    async def channels_in(self, text: str, one: Schedule) -> dict[str, str] | Unscheduled:
+        """Return the names of the channels that words name, by id, if the owner may read them and have them told here.
+
+        "This channel" has an empty name.
+        """
+        meant = [match[1] or f"#{match[2]}" for match in _CHANNEL.finditer(text)]
+        found = {one.channel: ""} if _HERE.search(text) else {}
+        for name in dict.fromkeys(meant):
+            channel = await self._directory.find(name, one.owner)
+            if not isinstance(channel, Addressee):
+                shown = name if name.startswith("#") else f"<#{name}>"
+                why = (
+                    channel_words(name, channel) if not name.startswith("#") else f"I find no {shown} that you can read"
+                )
+                return Unscheduled(words=f"I cannot read {shown} for you: {why}. Invite me there, or leave it out.")
+            if words := await unreadable(self._directory, channel.id, one.owner, one.channel):
+                return Unscheduled(words=f"I cannot tell here what is said in {channel.name}: {words}.")
+            found[channel.id] = channel.name.removeprefix("#")
+        if len(found) > MOST_READ:
+            return Unscheduled(words=f"One schedule reads {MOST_READ} channels at most, and this names {len(found)}.")
+        return found
+
+    async def trouble_at(self, channel: str, user: str) -> str:
+        """Say why a schedule cannot run in a channel; empty if it can."""
+        if channel.startswith("D"):
+            return ""
+        found = await self._directory.find(channel, user)
+        return "" if isinstance(found, Addressee) else channel_words(channel, found)
+
+
+def named(text: str, channels: Mapping[str, str]) -> str:
+    """Write channels by name where they stand by id, as they do in what was said without a command."""
+    return _CHANNEL.sub(lambda match: f"#{channels.get(match[1] or match[2]) or match[1] or match[2]}", text)
+
+
+def wanted_from(said: Incoming | None, *, team: str, channel: str, user: str, text: str, zone: str) -> Schedule:
+    """Begin a schedule from what somebody said, with the message that it was, so that it can still be a request."""
+    of: dict[str, Any] = {"team": team, "channel": channel, "owner": user, "zone": zone, "asks": text}
+    if said is not None:
+        of |= {"said": said.text, "said_ts": said.ts, "said_thread": said.place.thread_ts, "files": said.attachments}
+    return Schedule.model_validate({"rule": {}, **of})

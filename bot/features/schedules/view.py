@@ -1,0 +1,132 @@
+"""What people are shown of schedules: one before it is saved, and the list of theirs. Pure; for one person alone."""
+
+from __future__ import annotations
+
+from bot.features.schedules.rule_times import next_times
+from bot.features.schedules.rule_words import sentence, time_words, when_words, zone_words
+from bot.features.schedules.schedule import Missed, Schedule
+from bot.slack.text.cleaning import clean, mention, plain
+from bot.slack.views.outgoing import Block, Outgoing, actions, button, context, counted, section
+from bot.slack.views.paging import Page, page_buttons
+
+SAVE, DISCARD, CHANGE, NOW = "schedule_save", "schedule_discard", "schedule_change", "schedule_now"
+PAUSE, RESUME, RUN, EDIT, REMOVE = (
+    "schedule_pause",
+    "schedule_resume",
+    "schedule_run",
+    "schedule_edit",
+    "schedule_remove",
+)
+ALL = (SAVE, DISCARD, CHANGE, NOW, PAUSE, RESUME, RUN, EDIT, REMOVE)
+"""The action_ids of the buttons."""
+NEW = "schedule_new"
+MISSED: dict[Missed, str] = {
+    "once": "one run makes up for all that were missed while I was off",
+    "all": "each run that was missed while I was off is made up for, the last ten at most",
+    "skip": "runs that were missed while I was off are skipped",
+}
+SHOWN = 1_200
+
+
+def when(at: float, zone: str) -> str:
+    """Show a time in the reader's own zone, or in that of the schedule if Slack cannot."""
+    return f"<!date^{int(at)}^{{date_long}} at {{time}}|{time_words(at, zone)} {zone_words(zone)}>"
+
+
+def proposal(one: Schedule, now: float) -> Outgoing:
+    """Show a schedule back in words, with its next times, before it is saved."""
+    buttons = [button("Save", SAVE, one.id, style="primary"), button("Change", CHANGE, one.id)]
+    buttons += [button("Do it now instead, once", NOW, one.id)] if one.said else []
+    blocks = [*described(one, now), actions([*buttons, button("Discard", DISCARD, one.id)])]
+    text = f"Shall I do this {when_words(one)}? {clean(plain(one.asks, 200))}"
+    return Outgoing(text=text, blocks=tuple(blocks))
+
+
+def described(one: Schedule, now: float) -> list[Block]:
+    """Say what a schedule does, when it runs next, and by which rules."""
+    asks = clean(plain(one.asks, SHOWN)).replace("\n", "\n>")
+    lines = [f"*{sentence(when_words(one))}*", f">{asks}"]
+    times = next_times(one, now)
+    number = {1: "", 2: "two ", 3: "three "}[max(1, len(times))]
+    head = f"*The next {number}{'times' if len(times) > 1 else 'time'}, by your clock:*"
+    shown = "\n".join([head, *(f"• {when(at, one.zone)}" for at in times)])
+    where = "here, in your direct messages" if one.channel.startswith("D") else f"in <#{one.channel}>"
+    reads = f"*Reads:* what was said in {', '.join(f'<#{each}>' for each in one.reads)} since the last run."
+    small = [f"Each run opens a thread of its own {where}, with your rights and your budgets as they are then."]
+    small.append(f"{sentence(MISSED[one.missed])}.")
+    if one.only_if_new:
+        small.append("It keeps quiet if nobody said anything new there.")
+    files = f"*Works with:* {clean(plain(', '.join(file.name for file in one.files), 300))}"
+    more = [*([reads] if one.reads else []), *([files] if one.files else [])]
+    return [section("\n".join(lines)), section(shown), *([section("\n".join(more))] if more else []), context(*small)]
+
+
+def kept(one: Schedule) -> Outgoing:
+    """Say that a schedule was saved."""
+    nxt = f" Its next run is {when(one.next_at, one.zone)}." if one.next_at is not None else ""
+    text = f":white_check_mark: Saved as `{one.id}`: {when_words(one)}.{nxt} `/leadhand schedule` lists yours."
+    return Outgoing(text=text, blocks=(section(text),))
+
+
+def in_doubt(one: Schedule) -> Outgoing:
+    """Say that words sound like a schedule whose times are being worked out, and how else to go on."""
+    text = (
+        "I take this for a schedule, but not in words that I know, so I am working out when it is to run. "
+        "I show it to you here before anything is saved."
+    )
+    buttons = [button("Fill in a form", CHANGE, one.id)]
+    buttons += [button("Do it now instead, once", NOW, one.id)] if one.said else []
+    return Outgoing(text=text, blocks=(section(text), actions(buttons)))
+
+
+def listing(page: Page[Schedule], user: str, said: str = "") -> Outgoing:
+    """List schedules with what can be done with each; `said` is what was just done."""
+    head = [section(said)] if said else []
+    if not page.total:
+        text = (
+            "You have no schedules. Mention me with one, such as “every Monday at 9 summarise #sales”, or give "
+            "`/leadhand schedule every Monday at 9 summarise #sales`."
+        )
+        empty = [section(text), actions([button("New schedule", NEW, "-")])]
+        return Outgoing(text=said or text, blocks=(*head, *empty))
+    title = f"*Your {counted(page.total, 'schedule')}*"
+    blocks = [*head, section(title)]
+    for one in page.rows:
+        blocks += [section(line(one, user)), _deeds(one)]
+    blocks += [actions([button("New schedule", NEW, "-")]), *page_buttons(page, "schedule")]
+    return Outgoing(text=said or title, blocks=tuple(blocks))
+
+
+def line(one: Schedule, user: str) -> str:
+    """Tell of one schedule in a few lines: when, what, where, its next and its last run."""
+    whose = "" if one.owner == user else f", for {mention(one.owner)}"
+    words = [f"*{sentence(when_words(one))}* in <#{one.channel}>{whose}", clean(plain(one.asks, 200))]
+    if one.state == "paused":
+        state = f":double_vertical_bar: Paused{': ' + clean(one.why) if one.why else ''}"
+    else:
+        state = f"Next: {when(one.next_at, one.zone)}" if one.next_at is not None else "No further run"
+    words.append(f"{state} · {_last(one)} · `{one.id}`")
+    return "\n".join(words)
+
+
+def _last(one: Schedule) -> str:
+    if one.last is None:
+        return "not run yet"
+    last, at = one.last, when(one.last.at, one.zone)
+    if last.outcome == "quiet":
+        return f"last: {at}, nothing new (`{last.trace}`)"
+    if last.outcome == "failed":
+        return f"last: {at}, failed{': ' + clean(last.why) if last.why else ''} (`{last.job or last.trace}`)"
+    return f"last: {at} (`{last.job or last.trace}`)"
+
+
+def _deeds(one: Schedule) -> Block:
+    rest = button("Resume", RESUME, one.id) if one.state == "paused" else button("Pause", PAUSE, one.id)
+    sure = {
+        "title": {"type": "plain_text", "text": "Remove this schedule?"},
+        "text": {"type": "plain_text", "text": "It does not run any more. What it has posted stays."},
+        "confirm": {"type": "plain_text", "text": "Remove"},
+        "deny": {"type": "plain_text", "text": "Keep"},
+    }
+    remove = {**button("Remove", REMOVE, one.id), "confirm": sure}
+    return actions([button("Run now", RUN, one.id), rest, button("Edit", EDIT, one.id), remove])

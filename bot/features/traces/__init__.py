@@ -1,0 +1,26 @@
+"""What a job did, step by step, and what an answer stands on."""
+
+from __future__ import annotations
+
+from bot.features.kit import Kit
+from bot.features.traces.actions import EvidenceButton
+from bot.features.traces.commands import trace
+from bot.features.traces.service import Traces
+from bot.slack.receive.subcommand import Subcommand
+
+COMMANDS = (
+    Subcommand(
+        "trace",
+        (("JOB", "each step of what you asked for: a timeline; a picture, a page and JSON in your direct messages"),),
+        trace,
+        "job",
+        "traced",
+    ),
+)
+
+
+def register(kit: Kit) -> None:
+    """Add the command and the Evidence button."""
+    traces = kit.offer(Traces, lambda: Traces(kit.records))
+    kit.add(COMMANDS)
+    EvidenceButton(traces, kit.background).register(kit.app)

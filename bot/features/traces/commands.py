@@ -1,0 +1,77 @@
+"""`/leadhand trace`: a job's timeline, and its whole trace as files: a picture, a page and JSON."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+from bot.features.job_controls.commands import DENIED, left_of
+from bot.features.traces.service import Traces
+from bot.slack.receive.subcommand import Given
+from bot.slack.show import notices
+from bot.slack.show.notices import note, tell
+from bot.slack.views.outgoing import Outgoing
+from bot.tracing.whole_trace import Trace
+from handoff.contracts import Place
+from specialists.toolkits.blocking import load
+
+IN_MESSAGES = (
+    "All of it is on its way to your direct messages with me: a picture, a page that opens each step, and JSON."
+)
+OWN_IN_MESSAGES = (
+    "These are the steps of what you asked for: those of others are theirs, and admins see all. All of yours is on its "
+    "way to your direct messages with me: a picture, a page that opens each step, and JSON."
+)
+
+
+async def trace(given: Given) -> Outgoing:
+    """Show a job's timeline, and send its whole trace as files."""
+    from bot.slack.views.status import trace as trace_message  # noqa: PLC0415 - only for those who ask
+
+    found = await given.find(Traces).trace(given.team, given.job, given.user)
+    if isinstance(found, str):
+        return note(notices.NOT_TRACED if found == "not_yours" else DENIED[found])
+    left = [] if found.job is None else await left_of(given, found.job)
+    given.background.start(_send(given, replace(found.trace, budgets=tuple(left))), "send a trace")
+    if found.job is None:  # what can be read of it can be told all the same
+        return note(f"{DENIED[found.why]} {IN_MESSAGES}")
+    shared = not found.whole and len({ask.request.user for ask in found.job.asks}) > 1
+    return trace_message(found.job, found.trace.steps, OWN_IN_MESSAGES if shared else IN_MESSAGES, left)
+
+
+async def _send(given: Given, trace: Trace) -> None:
+    """Send the trace to the person's direct messages: a file cannot be ephemeral."""
+    client = given.client
+    try:
+        uploads, comment = await _files(trace, given.job)
+        direct = await client.conversations_open(users=given.user)
+        channel = direct["channel"]["id"]
+        await client.files_upload_v2(channel=channel, file_uploads=uploads, initial_comment=comment)
+    except Exception:
+        place = Place(team=given.team, channel=given.channel, thread_ts="")
+        words = f"The trace of {given.job} could not be sent. Try again in a minute."
+        await tell(client, place, given.user, note(words))
+        raise
+
+
+async def _files(trace: Trace, job: str) -> tuple[list[dict[str, Any]], str]:
+    """Make the files, the picture first, and the line that comes with them. It says so if there is no picture."""
+    await load("bot.tracing.picture", "bot.tracing.picture_layout", "bot.tracing.trace_page")
+    from bot.tracing.export import dumped  # noqa: PLC0415 - only for those who ask
+    from bot.tracing.picture import draw_picture  # noqa: PLC0415 - the same
+    from bot.tracing.picture_layout import described  # noqa: PLC0415 - the same
+    from bot.tracing.trace_page import trace_page  # noqa: PLC0415 - the same
+
+    picture = await draw_picture(trace)
+    page = await asyncio.to_thread(trace_page, trace)
+    exported = await asyncio.to_thread(dumped, trace)
+    about = f"Trace of {job}"
+    files = [
+        {"filename": f"{job}.html", "title": "Each step (open in a browser)", "content": page.encode()},
+        {"filename": f"{job}.json", "title": "All of it as JSON", "content": exported.encode()},
+    ]
+    if isinstance(picture, str):
+        return files, f"{about}. {picture}"
+    seen = {"filename": f"{job}.png", "title": about, "content": picture, "alt_txt": described(trace)}
+    return [seen, *files], f"{about}."

@@ -1,0 +1,88 @@
+"""What may be told of the steps of a job: to each person their own, to an admin all of them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+
+from bot.jobs.job_reading import read_job
+from bot.jobs.job_records import Denied, JobRecords, key_of
+from bot.store.interface import JobKey, LogBroken
+from bot.tracing.whole_trace import Trace, read_trace
+from handoff import rights
+from handoff.audit_entry import AuditEntry
+from handoff.contracts import Place
+from handoff.state import Job
+
+log = logging.getLogger(__name__)
+
+NOT_THEIRS = "neither asked for something in it nor an admin"
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """The trace of a job that a person may see; `whole`: that is all of it, for an admin.
+
+    `job` is None if its log cannot be read, and `why` says so.
+    """
+
+    trace: Trace
+    job: Job | None
+    why: Denied = "unreadable"
+    whole: bool = False
+
+
+class Traces:
+    """Reads traces, and keeps in the audit who did. Everything raises StoreError."""
+
+    def __init__(self, records: JobRecords) -> None:
+        self._records = records
+
+    async def trace(self, team: str, job: str, user: str) -> Traced | Denied:
+        """Give the steps of a person's own requests in a job; all of it to an admin.
+
+        If the log cannot be read, nobody knows whose a step is: only admins see them.
+        """
+        key = JobKey(team, job.upper())
+        head = await self._records.store.jobs.head(key)
+        if head is None:
+            return await self._records.missing(key)
+        found, actor = await read_job(self._records.store.jobs, key), await self._records.actor(user)
+        own = frozenset[str]() if isinstance(found, str) else rights.traced(found, actor)
+        asked = await self._records.asked_there(key, head, actor) if isinstance(found, str) else bool(own)
+        if not asked:
+            await self._records.refused("traced", key, head, user, NOT_THEIRS)
+            return "not_yours"
+        try:
+            entries = await self._records.store.jobs.log(key)
+            seen = {
+                "at": self._records.clock(),
+                "team": team,
+                "job": key.job,
+                "channel": head.fields.get("channel", ""),
+            }
+            await self._records.note(AuditEntry.model_validate({"deed": "traced", "user": user, **seen}))
+            if actor.admin:
+                readable = None if isinstance(found, str) else found
+                why: Denied = found if isinstance(found, str) else "unreadable"
+                whole = await asyncio.to_thread(read_trace, entries, job=key.job, team=team)
+                return Traced(whole, readable, why, whole=True)
+            if isinstance(found, str):
+                return found
+            return Traced(
+                await asyncio.to_thread(read_trace, entries, job=key.job, team=team, own=own, user=user), found
+            )
+        except LogBroken as error:
+            log.error("%s", error)  # noqa: TRY400 - one clear line, no trace
+            return "unreadable"
+        except ValueError:
+            return "unreadable"
+
+    async def job_of_thread(self, place: Place) -> Job | None:
+        """Return the job of a thread, for whoever can read the thread; None if it has expired.
+
+        Unlike the trace, the evidence that is shown of it is for all: it says what the answer in the thread stands on.
+        """
+        job = await read_job(self._records.store.jobs, key_of(place))
+        return job if isinstance(job, Job) else None

@@ -1,0 +1,27 @@
+"""The services of features, which find each other by their class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+S = TypeVar("S")
+
+
+class Services:
+    """What features do, beside what people click on: one object of each class."""
+
+    def __init__(self) -> None:
+        self._found: dict[type[Any], Any] = {}
+
+    def offer(self, kind: type[S], make: Callable[[], S]) -> S:
+        """Return the service of that class; it is made now if there is none yet."""
+        if kind not in self._found:
+            self._found[kind] = make()
+        return self.find(kind)
+
+    def find(self, kind: type[S]) -> S:
+        """Return the service of that class. Raises LookupError if no feature before offers it: their order is wrong."""
+        if kind not in self._found:
+            raise LookupError(f"no feature offers {kind.__name__}")
+        return cast("S", self._found[kind])
