@@ -53,17 +53,17 @@ from bot.slack.token_proof import TokenProof
 from bot.store.interface import JobKey, Store
 from bot.supervisor.instance_board import InstanceBoard
 from specialists.crew import Crew
+from specialists.files.frontmatter import CrewFault
 from specialists.loading import package_toolkits
-from specialists.loading.frontmatter import CrewFault
 from specialists.registry import CREWS, CrewError, load_crew, member_names
 from specialists.several_crews import Crews, why_no_member
-from specialists.toolkits.catalogue import all_toolkits
-from specialists.toolkits.toolkit import Toolkit, ToolSettings
+from specialists.tools.catalogue import all_toolkits
+from specialists.tools.toolkit import Toolkit, ToolSettings
 
 if TYPE_CHECKING:
     from bot.operation.instrumentation import Instrumentation
     from bot.store.redis.redis_store import RedisStore
-    from specialists.toolkits.search import SearchSettings
+    from specialists.tools.web.search import SearchSettings
 
 log = logging.getLogger(__name__)
 
@@ -175,7 +175,7 @@ def search_settings(settings: Settings) -> SearchSettings | None:
     brave, tavily = settings.env.get("BRAVE_API_KEY", ""), settings.env.get("TAVILY_API_KEY", "")
     if not (brave or tavily):
         return None
-    from specialists.toolkits.search import SearchSettings  # noqa: PLC0415 - only where a key is set
+    from specialists.tools.web.search import SearchSettings  # noqa: PLC0415 - only where a key is set
 
     return SearchSettings(provider="brave" if brave else "tavily", key=brave or tavily)
 

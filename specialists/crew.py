@@ -14,12 +14,12 @@ from handoff.contracts import ANYONE, REQUESTER, Made, Plan, Tier
 from handoff.planning.adhoc import Allowance, made_as
 from handoff.planning.pipeline import Pipeline
 from handoff.planning.routing import Rule
+from specialists.files.frontmatter import CrewFault
 from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
 from specialists.loading.crew_words import NO_WORDS, CrewWords
-from specialists.loading.frontmatter import CrewFault
 from specialists.specialist import ADHOC_TURNS, Specialist
-from specialists.toolkits.tool import Tool
-from specialists.toolkits.toolkit import Toolkit
+from specialists.tools.tool import Tool
+from specialists.tools.toolkit import Toolkit
 from specialists.turns import briefing
 
 CLOSE_SECONDS = 10.0

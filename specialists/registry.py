@@ -12,22 +12,22 @@ from handoff.planning.adhoc import NAME
 from handoff.planning.routing import Rule
 from specialists import specialist
 from specialists.crew import About, Crew
+from specialists.files.frontmatter import CrewFault, Page
 from specialists.loading import (
     crew_checks,
     crew_contact,
     crew_file,
     crew_folders,
     crew_toolkits,
+    named_servers,
 )
 from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
 from specialists.loading.crew_file import CrewFile
 from specialists.loading.crew_surroundings import Surroundings
 from specialists.loading.extending import layers_of
-from specialists.loading.frontmatter import CrewFault, Page
-from specialists.mcp_servers import named_servers
 from specialists.specialist import Specialist
-from specialists.toolkits.tool import Tool
-from specialists.toolkits.toolkit import Toolkit, ToolSettings
+from specialists.tools.tool import Tool
+from specialists.tools.toolkit import Toolkit, ToolSettings
 
 CREWS = Path(__file__).parent / "crews"
 LEVELS = 3

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
 from handoff.approval_values import Approval
-from handoff.contracts import Escalation, Handoff, Result, ToolCall, Turn
+from handoff.contracts import Escalation, Handoff, Material, Result, ToolCall, Turn
 from handoff.evidence.binding import Binding, Document, bind_result
 from handoff.evidence.inserted_rows import with_rows
 from handoff.state_values import UnknownWrite
+from specialists.model import Model, ModelCall, ModelError, ModelMessage, Withheld
 from specialists.specialist import Specialist
-from specialists.toolkits.tool import ToolOutcome, ToolSpec, Workbench
+from specialists.tools.tool import ToolOutcome, ToolSpec, Workbench
 from specialists.turns import briefing, finish_tools
 from specialists.turns.approving import Approvals
 from specialists.turns.context_room import ContextRoom
@@ -23,7 +25,6 @@ from specialists.turns.egress import EgressGuard
 from specialists.turns.endings import Endings
 from specialists.turns.guarded_bench import GuardedBench
 from specialists.turns.misplaced_queries import as_meant
-from specialists.turns.model import Model, ModelCall, ModelError, ModelMessage, Withheld
 from specialists.turns.one_call import ToolBroke
 from specialists.turns.pictures import load_pictures
 from specialists.turns.sources import Sources
@@ -81,8 +82,6 @@ async def run(
         WorkbenchLost: The place where files are kept is away. The attempt can go on later, from its last checkpoint.
     """
     if handoff.readable:
-        from specialists.toolkits.material_reading import with_readers  # noqa: PLC0415 - only where there is more
-
         specialist = with_readers(specialist, handoff.readable)
     timeout = handoff.constraints.timeout
     ends = asyncio.get_running_loop().time() + timeout - elapsed
@@ -386,3 +385,12 @@ class _Attempt:
         if isinstance(outcome, Escalation):
             return self.endings.escalated(outcome)
         return self.endings.handed_in(outcome, self.limit)
+
+
+def with_readers(specialist: Specialist, readable: Sequence[Material]) -> Specialist:
+    """Return a specialist that can read and search the material besides; not tables, if it has tools for them."""
+    from specialists.turns.material_reading import readers_of  # noqa: PLC0415 - only where there is more
+
+    readers = readers_of(readable, tables=not specialist.reads)
+    more = tuple(tool for tool in readers if tool.name not in specialist.toolbox)
+    return replace(specialist, tools=(*specialist.tools, *more)) if more else specialist

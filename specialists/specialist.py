@@ -19,15 +19,13 @@ from handoff.approval_values import ASK, ApprovalTerms
 from handoff.context_budget import tokens
 from handoff.contracts import RESERVED, Tier
 from handoff.planning.adhoc import NAME
-from specialists.loading import approval_keys, crew_checks, model_keys, skill_folders
+from specialists.files.frontmatter import Page, did_you_mean, form_of
+from specialists.loading import approval_keys, crew_checks, model_keys, named_servers, skill_folders, skill_reading
 from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
 from specialists.loading.crew_checks import tool_names
-from specialists.loading.frontmatter import Page, did_you_mean, form_of
 from specialists.loading.model_keys import NO_WISH, ModelWish
 from specialists.loading.skill_folders import Skill
-from specialists.mcp_servers import named_servers
-from specialists.toolkits import skill_reading
-from specialists.toolkits.tool import Tool, ToolSpec
+from specialists.tools.tool import Tool, ToolSpec
 from specialists.turns import briefing, finish_tools
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from handoff.contracts import ChannelTerms, Tier
 from handoff.member_ids import CHANNEL, GROUP, PERSON, TEAM
 from handoff.visible_text import visible
 from handoff.working_time import quiet_until
-from specialists.loading.frontmatter import did_you_mean
+from specialists.files.frontmatter import did_you_mean
 
 Source = Literal["default", "environment", "crew", "file", "form"]
 TEXTS = frozenset({"instructions", "highest_tier", "budget", "quiet_hours", "zone"})

@@ -12,8 +12,8 @@ from pydantic import ValidationError
 
 from bot.access.access_values import NAMES, TEXTS, ChannelValues
 from handoff.member_ids import CHANNEL
-from specialists.loading.frontmatter import CrewFault, did_you_mean
-from specialists.loading.yaml_root import yaml_root
+from specialists.files.frontmatter import CrewFault, did_you_mean
+from specialists.files.yaml_root import yaml_root
 
 NAME = "channels.yml"
 MOST_BYTES = 1024 * 1024

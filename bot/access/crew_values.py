@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from bot.access.access_values import TEXTS, ChannelValues
 from specialists.crew import Crew
-from specialists.loading.frontmatter import CrewFault
+from specialists.files.frontmatter import CrewFault
 from specialists.registry import CrewError
 
 _SWITCHES = {"on": True, "true": True, "yes": True, "off": False, "false": False, "no": False}

@@ -32,9 +32,9 @@ from handoff.contracts import Terms
 from handoff.dollars import in_dollars
 from specialists.crew import Crew
 from specialists.crew_size import crowded
+from specialists.sandbox.wall_proof import ChildBroken, WallReport, prove_walls
 from specialists.several_crews import Crews, missing_settings, why_no_member
-from specialists.toolkits.ticketing.ticket_desk import CONTACT, NOWHERE, desk_of, is_reachable
-from specialists.toolkits.wall_proof import ChildBroken, WallReport, prove_walls
+from specialists.tools.tickets.ticket_desk import CONTACT, NOWHERE, desk_of, is_reachable
 
 WARNING = "Warning: "
 NO_MODEL = "set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama; LEADHAND_MODEL=rehearsal where it is meant so"

@@ -20,11 +20,12 @@ from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.models.rehearsal.rehearsed_demo import DemoScript
 from bot.operation.sweeping import TRIAL
 from bot.settings import Settings, SettingsError
-from specialists.loading import demo_file, demo_steps
+from specialists import demo_steps
+from specialists.loading import demo_file
 from specialists.loading.demo_file import HERE, Demo
 from specialists.registry import CREWS, available_crews
-from specialists.toolkits import recorded_web
-from specialists.toolkits.scratch import scratch
+from specialists.sandbox.scratch import scratch
+from specialists.tools.web import recorded_web
 
 MOST_BYTES = 100 * 1024 * 1024
 """Bytes that a demo's folder may have."""

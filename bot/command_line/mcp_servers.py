@@ -10,14 +10,14 @@ from bot.app import crew_folder
 from bot.command_line.console import ask, is_manned, say
 from bot.command_line.terminal_sign_in import sign_in
 from bot.settings import Settings, SettingsError
-from specialists.mcp_servers import server_config, tool_lock
-from specialists.mcp_servers.lock_difference import difference, plain
-from specialists.mcp_servers.server_config import ServerConfig
-from specialists.mcp_servers.server_connection import NotReached
-from specialists.mcp_servers.server_tools import MODULES, connection_to, left_out, name_of, weight
-from specialists.mcp_servers.tool_lock import LockedTool, LockFault, ToolLock
-from specialists.toolkits.extras import missing
-from specialists.toolkits.toolkit import ToolSettings
+from specialists.mcp import server_config, tool_lock
+from specialists.mcp.lock_difference import difference, plain
+from specialists.mcp.server_config import ServerConfig
+from specialists.mcp.server_connection import NotReached
+from specialists.mcp.server_tools import MODULES, connection_to, left_out, name_of, weight
+from specialists.mcp.tool_lock import LockedTool, LockFault, ToolLock
+from specialists.tools.extras import missing
+from specialists.tools.toolkit import ToolSettings
 
 YES = ("y", "yes")
 _SAY_SO = 'put "leadhand": {"readOnly": [...]} beside the server in .mcp.json'

@@ -14,8 +14,8 @@ from bot.models.provider_model import ProviderModel
 from bot.supervisor.json_replies import json_object
 from bot.supervisor.planner import plan_schema
 from handoff.contracts import Context, Tier, Turn
-from specialists.toolkits.tool import ToolSpec
-from specialists.turns.model import ModelCall, ModelError, ModelMessage
+from specialists.model import ModelCall, ModelError, ModelMessage
+from specialists.tools.tool import ToolSpec
 
 SECONDS = 240.0
 """Seconds that each of the two proofs may take."""

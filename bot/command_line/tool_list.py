@@ -11,8 +11,8 @@ from pathlib import Path
 from handoff.approval_values import ApprovalTerms
 from specialists.crew import Crew
 from specialists.loading.crew_toolkits import LEADHAND
-from specialists.toolkits.tool import Tool
-from specialists.toolkits.toolkit import Toolkit
+from specialists.tools.tool import Tool
+from specialists.tools.toolkit import Toolkit
 
 PROOF_SECONDS = 30.0
 """Seconds that a toolkit may take to prove itself."""

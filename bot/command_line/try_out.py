@@ -34,8 +34,8 @@ from bot.settings import Settings, SettingsError
 from bot.slack.receive.attachments import LARGEST
 from bot.workspace.workspace_server import Workspace
 from bot.workspace.world import Draft
-from specialists.toolkits.scratch import scratch
-from specialists.toolkits.ticketing.ticket_desk import NAME as TICKETS
+from specialists.sandbox.scratch import scratch
+from specialists.tools.tickets.ticket_desk import NAME as TICKETS
 
 if TYPE_CHECKING:
     from bot.command_line.day_file import Day

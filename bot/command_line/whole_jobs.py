@@ -33,10 +33,10 @@ from handoff.context_budget import tokens
 from handoff.contracts import Place, ToolCall, Turn, Usage
 from handoff.engine.answer import gaps
 from handoff.state import Job
+from specialists.model import ModelCall
+from specialists.sandbox.scratch import scratch
 from specialists.specialist import Specialist
-from specialists.toolkits.scratch import scratch
 from specialists.turns.finish_tools import HAND_OVER, RETURN
-from specialists.turns.model import ModelCall
 
 LONGEST = 60.0
 """Seconds of one job with played models, after which it is not over."""

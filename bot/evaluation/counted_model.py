@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from handoff.contracts import Turn, Usage
-from specialists.turns.model import Model, ModelCall, ModelError
+from specialists.model import Model, ModelCall, ModelError
 
 
 class CountedModel:

@@ -19,7 +19,7 @@ from bot.evaluation.staged_job import Bench
 from bot.evaluation.trials.trial_table import TRIALS
 from bot.models.chosen_model import ChosenModel
 from handoff.contracts import Contract
-from specialists.turns.model import ModelError
+from specialists.model import ModelError
 
 PRODUCT, NAIVE = "product", "naive"
 LONGEST = 4_000

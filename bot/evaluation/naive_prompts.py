@@ -11,8 +11,8 @@ from pathlib import Path
 
 from bot.evaluation.counted_model import CountedModel
 from handoff.contracts import Tier
-from specialists.toolkits.tool import ToolSpec
-from specialists.turns.model import ModelCall, ModelMessage
+from specialists.model import ModelCall, ModelMessage
+from specialists.tools.tool import ToolSpec
 
 DEADLINE = 600.0
 """Seconds of a call: slow servers at home are measured for what they say."""

@@ -31,9 +31,9 @@ from handoff.engine.engine import apply, has_to_gather
 from handoff.engine.outstanding import outstanding
 from handoff.state import Ask, Job, replace
 from specialists.crew import Crew
-from specialists.reading.contents import Contents
+from specialists.formats.contents import Contents
 from specialists.reading.diff_hunks import read_diff
-from specialists.toolkits.tabular.sheet_sources import columns_of
+from specialists.tools.tables.sheet_sources import columns_of
 
 MOST_STEPS = 60
 """Effects of one case: what goes on longer is going round in circles."""

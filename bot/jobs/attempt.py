@@ -33,13 +33,13 @@ from handoff.provenance import provenance_of
 from handoff.state import Work
 from handoff.state_values import Earlier, Ruling, UnknownWrite, Written, private_replies, reply_source
 from specialists.crew import Crew, NotLent, specialist_for
+from specialists.model import Model, ModelError, Withheld
 from specialists.runner import End, run
+from specialists.sandbox.scratch import scratch
 from specialists.specialist import Specialist, decided_by
-from specialists.toolkits.messenger import Messenger
-from specialists.toolkits.scratch import scratch
-from specialists.toolkits.tool import FolderWorkbench, ToolOutcome, WorkbenchLost
+from specialists.tools.messenger import Messenger
+from specialists.tools.tool import FolderWorkbench, ToolOutcome, WorkbenchLost
 from specialists.turns import briefing
-from specialists.turns.model import Model, ModelError, Withheld
 from specialists.turns.one_call import ToolBroke
 
 T = TypeVar("T")

@@ -29,8 +29,8 @@ from handoff.planning import plan_brief
 from handoff.planning.adhoc import made_as
 from handoff.state import Ask, Job
 from specialists.crew import Crew
-from specialists.toolkits.table_cache import TableCache, cache_folder
-from specialists.turns.model import Model
+from specialists.model import Model
+from specialists.tools.tables.table_cache import TableCache, cache_folder
 
 NO_CREW = Crew("", {})
 """In place of a crew that was removed after its subtask was planned."""

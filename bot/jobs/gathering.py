@@ -15,11 +15,11 @@ from pathlib import Path
 
 from bot.store.interface import JobKey, PayloadTooLarge, Store
 from handoff.contracts import Artifact, Attachment, Material, Section
+from specialists.model import Picture
 from specialists.reading.reader import read_file
 from specialists.reading.reading import Reading
-from specialists.toolkits.scratch import scratch
-from specialists.toolkits.tables import ENDINGS
-from specialists.turns.model import Picture
+from specialists.sandbox.scratch import scratch
+from specialists.tools.tables.tables import ENDINGS
 
 AT_ONCE = 3
 """Files of one request that are fetched and read at the same time: each is held in memory meanwhile."""

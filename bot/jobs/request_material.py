@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bot.slack.receive.thread_text import Shared, ThreadText
     from bot.slack.show.thread import Thread
     from specialists.crew import Crew
-    from specialists.toolkits.toolkit import Toolkit
+    from specialists.tools.toolkit import Toolkit
 
 THREAD = "thread"
 

@@ -6,8 +6,8 @@ from collections.abc import Awaitable
 from typing import TypeVar
 
 from bot.store.interface import PayloadTooLarge, Store, StoreError
-from specialists.toolkits.signing_in import SignInFailed
-from specialists.toolkits.tool import WorkbenchLost
+from specialists.tools.signing_in import SignInFailed
+from specialists.tools.tool import WorkbenchLost
 
 _T = TypeVar("_T")
 

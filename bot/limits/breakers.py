@@ -17,7 +17,7 @@ from contextlib import asynccontextmanager
 
 from bot.store.counters import Breaker, BreakerRule, Counters
 from bot.store.interface import StoreError
-from specialists.turns.model import ModelError, ModelErrorKind, Withheld
+from specialists.model import ModelError, ModelErrorKind, Withheld
 
 log = logging.getLogger(__name__)
 

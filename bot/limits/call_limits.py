@@ -25,7 +25,7 @@ from bot.models.named_models import model_of
 from bot.store.counters import Admission, Counters, Settlement
 from bot.store.interface import StoreError
 from handoff.contracts import Turn, Usage
-from specialists.turns.model import Model, ModelCall, ModelError, Withheld, WithheldFor
+from specialists.model import Model, ModelCall, ModelError, Withheld, WithheldFor
 
 log = logging.getLogger(__name__)
 

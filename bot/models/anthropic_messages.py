@@ -32,8 +32,8 @@ from bot.models.wire import (
     within_bound,
 )
 from handoff.contracts import StopReason, ToolCall
+from specialists.model import ModelCall, ModelMessage, Picture
 from specialists.outbound.clients import client_for
-from specialists.turns.model import ModelCall, ModelMessage, Picture
 
 _STOPS: dict[str, StopReason] = {
     "end_turn": "end",

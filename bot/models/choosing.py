@@ -12,7 +12,7 @@ from bot.models.chosen_model import ChosenModel
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.models.server_facts import get_json
 from handoff.contracts import Tier
-from specialists.turns.model import Effort
+from specialists.model import Effort
 
 if TYPE_CHECKING:
     from bot.models.openai_chat import OpenAIChat

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from handoff.contracts import Tier
-from specialists.turns.model import Model
+from specialists.model import Model
 
 
 class ChosenModel(Model, Protocol):

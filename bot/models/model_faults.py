@@ -14,8 +14,8 @@ from typing import Any
 
 from bot.models.overflow import HALF, is_overflow, share_that_fits
 from bot.models.wire import BadReplyError, SilentError, WireError
+from specialists.model import ModelErrorKind
 from specialists.outbound.faults import network_fault
-from specialists.turns.model import ModelErrorKind
 
 _QUOTA = ("insufficient_quota", "billing_error", "billing_hard_limit_reached", "billing_not_active")
 _BY_CODE: dict[str, int] = {

@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from specialists.loading.frontmatter import CrewFault, did_you_mean
-from specialists.turns.model import ModelCall
+from specialists.files.frontmatter import CrewFault, did_you_mean
+from specialists.model import ModelCall
 
 if TYPE_CHECKING:
     from bot.models.chosen_model import ChosenModel

@@ -20,8 +20,8 @@ from bot.models.sight import OPENAI, openai_sees
 from bot.models.strict_schema import enforced_schema, strict_schema
 from bot.models.wire import Connection, Emitter, Reading, data_url, effort_of, temperature_of
 from handoff.contracts import ToolCall
-from specialists.toolkits.tool import ToolSpec
-from specialists.turns.model import ModelCall, ModelMessage
+from specialists.model import ModelCall, ModelMessage
+from specialists.tools.tool import ToolSpec
 
 _IN_WORDS = Path(__file__).with_name("schema_in_words.md")
 _NO_TOOLS = re.compile(

@@ -31,7 +31,7 @@ from bot.models.wire import (
     within_bound,
 )
 from handoff.contracts import StopReason
-from specialists.turns.model import ModelCall, ModelMessage
+from specialists.model import ModelCall, ModelMessage
 
 _REFUSALS = {
     "tool_choice": re.compile(r"tool.?choice", re.IGNORECASE),

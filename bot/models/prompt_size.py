@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from handoff.context_budget import tokens
-from specialists.turns.model import ModelCall
-from specialists.turns.picture_facts import picture_tokens
+from specialists.formats.picture_facts import picture_tokens
+from specialists.model import ModelCall
 
 _LEARNT = 0.3
 """The weight of the newest count."""

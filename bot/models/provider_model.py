@@ -22,7 +22,7 @@ from bot.models.sight import (
 )
 from bot.models.wire import Connection, Emitter, Reading, Tokens, Wire
 from handoff.contracts import Tier, Turn
-from specialists.turns.model import Effort, ModelCall, ModelError, ModelMessage
+from specialists.model import Effort, ModelCall, ModelError, ModelMessage
 
 DISPLAY_NAMES: Mapping[str, str] = {"anthropic": "Anthropic", "openai": "OpenAI", "ollama": "Ollama"}
 """Names for people, by the provider's name. A provider that is not listed is shown by its own name."""

@@ -16,7 +16,7 @@ from bot.models.prices import Prices
 from bot.models.wire import BadReplyError, Emitter, Reading, Tokens
 from handoff.contracts import Turn, Usage
 from handoff.reply_text import replace_surrogates
-from specialists.turns.model import ModelCall, ModelError
+from specialists.model import ModelCall, ModelError
 
 _log = logging.getLogger(__name__)
 MOST_BYTES = 64 * 1024

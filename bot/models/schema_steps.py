@@ -16,8 +16,8 @@ from typing import Any
 
 from bot.models.strict_schema import enforced_schema
 from bot.models.wire import Reading
-from specialists.toolkits.tool import ToolSpec
-from specialists.turns.model import ModelCall, ModelMessage
+from specialists.model import ModelCall, ModelMessage
+from specialists.tools.tool import ToolSpec
 from specialists.turns.written_calls import written_call
 
 _NO_PART = ("properties", "$defs", "title", "default", "description")

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from specialists.turns.model import ModelCall, ModelMessage, Picture
-from specialists.turns.picture_facts import pixels
+from specialists.formats.picture_facts import pixels
+from specialists.model import ModelCall, ModelMessage, Picture
 
 BLIND = "which reads text only"
 REFUSED = "as its server refused the picture"

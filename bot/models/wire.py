@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 from bot.models.sight import PictureLimits
 from handoff.contracts import StopReason, Tier, ToolCall
 from handoff.reply_text import is_shallow, replace_surrogates
-from specialists.turns.model import ModelCall, Picture
+from specialists.model import ModelCall, Picture
 
 DEEPEST = 40
 """Levels that a tool call's arguments may have. No tool takes more than three; the log could hold a few hundred."""

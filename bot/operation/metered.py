@@ -21,8 +21,8 @@ from handoff.engine.answer import missing
 from handoff.state import Ask, Job
 from handoff.summary import QuarantineNotice, TrialNotice
 from specialists.crew import Crew
-from specialists.toolkits.tool import Tool, ToolOutcome, WorkbenchLost
-from specialists.turns.model import ModelCall, ModelError
+from specialists.model import ModelCall, ModelError
+from specialists.tools.tool import Tool, ToolOutcome, WorkbenchLost
 
 
 class MeteredModel:

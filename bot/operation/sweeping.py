@@ -8,8 +8,8 @@ import shutil
 from pathlib import Path
 
 from bot.store.interface import StoreError
-from specialists.toolkits.scratch import abandoned
-from specialists.toolkits.table_cache import TableCache, cache_folder
+from specialists.sandbox.scratch import abandoned
+from specialists.tools.tables.table_cache import TableCache, cache_folder
 
 log = logging.getLogger(__name__)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 
 from bot.operation.metrics import Metrics
-from specialists.toolkits.kernel_walls import WALLS
-from specialists.toolkits.wall_proof import ChildBroken, prove_walls
+from specialists.sandbox.kernel_walls import WALLS
+from specialists.sandbox.wall_proof import ChildBroken, prove_walls
 
 log = logging.getLogger(__name__)
 

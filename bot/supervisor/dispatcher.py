@@ -10,7 +10,7 @@ from handoff.effects import SortMessage
 from handoff.events import Aim, MessageSorted
 from handoff.headings import demote_headings
 from handoff.state import Ask
-from specialists.turns.model import ModelError
+from specialists.model import ModelError
 
 MAX_TOKENS = 1024
 MESSAGE = 1_200

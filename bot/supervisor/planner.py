@@ -26,7 +26,7 @@ from handoff.planning.plan_check import MAX_SUBTASKS
 from handoff.planning.planner_reply import read_reply
 from handoff.planning.routing import alone
 from handoff.state import Ask
-from specialists.turns.model import Model, ModelError, Withheld
+from specialists.model import Model, ModelError, Withheld
 
 MAX_TOKENS = 8192
 EARLIER = 1_200

@@ -36,8 +36,8 @@ from handoff.planning.routing import FIRST, alone, route, spread
 from handoff.planning.tier_cap import capped_members, capped_plan, lowered
 from handoff.state import Ask, Job, Run, replace
 from specialists.crew import Crew, NotLent, adhoc_specialist
+from specialists.model import Model
 from specialists.specialist import Specialist
-from specialists.turns.model import Model
 
 if TYPE_CHECKING:
     from bot.supervisor.planner import Planned

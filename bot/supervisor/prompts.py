@@ -10,7 +10,7 @@ from typing import Any
 
 from handoff.contracts import Terms
 from handoff.headings import demote_headings
-from specialists.turns.model import ModelCall, ModelMessage
+from specialists.model import ModelCall, ModelMessage
 
 
 @cache

@@ -11,7 +11,7 @@ from handoff.engine.answer import stage
 from handoff.engine.nested import asked
 from handoff.events import MaterialReduced
 from handoff.state import Ask, Run
-from specialists.turns.model import ModelError
+from specialists.model import ModelError
 
 LEAST_TOKENS = 4096
 WORDS_PER_TOKEN = 0.6

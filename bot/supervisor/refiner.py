@@ -13,7 +13,7 @@ from handoff.effects import RefineBrief
 from handoff.events import BriefRefined
 from handoff.headings import demote_headings
 from handoff.state import Ask, Run
-from specialists.turns.model import ModelError
+from specialists.model import ModelError
 
 MAX_TOKENS = 4096
 LONGEST = 6_000

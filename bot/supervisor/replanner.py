@@ -18,7 +18,7 @@ from handoff.headings import demote_headings
 from handoff.planning.revision import MAX_ADDED, RevisionReply, read_revision
 from handoff.state import SETTLED, Ask, Run, Work
 from handoff.state_values import ReplanTrigger
-from specialists.turns.model import Model, ModelError
+from specialists.model import Model, ModelError
 
 MAX_TOKENS = 6144
 HEADING = "# Plan under way"

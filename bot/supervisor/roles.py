@@ -19,7 +19,7 @@ from handoff.events import Event
 from handoff.evidence.binding import Document
 from handoff.state import Ask, Run
 from handoff.state import replace as copy_state
-from specialists.turns.model import Model, ModelCall, ModelError
+from specialists.model import Model, ModelCall, ModelError
 
 OnText = Callable[[str], Awaitable[None]]
 

@@ -12,7 +12,7 @@ from handoff.effects import MakePlan
 from handoff.events import AnswerWritten, Event, PlannerAsked, PlanProposed, PlanRejected
 from handoff.planning.plan_brief import of_request
 from handoff.state import Ask, Job
-from specialists.turns.model import Model
+from specialists.model import Model
 
 NOWHERE = Place(team="", channel="", thread_ts="0")
 

@@ -10,7 +10,7 @@ from bot.supervisor.json_replies import closed, json_object
 from bot.supervisor.prompts import call_of
 from handoff.contracts import Terms
 from handoff.headings import demote_headings
-from specialists.turns.model import Model, ModelError
+from specialists.model import Model, ModelError
 
 MAX_TOKENS = 1024
 LONGEST = 2_500

@@ -17,7 +17,7 @@ from handoff.effects import SelectAnswer
 from handoff.engine.answer import is_draft, rivals, seconds_for_call, text_of
 from handoff.events import AnswerWritten
 from handoff.state import Ask, Run, Work
-from specialists.turns.model import ModelError
+from specialists.model import ModelError
 
 MAX_TOKENS = 4096
 REASON = 400

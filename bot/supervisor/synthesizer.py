@@ -34,7 +34,7 @@ from handoff.engine.nested import asked
 from handoff.events import AnswerWritten
 from handoff.headings import demote_headings
 from handoff.state import Ask, Run, Work
-from specialists.turns.model import ModelError
+from specialists.model import ModelError
 
 MAX_TOKENS = 8192
 LEFT_OUT = 12

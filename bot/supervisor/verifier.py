@@ -28,7 +28,7 @@ from handoff.headings import demote_headings
 from handoff.materials.outline import place
 from handoff.materials.passages import excerpt
 from handoff.state import Ask, Run
-from specialists.turns.model import ModelError
+from specialists.model import ModelError
 
 MAX_TOKENS = 4096
 MOST = 8

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bot.tracing.picture_layout import picture_of
 from bot.tracing.whole_trace import Trace
-from specialists.toolkits.child_process import Given, Limits, run_child
+from specialists.sandbox.child_process import Given, Limits, run_child
 
 _LIMITS = Limits(memory_mb=1000, cpu_seconds=20)
 _DEADLINE = 40.0

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sys
 
-from specialists.toolkits.confine import own_stdout
+from specialists.sandbox.confine import own_stdout
 
 
 def main() -> None:

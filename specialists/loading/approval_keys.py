@@ -14,8 +14,8 @@ from typing import Any, Literal, get_args
 from handoff.approval_values import ADMINS, ASK, ApprovalTerms
 from handoff.contracts import REQUESTER
 from handoff.member_ids import is_group, is_person
-from specialists.loading.frontmatter import CrewFault, Page, did_you_mean, form_of
-from specialists.toolkits.tool import Tool
+from specialists.files.frontmatter import CrewFault, Page, did_you_mean, form_of
+from specialists.tools.tool import Tool
 
 KEYS = ("approve", "approvers", "quorum", "self")
 MOST = 10

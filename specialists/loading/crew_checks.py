@@ -12,8 +12,8 @@ from typing import Any
 
 from handoff.contracts import ANYONE, REQUESTER
 from handoff.member_ids import is_group, is_person
-from specialists.loading.frontmatter import Page, did_you_mean, form_of
-from specialists.toolkits.tool import Tool
+from specialists.files.frontmatter import Page, did_you_mean, form_of
+from specialists.tools.tool import Tool
 
 LINE_LIMIT = 240
 """Characters of the one line that the planner sees: what it can do and what it cannot."""

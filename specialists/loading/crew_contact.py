@@ -6,8 +6,8 @@ import re
 
 import yaml
 
-from specialists.loading import crew_nodes as nodes
-from specialists.loading.crew_nodes import Noting
+from specialists.files import crew_nodes as nodes
+from specialists.files.crew_nodes import Noting
 
 PLACE = "{contact}"
 """Where the contact stands in a specialist's prompt."""

@@ -20,14 +20,14 @@ from handoff.planning.adhoc import Allowance
 from handoff.planning.pipeline import Pipeline
 from handoff.planning.routing import Rule
 from handoff.working_time import read_span
+from specialists.files import crew_nodes as nodes
+from specialists.files.frontmatter import CrewFault, Page, did_you_mean
+from specialists.files.yaml_root import yaml_root
 from specialists.loading import approval_keys, crew_contact, crew_making, crew_pipeline, crew_rules, crew_words
-from specialists.loading import crew_nodes as nodes
 from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
 from specialists.loading.crew_checks import asked_fault
 from specialists.loading.crew_words import NO_WORDS, CrewWords
-from specialists.loading.frontmatter import CrewFault, Page, did_you_mean
-from specialists.loading.yaml_root import yaml_root
-from specialists.toolkits.tool import Tool
+from specialists.tools.tool import Tool
 
 NAME = "crew.yml"
 _TERMS = {"confidence": (0, 100), "subtask_seconds": (1, 86_400), "job_seconds": (1, 604_800)}

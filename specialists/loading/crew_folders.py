@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from specialists.files.frontmatter import CrewFault
 from specialists.loading.crew_file import NAME
-from specialists.loading.frontmatter import CrewFault
 from specialists.loading.skill_folders import FILE as SKILL
 
 BESIDE = ("demo", "evaluation", "knowledge", "skills", "toolkits")

@@ -10,10 +10,10 @@ import yaml
 from handoff.contracts import Tier
 from handoff.effects import ROLES
 from handoff.planning.adhoc import MOST, Allowance
-from specialists.loading import crew_nodes as nodes
-from specialists.loading.crew_nodes import Noting
-from specialists.loading.frontmatter import did_you_mean
-from specialists.toolkits.tool import Tool
+from specialists.files import crew_nodes as nodes
+from specialists.files.crew_nodes import Noting
+from specialists.files.frontmatter import did_you_mean
+from specialists.tools.tool import Tool
 from specialists.turns import finish_tools
 
 _KEYS = ("tools", "tiers", "at_most", "fallback")

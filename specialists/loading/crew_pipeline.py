@@ -11,9 +11,9 @@ from handoff.contracts import OnlyFor, Severity, Strategy, Tier
 from handoff.planning import pipeline as plans
 from handoff.planning.pipeline import NEEDS, FollowUps, Pipeline, Step
 from handoff.planning.plan_check import MAX_SUBTASKS
-from specialists.loading import crew_nodes as nodes
-from specialists.loading.crew_nodes import Noting
-from specialists.loading.frontmatter import did_you_mean
+from specialists.files import crew_nodes as nodes
+from specialists.files.crew_nodes import Noting
+from specialists.files.frontmatter import did_you_mean
 
 _KEYS = ("steps", "strategy", "instruction", "follow_ups")
 _STEP_KEYS = ("name", "specialist", "title", "brief", "after", "needs", "done_when", "tier", "critical", "only_for")

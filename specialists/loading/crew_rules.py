@@ -7,8 +7,8 @@ from typing import Any, Literal
 import yaml
 
 from handoff.planning.routing import Files, Rule
-from specialists.loading import crew_nodes as nodes
-from specialists.loading.crew_nodes import Noting
+from specialists.files import crew_nodes as nodes
+from specialists.files.crew_nodes import Noting
 from specialists.loading.rule_patterns import BadPattern, compiled, ways
 
 MOST_RULES = 50

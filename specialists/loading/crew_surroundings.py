@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from specialists.loading import crew_folders, foreign_agents, frontmatter, house_rules, skill_folders
-from specialists.loading.frontmatter import CrewFault, Page
+from specialists.files import frontmatter
+from specialists.files.frontmatter import CrewFault, Page
+from specialists.loading import crew_folders, foreign_agents, house_rules, skill_folders
 from specialists.loading.skill_folders import Skill
-from specialists.toolkits.tool import Tool
-from specialists.toolkits.toolkit import Toolkit, ToolSettings
+from specialists.tools.tool import Tool
+from specialists.tools.toolkit import Toolkit, ToolSettings
 
 DEPTH_LIMIT = 3
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from specialists.files.frontmatter import CrewFault
 from specialists.loading import toolkit_files
-from specialists.loading.frontmatter import CrewFault
-from specialists.mcp_servers import server_tools
-from specialists.toolkits.knowledge import knowledge_toolkit
-from specialists.toolkits.tool import Tool
-from specialists.toolkits.toolkit import Toolkit, ToolSettings
+from specialists.mcp import server_tools
+from specialists.tools.knowledge import knowledge_toolkit
+from specialists.tools.tool import Tool
+from specialists.tools.toolkit import Toolkit, ToolSettings
 from specialists.turns import finish_tools
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")

@@ -16,9 +16,9 @@ from handoff.contracts import ANSWER, ASK, NOBODY, SEVERAL, Member
 from handoff.engine.nested import SLASH
 from handoff.planning.plan_brief import PlanBrief
 from handoff.planning.planner_reply import read_reply
-from specialists.loading import crew_nodes as nodes
-from specialists.loading.crew_nodes import Noting
-from specialists.loading.frontmatter import did_you_mean
+from specialists.files import crew_nodes as nodes
+from specialists.files.crew_nodes import Noting
+from specialists.files.frontmatter import did_you_mean
 
 ROLES = ("planner", "synthesizer")
 """The roles that a crew may instruct. What it tells the planner, the replanner is told as well."""

@@ -15,9 +15,9 @@ from typing import Any
 
 import yaml
 
-from specialists.loading import crew_nodes as nodes
-from specialists.loading.frontmatter import CrewFault
-from specialists.loading.yaml_root import yaml_root
+from specialists.files import crew_nodes as nodes
+from specialists.files.frontmatter import CrewFault
+from specialists.files.yaml_root import yaml_root
 
 FOLDER, NAME = "demo", "demo.yml"
 HERE = "{demo}"

@@ -14,13 +14,13 @@ from typing import Any
 
 import yaml
 
+from specialists.files.frontmatter import CrewFault, Page, did_you_mean
+from specialists.files.yaml_root import yaml_root
 from specialists.loading import crew_folders, crew_surroundings
 from specialists.loading.crew_file import NAME
 from specialists.loading.crew_surroundings import Surroundings
-from specialists.loading.frontmatter import CrewFault, Page, did_you_mean
-from specialists.loading.yaml_root import yaml_root
-from specialists.toolkits.tool import Tool
-from specialists.toolkits.toolkit import Toolkit
+from specialists.tools.tool import Tool
+from specialists.tools.toolkit import Toolkit
 
 LONGEST = 3
 """Crews below a crew."""

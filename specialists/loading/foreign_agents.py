@@ -14,9 +14,9 @@ from typing import Any, get_args
 
 from handoff.contracts import Tier
 from handoff.planning.adhoc import NAME
-from specialists.loading.frontmatter import Page, did_you_mean
-from specialists.loading.plain_keys import in_short, read_plainly
-from specialists.toolkits.tool import Tool
+from specialists.files.frontmatter import Page, did_you_mean
+from specialists.files.plain_keys import in_short, read_plainly
+from specialists.tools.tool import Tool
 
 TIERS: Mapping[str, Tier] = {
     "haiku": "fast",

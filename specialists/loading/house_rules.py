@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from handoff.headings import demote_headings
-from specialists.loading.frontmatter import CrewFault
+from specialists.files.frontmatter import CrewFault
 
 FILES = ("AGENTS.md", "CLAUDE.md")
 LONGEST = 3_000

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import get_args
 
 from handoff.contracts import Tier
-from specialists.loading.frontmatter import CrewFault, Page, did_you_mean
-from specialists.turns.model import Effort
+from specialists.files.frontmatter import CrewFault, Page, did_you_mean
+from specialists.model import Effort
 
 KEYS = ("effort", "temperature")
 """The keys beside `model`."""

@@ -12,12 +12,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
+from specialists.files.frontmatter import CrewFault
 from specialists.loading import toolkit_files
 from specialists.loading.crew_toolkits import without_clashes
-from specialists.loading.frontmatter import CrewFault
 from specialists.loading.toolkit_files import Unfit
-from specialists.toolkits.tool import Tool
-from specialists.toolkits.toolkit import Toolkit, ToolSettings
+from specialists.tools.tool import Tool
+from specialists.tools.toolkit import Toolkit, ToolSettings
 
 GROUP = "leadhand.toolkits"
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from specialists.loading import frontmatter
-from specialists.loading.frontmatter import CrewFault, Page, did_you_mean, form_of
-from specialists.loading.plain_keys import in_short, read_plainly
+from specialists.files import frontmatter
+from specialists.files.frontmatter import CrewFault, Page, did_you_mean, form_of
+from specialists.files.plain_keys import in_short, read_plainly
 
 FILE = "SKILL.md"
 PLACES = ("skills", ".agents/skills", ".claude/skills")

@@ -18,10 +18,10 @@ from threading import Thread
 from types import CodeType, ModuleType
 from typing import Any, TypeVar
 
-from specialists.loading.frontmatter import CrewFault
-from specialists.toolkits.plain_functions import NoTool, made_of, tool_of
-from specialists.toolkits.tool import Tool
-from specialists.toolkits.toolkit import Toolkit, ToolSettings
+from specialists.files.frontmatter import CrewFault
+from specialists.tools.plain_functions import NoTool, made_of, tool_of
+from specialists.tools.tool import Tool
+from specialists.tools.toolkit import Toolkit, ToolSettings
 
 FOLDER = "toolkits"
 IMPORT_SECONDS = 20.0

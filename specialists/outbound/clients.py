@@ -14,7 +14,7 @@ import aiohttp
 from yarl import URL
 
 from specialists.outbound.network import CA_FILE, network_variables, proxy_for, proxy_resolves, tls_context
-from specialists.toolkits.blocking import in_thread
+from specialists.tools.blocking import in_thread
 
 if TYPE_CHECKING:
     import httpx

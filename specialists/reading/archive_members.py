@@ -5,16 +5,15 @@ from __future__ import annotations
 import contextlib
 import io
 import zipfile
-import zlib
 
-from specialists.reading.contents import Blob, Contents, Unreadable
-from specialists.reading.encodings import called_in_bytes
-from specialists.reading.inner_files import LARGEST_FILE, Allowance, media_type_of, safe_name
+from specialists.formats.contents import Blob, Contents, Unreadable
+from specialists.formats.encodings import called_in_bytes
+from specialists.formats.file_kind import BROKEN_ZIP
+from specialists.formats.inner_files import LARGEST_FILE, Allowance, media_type_of, safe_name
 
 _MOST_LISTED = 1_000
 _PIECE = 1024 * 1024
 _NOISE = ("__MACOSX/", ".DS_Store", "Thumbs.db", "desktop.ini")
-BROKEN_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError)
 
 
 def opened(data: bytes, kind: str) -> zipfile.ZipFile:

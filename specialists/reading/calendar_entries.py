@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from specialists.reading.contents import Contents
+from specialists.formats.contents import Contents
 from specialists.reading.plain_text import text_of
 
 _ENTRIES = ("VEVENT", "VTODO", "VJOURNAL", "VFREEBUSY")

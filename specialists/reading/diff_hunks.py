@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from specialists.reading.contents import Contents
+from specialists.formats.contents import Contents
 from specialists.reading.plain_text import lines_outlined, text_of
 
 _FILE = re.compile(r'(?:diff --git .*? "?b/(?P<git>.+?)"?|Index: (?P<svn>.+)|\+\+\+ (?P<new>[^\t]+)(?:\t.*)?)$')

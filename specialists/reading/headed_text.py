@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from specialists.reading.contents import Contents
+from specialists.formats.contents import Contents
 from specialists.reading.plain_text import lines_outlined, places_outlined, text_of
 
 _ATX = re.compile(r" {0,3}#{1,6}[ \t]+(\S.*?)[ \t]*#*$|={1,5} (\w.*)$")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
-from specialists.reading.contents import Contents, Unreadable
+from specialists.formats.contents import Contents, Unreadable
 from specialists.reading.plain_text import text_of
 
 _UNREAD = frozenset({"script", "style", "template", "noscript", "svg", "math", "object", "iframe"})

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from specialists.reading.contents import Contents
+from specialists.formats.contents import Contents
 from specialists.reading.plain_text import lines_outlined, text_of
 
 _LONG_LINE = 1_000

@@ -10,10 +10,10 @@ from email.header import decode_header
 from email.message import Message
 from email.utils import collapse_rfc2231_value
 
-from specialists.reading.contents import Blob, Contents, Unreadable
-from specialists.reading.encodings import NoText, called_in_bytes, decoded
+from specialists.formats.contents import Blob, Contents, Unreadable
+from specialists.formats.encodings import NoText, called_in_bytes, decoded
+from specialists.formats.inner_files import Allowance, media_type_of
 from specialists.reading.html_text import page_text
-from specialists.reading.inner_files import Allowance, media_type_of
 from specialists.reading.plain_text import say_how_decoded
 
 _SHOWN = ("From", "To", "Cc", "Bcc", "Reply-To", "Date", "Subject")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as ET
 
-from specialists.reading.contents import Contents, Unreadable
+from specialists.formats.contents import Contents, Unreadable
 from specialists.reading.plain_text import step_for
 from specialists.reading.xml_package import XmlPackage, local, value_of
 

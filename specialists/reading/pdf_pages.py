@@ -8,8 +8,8 @@ import time
 from itertools import islice
 from typing import Any
 
-from specialists.reading.contents import Blob, Contents, Unreadable
-from specialists.reading.inner_files import Allowance, media_type_of
+from specialists.formats.contents import Blob, Contents, Unreadable
+from specialists.formats.inner_files import Allowance, media_type_of
 from specialists.reading.pdf_forms import fields_of
 from specialists.reading.pdf_lines import page_lines
 from specialists.reading.picture_file import LONGEST_SIDE, compressed

@@ -6,7 +6,7 @@ import io
 import warnings
 from typing import Any
 
-from specialists.reading.contents import Contents, Unreadable
+from specialists.formats.contents import Contents, Unreadable
 
 LONGEST_SIDE = 1568
 """Pixels. Models scale down what is larger."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
+from specialists.formats.contents import Contents, Unreadable
+from specialists.formats.encodings import Decoded, NoText, decoded
 from specialists.reading.code_outline import code_places
-from specialists.reading.contents import Contents, Unreadable
-from specialists.reading.encodings import Decoded, NoText, decoded
 from specialists.reading.log_times import is_log, time_of
 
 _MOST_STEPS = 40

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from handoff.contracts import Section
+from specialists.model import Picture
 from specialists.reading.reading import FileInside, Reading
-from specialists.toolkits.child_process import Given, Limits, run_child
-from specialists.turns.model import Picture
+from specialists.sandbox.child_process import Given, Limits, run_child
 
 log = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from handoff.contracts import Section
-from specialists.turns.model import Picture
+from specialists.model import Picture
 
 
 @dataclass(frozen=True, slots=True)

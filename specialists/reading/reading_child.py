@@ -16,10 +16,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from specialists.reading.contents import Blob, Contents, Unreadable
-from specialists.reading.file_kind import kind_of
+from specialists.formats.contents import Blob, Contents, Unreadable
+from specialists.formats.file_kind import kind_of
 from specialists.reading.table_columns import outline_columns
-from specialists.toolkits.confine import given, own_stdout
+from specialists.sandbox.confine import given, own_stdout
 
 Reader = Callable[[bytes, str, Contents], None]
 

@@ -8,13 +8,13 @@ from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import Any
 
-from specialists.reading.contents import Contents, Unreadable
+from specialists.formats.contents import Contents, Unreadable
 from specialists.reading.plain_text import text_of
-from specialists.toolkits.tabular.delimited import delimited_sheets
-from specialists.toolkits.tabular.refused import TableRefused
-from specialists.toolkits.tabular.sheet import Sheet
-from specialists.toolkits.tabular.spreadsheet_xml import spreadsheet_sheets
-from specialists.toolkits.tabular.workbook import workbook_sheets
+from specialists.tools.tables.delimited import delimited_sheets
+from specialists.tools.tables.refused import TableRefused
+from specialists.tools.tables.sheet import Sheet
+from specialists.tools.tables.spreadsheet_xml import spreadsheet_sheets
+from specialists.tools.tables.workbook import workbook_sheets
 
 _MOST_SHEETS = 50
 _ROWS_SHOWN = 200

@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 from typing import Any
 
-from specialists.reading.archive_members import BROKEN_ZIP
-from specialists.reading.contents import Contents, Unreadable
+from specialists.formats.contents import Contents, Unreadable
+from specialists.formats.file_kind import BROKEN_ZIP
 from specialists.reading.picture_file import shrunk
 from specialists.reading.xml_package import XmlPackage
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from specialists.reading.contents import Contents
-from specialists.toolkits.tabular.sheet_sources import columns_of
+from specialists.formats.contents import Contents
+from specialists.tools.tables.sheet_sources import columns_of
 
 
 def outline_columns(data: bytes, name: str, contents: Contents) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree as ET
 
-from specialists.reading.contents import Contents, Unreadable
+from specialists.formats.contents import Contents, Unreadable
 from specialists.reading.picture_file import shrunk
 from specialists.reading.plain_text import step_for
 from specialists.reading.word_numbers import Numbers

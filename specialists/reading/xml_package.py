@@ -5,8 +5,9 @@ from __future__ import annotations
 import posixpath
 from xml.etree import ElementTree as ET
 
-from specialists.reading.archive_members import BROKEN_ZIP, opened, unpacked
-from specialists.reading.contents import Unreadable
+from specialists.formats.contents import Unreadable
+from specialists.formats.file_kind import BROKEN_ZIP
+from specialists.reading.archive_members import opened, unpacked
 
 _MOST_MEMBERS = 5_000
 _MOST_XML = 32 * 1024 * 1024

@@ -18,9 +18,9 @@ from handoff.approval_values import ADMINS, ASK, Approval, ApprovalTerms, digest
 from handoff.contracts import REQUESTER, PrivateSource, ToolCall
 from handoff.state_values import Earlier, Ruling
 from handoff.visible_text import spelt
-from specialists.toolkits.messenger import Readers
-from specialists.toolkits.signing_in import SignIn
-from specialists.toolkits.tool import ToolOutcome
+from specialists.tools.messenger import Readers
+from specialists.tools.signing_in import SignIn
+from specialists.tools.tool import ToolOutcome
 from specialists.turns import briefing
 from specialists.turns.one_call import Ready
 

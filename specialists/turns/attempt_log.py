@@ -9,7 +9,7 @@ from handoff.approval_values import Approval
 from handoff.contracts import ToolCall, ToolReply, Turn
 from handoff.events import ToolStarted
 from handoff.state_values import Checkpoint, Earlier, Ruling
-from specialists.toolkits.tool import ToolOutcome
+from specialists.tools.tool import ToolOutcome
 
 
 class AttemptLog(Protocol):

@@ -13,10 +13,10 @@ from pydantic import BaseModel, Field
 
 from handoff.context_budget import tokens
 from handoff.contracts import ToolReply, Turn
-from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
+from specialists.formats.picture_facts import picture_tokens
+from specialists.model import ModelMessage
+from specialists.tools.tool import Tool, ToolOutcome, Workbench
 from specialists.turns import briefing
-from specialists.turns.model import ModelMessage
-from specialists.turns.picture_facts import picture_tokens
 
 READ_REPLY = "read_reply"
 GOAL = 0.7

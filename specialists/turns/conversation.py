@@ -13,11 +13,11 @@ from handoff.addresses import cited
 from handoff.contracts import Artifact, Finding, Reading, Result, ToolCall, ToolReply, Turn, Usage
 from handoff.events import ToolReturned
 from handoff.evidence.binding import Document
-from specialists.toolkits.tool import CODE, Tool, ToolOutcome
+from specialists.model import ModelMessage
+from specialists.tools.tool import CODE, Tool, ToolOutcome
 from specialists.turns import briefing, finish_tools, written_calls
 from specialists.turns.context_room import READ_REPLY, ContextRoom
 from specialists.turns.egress import EgressGuard
-from specialists.turns.model import ModelMessage
 from specialists.turns.work_done import WorkDone
 
 TIMES = 3

@@ -29,7 +29,7 @@ from handoff.addresses import addresses_in
 from handoff.contracts import ToolReply
 from handoff.provenance import Provenance
 from handoff.state_values import reply_source
-from specialists.toolkits.tool import Sent, Tool
+from specialists.tools.tool import Sent, Tool
 from specialists.turns.approving import Leaving
 from specialists.turns.free_words import BITS, Budget, free_words
 from specialists.turns.known_urls import KnownUrls, bare, host_of, named_in, site_of, urls_in, with_ascii_host

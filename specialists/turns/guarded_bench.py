@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from handoff.contracts import Artifact, ChartShape
 from handoff.provenance import Provenance
-from specialists.toolkits.messenger import Messenger
-from specialists.toolkits.signing_in import KeptSignIns
-from specialists.toolkits.tool import Workbench
+from specialists.tools.messenger import Messenger
+from specialists.tools.signing_in import KeptSignIns
+from specialists.tools.tool import Workbench
 from specialists.turns.egress import EgressGuard
 from specialists.turns.known_urls import host_of
 

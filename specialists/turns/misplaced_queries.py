@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 
 from handoff.contracts import ToolCall, Turn
-from specialists.toolkits.tool import SQL, Tool
+from specialists.tools.tool import SQL, Tool
 
 _SELECT = re.compile(r"\s*(?:select|with)\b.*\bfrom\b", re.IGNORECASE | re.DOTALL)
 _QUOTED = re.compile(

@@ -11,8 +11,8 @@ from pydantic import BaseModel, ValidationError
 
 from handoff.contracts import ToolCall, Usage
 from handoff.state_values import Ruling
-from specialists.toolkits.messenger import Readers
-from specialists.toolkits.tool import NotKept, Tool, ToolOutcome, Workbench, WorkbenchLost
+from specialists.tools.messenger import Readers
+from specialists.tools.tool import NotKept, Tool, ToolOutcome, Workbench, WorkbenchLost
 from specialists.turns.argument_names import name_fault
 from specialists.turns.finish_tools import faults_of
 

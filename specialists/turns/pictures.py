@@ -10,9 +10,9 @@ import asyncio
 from collections.abc import Iterable
 
 from handoff.contracts import Artifact
-from specialists.toolkits.tool import Workbench
-from specialists.turns.model import Picture
-from specialists.turns.picture_facts import picture_tokens, type_of
+from specialists.formats.picture_facts import picture_tokens, type_of
+from specialists.model import Picture
+from specialists.tools.tool import Workbench
 
 SHARE = 0.5
 """The share of a call's context that pictures may fill."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from handoff.approval_values import Approval
 from handoff.contracts import ToolCall
-from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
+from specialists.tools.tool import Tool, ToolOutcome, Workbench
 from specialists.turns import briefing
 from specialists.turns.approving import Approvals
 from specialists.turns.one_call import Ready

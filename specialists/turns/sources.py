@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from handoff.contracts import Handoff, Material
 from handoff.evidence.binding import Document
-from specialists.toolkits.material_reading import read_whole
-from specialists.toolkits.tool import Workbench
+from specialists.tools.tool import Workbench
 from specialists.turns.conversation import Conversation
+from specialists.turns.material_reading import read_whole
 
 
 class Sources:

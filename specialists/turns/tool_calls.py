@@ -12,7 +12,7 @@ from handoff.approval_values import Approval
 from handoff.contracts import ToolCall, ToolReply
 from handoff.events import ToolStarted, TurnTaken
 from handoff.state_values import Checked, Checkpoint, Ruling, UnknownWrite
-from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
+from specialists.tools.tool import Tool, ToolOutcome, Workbench
 from specialists.turns import briefing, finish_tools
 from specialists.turns.approving import Approvals, on_one_card, where_to
 from specialists.turns.conversation import Conversation, key_of

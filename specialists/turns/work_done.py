@@ -13,7 +13,7 @@ from pathlib import PurePath
 
 from handoff.contracts import ToolCall, ToolReply
 from handoff.text_words import words
-from specialists.toolkits.tool import Tool
+from specialists.tools.tool import Tool
 from specialists.turns import briefing
 
 _BY_CHANCE = 1

@@ -15,7 +15,7 @@ from typing import Any
 
 from handoff.contracts import ToolCall, Turn
 from handoff.reply_text import is_shallow, replace_surrogates
-from specialists.toolkits.tool import ToolSpec
+from specialists.tools.tool import ToolSpec
 from specialists.turns.finish_tools import ALSO_READ, RETURN
 
 AROUND = 600

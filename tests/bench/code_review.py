@@ -11,8 +11,8 @@ from typing import Any
 from bot.store.embedded import start_embedded, stop_embedded
 from handoff import events as ev
 from specialists.registry import CREWS, load_crew
-from specialists.toolkits.catalogue import all_toolkits
-from specialists.toolkits.toolkit import ToolSettings
+from specialists.tools.catalogue import all_toolkits
+from specialists.tools.toolkit import ToolSettings
 from tests.bench.made_change import FILES, made_change
 from tests.providers.rendering import Reply
 from tests.providers.scripts import first_text, purpose_of

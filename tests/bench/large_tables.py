@@ -12,9 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from handoff.contracts import Artifact
-from specialists.toolkits.charts import DrawChart, draw_chart
-from specialists.toolkits.tables import ProfileTable, profile_table, run_query
-from specialists.toolkits.tool import FolderWorkbench
+from specialists.tools.charts.charts import DrawChart, draw_chart
+from specialists.tools.tables.tables import ProfileTable, profile_table, run_query
+from specialists.tools.tool import FolderWorkbench
 from tests.bench.child import output
 
 Row = Callable[..., None]

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from specialists.toolkits.knowledge.knowledge import Knowledge
+from specialists.tools.knowledge.knowledge import Knowledge
 
 DOCUMENTS, WORDS, SEARCHES = 10_000, 430, 200
 INDEX_BAR, SEARCH_BAR = 4.0, 4.0

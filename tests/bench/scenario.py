@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
+from specialists.tools.tool import Tool, ToolOutcome, Workbench
 
 CREW = Path(__file__).parent / "crew"
 REQUEST = "Work out the figures of the six parts w1 to w6 and tell us in a few lines what they mean together."

@@ -15,10 +15,10 @@ import bot.app
 import bot.command_line.serve
 import bot.models.openai_chat
 from bot.__main__ import main
-from specialists.toolkits import catalogue
-from specialists.toolkits.fetch import FetchSettings
-from specialists.toolkits.search import SearchSettings
-from specialists.toolkits.toolkit import Toolkit
+from specialists.tools import catalogue
+from specialists.tools.toolkit import Toolkit
+from specialists.tools.web.fetch import FetchSettings
+from specialists.tools.web.search import SearchSettings
 from tests.chaos.toolkit import tools
 from tests.nursery.forks import serve
 

@@ -7,7 +7,7 @@ import os
 import aiohttp
 from pydantic import BaseModel, ConfigDict
 
-from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
+from specialists.tools.tool import Tool, ToolOutcome, Workbench
 
 FAR_SIDE = "CHAOS_FAR_SIDE"
 """The variable that names the far side's address."""

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from specialists.toolkits.code.code_tools import code_toolkit
-from specialists.toolkits.tool import ToolOutcome
-from specialists.toolkits.toolkit import Toolkit, ToolSettings
+from specialists.tools.code.code_tools import code_toolkit
+from specialists.tools.tool import ToolOutcome
+from specialists.tools.toolkit import Toolkit, ToolSettings
 from tests.code.made_repository import commit, run_git
 
 Call = Callable[..., Awaitable[ToolOutcome]]

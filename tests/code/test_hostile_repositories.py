@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from specialists.toolkits.code import bare_copy, git_process
-from specialists.toolkits.code.git_process import git
+from specialists.tools.code import bare_copy, git_process
+from specialists.tools.code.git_process import git
 from tests.code.conftest import caller, toolkit
 from tests.code.made_repository import commit, run_git
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from handoff.contracts import Material, Section
 from handoff.materials.outline import in_short
-from specialists.reading.contents import Contents
+from specialists.formats.contents import Contents
 from specialists.reading.diff_hunks import read_diff
-from specialists.toolkits.code.diff_text import commentable, in_brief, parts
+from specialists.tools.code.diff_text import commentable, in_brief, parts
 from tests.bench.made_change import FILES, LINES, made_change
 
 DIFF = """\

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from specialists.toolkits.code.code_arguments import PostReviewArguments
-from specialists.toolkits.code.code_tools import code_toolkit
-from specialists.toolkits.code.forge_http import NoAnswer
-from specialists.toolkits.tool import Tool
-from specialists.toolkits.toolkit import ToolSettings
+from specialists.tools.code.code_arguments import PostReviewArguments
+from specialists.tools.code.code_tools import code_toolkit
+from specialists.tools.code.forge_http import NoAnswer
+from specialists.tools.tool import Tool
+from specialists.tools.toolkit import ToolSettings
 from tests.code.conftest import caller
 from tests.code.local_forge import HEAD, local_forge
 

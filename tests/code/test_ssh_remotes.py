@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from specialists.toolkits.code import named_repositories, ssh_remote
-from specialists.toolkits.code.named_repositories import Repository
+from specialists.tools.code import named_repositories, ssh_remote
+from specialists.tools.code.named_repositories import Repository
 from tests.code.conftest import caller, toolkit
 from tests.code.local_ssh import LocalSsh, a_key, local_ssh, write_key
 

@@ -18,8 +18,8 @@ from bot.settings import read_settings
 from bot.store.embedded import is_running, start_embedded, stop_embedded
 from bot.workspace.workspace_server import Workspace
 from handoff.contracts import ToolCall
-from specialists.toolkits.kernel_walls import WALLS
-from specialists.toolkits.wall_proof import WallReport
+from specialists.sandbox.kernel_walls import WALLS
+from specialists.sandbox.wall_proof import WallReport
 from tests.command_line.command import ROOT, environment, leadhand, processes_in
 from tests.command_line.test_command_run import slack
 from tests.operation.collector import collecting

@@ -16,8 +16,8 @@ from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.models.rehearsal.rehearsed_demo import LABEL
 from bot.settings import Settings, SettingsError
 from specialists.registry import load_crew
-from specialists.toolkits.catalogue import all_tools
-from specialists.toolkits.toolkit import ToolSettings
+from specialists.tools.catalogue import all_tools
+from specialists.tools.toolkit import ToolSettings
 from tests.command_line.command import Ended, environment, leadhand_inside
 from tests.system.scene import scene_on
 
@@ -132,7 +132,7 @@ async def test_a_demo_is_played_with_its_real_tools_and_says_that_no_model_read_
 
 
 WRITES = '''
-from specialists.toolkits.toolkit import writes
+from specialists.tools.toolkit import writes
 
 
 @writes

@@ -13,7 +13,7 @@ from bot.__main__ import _parser
 from bot.settings import NAMES
 from specialists.loading.crew_folders import BESIDE, NO_SPECIALISTS
 from specialists.outbound import network
-from specialists.toolkits.databases.named_databases import ANY_USER
+from specialists.tools.databases.named_databases import ANY_USER
 from tests.command_line.command import ROOT
 from tests.conftest import LONG_FILES, LONG_FOLDERS, LONG_TESTS
 
@@ -109,7 +109,7 @@ def test_only_the_settings_read_the_environment() -> None:
         if isinstance(node, ast.Attribute) and node.attr in {"environ", "getenv"}
     }
     # Where a machine has its sockets, fonts and caches is no setting of ours.
-    own = {"bot/store/embedded.py", "specialists/toolkits/charts.py", "specialists/toolkits/table_cache.py"}
+    own = {"bot/store/embedded.py", "specialists/tools/charts/charts.py", "specialists/tools/tables/table_cache.py"}
     # How the network is reached holds for the whole process: OpenSSL and the libraries read it there as well.
     assert readers - own == {"bot/settings.py", "specialists/outbound/network.py"}
 

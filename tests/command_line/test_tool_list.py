@@ -14,8 +14,8 @@ from bot.command_line.check import Verdict
 from bot.settings import read_settings
 from specialists.registry import load_crew
 from specialists.several_crews import Crews
-from specialists.toolkits.tool import Tool
-from specialists.toolkits.toolkit import Toolkit
+from specialists.tools.tool import Tool
+from specialists.tools.toolkit import Toolkit
 from tests.specialists.scripted_model import Looker
 from tests.specialists.test_registry import page
 

@@ -13,7 +13,7 @@ from bot.command_line.serve import connected
 from bot.settings import Settings
 from bot.store.redis.redis_store import RedisStore
 from specialists.registry import load_crew
-from specialists.toolkits.tool import Tool
+from specialists.tools.tool import Tool
 from tests.crash.points import Passages
 from tests.crash.proxies import WatchedModel, watched_slack, watched_store, watched_tools
 from tests.crash.scenarios import SCENARIOS, PlayedModel, Scenario, tools

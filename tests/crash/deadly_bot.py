@@ -9,8 +9,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
-from specialists.turns.model import ModelCall
+from specialists.model import ModelCall
+from specialists.tools.tool import Tool, ToolOutcome, Workbench
 from tests.crash.bot import Start, work
 from tests.crash.scenarios import FilesArguments, Scenario, Turn, hangs, planned, result, says, tools, turn
 from tests.nursery.forks import serve

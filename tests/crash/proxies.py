@@ -21,8 +21,8 @@ from bot.slack.send.elsewhere import KEY
 from bot.slack.send.web_calls import make_client
 from bot.store.interface import Store
 from handoff.contracts import Tier, Turn
-from specialists.toolkits.tool import Tool
-from specialists.turns.model import ModelCall
+from specialists.model import ModelCall
+from specialists.tools.tool import Tool
 from tests.crash.points import Passages
 
 WRITES = {

@@ -25,9 +25,9 @@ from bot.workspace.refusal import ActionFailed
 from handoff import events as ev
 from handoff.contracts import Asking, Terms, Tier, ToolCall, Turn, Usage
 from handoff.effects import answer_key
-from specialists.toolkits import messages
-from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
-from specialists.turns.model import ModelCall
+from specialists.model import ModelCall
+from specialists.tools.messages import messages
+from specialists.tools.tool import Tool, ToolOutcome, Workbench
 from tests.system.brains import subtask
 from tests.system.scene import Talk, buttons, eventually
 

@@ -19,8 +19,8 @@ from bot.slack.send.outbox import STREAMED
 from bot.workspace.refusal import ActionFailed
 from handoff.effects import answer_key
 from handoff.state import Job
+from specialists.model import ModelCall, ModelError
 from specialists.registry import load_crew
-from specialists.turns.model import ModelCall, ModelError
 from tests.crash.__main__ import BOTS, stages_on
 from tests.crash.bot import CREW
 from tests.crash.play import LATER, Stage

@@ -11,7 +11,7 @@ from dataclasses import replace
 from bot.store.redis.redis_store import RedisStore
 from handoff import events as ev
 from specialists.registry import load_crew
-from specialists.toolkits.tool import ToolOutcome, Workbench
+from specialists.tools.tool import ToolOutcome, Workbench
 from tests.bench.scenario import CREW, REQUEST, LookupArguments, lookup, lookups
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply

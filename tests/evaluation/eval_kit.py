@@ -17,8 +17,8 @@ from bot.supervisor.planning import Planning
 from bot.supervisor.track_record import TrackRecord
 from handoff.contracts import Terms
 from specialists.registry import CREWS, load_crew
-from specialists.toolkits.catalogue import all_tools
-from specialists.toolkits.search import SearchSettings
+from specialists.tools.catalogue import all_tools
+from specialists.tools.web.search import SearchSettings
 from tests.providers.server import Brain, ProviderServer
 
 GENERAL = CREWS / "general"

@@ -17,8 +17,8 @@ from bot.evaluation.staged_job import file_bytes
 from bot.evaluation.trials.plan_trials import ARROW, LABELS
 from handoff.events import Aim
 from specialists.registry import load_crew
-from specialists.toolkits.catalogue import all_tools
-from specialists.toolkits.search import SearchSettings
+from specialists.tools.catalogue import all_tools
+from specialists.tools.web.search import SearchSettings
 from tests.evaluation.eval_kit import GENERAL, SAMPLES, played
 from tests.providers.faults import Fault
 

@@ -16,7 +16,7 @@ from bot.supervisor.planning import Planning
 from bot.supervisor.track_record import TrackRecord
 from handoff.contracts import Terms
 from specialists.registry import CREWS, load_crew
-from specialists.toolkits.catalogue import all_tools
+from specialists.tools.catalogue import all_tools
 from tests.evaluation.eval_kit import SAMPLES, model_of
 from tests.evaluation.planted_faults import FOLDER, LENSES, files
 from tests.providers.rendering import Reply

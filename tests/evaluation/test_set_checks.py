@@ -13,9 +13,9 @@ from bot.evaluation.staged_job import StagedJob
 from handoff.contracts import Plan, Subtask
 from specialists.crew import Crew
 from specialists.registry import load_crew
-from specialists.toolkits.catalogue import all_tools
-from specialists.toolkits.search import SearchSettings
-from specialists.toolkits.tool import Tool
+from specialists.tools.catalogue import all_tools
+from specialists.tools.tool import Tool
+from specialists.tools.web.search import SearchSettings
 from tests.evaluation.eval_kit import GENERAL, SAMPLES, bench_of, model_of, one_set
 from tests.providers.rendering import Reply
 from tests.specialists.scripted_model import LookArguments

@@ -5,7 +5,7 @@ import pytest
 from bot.evaluation.set_checks import check_sets
 from bot.evaluation.set_files import FOLDER, read_sets
 from specialists.registry import CREWS, available_crews, load_crew
-from specialists.toolkits.catalogue import all_tools
+from specialists.tools.catalogue import all_tools
 from tests.evaluation.eval_kit import SAMPLES
 
 

@@ -14,8 +14,8 @@ from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Settings
 from handoff.contracts import ToolCall
 from specialists.registry import load_crew
-from specialists.toolkits.catalogue import all_tools
-from specialists.toolkits.search import SearchSettings
+from specialists.tools.catalogue import all_tools
+from specialists.tools.web.search import SearchSettings
 from tests.evaluation.eval_kit import GENERAL, bench_of, model_of
 from tests.providers.rendering import Reply
 from tests.providers.scripts import purpose_of

@@ -25,9 +25,9 @@ from handoff.rights import Actor
 from handoff.state import Ask, Job
 from handoff.state_values import Question
 from specialists.crew import Crew
+from specialists.model import Model
 from specialists.registry import load_crew
-from specialists.toolkits.tool import Tool
-from specialists.turns.model import Model
+from specialists.tools.tool import Tool
 
 WHO = "worker"
 REQUEST = "1.0"

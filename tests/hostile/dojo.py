@@ -16,7 +16,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, create_model
 
 from handoff.approval_values import digest_of
-from specialists.toolkits.tool import Sent, Tool, ToolOutcome, Workbench
+from specialists.tools.tool import Sent, Tool, ToolOutcome, Workbench
 from tests.hostile.desk import Leave
 from tests.hostile.obeying import Wish
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from handoff.contracts import ToolCall, Turn, Usage
-from specialists.turns.model import ModelCall
+from specialists.model import ModelCall
 
 SPENT = Usage(model="obeying", calls=1, tokens_in=10, tokens_out=5)
 Wish = tuple[str, dict[str, Any]]

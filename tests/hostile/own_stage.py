@@ -19,11 +19,11 @@ from bot.models.chosen_model import ChosenModel
 from handoff.contracts import ToolCall
 from specialists.crew import Crew
 from specialists.registry import load_crew
-from specialists.toolkits import web as web_toolkit
-from specialists.toolkits.catalogue import all_tools
-from specialists.toolkits.fetch import FetchSettings
-from specialists.toolkits.search import SearchSettings
-from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
+from specialists.tools.catalogue import all_tools
+from specialists.tools.tool import Tool, ToolOutcome, Workbench
+from specialists.tools.web import web as web_toolkit
+from specialists.tools.web.fetch import FetchSettings
+from specialists.tools.web.search import SearchSettings
 from tests.hostile.own_orders import IN_TOOL, LANGUAGES, Case
 from tests.mcp_servers.harbour import Harbour, told
 from tests.providers.rendering import Reply

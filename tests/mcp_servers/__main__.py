@@ -19,11 +19,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from specialists.mcp_servers import server_tools, tool_lock
-from specialists.mcp_servers.server_config import ServerConfig
-from specialists.mcp_servers.tool_lock import ToolLock
-from specialists.toolkits.tool import FolderWorkbench, Tool
-from specialists.toolkits.toolkit import Toolkit, ToolSettings
+from specialists.mcp import server_tools, tool_lock
+from specialists.mcp.server_config import ServerConfig
+from specialists.mcp.tool_lock import ToolLock
+from specialists.tools.tool import FolderWorkbench, Tool
+from specialists.tools.toolkit import Toolkit, ToolSettings
 from tests.mcp_servers.empty_bench import bench_in
 
 PORT = 8797

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from specialists.toolkits.tool import FolderWorkbench
+from specialists.tools.tool import FolderWorkbench
 
 
 def bench_in(folder: Path) -> FolderWorkbench:

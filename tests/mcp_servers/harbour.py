@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from specialists.loading.frontmatter import CrewFault
-from specialists.mcp_servers import server_config, server_tools, tool_lock
-from specialists.mcp_servers.server_config import ServerConfig
-from specialists.mcp_servers.tool_lock import ToolLock, as_told
-from specialists.toolkits.tool import Tool
-from specialists.toolkits.toolkit import Toolkit, ToolSettings
+from specialists.files.frontmatter import CrewFault
+from specialists.mcp import server_config, server_tools, tool_lock
+from specialists.mcp.server_config import ServerConfig
+from specialists.mcp.tool_lock import ToolLock, as_told
+from specialists.tools.tool import Tool
+from specialists.tools.toolkit import Toolkit, ToolSettings
 
 SERVER = Path(__file__).with_name("hostile_server.py")
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specialists.mcp_servers.server_tools import connection_to, left_out, toolkit_of
-from specialists.mcp_servers.tool_lock import ToolLock, as_told, read, write
-from specialists.mcp_servers.tool_sieve import ToolSieve
+from specialists.mcp.server_tools import connection_to, left_out, toolkit_of
+from specialists.mcp.tool_lock import ToolLock, as_told, read, write
+from specialists.mcp.tool_sieve import ToolSieve
 from tests.mcp_servers.empty_bench import bench_in
 from tests.mcp_servers.harbour import Harbour, told, tool
 

@@ -12,12 +12,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from specialists.mcp_servers import flood_meter, server_connection
-from specialists.mcp_servers.server_config import ServerConfig
-from specialists.mcp_servers.server_connection import NoAnswer, NotReached, ServerConnection
+from specialists.mcp import flood_meter, server_connection
+from specialists.mcp.server_config import ServerConfig
+from specialists.mcp.server_connection import NoAnswer, NotReached, ServerConnection
 from specialists.outbound.network import network_variables
-from specialists.toolkits.tool import Tool, ToolOutcome
-from specialists.toolkits.toolkit import Toolkit
+from specialists.tools.tool import Tool, ToolOutcome
+from specialists.tools.toolkit import Toolkit
 from tests.mcp_servers.empty_bench import bench_in
 from tests.mcp_servers.harbour import PATH, TEXT, Harbour, told, tool
 

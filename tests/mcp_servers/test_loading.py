@@ -20,13 +20,13 @@ ROOT = Path(__file__).parents[2]
 SCRIPT = """
 import asyncio, json, sys, threading
 from pathlib import Path
-from specialists.mcp_servers.oauth_metadata import discover
-from specialists.mcp_servers.server_config import ServerConfig
-from specialists.mcp_servers.server_connection import NotReached, ServerConnection
-from specialists.mcp_servers.server_tools import read
-from specialists.toolkits.fetch import FetchFailed, FetchSettings, download
-from specialists.toolkits.smtp_server import SmtpServer, would_take_mail
-from specialists.toolkits.toolkit import ToolSettings
+from specialists.mcp.oauth_metadata import discover
+from specialists.mcp.server_config import ServerConfig
+from specialists.mcp.server_connection import NotReached, ServerConnection
+from specialists.mcp.server_tools import read
+from specialists.tools.web.fetch import FetchFailed, FetchSettings, download
+from specialists.tools.mail.smtp_server import SmtpServer, would_take_mail
+from specialists.tools.toolkit import ToolSettings
 from bot.models.openai_chat import OpenAIChat
 from bot.models.anthropic_messages import AnthropicMessages
 from bot.models.provider_model import ProviderModel

@@ -15,13 +15,13 @@ from pydantic import ValidationError
 
 from bot.models import schema_steps, strict_schema
 from bot.slack.views import argument_blocks
-from specialists.mcp_servers import safe_schema, server_replies, shown_schema
-from specialists.mcp_servers.argument_check import MOST_STEPS, arguments_by
-from specialists.mcp_servers.server_config import ServerConfig
-from specialists.mcp_servers.server_connection import NoAnswer, NotReached, Refused, ServerConnection
-from specialists.mcp_servers.server_tools import LONGEST_DESCRIPTION, described
-from specialists.mcp_servers.tool_lock import as_told
-from specialists.toolkits.tool import ToolSpec
+from specialists.mcp import safe_schema, server_replies, shown_schema
+from specialists.mcp.argument_check import MOST_STEPS, arguments_by
+from specialists.mcp.server_config import ServerConfig
+from specialists.mcp.server_connection import NoAnswer, NotReached, Refused, ServerConnection
+from specialists.mcp.server_tools import LONGEST_DESCRIPTION, described
+from specialists.mcp.tool_lock import as_told
+from specialists.tools.tool import ToolSpec
 from tests.mcp_servers.empty_bench import bench_in
 from tests.mcp_servers.harbour import told
 from tests.specialists.local_web import serving

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from specialists.mcp_servers import server_config, tool_lock
-from specialists.mcp_servers.lock_difference import difference
-from specialists.mcp_servers.server_tools import name_of
-from specialists.mcp_servers.tool_lock import LockedTool, LockFault, ToolLock, as_told
+from specialists.mcp import server_config, tool_lock
+from specialists.mcp.lock_difference import difference
+from specialists.mcp.server_tools import name_of
+from specialists.mcp.tool_lock import LockedTool, LockFault, ToolLock, as_told
 from specialists.registry import CrewError, load_crew
 from tests.mcp_servers.harbour import TEXT, Harbour, told
 

@@ -8,13 +8,13 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from specialists.mcp_servers.oauth_requests import fault_of
-from specialists.mcp_servers.server_config import ServerConfig
-from specialists.mcp_servers.server_sign_in import LANDS, LASTS, ServerSignIn
-from specialists.mcp_servers.server_tools import toolkit_of
-from specialists.mcp_servers.tool_lock import as_told
-from specialists.toolkits.signing_in import SignInFailed
-from specialists.toolkits.toolkit import ToolSettings
+from specialists.mcp.oauth_requests import fault_of
+from specialists.mcp.server_config import ServerConfig
+from specialists.mcp.server_sign_in import LANDS, LASTS, ServerSignIn
+from specialists.mcp.server_tools import toolkit_of
+from specialists.mcp.tool_lock import as_told
+from specialists.tools.signing_in import SignInFailed
+from specialists.tools.toolkit import ToolSettings
 from tests.mcp_servers.harbour import told
 from tests.mcp_servers.held_sign_ins import HeldSignIns
 from tests.mcp_servers.oauth_server import OAuthServer, oauth_server

@@ -15,7 +15,7 @@ from bot.models.openai_responses import OpenAIResponses
 from bot.models.provider_model import ProviderModel
 from bot.models.retrying import RetryPolicy
 from handoff.contracts import Tier
-from specialists.turns.model import ModelCall, ModelMessage
+from specialists.model import ModelCall, ModelMessage
 from tests.providers.rendering import Reply
 from tests.providers.server import Brain, ProviderServer
 from tests.providers.wire import Api

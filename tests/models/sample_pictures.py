@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import zlib
 
-from specialists.turns.model import Picture
+from specialists.model import Picture
 
 
 def png(width: int = 2, height: int = 2, *, padding: int = 0) -> bytes:

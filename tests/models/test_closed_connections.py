@@ -6,7 +6,7 @@ import pytest
 
 from bot.models.openai_chat import OpenAIChat
 from bot.models.provider_model import ProviderModel
-from specialists.turns.model import ModelError
+from specialists.model import ModelError
 from tests.models.closing_server import ClosingServer
 from tests.models.conftest import GPT, QUICK, ask
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from specialists.toolkits.tool import ToolSpec
-from specialists.turns.model import ModelError
+from specialists.model import ModelError
+from specialists.tools.tool import ToolSpec
 from tests.models.conftest import Heard, ask, paired
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from bot.models.retrying import RetryPolicy
-from specialists.turns.model import ModelError
+from specialists.model import ModelError
 from tests.models.conftest import Heard, Pair, ask, paired
 from tests.patience import patience
 from tests.providers.faults import Fault, FaultKind

@@ -22,7 +22,7 @@ from bot.models.openai_responses import OpenAIResponses
 from bot.models.provider_model import ProviderModel
 from bot.models.think_tags import ThinkTagStripper
 from bot.models.wire import MOST_CALLS, Connection
-from specialists.turns.model import ModelError
+from specialists.model import ModelError
 from tests.models.conftest import CLAUDE, GPT, QUICK, ask
 from tests.providers.wire import Api
 

@@ -13,7 +13,7 @@ from bot.limits.rules import Rules, SpendingBudget
 from bot.models import prices
 from bot.store.counters import Counter
 from bot.store.redis.redis_store import RedisStore
-from specialists.turns.model import Withheld
+from specialists.model import Withheld
 from tests.models.conftest import ask, connect
 from tests.models.limits_desk import ANA, Said
 from tests.models.price_lists import failing_price_list, held_price_list

@@ -12,7 +12,7 @@ from bot.limits.breakers import RULES
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import SpendingBudget
 from bot.store.counters import CLOSED, Counter
-from specialists.turns.model import ModelCall, ModelError, Withheld
+from specialists.model import ModelCall, ModelError, Withheld
 from tests.models import conftest
 from tests.models.limits_desk import ANA, FINE, Desk, open_desk
 from tests.patience import patience

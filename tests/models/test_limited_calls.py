@@ -14,7 +14,7 @@ from bot.limits.rules import BadLimit, Payer, RateLimit, SpendingBudget, read_bu
 from bot.models.prompt_size import prompt_tokens
 from bot.store.counters import Counter
 from bot.store.redis.redis_counters import RedisCounters
-from specialists.turns.model import ModelError, Withheld
+from specialists.model import ModelError, Withheld
 from tests.models.conftest import HOME, ask
 from tests.models.limits_desk import ANA, FINE, Desk, open_desk
 from tests.providers.faults import Fault

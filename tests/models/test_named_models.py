@@ -24,8 +24,8 @@ from handoff.contracts import Plan, Subtask, Terms
 from handoff.engine.ladder import Standing, after_trouble
 from handoff.planning.plan_check import check
 from specialists.crew import Crew
+from specialists.model import ModelError
 from specialists.registry import CrewError, load_crew
-from specialists.turns.model import ModelError
 from tests.models.conftest import ask, paired
 from tests.models.limits_desk import ANA
 from tests.operation.probe import Samples

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from bot.models.chat_reply import merge_fields
 from handoff.contracts import Tier, ToolReply, Turn
-from specialists.toolkits.tool import ToolSpec
-from specialists.turns.model import ModelCall, ModelError, ModelMessage
+from specialists.model import ModelCall, ModelError, ModelMessage
+from specialists.tools.tool import ToolSpec
 from tests.models.conftest import HOME, Pair, ask, paired
 from tests.models.test_compatible_servers import chunks, completion
 from tests.providers.faults import Fault

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bot.models.model_faults import code_and_message
 from bot.models.overflow import is_overflow, numbers_in, share_that_fits
-from specialists.turns.model import ModelError
+from specialists.model import ModelError
 from tests.models.conftest import ask, paired
 from tests.models.overflow_words import SOMETHING_ELSE, TOO_LONG
 from tests.providers.faults import Fault

@@ -16,8 +16,8 @@ from bot.models.provider_model import ProviderModel
 from bot.models.server_facts import sees_at
 from bot.models.sight import MESSAGES, OPENAI, claude_sees, openai_sees, within_limits
 from handoff.contracts import Tier, ToolCall
-from specialists.toolkits.tool import ToolSpec
-from specialists.turns.model import ModelCall, ModelMessage, Picture
+from specialists.model import ModelCall, ModelMessage, Picture
+from specialists.tools.tool import ToolSpec
 from tests.models.conftest import CLAUDE, GPT, Pair, ask, paired
 from tests.models.sample_pictures import picture, png
 from tests.providers.faults import Fault, FaultKind

@@ -16,7 +16,7 @@ from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.models.strict_schema import strict_schema
 from bot.models.wire import Tokens
 from handoff.contracts import Finding
-from specialists.turns.model import ModelCall, ModelMessage
+from specialists.model import ModelCall, ModelMessage
 from tests.providers.rendering import Reply
 from tests.providers.server import ProviderServer
 from tests.providers.wire import Api

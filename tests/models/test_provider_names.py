@@ -12,7 +12,7 @@ from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.operation.metered import MeteredModel
 from bot.operation.metrics import Metrics
 from bot.store.redis.redis_store import RedisStore
-from specialists.turns.model import Withheld
+from specialists.model import Withheld
 from tests.models.conftest import ask, connect
 from tests.models.limits_desk import ANA
 from tests.operation.probe import Samples

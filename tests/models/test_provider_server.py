@@ -13,9 +13,9 @@ import pytest
 from bot.models.provider_model import ProviderModel
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from handoff.contracts import Plan, ToolReply
-from specialists.toolkits.tool import ToolSpec
+from specialists.model import ModelCall, ModelMessage
+from specialists.tools.tool import ToolSpec
 from specialists.turns import finish_tools
-from specialists.turns.model import ModelCall, ModelMessage
 from tests.models.conftest import ask, connect, paired
 from tests.patience import patience
 from tests.providers.scripts import brain_from_model, by_purpose, six, slowed

@@ -12,7 +12,7 @@ from bot.models.rehearsal.rehearsed_brief import GOES_ON
 from bot.models.rehearsal.rehearsed_planner import DECLINED
 from bot.slack.receive.thread_text import ABOUT
 from handoff.contracts import Plan, Subtask
-from specialists.turns.model import ModelCall, ModelMessage
+from specialists.model import ModelCall, ModelMessage
 
 CREW = """# Specialists
 - analyst: Profiles and queries attached tables, calculates, draws charts. Cannot browse the web.

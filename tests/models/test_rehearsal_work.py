@@ -19,12 +19,12 @@ from handoff.approval_values import Approval
 from handoff.contracts import Artifact, Escalation, Handoff, Note, Plan, Result, ToolCall, ToolReply, Turn
 from handoff.events import ToolStarted
 from handoff.state_values import Earlier, Ruling
+from specialists.model import ModelCall, ModelError, ModelMessage
 from specialists.registry import load_crew
 from specialists.runner import run
-from specialists.toolkits.catalogue import all_tools
-from specialists.toolkits.tool import FolderWorkbench, ToolOutcome, ToolSpec
+from specialists.tools.catalogue import all_tools
+from specialists.tools.tool import FolderWorkbench, ToolOutcome, ToolSpec
 from specialists.turns.finish_tools import SPECS
-from specialists.turns.model import ModelCall, ModelError, ModelMessage
 
 GENERAL = Path(__file__).parents[2] / "specialists" / "crews" / "general"
 ORDERS = b"day,region,plan,revenue,units\n" + b"".join(

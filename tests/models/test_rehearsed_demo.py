@@ -8,9 +8,9 @@ from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.models.rehearsal.rehearsed_demo import LABEL, DemoScript
 from handoff.contracts import ToolCall, ToolReply, Turn
 from specialists.loading.demo_file import Rehearsal, Step
-from specialists.toolkits.tool import ToolSpec
+from specialists.model import ModelCall, ModelMessage
+from specialists.tools.tool import ToolSpec
 from specialists.turns.finish_tools import SPECS
-from specialists.turns.model import ModelCall, ModelMessage
 
 ASK = "What does Acme charge, and is it in the contract?"
 PLAN = {"goal": ASK, "subtasks": [{"id": "read", "specialist": "scout"}], "strategy": "merge"}

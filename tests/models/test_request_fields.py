@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from handoff.contracts import Tier, ToolCall
-from specialists.toolkits.tool import ToolSpec
+from specialists.tools.tool import ToolSpec
 from tests.models.conftest import ask, paired
 from tests.providers.faults import Fault, FaultKind
 from tests.providers.rendering import Reply

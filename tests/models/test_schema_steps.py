@@ -10,10 +10,10 @@ import pytest
 
 from bot.models.schema_steps import steps_schema
 from handoff.contracts import ToolCall, ToolReply
-from specialists.toolkits.catalogue import all_tools
-from specialists.toolkits.tool import ToolSpec
+from specialists.model import ModelCall, ModelMessage
+from specialists.tools.catalogue import all_tools
+from specialists.tools.tool import ToolSpec
 from specialists.turns.finish_tools import SPECS
-from specialists.turns.model import ModelCall, ModelMessage
 from tests.models.conftest import Heard, ask, paired
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply

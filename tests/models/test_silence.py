@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from specialists.turns.model import ModelError
+from specialists.model import ModelError
 from tests.models.conftest import QUICK, Pair, ask, connect, paired
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from specialists.toolkits.tool import ToolSpec
-from specialists.turns.model import ModelError
+from specialists.model import ModelError
+from specialists.tools.tool import ToolSpec
 from tests.models.conftest import ask, paired
 from tests.models.test_compatible_servers import chunks, completion, part
 from tests.providers.faults import Fault

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from handoff.contracts import Tier, ToolCall, ToolReply, Turn
-from specialists.toolkits.tool import ToolSpec
-from specialists.turns.model import ModelCall, ModelMessage
+from specialists.model import ModelCall, ModelMessage
+from specialists.tools.tool import ToolSpec
 from tests.models.conftest import Pair, ask, paired
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply

@@ -10,8 +10,8 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from handoff.contracts import Plan, Tier, ToolCall, ToolReply
-from specialists.toolkits.tool import ToolSpec
-from specialists.turns.model import ModelCall, ModelError, ModelMessage
+from specialists.model import ModelCall, ModelError, ModelMessage
+from specialists.tools.tool import ToolSpec
 from tests.models.conftest import QUICK, Heard, Pair, ask, connect, paired
 from tests.providers.rendering import Reply
 from tests.providers.server import ProviderServer

@@ -15,10 +15,10 @@ from bot.store.interface import BLOB_LIMIT, Commit, PayloadTooLarge, StoreError
 from bot.store.redis.redis_store import RedisStore
 from bot.store.redis_server import Server
 from handoff.contracts import Turn, Usage
+from specialists.model import ModelCall, ModelError
 from specialists.registry import CREWS, load_crew
-from specialists.toolkits.catalogue import all_tools
-from specialists.toolkits.tool import Tool, ToolOutcome, Workbench, WorkbenchLost
-from specialists.turns.model import ModelCall, ModelError
+from specialists.tools.catalogue import all_tools
+from specialists.tools.tool import Tool, ToolOutcome, Workbench, WorkbenchLost
 from tests.operation.probe import Samples
 from tests.store.kit import JOB
 

@@ -12,8 +12,8 @@ import pytest
 
 from bot.operation.sweeping import sweep
 from bot.workspace.workspace_server import Workspace
-from specialists.toolkits import scratch
-from specialists.toolkits.table_cache import TableCache
+from specialists.sandbox import scratch
+from specialists.tools.tables.table_cache import TableCache
 from tests.command_line.command import ROOT, Running, environment
 from tests.command_line.test_command_run import slack
 from tests.providers.server import ProviderServer
@@ -22,7 +22,7 @@ from tests.system.brains import plan, rehearsed, subtask, tool_call
 
 HOLDER = """
 import sys, time
-from specialists.toolkits.scratch import scratch
+from specialists.sandbox.scratch import scratch
 from tests.patience import patience
 (scratch() / "secret.csv").write_text("x")
 print(scratch(), flush=True)
@@ -79,7 +79,7 @@ async def test_only_what_dead_processes_left_is_swept(temporary: Path) -> None:
 
 
 def test_a_process_that_ends_by_itself_leaves_nothing(temporary: Path) -> None:
-    code = "from specialists.toolkits.scratch import scratch; print(scratch())"
+    code = "from specialists.sandbox.scratch import scratch; print(scratch())"
     made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
     assert Path(made.stdout.strip()).parent == temporary
     assert list(temporary.iterdir()) == []

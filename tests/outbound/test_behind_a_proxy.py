@@ -27,19 +27,19 @@ from bot.operation.trace_export import open_sender
 from bot.settings import read_settings
 from bot.slack.send.web_calls import close_client, make_client
 from specialists.crew import Crew
-from specialists.mcp_servers import tool_lock
-from specialists.mcp_servers.oauth_requests import ask
-from specialists.mcp_servers.server_config import ServerConfig
-from specialists.mcp_servers.server_connection import NotReached, ServerConnection
-from specialists.mcp_servers.server_sign_in import ServerSignIn
-from specialists.mcp_servers.tool_lock import ToolLock, as_told
+from specialists.mcp import tool_lock
+from specialists.mcp.oauth_requests import ask
+from specialists.mcp.server_config import ServerConfig
+from specialists.mcp.server_connection import NotReached, ServerConnection
+from specialists.mcp.server_sign_in import ServerSignIn
+from specialists.mcp.tool_lock import ToolLock, as_told
 from specialists.registry import load_crew
-from specialists.toolkits.catalogue import all_tools
-from specialists.toolkits.code.code_tools import code_toolkit
-from specialists.toolkits.fetch import FetchFailed, FetchSettings, download
-from specialists.toolkits.search import SearchFailed, SearchSettings, search
-from specialists.toolkits.signing_in import SignInFailed
-from specialists.toolkits.toolkit import ToolSettings
+from specialists.tools.catalogue import all_tools
+from specialists.tools.code.code_tools import code_toolkit
+from specialists.tools.signing_in import SignInFailed
+from specialists.tools.toolkit import ToolSettings
+from specialists.tools.web.fetch import FetchFailed, FetchSettings, download
+from specialists.tools.web.search import SearchFailed, SearchSettings, search
 from tests.code.conftest import caller
 from tests.code.demo_repository import build
 from tests.code.local_forge import TOKEN, local_forge

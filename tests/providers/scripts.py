@@ -9,8 +9,8 @@ from typing import Any
 
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from handoff.contracts import ToolCall
-from specialists.toolkits.tool import ToolSpec
-from specialists.turns.model import Model, ModelCall, ModelError
+from specialists.model import Model, ModelCall, ModelError
+from specialists.tools.tool import ToolSpec
 from tests.providers.faults import Fault
 from tests.providers.grown_script import grown
 from tests.providers.rendering import Reply

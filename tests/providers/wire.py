@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Any, Literal
 
 from handoff.contracts import ToolCall, ToolReply
-from specialists.toolkits.tool import ToolSpec
-from specialists.turns.model import ModelMessage, Picture
+from specialists.model import ModelMessage, Picture
+from specialists.tools.tool import ToolSpec
 
 Api = Literal["anthropic", "responses", "chat"]
 

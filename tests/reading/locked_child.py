@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from specialists.toolkits.confine import own_stdout
+from specialists.sandbox.confine import own_stdout
 
 
 def main() -> None:

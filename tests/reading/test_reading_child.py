@@ -9,8 +9,8 @@ import pytest
 from PIL import Image
 
 from specialists.reading.reader import CPU_SECONDS, reading_of
-from specialists.toolkits.child_process import Given as Places
-from specialists.toolkits.child_process import Limits, run_child
+from specialists.sandbox.child_process import Given as Places
+from specialists.sandbox.child_process import Limits, run_child
 
 from .conftest import FILES, Given
 from .hostile_files import pdf, replaced, stream, zipped

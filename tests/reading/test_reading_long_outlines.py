@@ -9,7 +9,7 @@ import pytest
 from handoff.contracts import Material, Section
 from handoff.materials.outline import find_part, in_short, place
 from handoff.materials.passages import search
-from specialists.reading.contents import MOST_SECTIONS, Contents
+from specialists.formats.contents import MOST_SECTIONS, Contents
 from specialists.reading.reading import Reading
 
 from .conftest import Given

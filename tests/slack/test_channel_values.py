@@ -17,7 +17,7 @@ from bot.access.time_zones import NoSuchZone, offset_at, read_zone
 from bot.app import open_crew
 from bot.limits.rules import Rules, SpendingBudget
 from bot.settings import Settings, SettingsError, read_settings
-from specialists.loading.frontmatter import CrewFault
+from specialists.files.frontmatter import CrewFault
 
 DOCS = Path(__file__).parents[2] / "docs" / "channels.md"
 C = "C0123ABCD"

@@ -13,7 +13,7 @@ from bot.slack.send.web_calls import WebCalls, close_client, make_client
 from bot.slack.show.directory import Directory
 from bot.slack.show.people import People
 from bot.workspace.workspace_server import Workspace
-from specialists.toolkits.messenger import Addressee
+from specialists.tools.messenger import Addressee
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from bot.slack.views.native_tables import with_native_table
 from bot.workspace.blocks import check_message_blocks
 from bot.workspace.refusal import Refusal
 from handoff.contracts import Artifact, ChartSeries, ChartShape
-from specialists.toolkits.charting.chart_data import ChartData, Series
-from specialists.toolkits.charting.chart_shapes import chart_shape
+from specialists.tools.charts.chart_data import ChartData, Series
+from specialists.tools.charts.chart_shapes import chart_shape
 
 BARS = ChartShape(
     kind="bar",

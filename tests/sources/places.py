@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from specialists.toolkits.tool import FolderWorkbench
+from specialists.tools.tool import FolderWorkbench
 from tests.reading.hostile_files import docx_of, word
 
 

@@ -11,10 +11,10 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.exc import DBAPIError
 
 from bot.settings import read_settings
-from specialists.toolkits.databases import database_child, database_session, database_tools, named_databases
-from specialists.toolkits.databases.database_tools import ListTables, QueryDatabase
-from specialists.toolkits.databases.named_databases import ANY_USER
-from specialists.toolkits.toolkit import Toolkit, ToolSettings
+from specialists.tools.databases import database_child, database_session, database_tools, named_databases
+from specialists.tools.databases.database_tools import ListTables, QueryDatabase
+from specialists.tools.databases.named_databases import ANY_USER
+from specialists.tools.toolkit import Toolkit, ToolSettings
 from tests.patience import patience
 
 from .places import bench

@@ -11,15 +11,15 @@ import pytest
 from aiohttp import web
 
 from specialists.registry import load_crew
-from specialists.toolkits.catalogue import all_tools
-from specialists.toolkits.child_process import Limits
-from specialists.toolkits.fetch import FetchSettings
-from specialists.toolkits.knowledge import knowledge_files, knowledge_reading, knowledge_tools
-from specialists.toolkits.knowledge.knowledge import Knowledge
-from specialists.toolkits.knowledge.knowledge_pages import FetchedPages
-from specialists.toolkits.knowledge.knowledge_query import expression, spellings, words_of
-from specialists.toolkits.tool import FolderWorkbench, Tool, ToolOutcome
-from specialists.toolkits.toolkit import ToolSettings
+from specialists.sandbox.child_process import Limits
+from specialists.tools.catalogue import all_tools
+from specialists.tools.knowledge import knowledge_files, knowledge_reading, knowledge_tools
+from specialists.tools.knowledge.knowledge import Knowledge
+from specialists.tools.knowledge.knowledge_pages import FetchedPages
+from specialists.tools.knowledge.knowledge_query import expression, spellings, words_of
+from specialists.tools.tool import FolderWorkbench, Tool, ToolOutcome
+from specialists.tools.toolkit import ToolSettings
+from specialists.tools.web.fetch import FetchSettings
 from tests.patience import patience
 from tests.reading.hostile_files import blanks
 from tests.specialists.local_web import serving
@@ -197,7 +197,7 @@ async def test_a_document_can_be_read_before_anybody_searched(
         assert early.failed
         assert "nothing of it was ready" in early.text
     for seconds in ("SMALL", "FOR_FEW"):
-        monkeypatch.setattr(f"specialists.toolkits.knowledge.knowledge.{seconds}", patience())
+        monkeypatch.setattr(f"specialists.tools.knowledge.knowledge.{seconds}", patience())
     assert "12 seconds" in (await read(one, "handbook/vpn.md", "Reset")).text
 
 

@@ -11,9 +11,9 @@ import pytest
 import yaml
 from sqlalchemy import create_engine
 
-from specialists.toolkits.databases import database_child, named_databases
-from specialists.toolkits.databases.named_databases import Kind
-from specialists.toolkits.databases.read_only import NotReadOnly, allowed_functions, read_only_statement
+from specialists.tools.databases import database_child, named_databases
+from specialists.tools.databases.named_databases import Kind
+from specialists.tools.databases.read_only import NotReadOnly, allowed_functions, read_only_statement
 
 SERVERS: Mapping[str, Kind] = {"shop": "postgresql", "logs": "mysql", "notes": "sqlite"}
 STATEMENTS = yaml.safe_load((Path(__file__).parent / "statements.yml").read_text(encoding="utf-8"))

@@ -11,10 +11,10 @@ from sqlalchemy import create_engine
 from sqlalchemy.engine import Connection
 from sqlglot import exp
 
-from specialists.toolkits.databases import named_databases, read_only
-from specialists.toolkits.databases.database_session import read_alone
-from specialists.toolkits.databases.named_databases import Kind
-from specialists.toolkits.databases.read_only import NotReadOnly, read_only_statement
+from specialists.tools.databases import named_databases, read_only
+from specialists.tools.databases.database_session import read_alone
+from specialists.tools.databases.named_databases import Kind
+from specialists.tools.databases.read_only import NotReadOnly, read_only_statement
 
 KINDS: tuple[Kind, ...] = ("postgresql", "mysql", "sqlite")
 AWKWARD = "'\"`\\[]$;-#/*!@:?%{}()&\u00a0\u3000\u200b\n\r\tEeUuNnXxBb_09 "

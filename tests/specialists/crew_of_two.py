@@ -9,7 +9,7 @@ import pytest
 
 from specialists.crew import Crew
 from specialists.registry import CrewError, load_crew
-from specialists.toolkits.tool import Tool
+from specialists.tools.tool import Tool
 
 
 def load(folder: Path, text: str, tools: Mapping[str, Tool] | None = None) -> Crew:

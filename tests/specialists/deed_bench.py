@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from handoff.contracts import Artifact
-from specialists.toolkits.messenger import Addressee, Delivered, Readers
-from specialists.toolkits.tool import FolderWorkbench
+from specialists.tools.messenger import Addressee, Delivered, Readers
+from specialists.tools.tool import FolderWorkbench
 
 
 @dataclass

@@ -12,7 +12,7 @@ import aiohttp
 from aiohttp import web
 from pydantic import BaseModel
 
-from specialists.toolkits.tool import Key, Tool, ToolOutcome, Workbench
+from specialists.tools.tool import Key, Tool, ToolOutcome, Workbench
 from tests.specialists.local_web import Site, serving
 
 

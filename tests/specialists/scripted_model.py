@@ -15,11 +15,11 @@ from handoff.approval_values import Approval, ApprovalTerms
 from handoff.contracts import Artifact, Constraints, Handoff, ToolCall, ToolReply, Turn, Usage
 from handoff.provenance import Provenance
 from handoff.state_values import Checkpoint, Earlier, Ruling
+from specialists.model import ModelCall, ModelError
 from specialists.specialist import Specialist
-from specialists.toolkits.messenger import Messenger
-from specialists.toolkits.signing_in import KeptSignIns
-from specialists.toolkits.tool import PEOPLE, Tool, ToolOutcome, Workbench
-from specialists.turns.model import ModelCall, ModelError
+from specialists.tools.messenger import Messenger
+from specialists.tools.signing_in import KeptSignIns
+from specialists.tools.tool import PEOPLE, Tool, ToolOutcome, Workbench
 
 SPENT = Usage(model="played", calls=1, tokens_in=10, tokens_out=5, cost=0.01, duration=0.5)
 Move = Turn | ModelError | Callable[[ModelCall], Awaitable[Turn]]

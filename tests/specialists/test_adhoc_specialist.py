@@ -11,7 +11,7 @@ from handoff.contracts import Made, Plan
 from specialists.crew import NotLent, specialist_for
 from specialists.runner import run
 from specialists.specialist import ADHOC_TURNS
-from specialists.toolkits.tool import Tool
+from specialists.tools.tool import Tool
 from specialists.turns import briefing
 from tests.specialists.crew_of_two import faults, load
 from tests.specialists.scripted_model import EmptyBench, KeptLog, Looker, ScriptedModel, calling, handoff, returning

@@ -9,7 +9,7 @@ import pytest
 from handoff.approval_values import ASK, ApprovalTerms
 from specialists.crew import Crew
 from specialists.registry import CrewError, load_crew
-from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
+from specialists.tools.tool import Tool, ToolOutcome, Workbench
 from tests.specialists.far_side import NoteArguments
 from tests.specialists.scripted_model import Looker
 from tests.specialists.test_nesting import tree

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from specialists.mcp_servers.argument_check import arguments_by
+from specialists.mcp.argument_check import arguments_by
 from specialists.turns.argument_names import name_fault
 from tests.specialists.far_side import NoteArguments
 

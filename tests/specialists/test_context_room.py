@@ -8,10 +8,10 @@ import pytest
 
 from handoff.context_budget import tokens
 from handoff.contracts import Constraints, Handoff, Result, Turn, Usage
+from specialists.model import ModelCall, ModelError
 from specialists.runner import End, run
-from specialists.toolkits.tool import ToolOutcome
+from specialists.tools.tool import ToolOutcome
 from specialists.turns.context_room import READ_REPLY
-from specialists.turns.model import ModelCall, ModelError
 from tests.specialists.scripted_model import (
     EmptyBench,
     KeptLog,

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from specialists.loading import demo_file, demo_steps
+from specialists import demo_steps
+from specialists.loading import demo_file
 from specialists.loading.demo_file import Demo
 from specialists.registry import CREWS, available_crews, load_crew
-from specialists.toolkits import recorded_web
-from specialists.toolkits.catalogue import all_tools
-from specialists.toolkits.toolkit import ToolSettings
+from specialists.tools.catalogue import all_tools
+from specialists.tools.toolkit import ToolSettings
+from specialists.tools.web import recorded_web
 
 GOOD = """\
 says: One scout

@@ -13,7 +13,7 @@ from handoff.contracts import Note, Result, ToolReply
 from handoff.events import ToolReturned, TurnTaken
 from handoff.provenance import Provenance
 from specialists.runner import run
-from specialists.toolkits.tool import Sent, Tool, ToolOutcome, Workbench
+from specialists.tools.tool import Sent, Tool, ToolOutcome, Workbench
 from specialists.turns.egress import MOST_A_SITE, MOST_SHOWN, MOST_SITES, EgressGuard
 from tests.specialists.scripted_model import (
     EmptyBench,

@@ -8,7 +8,7 @@ import pytest
 
 from specialists.crew import Crew
 from specialists.registry import CREWS, CrewError, load_crew
-from specialists.toolkits.catalogue import all_tools
+from specialists.tools.catalogue import all_tools
 
 PAGE = (
     "---\nname: {name}\ndescription: Does {name} work{more}.\ntools: [{tools}]\n"

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from specialists.toolkits import web as web_toolkit
-from specialists.toolkits.fetch import FetchSettings
-from specialists.toolkits.tool import ToolOutcome
+from specialists.tools.tool import ToolOutcome
+from specialists.tools.web import web as web_toolkit
+from specialists.tools.web.fetch import FetchSettings
 from tests.patience import patience
 from tests.specialists.local_web import Site, serving
 from tests.specialists.scripted_model import EmptyBench

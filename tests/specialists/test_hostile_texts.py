@@ -11,11 +11,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from specialists.toolkits import documents, web
-from specialists.toolkits.child_process import Limits
-from specialists.toolkits.documents import PublishArguments, publish_document
-from specialists.toolkits.fetch import Download
-from specialists.toolkits.tool import FolderWorkbench
+from specialists.sandbox.child_process import Limits
+from specialists.tools.documents import documents
+from specialists.tools.documents.documents import PublishArguments, publish_document
+from specialists.tools.tool import FolderWorkbench
+from specialists.tools.web import web
+from specialists.tools.web.fetch import Download
 
 SHORT = Limits(memory_mb=1000, cpu_seconds=1)  # fewer than people get: that it ends is shown as well, and sooner
 WORDS = b"<p>" + b"What a page says before it begins. " * 20 + b"</p>"

@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from specialists.toolkits.blocking import load
+from specialists.tools.blocking import load
 
 SIGNS = """
 from threading import Event

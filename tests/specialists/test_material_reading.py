@@ -8,10 +8,11 @@ import pytest
 
 from handoff.contracts import Material, Section
 from handoff.materials.at_hand import digest_of
+from specialists.runner import with_readers
 from specialists.specialist import Specialist
-from specialists.toolkits import tables
-from specialists.toolkits.material_reading import PART, with_readers
-from specialists.toolkits.tool import FolderWorkbench, Tool, ToolOutcome
+from specialists.tools.tables import tables
+from specialists.tools.tool import FolderWorkbench, Tool, ToolOutcome
+from specialists.turns.material_reading import PART
 
 PAGES = "".join(f"Page {n}. " + "The pump is old. " * 500 + "\n" for n in range(1, 13))
 STARTS = [PAGES.index(f"Page {n}. ") for n in range(1, 13)]

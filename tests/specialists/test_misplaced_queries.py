@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from handoff.contracts import Turn
-from specialists.toolkits.calculate import tools as calculate_tools
-from specialists.toolkits.charts import tools as chart_tools
-from specialists.toolkits.tables import tools as table_tools
-from specialists.toolkits.tool import Tool
+from specialists.tools.charts.charts import tools as chart_tools
+from specialists.tools.tables.calculate import tools as calculate_tools
+from specialists.tools.tables.tables import tools as table_tools
+from specialists.tools.tool import Tool
 from specialists.turns.misplaced_queries import as_meant, query_in
 from tests.specialists.scripted_model import Looker, calling
 

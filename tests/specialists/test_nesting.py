@@ -9,7 +9,7 @@ import pytest
 
 from specialists.crew import specialist_for
 from specialists.registry import CrewError, load_crew
-from specialists.toolkits.tool import Tool
+from specialists.tools.tool import Tool
 from tests.specialists.scripted_model import Looker
 from tests.specialists.test_registry import page
 

@@ -11,13 +11,12 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from specialists.toolkits import tickets
-from specialists.toolkits.messenger import Readers
-from specialists.toolkits.ticketing import issue_tracker
-from specialists.toolkits.ticketing.issue_text import defused
-from specialists.toolkits.ticketing.ticket_desk import desk_of
-from specialists.toolkits.tool import Prepared, Tool, ToolOutcome
-from specialists.toolkits.toolkit import ToolSettings
+from specialists.tools.messenger import Readers
+from specialists.tools.tickets import issue_tracker, tickets
+from specialists.tools.tickets.issue_text import defused
+from specialists.tools.tickets.ticket_desk import desk_of
+from specialists.tools.tool import Prepared, Tool, ToolOutcome
+from specialists.tools.toolkit import ToolSettings
 from tests.specialists.deed_bench import KeptMessenger, bench
 from tests.specialists.local_web import Site, serving
 

@@ -13,7 +13,7 @@ from bot.settings import Settings, SettingsError, read_settings
 from tests.specialists.test_registry import page
 
 MODULE = (
-    '"""Terms."""\nfrom specialists.toolkits.tool import ToolOutcome\n\ndef term(word: str) -> str:\n  "Give a term."\n'
+    '"""Terms."""\nfrom specialists.tools.tool import ToolOutcome\n\ndef term(word: str) -> str:\n  "Give a term."\n'
 )
 GIVING = '"""Gives."""\n\ndef make(settings):\n  return [rate]\n\ndef rate(day: str) -> str:\n  "Give a rate."\n'
 

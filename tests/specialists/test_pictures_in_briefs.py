@@ -12,10 +12,10 @@ from PIL import Image
 
 from handoff import events as ev
 from handoff.contracts import Artifact, Constraints, Escalation, Handoff, Result
+from specialists.formats.picture_facts import MOST_TOKENS, picture_tokens, pixels, type_of
+from specialists.model import ModelMessage, Picture
 from specialists.runner import End, run
 from specialists.turns.context_room import ContextRoom
-from specialists.turns.model import ModelMessage, Picture
-from specialists.turns.picture_facts import MOST_TOKENS, picture_tokens, pixels, type_of
 from specialists.turns.pictures import MOST_BYTES
 from tests.models.sample_pictures import picture, png
 from tests.specialists.scripted_model import (

@@ -16,8 +16,8 @@ import pytest
 from docx.oxml.ns import qn
 
 from handoff.contracts import Artifact
-from specialists.toolkits import documents
-from specialists.toolkits.tool import FolderWorkbench, ToolOutcome
+from specialists.tools.documents import documents
+from specialists.tools.tool import FolderWorkbench, ToolOutcome
 
 TEXT = """# Tides of the harbour
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from specialists.toolkits import recorded_web
-from specialists.toolkits.catalogue import all_tools
-from specialists.toolkits.tool import ToolOutcome
-from specialists.toolkits.toolkit import ToolSettings
+from specialists.tools.catalogue import all_tools
+from specialists.tools.tool import ToolOutcome
+from specialists.tools.toolkit import ToolSettings
+from specialists.tools.web import recorded_web
 from tests.specialists.scripted_model import EmptyBench
 
 PRICE = "Acme charges 12 dollars a month for each seat of the plan Team, since June 2026."

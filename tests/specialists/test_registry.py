@@ -12,7 +12,7 @@ from handoff.contracts import RESERVED, Member
 from specialists import registry, specialist
 from specialists.crew import Crew
 from specialists.registry import CREWS, CrewError, available_crews, load_crew
-from specialists.toolkits.tool import Tool, ToolOutcome
+from specialists.tools.tool import Tool, ToolOutcome
 from tests.specialists.scripted_model import LookArguments, Looker
 
 
@@ -340,7 +340,7 @@ def test_the_prompts_of_the_crew_general_are_compact() -> None:
 
 
 def test_every_crew_that_comes_along_loads_with_the_real_tools() -> None:
-    from specialists.toolkits.catalogue import all_tools  # noqa: PLC0415  # as the bot does, at start
+    from specialists.tools.catalogue import all_tools  # noqa: PLC0415  # as the bot does, at start
 
     tools = all_tools()
     crews = [load_crew(CREWS / name, tools) for name in available_crews()]

@@ -10,11 +10,11 @@ from pydantic import BaseModel
 from handoff.checking.checks import Seen, look
 from handoff.contracts import Artifact, Escalation, Material, Note, Result
 from specialists.runner import End, run
-from specialists.toolkits.calculate import Calculate
-from specialists.toolkits.calculate import tools as calculate_tools
-from specialists.toolkits.tables import tools as table_tools
-from specialists.toolkits.tabular.profile import named_in
-from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
+from specialists.tools.tables.calculate import Calculate
+from specialists.tools.tables.calculate import tools as calculate_tools
+from specialists.tools.tables.profile import named_in
+from specialists.tools.tables.tables import tools as table_tools
+from specialists.tools.tool import Tool, ToolOutcome, Workbench
 from tests.specialists.scripted_model import (
     EmptyBench,
     KeptLog,

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from handoff.contracts import Artifact, Escalation, Finding, Result, Turn
+from specialists.model import ModelCall, ModelError
 from specialists.runner import End, run
-from specialists.toolkits import calculate
-from specialists.toolkits.tool import Tool, ToolOutcome
+from specialists.tools.tables import calculate
+from specialists.tools.tool import Tool, ToolOutcome
 from specialists.turns import finish_tools
-from specialists.turns.model import ModelCall, ModelError
 from specialists.turns.one_call import OUTPUT_LIMIT, ToolBroke
 from specialists.turns.tool_calls import MOST
 from tests.patience import patience

@@ -11,7 +11,7 @@ from handoff.events import ToolStarted
 from handoff.provenance import Provenance
 from handoff.state_values import Ruling
 from specialists.runner import End, run
-from specialists.toolkits.tool import Sent, Tool
+from specialists.tools.tool import Sent, Tool
 from specialists.turns.approving import MOST_REFUSED, MOST_SHOWN, MOST_TOGETHER
 from tests.specialists.far_side import far_side
 from tests.specialists.scripted_model import (

@@ -7,10 +7,10 @@ import asyncio
 import pytest
 
 from handoff.contracts import Result, ToolCall
+from specialists.model import ModelError, Withheld
 from specialists.runner import run
-from specialists.toolkits.tool import ToolOutcome
+from specialists.tools.tool import ToolOutcome
 from specialists.turns import finish_tools
-from specialists.turns.model import ModelError, Withheld
 from specialists.turns.one_call import Ready, check, perform
 from tests.specialists.scripted_model import (
     EmptyBench,

@@ -8,7 +8,7 @@ import pytest
 
 from handoff.contracts import Artifact, Escalation, Result, Turn
 from specialists.runner import End, run
-from specialists.toolkits.tool import ToolOutcome
+from specialists.tools.tool import ToolOutcome
 from tests.specialists.scripted_model import (
     SPENT,
     EmptyBench,

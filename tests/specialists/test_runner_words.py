@@ -11,7 +11,7 @@ import pytest
 from handoff.checking.checks import Seen, look
 from handoff.contracts import Escalation, Result, ToolCall
 from specialists.runner import End, run
-from specialists.toolkits.tool import Tool, ToolOutcome, ToolSpec, Workbench
+from specialists.tools.tool import Tool, ToolOutcome, ToolSpec, Workbench
 from specialists.turns import finish_tools
 from specialists.turns.written_calls import holds_call
 from tests.specialists.scripted_model import (

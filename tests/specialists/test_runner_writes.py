@@ -11,10 +11,10 @@ import pytest
 from handoff.contracts import Escalation, Result, ToolReply, Turn
 from handoff.events import ToolReturned, ToolStarted
 from handoff.state_values import Checked, UnknownWrite
+from specialists.model import ModelCall
 from specialists.runner import End, run
-from specialists.toolkits.tool import Key, Tool, ToolOutcome, Workbench, WorkbenchLost
+from specialists.tools.tool import Key, Tool, ToolOutcome, Workbench, WorkbenchLost
 from specialists.turns import tool_calls, write_calls
-from specialists.turns.model import ModelCall
 from tests.patience import patience
 from tests.specialists.far_side import FarSide, NoteArguments, far_side
 from tests.specialists.scripted_model import (

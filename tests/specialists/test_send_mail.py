@@ -17,10 +17,10 @@ import pytest
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, Session
 
 from bot.settings import Settings
-from specialists.toolkits import mail
-from specialists.toolkits.smtp_server import is_address, server_of
-from specialists.toolkits.tool import Prepared, Tool, ToolOutcome
-from specialists.toolkits.toolkit import ToolSettings
+from specialists.tools.mail import mail
+from specialists.tools.mail.smtp_server import is_address, server_of
+from specialists.tools.tool import Prepared, Tool, ToolOutcome
+from specialists.tools.toolkit import ToolSettings
 from tests.specialists.deed_bench import bench
 
 CERTIFICATES = Path(__file__).parents[1] / "failover" / "certificates"

@@ -16,10 +16,10 @@ from bot.settings import SettingsError, read_settings, secret_values
 from bot.store.address import parse
 from bot.store.interface import StoreError
 from specialists.service_url import BadUrl, read_url, secrets_in
-from specialists.toolkits.code import named_repositories
-from specialists.toolkits.databases import named_databases
-from specialists.toolkits.smtp_server import server_of
-from specialists.toolkits.ticketing.ticket_desk import desk_of
+from specialists.tools.code import named_repositories
+from specialists.tools.databases import named_databases
+from specialists.tools.mail.smtp_server import server_of
+from specialists.tools.tickets.ticket_desk import desk_of
 
 SIGNS = "#/?@:%[]&=+,;!$ \t\\'\"<>^`{|}~é中\u2100\x7f"
 PIECE = st.text(string.ascii_letters + string.digits, min_size=4, max_size=12).map("zq7".__add__)

@@ -11,7 +11,7 @@ from bot.supervisor.prompts import call_of
 from handoff.contracts import Terms
 from specialists.crew import Crew
 from specialists.registry import CrewError, load_crew
-from specialists.toolkits.tool import Tool, ToolOutcome
+from specialists.tools.tool import Tool, ToolOutcome
 from tests.specialists.test_registry import page
 
 VOICE = """---

@@ -13,9 +13,9 @@ from handoff.provenance import Provenance
 from specialists.crew import Crew
 from specialists.loading import crew_toolkits
 from specialists.registry import CrewError, load_crew
-from specialists.toolkits import plain_functions
-from specialists.toolkits.catalogue import all_tools
-from specialists.toolkits.tool import Tool, ToolOutcome
+from specialists.tools import plain_functions
+from specialists.tools.catalogue import all_tools
+from specialists.tools.tool import Tool, ToolOutcome
 from specialists.turns.egress import EgressGuard
 from tests.specialists.test_registry import page
 
@@ -27,8 +27,8 @@ import functools
 from pathlib import Path
 from typing import Literal
 
-from specialists.toolkits.tool import Tool, ToolOutcome, Workbench
-from specialists.toolkits.toolkit import public, sends_to, writes
+from specialists.tools.tool import Tool, ToolOutcome, Workbench
+from specialists.tools.toolkit import public, sends_to, writes
 
 from ._words import WORDS, helper
 
@@ -223,7 +223,7 @@ def test_a_file_that_takes_too_long_to_import_is_refused(monkeypatch: pytest.Mon
 
 def test_a_tool_that_is_declared_wrongly_is_named_in_its_file(tmp_path: Path) -> None:
     text = (
-        "from pydantic import BaseModel\nfrom specialists.toolkits.tool import Tool\n"
+        "from pydantic import BaseModel\nfrom specialists.tools.tool import Tool\n"
         'async def run(arguments, workbench):\n  "Run."\nBAD = Tool("bad", "read", BaseModel, run, target=str)\n'
     )
     found = faults(tmp_path, f=text)
@@ -232,7 +232,7 @@ def test_a_tool_that_is_declared_wrongly_is_named_in_its_file(tmp_path: Path) ->
 
 def test_a_function_may_say_more_than_its_line_does(tmp_path: Path) -> None:
     text = (
-        "from specialists.toolkits.plain_functions import tool_of\n"
+        "from specialists.tools.plain_functions import tool_of\n"
         'def post(board: str) -> str:\n  "Post."\n'
         'POST = tool_of(post, access="write", target=lambda arguments: arguments.board)\n'
         'def tea() -> str:\n  "Tea."\n'
@@ -241,7 +241,7 @@ def test_a_function_may_say_more_than_its_line_does(tmp_path: Path) -> None:
     target = toolbox["post"].target
     assert target is not None
     assert target(toolbox["post"].arguments.model_validate({"board": "news"})) == "news"
-    text += 'from specialists.toolkits.toolkit import Toolkit\ndef tools(settings):\n  return Toolkit("x", [POST])\n'
+    text += 'from specialists.tools.toolkit import Toolkit\ndef tools(settings):\n  return Toolkit("x", [POST])\n'
     assert list(crew_with(tmp_path, tools="[post]", f=text).specialists["a"].toolbox) == ["post"]
 
 

@@ -11,9 +11,9 @@ from urllib.parse import unquote_plus
 import pytest
 from aiohttp import web
 
-from specialists.toolkits import web as web_toolkit
-from specialists.toolkits.search import Hit, SearchFailed, SearchSettings, search
-from specialists.toolkits.tool import ToolOutcome
+from specialists.tools.tool import ToolOutcome
+from specialists.tools.web import web as web_toolkit
+from specialists.tools.web.search import Hit, SearchFailed, SearchSettings, search
 from tests.specialists.local_web import serving
 from tests.specialists.scripted_model import EmptyBench
 

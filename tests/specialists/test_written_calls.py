@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from specialists.toolkits.tool import ToolSpec
+from specialists.tools.tool import ToolSpec
 from specialists.turns.finish_tools import SPECS
 from specialists.turns.written_calls import written_call
 

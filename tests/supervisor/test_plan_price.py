@@ -7,7 +7,7 @@ import pytest
 from bot.supervisor.plan_price import PARTS, price_of_plan
 from handoff.contracts import Terms, Tier
 from specialists.registry import load_crew
-from specialists.toolkits.catalogue import all_tools
+from specialists.tools.catalogue import all_tools
 from tests.command_line.command import ROOT
 
 CREW = load_crew(ROOT / "specialists/crews/general", all_tools())

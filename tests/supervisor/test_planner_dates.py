@@ -10,7 +10,7 @@ from bot.supervisor.planner import ask_planner
 from handoff.contracts import Member, Terms, Turn, Usage
 from handoff.effects import MakePlan
 from handoff.planning.plan_brief import PlanBrief
-from specialists.turns.model import ModelCall, ModelError
+from specialists.model import ModelCall, ModelError
 from tests.specialists.scripted_model import ScriptedModel
 
 WRITER = Member(name="writer", description="Writes texts.")

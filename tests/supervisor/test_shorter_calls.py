@@ -11,7 +11,7 @@ from handoff.contracts import Member, Note, Terms, Turn, Usage
 from handoff.effects import MakePlan
 from handoff.events import PlanProposed, RequestFailed
 from handoff.planning.plan_brief import PlanBrief
-from specialists.turns.model import ModelCall, ModelError
+from specialists.model import ModelCall, ModelError
 from tests.specialists.scripted_model import ScriptedModel
 
 WRITER = Member(name="writer", description="Writes texts.")

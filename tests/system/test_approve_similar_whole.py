@@ -6,7 +6,7 @@ import pytest
 
 from bot.operation.audit_log import Wanted, entries
 from handoff import events as ev
-from specialists.toolkits.tool import Sent
+from specialists.tools.tool import Sent
 from tests.system.scene import Talk, shown
 from tests.system.test_approvals import Office, card, cards
 from tests.system.test_approvals import office as office  # noqa: PLC0414 - a fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from handoff import events as ev
-from specialists.toolkits.table_cache import TableCache, cache_folder, key_of
+from specialists.tools.tables.table_cache import TableCache, cache_folder, key_of
 from tests.system.scene import Scene, Talk, eventually, scene_on
 
 CANARY = "zanzibar"

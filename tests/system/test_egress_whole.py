@@ -16,10 +16,10 @@ from handoff import events as ev
 from handoff.audit_entry import AuditEntry
 from specialists.crew import Crew
 from specialists.registry import CREWS, load_crew
-from specialists.toolkits import web as web_toolkit
-from specialists.toolkits.catalogue import all_tools
-from specialists.toolkits.fetch import FetchSettings
-from specialists.toolkits.search import SearchSettings
+from specialists.tools.catalogue import all_tools
+from specialists.tools.web import web as web_toolkit
+from specialists.tools.web.fetch import FetchSettings
+from specialists.tools.web.search import SearchSettings
 from specialists.turns.egress import MOST_SHOWN
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest

@@ -10,8 +10,8 @@ import pytest
 from bot.workspace.fault_injection import Kind
 from specialists.crew import Crew
 from specialists.registry import load_crew
-from specialists.toolkits import tickets
-from specialists.toolkits.toolkit import ToolSettings
+from specialists.tools.tickets import tickets
+from specialists.tools.toolkit import ToolSettings
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
 from tests.system.brains import connect, plan, provider, result, subtask, tool_call

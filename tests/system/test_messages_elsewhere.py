@@ -14,7 +14,7 @@ from bot.settings import Settings
 from handoff import events as ev
 from handoff.contracts import Terms
 from specialists.registry import load_crew
-from specialists.toolkits import messages
+from specialists.tools.messages import messages
 from specialists.turns import tool_calls
 from tests.patience import patience
 from tests.providers.rendering import Reply

@@ -9,7 +9,7 @@ import pytest
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.slack.views.receipt import NOT_APPLIED
 from handoff.contracts import Turn
-from specialists.turns.model import ModelCall
+from specialists.model import ModelCall
 from tests.system.scene import SAMPLE, Scene
 from tests.system.test_follow_ups import reactions
 

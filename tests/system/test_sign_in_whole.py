@@ -10,11 +10,11 @@ import pytest
 
 from handoff.contracts import Plan
 from specialists.crew import Crew
-from specialists.mcp_servers import tool_lock
-from specialists.mcp_servers.server_sign_in import LANDS
-from specialists.mcp_servers.tool_lock import ToolLock, as_told
+from specialists.mcp import tool_lock
+from specialists.mcp.server_sign_in import LANDS
+from specialists.mcp.tool_lock import ToolLock, as_told
 from specialists.registry import load_crew
-from specialists.toolkits.toolkit import ToolSettings
+from specialists.tools.toolkit import ToolSettings
 from tests.mcp_servers.harbour import told
 from tests.mcp_servers.oauth_server import TIDES, OAuthServer, oauth_server
 from tests.providers.rendering import Reply

@@ -19,7 +19,7 @@ from handoff.state import Job
 from specialists import runner
 from specialists.crew import Crew
 from specialists.registry import load_crew
-from specialists.toolkits.tool import Tool
+from specialists.tools.tool import Tool
 from specialists.turns import tool_calls
 from tests.patience import patience
 from tests.providers.rendering import Reply

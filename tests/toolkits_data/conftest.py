@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape
 import pytest
 
 from handoff.contracts import Artifact
-from specialists.toolkits.tool import FolderWorkbench
+from specialists.tools.tool import FolderWorkbench
 
 Bench = Callable[[dict[str, bytes | str]], FolderWorkbench]
 Cell = str | float | bool | None

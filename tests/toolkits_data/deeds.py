@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from specialists.toolkits.confine import given, own_stdout
+from specialists.sandbox.confine import given, own_stdout
 
 X86 = platform.machine() == "x86_64"
 LIBC = ctypes.CDLL(None, use_errno=True)

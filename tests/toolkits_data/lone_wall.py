@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import sys
 
-from specialists.toolkits import wall_proof_child
-from specialists.toolkits.kernel_walls import put_up
+from specialists.sandbox import wall_proof_child
+from specialists.sandbox.kernel_walls import put_up
 
 
 def main() -> None:

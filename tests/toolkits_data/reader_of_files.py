@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from specialists.toolkits.confine import given
+from specialists.sandbox.confine import given
 
 NAMES = ("bytes", "file", "folder/a", "gone")
 

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from specialists.toolkits.calculate import Calculate, calculate, tools
-from specialists.toolkits.tool import ToolOutcome
+from specialists.tools.tables.calculate import Calculate, calculate, tools
+from specialists.tools.tool import ToolOutcome
 
 from .conftest import Bench
 
@@ -85,4 +85,4 @@ def test_a_tool_is_described_in_few_words() -> None:
     (tool,) = tools()
     assert tool.spec.parameters["required"] == ["code"]
     assert len(tool.spec.description) < 250
-    assert "specialists.toolkits.calculate" in sys.modules
+    assert "specialists.tools.tables.calculate" in sys.modules

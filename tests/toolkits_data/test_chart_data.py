@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from specialists.toolkits.charting import wording
-from specialists.toolkits.charting.chart_data import ChartData, Kind, NoChart, chart_data
+from specialists.tools.charts import wording
+from specialists.tools.charts.chart_data import ChartData, Kind, NoChart, chart_data
 
 JAN, FEB, MAR = (dt.date(2026, month, 1) for month in (1, 2, 3))
 

@@ -11,9 +11,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
-from specialists.toolkits.charting.chart_data import ChartData, Kind, chart_data
-from specialists.toolkits.charting.figure import STYLE
-from specialists.toolkits.charting.plots import draw
+from specialists.tools.charts.chart_data import ChartData, Kind, chart_data
+from specialists.tools.charts.figure import STYLE
+from specialists.tools.charts.plots import draw
 
 
 def texts(data: ChartData) -> list[tuple[str, Bbox]]:

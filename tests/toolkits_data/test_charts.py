@@ -11,8 +11,8 @@ import pytest
 from PIL import Image
 
 import specialists
-from specialists.toolkits.charts import DrawChart, draw_chart, tools
-from specialists.toolkits.tool import ToolOutcome
+from specialists.tools.charts.charts import DrawChart, draw_chart, tools
+from specialists.tools.tool import ToolOutcome
 
 from .conftest import Bench, Blobs
 

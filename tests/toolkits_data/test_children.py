@@ -18,10 +18,10 @@ from bot.operation.metrics import Metrics
 from bot.operation.wall_watch import report_walls
 from bot.settings import SettingsError, read_settings
 from specialists.reading.reader import read_file
-from specialists.toolkits import child_process, wall_proof, wall_proof_child
-from specialists.toolkits.child_process import ChildReply, Given, Limits, _python, at_once, hide_once, run_child
-from specialists.toolkits.kernel_walls import WALLS, Wall
-from specialists.toolkits.wall_proof import WallReport
+from specialists.sandbox import child_process, wall_proof, wall_proof_child
+from specialists.sandbox.child_process import ChildReply, Given, Limits, _python, at_once, hide_once, run_child
+from specialists.sandbox.kernel_walls import WALLS, Wall
+from specialists.sandbox.wall_proof import WallReport
 from tests.patience import patience
 
 TESTS = Path(__file__).parents[1]
@@ -149,7 +149,7 @@ async def test_where_walls_are_required_and_one_is_missing_nothing_is_read(
     monkeypatch.setattr(child_process, "_required", [True])
     walls = json.dumps(["namespace", "landlock"])
     patched = (
-        f"import json, specialists.toolkits.confine as c; c.put_up = lambda *_, **__: set(json.loads({walls!r})); "
+        f"import json, specialists.sandbox.confine as c; c.put_up = lambda *_, **__: set(json.loads({walls!r})); "
         "c.enter(*sys.argv[2:])"
     )
     boot = child_process._BOOT.rpartition("from specialists")[0] + patched
@@ -177,7 +177,7 @@ async def test_where_walls_are_required_and_one_is_missing_nothing_is_read(
 async def test_a_machine_without_any_of_them_still_has_the_one_that_containers_leave() -> None:
     """If none stood here, the tests above would show nothing."""
     assert set(WALLS) >= {"seccomp"}
-    code = "from specialists.toolkits.kernel_walls import put_up; print(sorted(put_up()))"
+    code = "from specialists.sandbox.kernel_walls import put_up; print(sorted(put_up()))"
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", code, cwd=ROOT, stdout=asyncio.subprocess.PIPE, env={"PYTHONPATH": str(ROOT)}
     )

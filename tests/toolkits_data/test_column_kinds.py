@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from specialists.toolkits.tabular.cells import shown
-from specialists.toolkits.tabular.sheet import Sheet
+from specialists.tools.tables.cells import shown
+from specialists.tools.tables.sheet import Sheet
 from tests.toolkits_data.test_table_reading import column, loaded
 
 MARCH = dt.date(2026, 3, 1)

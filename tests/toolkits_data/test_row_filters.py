@@ -7,7 +7,7 @@ import json
 import duckdb
 import pytest
 
-from specialists.toolkits.tabular.row_filters import row_filters
+from specialists.tools.tables.row_filters import row_filters
 
 ROWS = "SELECT * FROM (VALUES ('N', 1, 'paid'), ('S', NULL, 'open'), ('N', 3, 'paid')) AS t(region, amount, status)"
 

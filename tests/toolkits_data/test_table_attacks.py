@@ -10,12 +10,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from specialists.toolkits import tables
-from specialists.toolkits.child_process import ChildReply, Given, Limits, run_child
-from specialists.toolkits.tables import QueryFailed, QueryTable, run_query
-from specialists.toolkits.tabular.database import opened, shut
-from specialists.toolkits.tabular.query import query
-from specialists.toolkits.tabular.refused import TableRefused
+from specialists.sandbox.child_process import ChildReply, Given, Limits, run_child
+from specialists.tools.tables import tables
+from specialists.tools.tables.database import opened, shut
+from specialists.tools.tables.query import query
+from specialists.tools.tables.refused import TableRefused
+from specialists.tools.tables.tables import QueryFailed, QueryTable, run_query
 from tests.patience import patience
 
 from .conftest import Bench

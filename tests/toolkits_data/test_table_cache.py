@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from handoff.contracts import Artifact
-from specialists.toolkits.charts import DrawChart, draw_chart
-from specialists.toolkits.table_cache import TableCache, key_of
-from specialists.toolkits.tables import ProfileTable, QueryFailed, profile_table, run_query
-from specialists.toolkits.tool import FolderWorkbench
+from specialists.tools.charts.charts import DrawChart, draw_chart
+from specialists.tools.tables.table_cache import TableCache, key_of
+from specialists.tools.tables.tables import ProfileTable, QueryFailed, profile_table, run_query
+from specialists.tools.tool import FolderWorkbench
 
 from .conftest import Bench, Blobs, workbook_bytes
 

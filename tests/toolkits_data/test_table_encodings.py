@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specialists.reading.encodings import called_in_bytes, decoded
-from specialists.toolkits.tabular.delimited import delimited_sheets
+from specialists.formats.encodings import called_in_bytes, decoded
+from specialists.tools.tables.delimited import delimited_sheets
 
 from .conftest import Bench
 from .test_table_files import ask, profile

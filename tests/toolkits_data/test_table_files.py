@@ -18,9 +18,9 @@ import duckdb
 import pytest
 
 import specialists
-from specialists.toolkits import tables
-from specialists.toolkits.tables import ProfileTable, QueryFailed, QueryTable, run_query, table_names
-from specialists.toolkits.tool import ToolOutcome, Workbench
+from specialists.tools.tables import tables
+from specialists.tools.tables.tables import ProfileTable, QueryFailed, QueryTable, run_query, table_names
+from specialists.tools.tool import ToolOutcome, Workbench
 
 from .conftest import Bench, workbook_bytes
 

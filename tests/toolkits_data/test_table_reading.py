@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from specialists.toolkits.tabular.database import LoadedTable, opened
-from specialists.toolkits.tabular.decoding import text_of
-from specialists.toolkits.tabular.delimited import delimited_sheets
-from specialists.toolkits.tabular.jsonrows import json_sheets
-from specialists.toolkits.tabular.refused import TableRefused
-from specialists.toolkits.tabular.sheet import Sheet
-from specialists.toolkits.tabular.sheet_loading import load_sheet
+from specialists.tools.tables.database import LoadedTable, opened
+from specialists.tools.tables.decoding import text_of
+from specialists.tools.tables.delimited import delimited_sheets
+from specialists.tools.tables.jsonrows import json_sheets
+from specialists.tools.tables.refused import TableRefused
+from specialists.tools.tables.sheet import Sheet
+from specialists.tools.tables.sheet_loading import load_sheet
 
 
 def loaded(folder: Path, sheet: Sheet) -> tuple[dict[str, str], list[tuple[Any, ...]], LoadedTable]:

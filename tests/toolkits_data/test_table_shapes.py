@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from specialists.toolkits.tables import run_query
-from specialists.toolkits.tabular.delimited import delimited_sheets
-from specialists.toolkits.tabular.jsonrows import json_sheets
-from specialists.toolkits.tabular.refused import TableRefused
-from specialists.toolkits.tabular.workbook import workbook_sheets
+from specialists.tools.tables.delimited import delimited_sheets
+from specialists.tools.tables.jsonrows import json_sheets
+from specialists.tools.tables.refused import TableRefused
+from specialists.tools.tables.tables import run_query
+from specialists.tools.tables.workbook import workbook_sheets
 from tests.toolkits_data.conftest import Bench, workbook_bytes
 from tests.toolkits_data.test_table_reading import column, loaded
 

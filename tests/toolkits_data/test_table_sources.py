@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specialists.reading.table_text import is_table_text
-from specialists.toolkits.tabular.delimited import delimited_sheets
-from specialists.toolkits.tabular.jsonrows import json_sheets
-from specialists.toolkits.tabular.refused import TableRefused
-from specialists.toolkits.tabular.workbook import workbook_sheets
+from specialists.formats.table_text import is_table_text
+from specialists.tools.tables.delimited import delimited_sheets
+from specialists.tools.tables.jsonrows import json_sheets
+from specialists.tools.tables.refused import TableRefused
+from specialists.tools.tables.workbook import workbook_sheets
 
 from .conftest import Bench, Cell, workbook_bytes
 from .test_table_files import ask, profile
@@ -275,7 +275,7 @@ def test_numbers_as_people_elsewhere_write_them(tmp_path: Path, cells: tuple[str
 
 @given(st.integers(-(10**12), 10**12), st.sampled_from(["０", "٠", "۰", "०", "০", "௦"]))
 def test_digits_of_every_script_are_digits(number: int, zero: str) -> None:
-    from specialists.toolkits.tabular.number_dress import plain_digits  # noqa: PLC0415
+    from specialists.tools.tables.number_dress import plain_digits  # noqa: PLC0415
 
     written = "".join(chr(ord(zero) + int(digit)) if digit.isdigit() else digit for digit in str(number))
     assert plain_digits(written) == str(number)

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from specialists.toolkits.tables import run_query
-from specialists.toolkits.tabular.delimited import delimited_sheets
-from specialists.toolkits.tabular.sheet import Sheet
-from specialists.toolkits.tabular.workbook import workbook_sheets
+from specialists.tools.tables.delimited import delimited_sheets
+from specialists.tools.tables.sheet import Sheet
+from specialists.tools.tables.tables import run_query
+from specialists.tools.tables.workbook import workbook_sheets
 
 from .conftest import Bench, Cell, workbook_bytes
 

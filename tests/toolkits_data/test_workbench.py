@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from handoff.contracts import Artifact
-from specialists.toolkits.tool import FolderWorkbench, Workbench
+from specialists.tools.tool import FolderWorkbench, Workbench
 
 from .conftest import Bench, Blobs
 

@@ -15,10 +15,10 @@ from bot.evaluation.naive_prompts import naive_call
 from bot.evaluation.outcome import Outcome
 from bot.evaluation.staged_job import Bench, StagedJob, file_bytes
 from handoff.contracts import Artifact, Plan, Subtask, ToolReply, Turn
+from specialists.model import ModelMessage
+from specialists.sandbox.scratch import scratch
 from specialists.specialist import Specialist
-from specialists.toolkits.scratch import scratch
-from specialists.toolkits.tool import FolderWorkbench, Workbench
-from specialists.turns.model import ModelMessage
+from specialists.tools.tool import FolderWorkbench, Workbench
 from specialists.turns.one_call import Ready, check, perform
 
 _COMPLETED = ("completed and wrong", "completed, wrong and nothing marked")

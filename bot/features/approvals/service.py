@@ -27,8 +27,8 @@ from handoff.state import Ask, Job, Work
 from handoff.state_values import Answered, Question, Ruling
 from specialists.crew import Crew
 from specialists.several_crews import Crews
-from specialists.toolkits.signing_in import SignIn
-from specialists.toolkits.tool import Tool
+from specialists.tools.signing_in import SignIn
+from specialists.tools.tool import Tool
 from specialists.turns.approving import digest_of_sign_in, shown
 from specialists.turns.argument_names import name_fault
 from specialists.turns.egress import leaving_text

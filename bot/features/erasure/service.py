@@ -33,7 +33,7 @@ from handoff.audit_entry import AuditEntry, Note, dropped
 from handoff.contracts import Place
 from handoff.forgettable import askers, kept_files, may_forget, sources
 from handoff.state import ENDED, Job
-from specialists.toolkits.table_cache import TableCache, cache_folder
+from specialists.tools.tables.table_cache import TableCache, cache_folder
 
 log = logging.getLogger(__name__)
 

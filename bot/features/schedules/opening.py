@@ -30,7 +30,7 @@ from bot.slack.show.people import People
 from bot.slack.show.readable import channel_words, unreadable
 from bot.store.interface import JobKey, Store
 from handoff.contracts import ChannelSpan, Place, Request
-from specialists.toolkits.messenger import Addressee
+from specialists.tools.messenger import Addressee
 
 if TYPE_CHECKING:
     from bot.jobs.job_runner import JobRunner

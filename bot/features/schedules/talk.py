@@ -17,7 +17,7 @@ from bot.slack.show.directory import Directory
 from bot.slack.show.people import People
 from bot.slack.show.readable import channel_words, unreadable
 from handoff.contracts import Place
-from specialists.toolkits.messenger import Addressee
+from specialists.tools.messenger import Addressee
 
 ReadRule = Callable[[Place, str, str, str], Awaitable[dict[str, Any] | None]]
 """Asks a model when words are meant: (where, who, the words, their zone)."""

@@ -23,7 +23,7 @@ from bot.slack.show.notices import answer_click, note, open_window, tell, tell_d
 from bot.slack.views.approval import SIGN_IN, Spot, spot_of
 from bot.store.interface import StoreError
 from handoff.contracts import Place
-from specialists.mcp_servers.server_sign_in import LANDS
+from specialists.mcp.server_sign_in import LANDS
 
 log = logging.getLogger(__name__)
 

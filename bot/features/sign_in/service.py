@@ -9,8 +9,8 @@ from bot.jobs.team_sign_ins import TeamSignIns
 from bot.slack.views.approval import Spot
 from bot.store.interface import Store
 from handoff.contracts import Place
-from specialists.toolkits.signing_in import SignInFailed
-from specialists.toolkits.tool import WorkbenchLost
+from specialists.tools.signing_in import SignInFailed
+from specialists.tools.tool import WorkbenchLost
 
 _AWAY = "My store cannot be reached, so nothing was kept. Try again in a minute."
 _DONE = Decision("approve", signed_in=True)

@@ -14,7 +14,7 @@ from bot.slack.show.notices import note, tell
 from bot.slack.views.outgoing import Outgoing
 from bot.tracing.whole_trace import Trace
 from handoff.contracts import Place
-from specialists.toolkits.blocking import load
+from specialists.tools.blocking import load
 
 IN_MESSAGES = (
     "All of it is on its way to your direct messages with me: a picture, a page that opens each step, and JSON."

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from handoff.contracts import ToolReply
-from specialists.toolkits.tool import ToolSpec
+from specialists.tools.tool import ToolSpec
 
 RETURN = "return_result"
 ESCALATE = "escalate"

@@ -48,8 +48,8 @@ from bot.models.rehearsal.rehearsed_brief import read_brief, tool_history
 from bot.models.rehearsal.rehearsed_planner import decide
 from bot.models.sight import without_pictures
 from handoff.contracts import Tier, ToolCall, Turn, Usage
+from specialists.model import ModelCall, ModelError
 from specialists.turns.finish_tools import HAND_OVER
-from specialists.turns.model import ModelCall, ModelError
 
 NAME = "rehearsal"
 HELD = 3000.0

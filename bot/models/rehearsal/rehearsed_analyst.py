@@ -14,7 +14,7 @@ from bot.models.rehearsal.rehearsed_request import Asked, read_request
 from bot.models.rehearsal.rehearsed_sql import Question, in_words, questions, unit_of
 from bot.models.rehearsal.rehearsed_telling import Rows, cut, read_rows, statements
 from handoff.contracts import ToolCall, ToolReply
-from specialists.toolkits.tool import ToolSpec
+from specialists.tools.tool import ToolSpec
 from specialists.turns.finish_tools import RETURN
 
 History = Sequence[tuple[ToolCall, ToolReply]]

@@ -9,7 +9,7 @@ from pathlib import PurePath
 
 from handoff.contracts import ToolCall, ToolReply
 from handoff.materials.at_hand import MESSAGE
-from specialists.turns.model import ModelCall
+from specialists.model import ModelCall
 
 TABLES = {".csv", ".tsv", ".tab", ".xlsx", ".xlsm", ".xls", ".ods", ".parquet", ".pq", ".json", ".jsonl", ".ndjson"}
 EARLIER_ANSWER = "The earlier answer in this thread:"

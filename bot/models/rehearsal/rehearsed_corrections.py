@@ -7,7 +7,7 @@ from typing import Any
 
 from bot.models.rehearsal.moves import ESCALATE, RETURN, Move
 from handoff.engine.correcting import SAID
-from specialists.turns.model import ModelCall, ModelMessage
+from specialists.model import ModelCall, ModelMessage
 
 NOT_APPLIED = "“{words}” was not applied: this is a rehearsal, and no model reads what is said meanwhile"
 _MEANWHILE = re.compile("has said meanwhile: \u201c(?P<words>.*?)\u201d (?:Work by|Take that)", re.DOTALL)

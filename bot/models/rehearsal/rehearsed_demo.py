@@ -18,7 +18,7 @@ from bot.models.rehearsal.rehearsed_planner import HEADINGS
 from handoff.contracts import ToolCall, ToolReply
 from handoff.materials.passages import search
 from specialists.loading.demo_file import Rehearsal
-from specialists.toolkits.tool import ToolSpec
+from specialists.tools.tool import ToolSpec
 from specialists.turns.finish_tools import NAMES as FINISHING
 
 LABEL = "Rehearsal: this follows the demo's steps. No model read it; below are the tools' own replies."

@@ -9,8 +9,8 @@ from datetime import date
 from bot.models.rehearsal.rehearsed_brief import words
 from bot.models.rehearsal.rehearsed_words import FILLERS, FLOWS, NEVER_ADDED, RATES, STOCKS, UNITS
 from handoff.text_words import stem
-from specialists.toolkits.tabular.profile import COLUMN, VALUES
-from specialists.toolkits.tabular.sheet_rows import HIDDEN
+from specialists.tools.tables.profile import COLUMN, VALUES
+from specialists.tools.tables.sheet_rows import HIDDEN
 
 _TABLE = re.compile(r"^(?P<file>.+?) is table (?P<table>\S+): (?P<rows>[\d,]+) rows?, ")
 _SHEET = re.compile(r" \[([^\[\]]+)\]$")

@@ -9,7 +9,7 @@ from bot.models.rehearsal.moves import Move, fitted, give_up, hand_in, what_fail
 from bot.models.rehearsal.rehearsed_brief import Brief, keywords, sentences, urls, words
 from handoff.contracts import ToolCall, ToolReply
 from handoff.text_words import stem
-from specialists.toolkits.tool import ToolSpec
+from specialists.tools.tool import ToolSpec
 
 _MOST_PAGES = 3
 _MOST_LINKS = 5

@@ -16,7 +16,7 @@ from bot.models.rehearsal.rehearsed_brief import (
     urls,
 )
 from handoff.contracts import ToolCall, ToolReply
-from specialists.toolkits.tool import ToolSpec
+from specialists.tools.tool import ToolSpec
 
 NOTHING = "There is nothing to write from: a rehearsal adds no words of its own, and no earlier step brought any."
 _METHOD = re.compile(rf"^{WORKED_OUT}.*", re.MULTILINE | re.DOTALL)

@@ -18,7 +18,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from bot.access.person_facts import facts_of
 from bot.slack.send.web_calls import NoReply, Refused, WebCalls
 from bot.slack.show.people import People
-from specialists.toolkits.messenger import Addressee
+from specialists.tools.messenger import Addressee
 
 KEPT = 60.0
 """Seconds for which a list of channels, members or people is kept."""

@@ -1,4 +1,4 @@
-"""The way of one job's tools to other channels and people: see `specialists.toolkits.messenger`."""
+"""The way of one job's tools to other channels and people: see `specialists.tools.messenger`."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from handoff.contracts import Audience
 from handoff.materials.at_hand import material_of
 from handoff.state import Ask, Job
 from handoff.visible_text import visible
-from specialists.toolkits.messenger import Addressee, Delivered, DeliveryUnknown, Readers
-from specialists.toolkits.tool import WorkbenchLost
+from specialists.tools.messenger import Addressee, Delivered, DeliveryUnknown, Readers
+from specialists.tools.tool import WorkbenchLost
 
 T = TypeVar("T")
 

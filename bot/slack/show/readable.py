@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.slack.show.directory import Directory
 from handoff.audience import may_go
 from handoff.contracts import Audience
-from specialists.toolkits.messenger import Addressee
+from specialists.tools.messenger import Addressee
 
 
 async def unreadable(directory: Directory, channel: str, user: str, goes: str) -> str:

@@ -10,8 +10,8 @@ from bot.slack.views.status import trace_timeline
 from bot.tracing.steps import steps_of
 from specialists.crew import Crew
 from specialists.registry import CREWS, load_crew
-from specialists.toolkits.catalogue import all_tools
-from specialists.toolkits.toolkit import ToolSettings
+from specialists.tools.catalogue import all_tools
+from specialists.tools.toolkit import ToolSettings
 from tests.providers.rendering import Reply
 from tests.providers.scripts import purpose_of
 from tests.providers.server import ProviderServer

@@ -14,8 +14,8 @@ from bot.workspace.person import Attached
 from handoff import events as ev
 from handoff.engine.answer import gaps
 from specialists.registry import CREWS, load_crew
-from specialists.toolkits.catalogue import all_tools
-from specialists.toolkits.toolkit import ToolSettings
+from specialists.tools.catalogue import all_tools
+from specialists.tools.toolkit import ToolSettings
 from tests.providers.rendering import Reply
 from tests.providers.scripts import purpose_of
 from tests.providers.server import ProviderServer

@@ -17,8 +17,8 @@ from bot.tracing.steps import steps_of
 from handoff.contracts import ToolCall
 from specialists.crew import Crew
 from specialists.registry import CREWS, load_crew
-from specialists.toolkits.catalogue import all_toolkits
-from specialists.toolkits.toolkit import ToolSettings
+from specialists.tools.catalogue import all_toolkits
+from specialists.tools.toolkit import ToolSettings
 from specialists.turns import tool_calls
 from tests.code.conftest import FIRST, SECOND, THIRD
 from tests.code.local_forge import HEAD, LocalForge, local_forge

@@ -12,8 +12,8 @@ from bot.tracing.steps import steps_of
 from handoff import events as ev
 from handoff.engine.answer import gaps
 from specialists.registry import CREWS, load_crew
-from specialists.toolkits.catalogue import all_toolkits
-from specialists.toolkits.toolkit import ToolSettings
+from specialists.tools.catalogue import all_toolkits
+from specialists.tools.toolkit import ToolSettings
 from tests.providers.rendering import Reply
 from tests.providers.scripts import purpose_of
 from tests.providers.server import ProviderServer

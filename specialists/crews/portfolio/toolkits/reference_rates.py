@@ -16,10 +16,10 @@ from pathlib import Path
 
 from pydantic import BaseModel, Field
 
-from specialists.toolkits import recorded_web
-from specialists.toolkits.extras import missing
-from specialists.toolkits.tool import Sent, Tool, ToolOutcome, Workbench
-from specialists.toolkits.toolkit import ToolSettings
+from specialists.tools.extras import missing
+from specialists.tools.tool import Sent, Tool, ToolOutcome, Workbench
+from specialists.tools.toolkit import ToolSettings
+from specialists.tools.web import recorded_web
 
 HOST = "data-api.ecb.europa.eu"
 BACK = 7
@@ -104,7 +104,7 @@ def _recorded(pages: recorded_web.RecordedWeb) -> Get:
 async def _from_the_bank(url: str, workbench: Workbench) -> str:
     if absent := missing("web", "ssrfguard", "httpx"):
         raise NoRates(absent)
-    from specialists.toolkits.fetch import FetchFailed, FetchSettings, download  # noqa: PLC0415  # only for a call
+    from specialists.tools.web.fetch import FetchFailed, FetchSettings, download  # noqa: PLC0415  # only for a call
 
     try:
         page = await download(url, FetchSettings(), lambda _: "", workbench.may_follow)

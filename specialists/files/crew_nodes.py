@@ -1,0 +1,122 @@
+"""Reads the values of a YAML file by its nodes, so that what is wrong with one is told by its line."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import yaml
+
+from specialists.files.frontmatter import did_you_mean
+
+Mapped = dict[str, tuple[yaml.Node, yaml.Node]]
+"""A YAML mapping by its keys: the node of the key, for its line, and that of the value."""
+
+
+class Noting(Protocol):
+    """What takes the faults of a file; `crew_file.CrewFile` does."""
+
+    def fault(self, node: yaml.Node, text: str) -> None:
+        """Note a fault at a node's line."""
+
+
+def _form(node: yaml.Node) -> str:
+    """Say what somebody wrote, in words that follow "this is"."""
+    if isinstance(node, yaml.SequenceNode):
+        return "a list, each item behind a dash or a comma" if node.value else "an empty list"
+    if isinstance(node, yaml.MappingNode):
+        return "a mapping of `key: value` lines"
+    said = str(node.value).strip()
+    return f"the text {said[:40]!r}" if said else "empty"
+
+
+def mapping(noting: Noting, node: yaml.Node, keys: tuple[str, ...], what: str) -> Mapped:
+    """Read a mapping by its keys; keys that are unknown or stand there twice are noted and left out."""
+    if not isinstance(node, yaml.MappingNode):
+        shown = f"{what} is not a list of `key: value` lines; the keys are {', '.join(keys)}"
+        noting.fault(node, f"{shown}: this is {_form(node)}")
+        return {}
+    found: Mapped = {}
+    for key_node, value in node.value:
+        key = str(key_node.value)
+        if key not in keys:
+            noting.fault(key_node, f"unknown key {key}{did_you_mean(key, keys)}; the keys are {', '.join(keys)}")
+        elif key in found:
+            noting.fault(key_node, f"the key {key} stands there twice; keep one")
+        else:
+            found[key] = (key_node, value)
+    return found
+
+
+def sequence(noting: Noting, node: yaml.Node, key: str) -> list[yaml.Node]:
+    """Read the items of a list that is not empty."""
+    if not isinstance(node, yaml.SequenceNode) or not node.value:
+        noting.fault(node, f"{key} must be a list with something in it, such as [one, two]: this is {_form(node)}")
+        return []
+    return list(node.value)
+
+
+def text(noting: Noting, node: yaml.Node, key: str) -> str:
+    """Read a text, as it stands; empty if it is none."""
+    if not isinstance(node, yaml.ScalarNode) or not node.value.strip():
+        noting.fault(node, f"{key} takes text: this is {_form(node)}")
+        return ""
+    return str(node.value)
+
+
+def texts(noting: Noting, node: yaml.Node, key: str) -> list[str]:
+    """Read a list of texts."""
+    return [said for one in sequence(noting, node, key) if (said := text(noting, one, key))]
+
+
+def names(noting: Noting, node: yaml.Node, key: str, known: tuple[str, ...]) -> tuple[str, ...]:
+    """Read one name or a list of names of specialists and crews that are `known`."""
+    nodes = [node] if isinstance(node, yaml.ScalarNode) else sequence(noting, node, key)
+    found = []
+    for one in nodes:
+        name = text(noting, one, key)
+        if name and name not in known:
+            there = ", ".join(sorted(known))
+            noting.fault(one, f"there is no specialist {name}{did_you_mean(name, known)}; there are {there}")
+        elif name in found:
+            noting.fault(one, f"{key} names {name} twice; keep one")
+        elif name:
+            found.append(name)
+    return tuple(found)
+
+
+def number(noting: Noting, node: yaml.Node, key: str, bounds: tuple[int, int]) -> int:
+    """Read a whole number within bounds, both included; the lower one if it is none."""
+    low, high = bounds
+    said = node.value if isinstance(node, yaml.ScalarNode) else ""
+    if not (said.isascii() and said.isdigit() and low <= int(said[:9]) <= high and len(said) < 9):
+        noting.fault(node, f"{key} takes a whole number from {low} to {high:,}")
+        return low
+    return int(said)
+
+
+def one_of(noting: Noting, node: yaml.Node, key: str, words: tuple[str, ...]) -> str:
+    """Read one of some words; the first if it is none."""
+    said = str(node.value) if isinstance(node, yaml.ScalarNode) else ""
+    if said not in words:
+        noting.fault(node, f"{key} takes {' or '.join(words)}")
+        return words[0]
+    return said
+
+
+def yes(noting: Noting, node: yaml.Node, key: str) -> bool:
+    """Read true or false."""
+    said = str(node.value).lower() if isinstance(node, yaml.ScalarNode) else ""
+    if said not in {"true", "yes", "false", "no"}:
+        noting.fault(node, f"{key} takes true or false")
+    return said in {"true", "yes"}
+
+
+def plain(node: yaml.Node) -> object:
+    """Read a text, a list of texts, or texts by name; None for anything else."""
+    if isinstance(node, yaml.ScalarNode):
+        return str(node.value)
+    if isinstance(node, yaml.SequenceNode) and all(isinstance(one, yaml.ScalarNode) for one in node.value):
+        return [str(one.value) for one in node.value]
+    if isinstance(node, yaml.MappingNode):
+        return {str(key.value): plain(value) for key, value in node.value}
+    return None

@@ -1,0 +1,245 @@
+"""Guesses the encoding of bytes that do not say it, by how likely each reading of them is as text of some language.
+
+Each encoding is tried. A reading gets the logarithm of its probability in the language that suits it best: from how
+frequent its letters are there, and from what letters do in words. Capitals do not follow small letters, letters of two
+scripts do not stand in one word, and signs do not stand between letters.
+"""
+
+from __future__ import annotations
+
+import codecs
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from specialists.formats import letter_orders as orders
+
+_MOST_BYTES = 3_000
+"""Bytes beyond ASCII that are looked at: more make no guess surer."""
+_LONGEST_LINE = 2_000
+_BEYOND = re.compile(rb"[\x80-\xff]")
+_BETWEEN_FIELDS = re.compile(rb"[,;\t\n]")
+"""In no encoding is one of these part of a longer letter."""
+_SURE = 7.0
+"""How much likelier, as a logarithm, than the next reading one has to be, so that nobody needs to look."""
+_LOST = -14.0
+_STRAY, _SIGN = math.log(0.02 / 120), math.log(0.004 / 120)
+_MARKS = math.log(0.03 / 16)
+_PUNCTUATION = frozenset("\u2018\u2019\u201a\u201c\u201d\u201e\u2013\u2014\u2026\xab\xbb\xa0\u20ac\xa7\u2116\xb0")
+_INSIDE_WORDS = frozenset("\u2019\xad\xb7\u02bc")
+_RANK = 2.0
+_FOREIGN = 0.07
+"""The part of the letters that is of words from other languages of the encoding: names, above all."""
+_MIXED = 8
+"""What the shares of languages are divided by in a mix of them: so German is as likely in each."""
+_CAPITALS = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """An encoding, and what else the bytes may be: `other` is "" if nothing else comes near.
+
+    `word` and `other_word` show the difference: the first word that the two encodings read differently.
+    """
+
+    encoding: str
+    other: str = ""
+    word: str = ""
+    other_word: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Encoding:
+    name: str
+    languages: tuple[str, ...]
+    prior: float = 0.0
+    multibyte: bool = False
+
+
+_WEST: tuple[str, ...] = ("German", "French", "Spanish", "Portuguese", "Italian", "Catalan", "Swedish", "Finnish")
+_WEST += ("Danish and Norwegian", "Icelandic", "Dutch")
+_CENTRAL = ("Polish", "Czech", "Slovak", "Hungarian", "Romanian", "Croatian", "Slovene", "German")
+_BALTIC = ("Estonian", "Lithuanian", "Latvian")
+_SLAVIC = ("Russian", "Bulgarian", "Ukrainian", "Serbian", "Belarusian")
+_ENCODINGS = (
+    _Encoding("cp1252", _WEST, 2),
+    _Encoding("cp1250", _CENTRAL, -1),
+    _Encoding("cp1251", _SLAVIC, -1),
+    _Encoding("koi8-r", ("Russian", "Bulgarian"), -2),
+    _Encoding("koi8-u", ("Ukrainian",), -3),
+    _Encoding("cp1253", ("Greek",), -1),
+    _Encoding("cp1254", ("Turkish",), -1),
+    _Encoding("cp1255", ("Hebrew",), -1),
+    _Encoding("cp1256", ("Arabic",), -1),
+    _Encoding("cp1257", _BALTIC, -1),
+    _Encoding("cp874", ("Thai",), -3),
+    _Encoding("iso8859-2", _CENTRAL, -3),
+    _Encoding("iso8859-5", ("Russian", "Bulgarian"), -4),
+    _Encoding("iso8859-7", ("Greek",), -3),
+    _Encoding("cp866", ("Russian", "Bulgarian"), -3),
+    _Encoding("cp850", _WEST, -4),
+    _Encoding("cp852", _CENTRAL, -5),
+    _Encoding("mac_roman", _WEST, -4),
+    _Encoding("gb18030", ("Simplified Chinese",), -1, multibyte=True),
+    _Encoding("cp950", ("Traditional Chinese",), -1, multibyte=True),
+    _Encoding("cp932", ("Japanese",), -1, multibyte=True),
+    _Encoding("euc_jp", ("Japanese",), -2, multibyte=True),
+    _Encoding("cp949", ("Korean",), -1, multibyte=True),
+)
+_EASTERN = {
+    "Simplified Chinese": orders.SIMPLIFIED_CHINESE,
+    "Traditional Chinese": orders.TRADITIONAL_CHINESE,
+    "Japanese": orders.JAPANESE,
+    "Korean": orders.KOREAN,
+}
+
+
+def guess(data: bytes, *, usual: str = "") -> Guess:
+    """Guess the encoding of bytes that are text, no UTF-8 and not all ASCII.
+
+    `usual` is the encoding that such bytes mostly have, if there is one.
+    """
+    fields = _BETWEEN_FIELDS.split(b"\n".join(_telling_lines(data)))
+    sample = b"\n".join(dict.fromkeys(fields))  # what stands there again is no further evidence
+    tried = (*_ENCODINGS, _Encoding(usual, _WEST)) if usual else _ENCODINGS
+    readings = [(*_likelihood(sample, one), one.name) for one in tried]
+    readings.sort(key=lambda each: -each[0])
+    best, text, name = readings[0]
+    for likelihood, other_text, other in readings[1:]:
+        if likelihood < best - _SURE:
+            break
+        if other_text != text:
+            word, other_word = _difference(text, other_text)
+            return Guess(name, other, word, other_word)
+    return Guess(name)
+
+
+def _telling_lines(data: bytes) -> Iterator[bytes]:
+    """Yield the lines with bytes beyond ASCII, until there are enough of these."""
+    seen = at = 0
+    while seen < _MOST_BYTES and (found := _BEYOND.search(data, at)):
+        start = max(data.rfind(b"\n", at, found.start()) + 1, at)
+        if found.start() - start > _LONGEST_LINE:
+            start = found.start()
+        end = data.find(b"\n", found.start(), start + _LONGEST_LINE)
+        at = end + 1 if end >= 0 else start + _LONGEST_LINE
+        line = data[start:at].rstrip(b"\r\n")
+        yield line
+        seen += len(_BEYOND.findall(line))
+
+
+def _difference(text: str, other: str) -> tuple[str, str]:
+    """Return the first word that two readings of the same bytes have differently, in both."""
+    for line, other_line in zip(text.split("\n"), other.split("\n"), strict=False):
+        if line == other_line:
+            continue
+        ours, theirs = re.split(r"[\s,;|\t]+", line), re.split(r"[\s,;|\t]+", other_line)
+        if len(ours) == len(theirs):
+            return next((mine[:30], its[:30]) for mine, its in zip(ours, theirs, strict=True) if mine != its)
+        return line[:30], other_line[:30]
+    return "", ""
+
+
+def _likelihood(sample: bytes, one: _Encoding) -> tuple[float, str]:
+    """Return how likely the sample is in an encoding, as a logarithm, and its reading."""
+    text = codecs.getincrementaldecoder(one.name)("replace").decode(sample)
+    letters: Counter[str] = Counter()
+    told = one.prior
+    for at, letter in enumerate(text):
+        if letter > "\x7f":
+            letters[letter] += 1
+            told += _in_its_place(text, at, letter, eastern=one.multibyte)
+    best = max(sum(times * known(letter) for letter, times in letters.items()) for known in _models(one.languages))
+    return told + best, text
+
+
+@cache
+def _models(languages: tuple[str, ...]) -> tuple[_Model, ...]:
+    """Make the models of an encoding: each of its languages with some words of the others, and all of them mixed."""
+    known = [_model(language) for language in languages]
+    if len(known) == 1:
+        return tuple(known)
+    mixed = _mixed(known, [1 / _MIXED] * len(known))
+    return (*(_mixed([one, mixed], [1 - _FOREIGN, _FOREIGN]) for one in known), mixed)
+
+
+class _Model:
+    """How likely a letter beyond ASCII is in a language, as a logarithm."""
+
+    def __init__(self, shares: dict[str, float], rest: float) -> None:
+        self.shares, self.rest = shares, rest
+
+    def __call__(self, letter: str) -> float:
+        return self.shares.get(letter) or _other(letter, self.rest)
+
+
+def _mixed(models: list[_Model], parts: list[float]) -> _Model:
+    """Mix models, each by its part."""
+    letters = {letter for model in models for letter in model.shares}
+    shares = {
+        letter: math.log(
+            sum(part * math.exp(model.shares.get(letter, _STRAY)) for model, part in zip(models, parts, strict=True))
+        )
+        for letter in letters
+    }
+    return _Model(shares, _STRAY)
+
+
+@cache
+def _model(language: str) -> _Model:
+    eastern = _EASTERN.get(language, "")
+    letters = eastern or {**orders.LATIN, **orders.CYRILLIC, **orders.OTHERS}[language]
+    # Of Eastern letters two in three are among the frequent ones, and their ranks say less.
+    rank, power, whole = (60.0, 1.0, 0.7) if eastern else (_RANK, 1.4, 0.9)
+    weights = {letter: (place + rank) ** -power for place, letter in enumerate(letters)}
+    for letter, weight in list(weights.items()):
+        capital = letter.upper()
+        if capital != letter and len(capital) == 1 and capital > "\x7f":
+            weights[capital] = max(weights.get(capital, 0.0), _CAPITALS * weight)
+    total = sum(weights.values())
+    shares = {letter: math.log(whole * weight / total) for letter, weight in weights.items()}
+    return _Model(shares, math.log(0.25 / 6_000) if eastern else _STRAY)
+
+
+def _other(letter: str, rest: float) -> float:
+    """Say how likely what is not among a language's letters is: punctuation, other letters, signs, controls."""
+    if letter == "\ufffd" or "\x80" <= letter <= "\x9f" or "\ue000" <= letter <= "\uf8ff":
+        return _LOST
+    if letter in _PUNCTUATION or "\u3000" <= letter <= "\u3011" or "\uff01" <= letter <= "\uff1f":
+        return _MARKS
+    if "\uff61" <= letter <= "\uff9f":  # Katakana of half width: one byte each
+        return math.log(0.02 / 63)
+    if letter.isalpha():
+        common = "\u4e00" <= letter <= "\u9fff" or "\uac00" <= letter <= "\ud7a3" or "\u3041" <= letter <= "\u30fe"
+        return rest if common or rest is _STRAY else rest - 4
+    return _SIGN
+
+
+def _in_its_place(text: str, at: int, letter: str, *, eastern: bool) -> float:
+    """Say how likely a letter is where it stands, as a logarithm: 0 where nothing speaks against it."""
+    before = text[at - 1] if at else " "
+    after = text[at + 1] if at + 1 < len(text) else " "
+    if not letter.isalpha():
+        if letter in _INSIDE_WORDS or letter in _PUNCTUATION:
+            return -3.0 if before.isalpha() and after.isalpha() and letter not in _INSIDE_WORDS else 0.0
+        return -3.0 * before.isalpha() - 3.0 * after.isalpha()
+    if eastern:
+        return -1.5 * (_is_plain(before) + _is_plain(after))
+    told = 0.0
+    if letter > "\u036f":  # Greek, Cyrillic and the scripts behind them stand apart from plain letters
+        told -= 4.0 * (_is_plain(before) + _is_plain(after))
+    elif before > "\x7f" and before.isalpha():
+        told -= 1.0  # two accents side by side
+    if letter.isupper():
+        told -= 4.0 * (before.isalpha() and before.islower())
+    elif letter.islower():
+        told -= 4.0 * (after.isalpha() and after.isupper())
+        told -= 2.0 * (before.isalpha() and before.isupper() and at > 1 and text[at - 2].isalpha())
+    return told
+
+
+def _is_plain(letter: str) -> bool:
+    return letter.isascii() and letter.isalpha()

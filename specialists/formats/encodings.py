@@ -1,0 +1,216 @@
+"""Decodes text of any encoding: by its mark, by what it says of itself, as UTF-8, or else by a guess, which is told."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from dataclasses import dataclass, replace
+
+_MARKS = (
+    (b"\xef\xbb\xbf", "utf-8-sig"),
+    (b"\xff\xfe\x00\x00", "utf-32"),
+    (b"\x00\x00\xfe\xff", "utf-32"),
+    (b"\xff\xfe", "utf-16"),
+    (b"\xfe\xff", "utf-16"),
+)
+_SAID = re.compile(
+    rb"<meta[^>]{0,300}?charset\s*=\s*[\"']?\s*([\w.:-]{1,40})"
+    rb"|<\?xml[^>]{0,100}?encoding\s*=\s*[\"']([\w.:-]{1,40})"
+    rb"|^#.{0,40}?coding[:=]\s*([\w.:-]{1,40})",
+    re.IGNORECASE | re.MULTILINE,
+)
+_HEAD = 4096
+_NO_CHARSETS = {"punycode", "idna", "unicode-escape", "raw-unicode-escape", "undefined", "utf-7", "ascii"}
+_SUPERSETS = {
+    **dict.fromkeys(("gb2312", "gbk", "hz", "x-gbk"), "gb18030"),
+    **dict.fromkeys(("shift_jis", "x-sjis", "windows-31j", "sjis"), "cp932"),
+    **dict.fromkeys(("euc_kr", "ks_c_5601-1987", "ks_c_5601"), "cp949"),
+    **dict.fromkeys(("big5", "x-x-big5", "big5-hkscs", "big5hkscs"), "big5hkscs"),
+    **dict.fromkeys(("iso8859-1", "latin_1", "latin-1"), "cp1252"),
+    **dict.fromkeys(("iso8859-9",), "cp1254"),
+    **dict.fromkeys(("iso-8859-8-i", "iso-8859-8-e"), "iso8859-8"),
+    **dict.fromkeys(("x-mac-cyrillic",), "mac_cyrillic"),
+    **dict.fromkeys(("x-euc-jp", "x-euc"), "euc_jp"),
+}
+"""What says one of these means the larger one, as browsers take it."""
+_PEOPLE_CALL = {
+    **{f"cp125{digit}": f"Windows-125{digit}" for digit in range(10)},
+    **{f"iso8859-{number}": f"ISO 8859-{number}" for number in range(1, 17)},
+    "cp874": "Windows-874 (Thai)",
+    "cp850": "DOS 850",
+    "cp852": "DOS 852",
+    "cp866": "DOS 866",
+    "cp437": "DOS 437",
+    "mac_roman": "Mac Roman",
+    "koi8-r": "KOI8-R",
+    "koi8-u": "KOI8-U",
+    "cp932": "Shift-JIS",
+    "euc_jp": "EUC-JP",
+    "cp949": "EUC-KR",
+    "gb18030": "GB 18030",
+    "cp950": "Big5",
+    "big5hkscs": "Big5",
+    "utf-8": "UTF-8",
+    "utf-8-sig": "UTF-8",
+    "utf-16": "UTF-16",
+    "utf-16-le": "UTF-16",
+    "utf-16-be": "UTF-16",
+    "utf-32": "UTF-32",
+    "utf-32-le": "UTF-32",
+    "utf-32-be": "UTF-32",
+}
+_ESCAPES = ((b"\x1b$)C", "iso2022_kr"), (b"\x1b$", "iso2022_jp_2"), (b"\x1b(J", "iso2022_jp_2"))
+_BROKEN_PART = 0.25
+"""Up to this part of the letters beyond ASCII may be broken in a text that is UTF-8 all the same."""
+
+
+class NoText(Exception):
+    """The bytes are no text in any encoding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """A text, with lines that end in a line feed.
+
+    Attributes:
+        text: The text.
+        encoding: What people call its encoding.
+        note: That the encoding was guessed, where that is next to certain; else "".
+        doubt: What may be wrong with the letters, such as a guess that something speaks against; else "".
+    """
+
+    text: str
+    encoding: str
+    note: str = ""
+    doubt: str = ""
+
+
+def decoded(data: bytes, *, charset: str = "") -> Decoded:
+    """Decode the bytes.
+
+    Args:
+        data: bytes of a text.
+        charset: what a mail or a page says of it; wrong ones are passed over.
+
+    Raises:
+        NoText: the bytes are binary.
+    """
+    found = _decoded(data, charset)
+    return replace(found, text=found.text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def _decoded(data: bytes, charset: str) -> Decoded:
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            return _lossy(data, encoding)
+    if b"\x00" in data[:_HEAD]:
+        return _without_mark(data) or _without_zeros(data, charset)
+    if (said := charset or _said_inside(data)) and (encoding := _codec(said)):
+        try:
+            return Decoded(data.decode(encoding), _called(encoding))
+        except UnicodeDecodeError:
+            pass  # it does not keep to its own word
+    if escaped := next((name for mark, name in _ESCAPES if mark in data), ""):
+        try:
+            return Decoded(data.decode(escaped), "ISO 2022")
+        except UnicodeDecodeError:
+            pass
+    try:
+        return Decoded(data.decode(), "UTF-8")
+    except UnicodeDecodeError:
+        return _guessed(data)
+
+
+def _guessed(data: bytes) -> Decoded:
+    """Decode what is neither marked nor UTF-8, unless it is that but for a few broken letters."""
+    text = data.decode(errors="replace")
+    broken, beyond = text.count("\ufffd"), len(text) - len(text.encode("ascii", "ignore"))
+    if broken <= _BROKEN_PART * beyond and beyond - broken > 1:
+        return _lossy(data, "utf-8")
+    _refuse_binary(data)
+    from specialists.formats.encoding_guess import guess  # noqa: PLC0415 - its tables are for rare texts alone
+
+    found = guess(data)
+    read = _lossy(data, found.encoding)
+    told = f"its encoding is taken for {_called(found.encoding)}"
+    if not found.other:
+        return replace(read, note=f"{told}, as it does not say it")
+    also = f"“{found.word}” may be “{found.other_word}”, which is {_called(found.other)}" if found.word else ""
+    return replace(read, doubt="; ".join(filter(None, (f"{told}: some letters may be wrong", also, read.doubt))))
+
+
+def called_in_bytes(data: bytes, usual: str) -> str:
+    """Decode a short name that does not say its encoding. `usual` is what it should be in; it counts if it fits."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        from specialists.formats.encoding_guess import guess  # noqa: PLC0415 - the same
+
+        return data.decode(guess(data, usual=usual).encoding, errors="replace")
+
+
+def _called(encoding: str) -> str:
+    return _PEOPLE_CALL.get(encoding, encoding)
+
+
+def _lossy(data: bytes, encoding: str) -> Decoded:
+    text = data.decode(encoding, errors="replace")
+    lost = text.count("\ufffd") - data.count(b"\xef\xbf\xbd")
+    doubt = f"{lost:,} broken characters stand as \ufffd" if lost > 0 else ""
+    return Decoded(text, _called(encoding), doubt=doubt)
+
+
+def _without_mark(data: bytes) -> Decoded | None:
+    """Recognise UTF-16 and UTF-32 without their mark: zeros stand in plain letters and line ends."""
+    head = data[: _HEAD - _HEAD % 4]
+    zeros = [head[at::4].count(0) for at in range(4)]
+    every = len(head) / 4
+    candidates = []
+    if min(zeros[2], zeros[3]) > 0.9 * every:
+        candidates.append("utf-32-le")
+    if min(zeros[0], zeros[1]) > 0.9 * every:
+        candidates.append("utf-32-be")
+    even, odd = head[0::2].count(0), head[1::2].count(0)
+    for encoding, here, there in (("utf-16-le", odd, even), ("utf-16-be", even, odd)):
+        if here > 0.02 * len(head) and there * 10 <= here:
+            candidates.append(encoding)
+    for encoding in candidates:
+        read = _lossy(data, encoding)
+        if "\x00" not in read.text[:_HEAD] and read.text[:_HEAD].count("\ufffd") <= 1:
+            return read
+    return None
+
+
+def _without_zeros(data: bytes, charset: str) -> Decoded:
+    """Read a text with a few zeros in it, as a log has where its machine went down."""
+    rest = data.replace(b"\x00", b"")
+    if len(rest) * 2 < len(data):
+        raise NoText
+    _refuse_binary(rest)
+    read = _decoded(rest, charset)
+    return replace(read, doubt=read.doubt or f"{len(data) - len(rest):,} zero bytes in it are left out")
+
+
+def _refuse_binary(data: bytes) -> None:
+    head = data[:_HEAD]
+    controls = sum(byte < 32 and byte not in b"\t\n\r\x0b\x0c\x1b\x08" for byte in head)
+    if controls > 0.02 * len(head):
+        raise NoText
+
+
+def _said_inside(data: bytes) -> str:
+    said = _SAID.search(data[:_HEAD])
+    return (said[1] or said[2] or said[3]).decode("ascii") if said else ""
+
+
+def _codec(charset: str) -> str:
+    """Find Python's name for a charset; "" for one that no text is written in."""
+    asked = charset.strip().lower()
+    asked = _SUPERSETS.get(asked, asked)
+    try:
+        name = codecs.lookup(asked).name
+        b"".decode(name)
+    except (LookupError, ValueError):
+        return ""
+    name = _SUPERSETS.get(name, name)
+    return "" if name in _NO_CHARSETS or name.startswith(("utf-16", "utf-32")) else name

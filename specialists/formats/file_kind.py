@@ -1,0 +1,218 @@
+"""Tells what a file is: by its first bytes, then by its name and by what its text looks like."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+import zlib
+from pathlib import PurePosixPath
+
+from specialists.formats.contents import Unreadable
+from specialists.formats.table_text import TABLES_BY_NAME
+
+BROKEN_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError)
+
+_PICTURES = {b"\x89PNG": "PNG", b"\xff\xd8\xff": "JPEG", b"GIF87a": "GIF", b"GIF89a": "GIF"}
+_RE_SAVE_PICTURE = "save it as PNG or JPEG and attach that"
+_RTF = b"{\\rtf"
+_CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+_UNREAD = (
+    (b"7z\xbc\xaf\x27\x1c", "is a 7-Zip archive; pack its files as ZIP, or attach them one by one"),
+    (b"Rar!", "is a RAR archive; pack its files as ZIP, or attach them one by one"),
+    (b"\x1f\x8b", "is packed with gzip; unpack it, or pack it as ZIP, and attach that"),
+    (b"BZh", "is packed with bzip2; unpack it, or pack it as ZIP, and attach that"),
+    (b"\xfd7zXZ\x00", "is packed with xz; unpack it, or pack it as ZIP, and attach that"),
+    (b"\x28\xb5\x2f\xfd", "is packed with zstd; unpack it, or pack it as ZIP, and attach that"),
+    (b"\x7fELF", "is a program; nothing in it can be read as text"),
+    (b"MZ", "is a program; nothing in it can be read as text"),
+    (b"SQLite format 3\x00", "is an SQLite database; export the tables that matter as CSV and attach those"),
+    (_RTF, "is an RTF document; save it as .docx or PDF and attach that"),
+    (b"II*\x00", f"is a TIFF picture; {_RE_SAVE_PICTURE}"),
+    (b"MM\x00*", f"is a TIFF picture; {_RE_SAVE_PICTURE}"),
+    (b"8BPS", f"is a Photoshop picture; {_RE_SAVE_PICTURE}"),
+    (b"ID3", "is a sound recording; attach its transcript as text"),
+    (b"OggS", "is a recording; attach its transcript as text"),
+    (b"fLaC", "is a sound recording; attach its transcript as text"),
+    (b"\x1aE\xdf\xa3", "is a video; attach its transcript as text, or single pictures of it"),
+    (b"PAR1", "is a Parquet table; only the table tools can read it"),
+)
+_OLD_OFFICE = (
+    ("EncryptedPackage", "is protected by a password; save it without one and attach it again"),
+    ("WordDocument", "is an old Word document; save it as .docx or PDF and attach that"),
+    ("PowerPoint Document", "is an old PowerPoint file; save it as .pptx or PDF and attach that"),
+    ("__substg1.0_", "is an Outlook message; save it as .eml, or attach its text"),
+)
+_OPEN_DOCUMENT = {"text": "odt", "presentation": "odp", "spreadsheet": "workbook"}
+_HTML = re.compile(
+    rb"(?:\s|<\?xml[^>]{0,200}>|<!--.{0,2000}?-->)*"
+    rb"<(?:!doctype html|html|head|body|table|meta|style|title|div|tr|thead|tbody)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_SPREADSHEET_XML = re.compile(
+    rb"(?:\s|<\?[^>]{0,300}>|<!--.{0,2000}?-->)*<(?:\w+:)?Workbook\b[^>]*urn:schemas-microsoft-com:office:spreadsheet",
+    re.DOTALL,
+)
+_WEB_ARCHIVE = re.compile(rb"MIME-Version:|From:", re.IGNORECASE)
+_MAIL_HEADERS = re.compile(
+    rb"(?:Return-Path|Received|From|To|Subject|Date|Message-ID|MIME-Version|Delivered-To|Content-Type|X-[\w-]+): ?",
+    re.IGNORECASE,
+)
+_DIFF = re.compile(rb"^(?:diff --git |Index: \S+\n={20}|--- \S.*\n\+\+\+ \S.*\n@@ )", re.MULTILINE)
+_BY_NAME = {
+    **dict.fromkeys((".html", ".htm", ".xhtml"), "html"),
+    **dict.fromkeys((".eml", ".mht", ".mhtml"), "mail"),
+    **dict.fromkeys((".md", ".markdown", ".mdown", ".rst", ".adoc"), "markdown"),
+    **dict.fromkeys((".diff", ".patch"), "diff"),
+    **dict.fromkeys((".csv", ".tsv", ".tab"), "delimited"),
+    **dict.fromkeys((".json", ".jsonl", ".ndjson", ".ipynb", ".geojson", ".har"), "json"),
+    **dict.fromkeys((".xls", ".xlsx", ".xlsm", ".ods", ".parquet", ".pq"), "delimited"),
+    **dict.fromkeys((".yaml", ".yml"), "yaml"),
+    **dict.fromkeys((".ics", ".ical", ".ifb"), "calendar"),
+}
+_BY_MEDIA_TYPE = {
+    "text/html": "html",
+    "message/rfc822": "mail",
+    "text/markdown": "markdown",
+    "text/x-diff": "diff",
+    "text/csv": "delimited",
+    "text/tab-separated-values": "delimited",
+    "application/json": "json",
+    "application/yaml": "yaml",
+    "text/calendar": "calendar",
+}
+PEOPLE_CALL = {
+    "pdf": "a PDF document",
+    "docx": "a Word document",
+    "pptx": "a PowerPoint file",
+    "odt": "an OpenDocument text",
+    "odp": "an OpenDocument presentation",
+    "picture": "a picture",
+    "zip": "a zip archive",
+    "calendar": "a calendar",
+}
+"""What people call the kinds that are never tables."""
+_MAIN_PARTS = {"word/document.xml": "docx", "ppt/presentation.xml": "pptx", "xl/workbook.xml": "workbook"}
+_ZIPPED = {".docx": "docx", ".docm": "docx", ".pptx": "pptx", ".odt": "odt", ".odp": "odp"}
+_ZIPPED |= dict.fromkeys((".xlsx", ".xlsm", ".ods"), "workbook")
+_HEAD = 4096
+
+
+def kind_of(data: bytes, name: str, media_type: str) -> str:
+    """Name the kind of a file, such as `pdf`; `text` for what is none of the others.
+
+    Raises:
+        Unreadable: it is of a kind that nobody here reads. Says what to attach instead.
+    """
+    if _is_pdf(data):
+        return "pdf"
+    if data.startswith((b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")):
+        return _kind_of_zip(data, name)
+    if data.startswith(b"\xd0\xcf\x11\xe0"):
+        return _kind_of_old_office(data)
+    if any(data.startswith(magic) for magic in _PICTURES) or (data[:4] == b"RIFF" and data[8:12] == b"WEBP"):
+        return "picture"
+    _refuse(data)
+    return _kind_of_text(data, name, media_type)
+
+
+def _is_pdf(data: bytes) -> bool:
+    """Tell a PDF: some have a few bytes before their mark, which may as well stand in a text about PDFs."""
+    return data.lstrip()[:5] == b"%PDF-" or (b"%PDF-" in data[:1024] and b"startxref" in data[-2048:])
+
+
+def _kind_of_zip(data: bytes, name: str) -> str:
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            members = set(archive.namelist()[:20_000])
+            said = b""
+            if "mimetype" in members:
+                with archive.open("mimetype") as file:
+                    said = file.read(100)
+    except BROKEN_ZIP:
+        return _ZIPPED.get(PurePosixPath(name.lower()).suffix, "zip")  # its reader says what is wrong with it
+    for main, kind in _MAIN_PARTS.items():
+        folder = main.partition("/")[0] + "/"
+        said_so = "[Content_Types].xml" in members or _ZIPPED.get(PurePosixPath(name.lower()).suffix) == kind
+        office = said_so and any(member.startswith(folder) for member in members)
+        if main in members or office:
+            return kind
+    if found := re.search(r"opendocument\.(text|presentation|spreadsheet)", said.decode("ascii", "replace")):
+        return _OPEN_DOCUMENT[found[1]]
+    return "zip"
+
+
+def _kind_of_old_office(data: bytes) -> str:
+    for stream, words in _OLD_OFFICE:
+        if stream.encode("utf-16-le") in data:
+            raise Unreadable(words)
+    if any(stream.encode("utf-16-le") in data for stream in ("Workbook", "Book")):
+        return "workbook"
+    raise Unreadable("is an old Office file; save it as .docx, .xlsx, .pptx or PDF and attach that")
+
+
+def _refuse(data: bytes) -> None:
+    plain = not _CONTROLS.search(data[:_HEAD])  # a text may begin with `MZ` or `Rar!`
+    for magic, words in _UNREAD:
+        if data.startswith(magic) and (not plain or magic == _RTF):
+            raise Unreadable(words)
+    if data[4:8] == b"ftyp":
+        brand = data[8:12].strip().lower()
+        if brand in (b"heic", b"heix", b"mif1", b"msf1", b"avif", b"avis", b"hevc"):
+            raise Unreadable(f"is a HEIC or AVIF picture; {_RE_SAVE_PICTURE}")
+        raise Unreadable("is a video or a sound recording; attach its transcript as text")
+    if data[:4] == b"RIFF" and data[8:12] in (b"WAVE", b"AVI "):
+        raise Unreadable("is a recording; attach its transcript as text")
+    if data.startswith(b"BM") and data[6:10] == b"\0\0\0\0":
+        raise Unreadable(f"is a BMP picture; {_RE_SAVE_PICTURE}")
+
+
+def _kind_of_text(data: bytes, name: str, media_type: str) -> str:
+    head = _head(data)
+    ending = PurePosixPath(name.lower()).suffix
+    if head[:15].upper() == b"BEGIN:VCALENDAR":
+        return "calendar"
+    if ending not in _BY_NAME and _DIFF.search(head):
+        return "diff"
+    if found := _kind_of_markup(head) or (_kind_in_a_table(data, head) if ending in TABLES_BY_NAME else ""):
+        return found
+    if (kind := _BY_NAME.get(ending)) or (kind := _BY_MEDIA_TYPE.get(media_type.partition(";")[0].strip().lower())):
+        return kind
+    lines = head.splitlines()[:4]
+    if len(lines) == 4 and all(_MAIL_HEADERS.match(line) for line in lines[:1]) and _looks_like_mail(head):
+        return "mail"
+    return "text"
+
+
+def _kind_of_markup(head: bytes) -> str:
+    if _SPREADSHEET_XML.match(head):
+        return "spreadsheet xml"
+    return "html" if _HTML.match(head) else ""
+
+
+def _kind_in_a_table(data: bytes, head: bytes) -> str:
+    """Tell what a file is that is called a table, and holds one in another form than its name says."""
+    if _WEB_ARCHIVE.match(head) and b"multipart/related" in head.lower():
+        return "mail"
+    return "json" if _is_json(data, head) else ""
+
+
+def _head(data: bytes) -> bytes:
+    """Give how a text begins, without its mark; of one in UTF-16 in UTF-8."""
+    head = data[:_HEAD]
+    for mark, encoding in ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
+        if head.startswith(mark):
+            head = head[2:].decode(encoding, errors="ignore").encode()
+    return head.removeprefix(b"\xef\xbb\xbf").lstrip()
+
+
+def _is_json(data: bytes, head: bytes) -> bool:
+    """Tell JSON that is called a table: it begins like it, and ends like it."""
+    ends = {b"[": b"]", b"{": b"}"}
+    return head[:1] in ends and data.rstrip()[-1:] == ends[head[:1]] and b'"' in head
+
+
+def _looks_like_mail(head: bytes) -> bool:
+    headers = re.split(rb"\r?\n\r?\n", head, maxsplit=1)[0]
+    names = {line.partition(b":")[0].lower() for line in headers.splitlines() if not line[:1].isspace()}
+    return {b"from", b"date"} <= names and all(re.fullmatch(rb"[\w-]+", name) for name in names)

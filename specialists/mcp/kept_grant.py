@@ -1,0 +1,165 @@
+"""What a sign-in is good for: a server's tokens as they are kept, and how they are got, renewed and dropped."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from handoff.visible_text import visible
+from specialists.mcp.oauth_requests import ask
+from specialists.mcp.sdk import load_sdk
+from specialists.tools.signing_in import KeptSignIns, SignInFailed
+
+if TYPE_CHECKING:
+    from mcp.shared.auth import OAuthToken
+
+EARLY = 10.0
+"""Seconds before its end from which a token is renewed."""
+_SHAPE = ConfigDict(frozen=True, hide_input_in_errors=True)
+
+
+class GrantRefused(SignInFailed):
+    """The authorization server does not take what we showed it: somebody has to sign in again."""
+
+
+class TokenPlace(BaseModel):
+    """Where tokens are given, for which resource, and as whom we ask: our id and secret there, and how these go out."""
+
+    model_config = _SHAPE
+
+    endpoint: str
+    resource: str
+    client_id: str
+    client_secret: str = ""
+    method: str = "none"
+
+
+class Grant(BaseModel):
+    """The tokens of a server. `until` is when the access token ends (seconds since the epoch); None: nobody said."""
+
+    model_config = _SHAPE
+
+    access: str
+    refresh: str = ""
+    until: float | None = None
+    place: TokenPlace
+
+
+async def exchanged(place: TokenPlace, data: dict[str, str], server: str, now: float) -> Grant:
+    """Ask for tokens. Raises SignInFailed, GrantRefused where a person can do something about it."""
+    await load_sdk()
+    import httpx2  # noqa: PLC0415 - comes with the SDK
+    from mcp.client.auth import OAuthFlowError  # noqa: PLC0415 - heavy
+    from mcp.client.auth.utils import handle_token_response_scopes  # noqa: PLC0415 - heavy
+
+    form, headers = _as_client(place, {**data, "client_id": place.client_id, "resource": place.resource}, server)
+    answer = await ask(httpx2.Request("POST", place.endpoint, data=form, headers=headers), server)
+    if answer.status_code in (400, 401, 403):
+        raise GrantRefused(f"The server did not take it ({_code(answer)}).")
+    if answer.status_code not in (200, 201):
+        raise SignInFailed(f"The authorization server answered {answer.status_code}.")
+    try:
+        token = await handle_token_response_scopes(answer)
+    except (OAuthFlowError, ValueError):
+        raise SignInFailed("The authorization server gave no token.") from None
+    return _grant(token, place, now, before=data.get("refresh_token", ""))
+
+
+def _grant(token: OAuthToken, place: TokenPlace, now: float, *, before: str) -> Grant:
+    if not token.access_token.isascii() or not token.access_token.isprintable() or " " in token.access_token:
+        raise SignInFailed("The authorization server gave no token.")
+    until = now + token.expires_in if token.expires_in is not None else None
+    return Grant(access=token.access_token, refresh=token.refresh_token or before, until=until, place=place)
+
+
+def _as_client(place: TokenPlace, form: dict[str, str], server: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Add to a request for tokens who asks, as the SDK does."""
+    from mcp.client.auth import OAuthTokenError  # noqa: PLC0415 - heavy
+    from mcp.client.auth.oauth2 import OAuthContext  # noqa: PLC0415 - heavy
+    from mcp.shared.auth import OAuthClientInformationFull  # noqa: PLC0415 - heavy
+
+    told = {"client_id": place.client_id, "client_secret": place.client_secret}
+    client = OAuthClientInformationFull(**told, token_endpoint_auth_method=place.method)
+    nothing: Any = None  # of the context only what knows the client is used
+    context = OAuthContext(server, nothing, nothing, None, None, client_info=client)
+    try:
+        return context.prepare_token_auth(form, {"Accept": "application/json"})
+    except OAuthTokenError:
+        raise SignInFailed("The authorization server wants a proof of us that is not offered.") from None
+
+
+def _code(answer: Any) -> str:
+    """Return the code of an error, which is a word; never a text of the server's."""
+    try:
+        said = answer.json()
+        code = said.get("error", "") if isinstance(said, dict) else ""
+    except ValueError:
+        code = ""
+    return visible(str(code))[:40] or f"status {answer.status_code}"
+
+
+class KeptGrant:
+    """The tokens of one server, in the place that all instances share.
+
+    Args:
+        name: Under which they are kept.
+        server: The server's address.
+        clock: Gives seconds since the epoch.
+    """
+
+    def __init__(self, name: str, server: str, clock: Callable[[], float] = time.time) -> None:
+        self._name, self._server, self._clock = name, server, clock
+        self._renewing = asyncio.Lock()
+
+    async def read(self, kept: KeptSignIns) -> Grant | None:
+        """Read the tokens; None if there are none that can be used or renewed."""
+        try:
+            grant = Grant.model_validate_json(await kept.read(self._name) or "null")
+        except ValidationError:
+            return None
+        return grant if grant.refresh or not self._over(grant) else None
+
+    async def keep(self, kept: KeptSignIns, grant: Grant) -> None:
+        """Keep tokens in place of those that were there."""
+        await kept.keep(self._name, grant.model_dump_json())
+
+    async def token(self, kept: KeptSignIns, refused: str = "") -> str:
+        """Give an access token that is not over, renewed if need be; empty if somebody has to sign in.
+
+        `refused` is one that the server did not take: another is given, or what is kept is dropped.
+        Raises SignInFailed if it cannot be found out now.
+        """
+        async with self._renewing:
+            grant = await self.read(kept)
+            if grant is None or not (self._over(grant) or grant.access == refused):
+                return grant.access if grant is not None else ""
+            try:
+                renewed = await self._renewed(grant)
+            except GrantRefused:
+                now = await self.read(kept)
+                if now is not None and now.access not in (grant.access, refused):
+                    return now.access  # another instance was quicker
+                await kept.take(self._name)
+                return ""
+            await self.keep(kept, renewed)
+            return renewed.access
+
+    async def drop(self, kept: KeptSignIns, refused: str) -> None:
+        """Forget tokens, unless others were kept since."""
+        async with self._renewing:
+            grant = await self.read(kept)
+            if grant is not None and grant.access == refused:
+                await kept.take(self._name)
+
+    async def _renewed(self, grant: Grant) -> Grant:
+        if not grant.refresh:
+            raise GrantRefused("There is nothing to renew it with.")
+        data = {"grant_type": "refresh_token", "refresh_token": grant.refresh}
+        return await exchanged(grant.place, data, self._server, self._clock())
+
+    def _over(self, grant: Grant) -> bool:
+        return grant.until is not None and self._clock() > grant.until - EARLY

@@ -1,0 +1,76 @@
+"""What differs between the tools that were accepted and those that a server has now, for people at a terminal. Pure."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from handoff.visible_text import visible
+from specialists.mcp.server_tools import changes, unusable
+from specialists.mcp.tool_lock import LockedTool
+
+MOST_LINES = 200
+"""Lines that are shown of one tool."""
+LONGEST_LINE = 400
+
+
+def difference(accepted: Sequence[LockedTool] | None, live: Sequence[LockedTool]) -> list[str]:
+    """Return the lines to read before one accepts; none if nothing differs.
+
+    What a terminal would obey, and what nobody would see, is written as its code.
+    """
+    before = {one.name: one for one in accepted or ()}
+    now = {one.name: one for one in live}
+    changed, gone, new = changes(tuple(accepted or ()), tuple(live))
+    lines: list[str] = []
+    for name in new:
+        lines += [f"+ {plain(name)}{_hint(now[name])}", *_of_new(now[name])]
+    for name in changed:
+        lines += [f"~ {plain(name)}{_hint(now[name])}", *_of_changed(before[name], now[name])]
+    return lines + [f"- {plain(name)} is gone" for name in gone]
+
+
+def plain(text: str) -> str:
+    """Write a text in one line that does nothing to a terminal and hides nothing."""
+    shown = "".join(one if visible(one) == one and one != "\n" else f"\\u{{{ord(one):x}}}" for one in text)
+    return shown if len(shown) <= LONGEST_LINE else f"{shown[:LONGEST_LINE]}… ({len(text):,} characters)"
+
+
+def _hint(tool: LockedTool) -> str:
+    if fault := unusable(tool):
+        return f"  (cannot be used: {fault})"
+    return "  (its server calls it read-only)" if tool.hinted_read_only else ""
+
+
+def _of_new(tool: LockedTool) -> list[str]:
+    lines = [f"    {plain(line)}" for line in tool.description.splitlines() if line.strip()]
+    return [*lines[:MOST_LINES], f"    takes: {plain(', '.join(map(_argument, _arguments(tool))) or 'nothing')}"]
+
+
+def _arguments(tool: LockedTool) -> list[tuple[str, Any, bool]]:
+    properties, needed = tool.schema.get("properties"), tool.schema.get("required")
+    if not isinstance(properties, dict):
+        return []
+    return [(name, about, name in (needed if isinstance(needed, list) else ())) for name, about in properties.items()]
+
+
+def _argument(one: tuple[str, Any, bool]) -> str:
+    name, about, needed = one
+    kind = about.get("type", "any") if isinstance(about, dict) else "any"
+    return f"{name} ({kind if isinstance(kind, str) else 'any'}{', needed' if needed else ''})"
+
+
+def _of_changed(before: LockedTool, now: LockedTool) -> list[str]:
+    found = difflib.unified_diff(_lines(before), _lines(now), "accepted", "now", lineterm="", n=1)
+    lines = [f"    {plain(line)}" for line in list(found)[2:]]
+    left = len(lines) - MOST_LINES
+    return lines if left <= 0 else [*lines[:MOST_LINES], f"    … and {left} more lines"]
+
+
+def _lines(tool: LockedTool) -> list[str]:
+    """Write a tool out, a line of its description or its schema each."""
+    rest = {key: value for key, value in tool.told.items() if key != "description"}
+    written = json.dumps(rest, indent=1, sort_keys=True, ensure_ascii=False)
+    return [*(f"description: {line}" for line in tool.description.splitlines()), *written.splitlines()]

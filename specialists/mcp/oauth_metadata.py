@@ -1,0 +1,113 @@
+"""Finds out where one signs in to an MCP server: what it says of itself, and what its authorization server says.
+
+Both documents are hostile: each address in them is checked (`oauth_requests.fault_of`), and what does not belong to the
+server, or to the authorization server that it names, is refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from handoff.visible_text import visible
+from specialists.mcp.oauth_requests import ask, fault_of
+from specialists.mcp.sdk import load_sdk
+from specialists.tools.signing_in import SignInFailed
+
+if TYPE_CHECKING:
+    import httpx2
+    from mcp.shared.auth import OAuthMetadata, ProtectedResourceMetadata
+
+_METHOD = "S256"
+
+
+@dataclass(frozen=True, slots=True)
+class Authority:
+    """Who lets people in to a server: the authorization server's metadata, what to ask for, and for which resource."""
+
+    metadata: OAuthMetadata
+    resource: str
+    scope: str | None
+
+    @property
+    def issuer(self) -> str:
+        """The authorization server's name for itself."""
+        return str(self.metadata.issuer)
+
+
+async def discover(server: str) -> Authority:
+    """Find out who lets people in to the server at an address. Raises SignInFailed."""
+    await load_sdk()
+    from mcp.client.auth import utils  # noqa: PLC0415 - heavy
+    from mcp.shared.auth_utils import resource_url_from_server_url  # noqa: PLC0415 - heavy
+
+    refused = await ask(_knock(server), server)
+    if refused.status_code not in (401, 403):
+        raise SignInFailed(f"The server answers {refused.status_code} and asks nobody to sign in.")
+    named = utils.extract_resource_metadata_from_www_auth(refused)
+    about = await _about(utils.build_protected_resource_metadata_discovery_urls(named, server), server)
+    issuer = str(about.authorization_servers[0]) if about is not None else None
+    urls = utils.build_oauth_authorization_server_metadata_discovery_urls(issuer, server)
+    parts = urlsplit(server)
+    metadata = await _metadata(urls, issuer or f"{parts.scheme}://{parts.netloc}", server)
+    check(metadata, server)
+    wanted = utils.extract_scope_from_www_auth(refused)
+    scope = utils.get_client_metadata_scopes(wanted, about, metadata, ["authorization_code", "refresh_token"])
+    return Authority(metadata, str(about.resource) if about else resource_url_from_server_url(server), scope)
+
+
+def _knock(server: str) -> httpx2.Request:
+    """Make the request that a server refuses and says of where to sign in."""
+    import httpx2  # noqa: PLC0415 - comes with the SDK
+
+    accepts = {"Accept": "application/json, text/event-stream"}
+    return httpx2.Request("POST", server, json={"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers=accepts)
+
+
+async def _about(urls: list[str], server: str) -> ProtectedResourceMetadata | None:
+    """Read what the server says of itself; None if it says nothing, as older ones do."""
+    from mcp.client.auth import utils  # noqa: PLC0415 - heavy
+    from mcp.shared.auth_utils import check_resource_allowed, resource_url_from_server_url  # noqa: PLC0415 - heavy
+
+    for url in urls:
+        found = await utils.handle_protected_resource_response(
+            await ask(utils.create_oauth_metadata_request(url), server)
+        )
+        if found is None:
+            continue
+        if not check_resource_allowed(resource_url_from_server_url(server), str(found.resource)):
+            raise SignInFailed(f"The server says that it is another one ({_short(str(found.resource))}).")
+        return found
+    return None
+
+
+async def _metadata(urls: list[str], issuer: str, server: str) -> OAuthMetadata:
+    from mcp.client.auth import utils  # noqa: PLC0415 - heavy
+
+    for url in urls:
+        goes_on, found = await utils.handle_auth_metadata_response(
+            await ask(utils.create_oauth_metadata_request(url), server)
+        )
+        if found is not None:
+            if not utils.issuers_match(str(found.issuer), issuer):
+                raise SignInFailed(
+                    f"The authorization server says that it is another one ({_short(str(found.issuer))})."
+                )
+            return found
+        if not goes_on:
+            break
+    raise SignInFailed(f"{urlsplit(urls[0]).hostname} does not say how one signs in there (no OAuth metadata).")
+
+
+def check(metadata: OAuthMetadata, server: str) -> None:
+    """Raise SignInFailed for metadata that names an address which is not used, or that has no proof of who asks."""
+    for url in (metadata.authorization_endpoint, metadata.token_endpoint, metadata.registration_endpoint):
+        if url is not None and (fault := fault_of(str(url), server)):
+            raise SignInFailed(f"The server names an address that is not used: {_short(str(url))} {fault}.")
+    if _METHOD not in (metadata.code_challenge_methods_supported or ()):
+        raise SignInFailed("The authorization server does not offer PKCE (S256), so nobody signs in there.")
+
+
+def _short(text: str) -> str:
+    return visible(text)[:120]

@@ -1,0 +1,131 @@
+"""The requests of a sign-in. A server names the addresses for them, so they are hostile until proven otherwise.
+
+What lies at the server's own origin is the operator's word and is asked as the server is. Everything else is asked by
+https alone, at addresses that are public: a server must not have us knock on doors inside.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from specialists.outbound.clients import client_for
+from specialists.outbound.faults import network_fault
+from specialists.outbound.network import is_loopback
+from specialists.tools.blocking import load
+from specialists.tools.extras import missing
+from specialists.tools.signing_in import SignInFailed
+from specialists.tools.web.fetch import FetchSettings, guarded
+
+if TYPE_CHECKING:
+    import httpx2
+
+SECONDS = 15.0
+"""For one request, names and bytes together."""
+LARGEST = 128 * 1024
+"""Bytes of one answer."""
+LONGEST = 2_000
+"""Characters of an address."""
+_ASKS = "www-authenticate"
+_PORTS = {"http": 80, "https": 443}
+
+
+def origin(url: str) -> tuple[str, str, int]:
+    """Return scheme, host and port. Raises ValueError for what is no address of the web."""
+    parts = urlsplit(url)
+    if parts.scheme not in _PORTS or not parts.hostname:
+        raise ValueError(url)
+    return parts.scheme, parts.hostname.lower(), parts.port or _PORTS[parts.scheme]
+
+
+def fault_of(url: str, server: str) -> str:
+    """Say why an address that a server named is not used, in words that follow it; empty if it may be."""
+    try:
+        scheme, host, _ = origin(url)
+        home = origin(url) == origin(server)
+        parts = urlsplit(url)
+    except ValueError:
+        return "is no address of the web"
+    if len(url) > LONGEST or parts.username is not None or parts.fragment:
+        return "is not as an address for this has to be"
+    if scheme == "https":
+        return "leads into this machine" if is_loopback(host) and not home else ""
+    return "" if home and is_loopback(host) else "is not https"
+
+
+async def ask(request: httpx2.Request, server: str) -> httpx2.Response:
+    """Make one request of a sign-in to `server` (its address). Redirects are not followed.
+
+    Raises SignInFailed: the address may not be asked, nobody answers there, or it is too much.
+    """
+    import httpx2  # noqa: PLC0415 - comes with the SDK
+
+    url = str(request.url)
+    if fault := fault_of(url, server):
+        raise SignInFailed(f"The server names an address that is not used: {url[:120]} {fault}.")
+    at_home = origin(url) == origin(server)
+    if not at_home and (absent := missing("web", "ssrfguard")):
+        raise SignInFailed(absent)
+    try:
+        async with asyncio.timeout(SECONDS):
+            return await (_at_home(request) if at_home else _elsewhere(request))
+    except TimeoutError:
+        raise SignInFailed(f"{urlsplit(url).hostname} did not answer within {SECONDS:g} seconds.") from None
+    except httpx2.HTTPError as error:
+        raise SignInFailed(_unreachable(url, error)) from None
+
+
+async def _at_home(request: httpx2.Request) -> httpx2.Response:
+    import httpx2  # noqa: PLC0415 - comes with the SDK
+
+    client = client_for(str(request.url), httpx2.AsyncClient, timeout=SECONDS, follow_redirects=False)
+    request.headers["Accept-Encoding"] = "identity"
+    async with client:
+        response = await client.send(request, stream=True)
+        try:
+            return _whole(response.status_code, response.headers, await _bounded(response.aiter_raw()), request)
+        finally:
+            await response.aclose()
+
+
+async def _elsewhere(request: httpx2.Request) -> httpx2.Response:
+    await load("httpx", "ssrfguard.httpx")
+    import httpx  # noqa: PLC0415 - only a sign-in pays for it
+    from ssrfguard import SSRFGuardError  # noqa: PLC0415 - the same
+
+    url = str(request.url)
+    headers = {name: value for name, value in request.headers.items() if name != "host"}
+    headers["accept-encoding"] = "identity"
+    try:
+        async with (
+            guarded(url, FetchSettings(timeout=SECONDS)) as client,
+            client.stream(request.method, url, headers=headers, content=request.content) as response,
+        ):
+            return _whole(response.status_code, response.headers, await _bounded(response.aiter_raw()), request)
+    except SSRFGuardError:
+        raise SignInFailed(f"The server names an address that is not public: {url[:120]}. It is not asked.") from None
+    except (httpx.HTTPError, httpx.InvalidURL, OSError, UnicodeError) as error:
+        raise SignInFailed(_unreachable(url, error)) from None
+
+
+def _unreachable(url: str, error: Exception) -> str:
+    return f"{urlsplit(url).hostname} cannot be reached ({network_fault(error) or type(error).__name__})."
+
+
+def _whole(status: int, headers: Mapping[str, str], body: bytes, request: httpx2.Request) -> httpx2.Response:
+    """Make the answer, read to its end; of its headers only what a sign-in goes by."""
+    import httpx2  # noqa: PLC0415 - comes with the SDK
+
+    kept = {_ASKS: headers[_ASKS]} if _ASKS in headers else {}
+    return httpx2.Response(status, headers=kept, content=body, request=request)
+
+
+async def _bounded(pieces: object) -> bytes:
+    body = bytearray()
+    async for piece in pieces:  # type: ignore[attr-defined]  # of either library
+        body += piece
+        if len(body) > LARGEST:
+            raise SignInFailed(f"The server sent more than {LARGEST // 1024} KB in one answer of the sign-in.")
+    return bytes(body)

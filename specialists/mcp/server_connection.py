@@ -1,0 +1,343 @@
+"""A connection to one MCP server: made at the first call, held by a task of its own, made again after it broke.
+
+A server may die, hang, flood or lie. Whatever it does ends its connection or one call of it, and is told in words.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from handoff.visible_text import visible
+from specialists.mcp import tool_lock
+from specialists.mcp.http_stream import http_client
+from specialists.mcp.sdk import load_sdk
+from specialists.mcp.server_config import ServerConfig
+from specialists.mcp.server_sign_in import SIGN_IN, SIGN_IN_AGAIN, ServerSignIn
+from specialists.mcp.stdio_pipe import StdioPipe
+from specialists.mcp.tool_lock import LockedTool
+from specialists.mcp.tool_sieve import ToolSieve
+from specialists.outbound.faults import network_fault
+
+if TYPE_CHECKING:
+    from mcp import Client
+    from mcp_types import CallToolResult
+
+CONNECTING = 25.0
+"""Seconds until a server has to be there with its list of tools."""
+CALLING = 60.0
+"""Seconds that one call may take."""
+CLOSING = 8.0
+"""Seconds that ending a connection may take."""
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 300.0
+"""Seconds after a failure in which nobody tries again; they double with each failure in a row."""
+MOST_TOOLS = 200
+_MOST_PAGES = 20
+_TIMED_OUT, _CLOSED = -32001, -32000
+"""The SDK's codes for what no server said."""
+_LOGGED_OUT, _FORGOTTEN = 401, 404
+_SESSION_OVER = "Session terminated"
+"""The SDK's words for the latter."""
+_T = TypeVar("_T")
+_log = logging.getLogger(__name__)
+
+
+class NotReached(Exception):
+    """The server could not be reached, so that nothing was asked of it. The text says why, for people."""
+
+
+class Changed(Exception):
+    """The server says something else of a tool than what was accepted, or nothing (`gone`); it was not called."""
+
+    def __init__(self, *, gone: bool) -> None:
+        super().__init__("is no longer there" if gone else "is not what was accepted")
+        self.gone = gone
+
+
+class Refused(Exception):
+    """The server answered a call with an error of the protocol. The text is the server's."""
+
+
+class NoAnswer(ConnectionError):
+    """A call was sent, and no answer came that can be read: nobody knows what became of it. The text says why."""
+
+
+class ServerConnection:
+    """Talks to one server.
+
+    Args:
+        config: How it is reached.
+        home: The folder for its HOME, if it is a program.
+        path: Its PATH.
+        clock: Gives seconds, for the pauses between tries.
+        sign_in: How people sign in, if they do.
+    """
+
+    def __init__(
+        self,
+        config: ServerConfig,
+        home: Path,
+        path: str,
+        clock: Callable[[], float] = time.monotonic,
+        sign_in: ServerSignIn | None = None,
+    ) -> None:
+        self.config, self.sign_in = config, sign_in
+        self._home, self._path, self._clock = home, path, clock
+        self._held: asyncio.Task[None] | None = None
+        self._ready: asyncio.Future[Client] | None = None
+        self._over = asyncio.Event()
+        self._beginning = asyncio.Lock()
+        self._live: tuple[LockedTool, ...] = ()
+        self._failures, self._not_before, self._why = 0, 0.0, ""
+        self._closing, self._status, self._flood = False, 0, ""
+        self._pipe: StdioPipe | None = None
+
+    async def tools(self) -> tuple[LockedTool, ...]:
+        """Ask the server for its tools, as it names them at the start of the connection.
+
+        Raises:
+            NotReached: It is not there.
+        """
+        await load_sdk()
+        await self._connected()
+        return self._live
+
+    async def call(self, tool: LockedTool, arguments: dict[str, Any], *, longest: float = CALLING) -> CallToolResult:
+        """Call a tool as it was accepted.
+
+        Raises:
+            NotReached: Nothing was sent.
+            Changed: Nothing was sent: on this connection the server says something else of the tool.
+            Refused: The server said no.
+            NoAnswer: It was sent, and what came of it is not known. A TimeoutError says so too.
+        """
+        await load_sdk()
+        import mcp_types  # noqa: PLC0415 - heavy, so loaded off the loop
+        from mcp.shared.exceptions import MCPError  # noqa: PLC0415 - the same
+        from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - beside the others
+
+        client = await self._connected()
+        now = next((one for one in self._live if one.name == tool.name), None)
+        if now is None or now.digest != tool.digest:
+            raise Changed(gone=now is None)
+        self._status = 0
+        params = mcp_types.CallToolRequestParams(name=tool.name, arguments=arguments)
+        # Not `client.call_tool`: that checks what comes back by the server's own schema, and a pattern in it may take
+        # hours; and it would go on asking where the server wants something of a person.
+        either: TypeAdapter[Any] = TypeAdapter(mcp_types.CallToolResult | mcp_types.InputRequiredResult)
+        work = client.session.send_request(
+            mcp_types.CallToolRequest(params=params), either, request_read_timeout_seconds=longest
+        )
+        try:
+            answer = await self._while_connected(work, longest + 1)
+        except MCPError as error:
+            raise self._meant_by(error.code, error.message, longest) from None
+        except (ValidationError, RecursionError):
+            raise NoAnswer("the server's answer is not as the protocol has it") from None
+        if isinstance(answer, mcp_types.InputRequiredResult):
+            raise Refused("the server wants to ask a person something first, which is not offered")
+        self._failures = 0
+        return answer  # type: ignore[no-any-return]  # the other of the two types above
+
+    def _meant_by(self, code: int, message: str, longest: float) -> Exception:
+        """Return what an error of the SDK means for the call that had it."""
+        if code == _TIMED_OUT:
+            return TimeoutError(f"no answer came within {longest:g} seconds")
+        if code == _CLOSED:
+            self._over.set()
+            return NoAnswer(self._fault() or "the server ended in the middle of it")
+        if self._status == _FORGOTTEN and message == _SESSION_OVER:
+            # A server that was restarted knows no session, and has done nothing.
+            self._closing = True
+            self._over.set()
+            return NotReached("it was restarted and knows us no more; call it again")
+        return Refused(self._sign_in_words if self._status == _LOGGED_OUT else visible(message))
+
+    async def close(self) -> None:
+        """End the connection, and the server if it is a program. A later call would begin anew."""
+        held = self._held
+        if held is None:
+            return
+        self._closing = True
+        self._over.set()
+        if self._ready is not None and self._ready.done():
+            await asyncio.wait({held}, timeout=CLOSING)
+        held.cancel()
+        await asyncio.gather(held, return_exceptions=True)
+
+    @property
+    def last_words(self) -> str:
+        """What the server wrote last as an error, for whoever runs the bot."""
+        return self._pipe.last_words if self._pipe is not None else ""
+
+    # ------------------------------------------------------------ connecting
+
+    async def _connected(self) -> Client:
+        """Return the client of a connection that holds, made now if there is none."""
+        async with self._beginning:
+            if self._held is None or self._held.done() or self._over.is_set():
+                if (left := self._not_before - self._clock()) > 0:
+                    raise NotReached(f"{self._why}; it is tried again in {max(1, round(left))} s")
+                await self.close()
+                self._closing, self._over = False, asyncio.Event()
+                self._ready = asyncio.get_running_loop().create_future()
+                self._held = asyncio.create_task(self._hold(self._ready, self._over), name=f"mcp {self.config.name}")
+        if self._ready is None:
+            raise RuntimeError("a connection is held that nobody began")
+        return await asyncio.shield(self._ready)
+
+    async def _hold(self, ready: asyncio.Future[Client], over: asyncio.Event) -> None:
+        """Connect, and hold the connection until it is over. All that can go wrong ends here."""
+        try:
+            await self._connect_and_wait(ready, over)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            # Some of the SDK's transports cancel us when they break: nobody has asked us to stop.
+            self._broke(ready, "the connection broke")
+        except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001 - not hidden: it is told in words
+            self._broke(ready, _reason(error))
+        finally:
+            over.set()
+            if not ready.done():
+                ready.set_exception(NotReached(self._why or "the connection ended"))
+                ready.exception()  # whoever waited has it; nobody else is to be told
+
+    async def _connect_and_wait(self, ready: asyncio.Future[Client], over: asyncio.Event) -> None:
+        from mcp import Client  # noqa: PLC0415 - heavy
+
+        async with contextlib.AsyncExitStack() as stack:
+            async with asyncio.timeout(CONNECTING):
+                transport = await self._transport(stack, over)
+                sieve = ToolSieve()
+                client = await stack.enter_async_context(
+                    Client(sieve.around(transport), read_timeout_seconds=CALLING, cache=None)
+                )
+                sieve.protocol = client.protocol_version
+                self._live = await self._listed(client, sieve)
+            self._why = ""
+            ready.set_result(client)
+            await over.wait()
+            if not self._closing:
+                self._broke(ready, "the server ended")
+
+    async def _transport(self, stack: contextlib.AsyncExitStack, over: asyncio.Event) -> Any:
+        logging.getLogger("mcp").setLevel(logging.CRITICAL)  # it quotes servers; what matters we say ourselves
+        self._status, self._flood = 0, ""
+        if self.config.kind == "stdio":
+            self._pipe = StdioPipe(self.config, self._home, self._path, over)
+            return self._pipe.opened()
+        from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415 - heavy
+
+        auth = self.sign_in.auth(lambda: self._refused_with(0)) if self.sign_in is not None else None
+        client = http_client(self.config.url, self.config.headers, self._refused_with, self._flooded, auth)
+        http = await stack.enter_async_context(client)
+        return streamable_http_client(self.config.url, http_client=http)
+
+    async def _listed(self, client: Client, sieve: ToolSieve) -> tuple[LockedTool, ...]:
+        """Read the server's whole list of tools, up to `MOST_TOOLS`. What is broken in it has a name and a reason.
+
+        Raises what the SDK raises where not even the first page can be read.
+        """
+        from mcp.shared.exceptions import MCPError  # noqa: PLC0415 - heavy
+        from pydantic import ValidationError  # noqa: PLC0415 - beside the others
+
+        found: dict[str, LockedTool] = {}
+        broken = sieve.broken
+        cursor: str | None = None
+        for number in range(1, _MOST_PAGES + 1):
+            try:
+                page = await client.list_tools(cursor=cursor)
+            except (MCPError, ValidationError, RecursionError) as error:
+                if number == 1:
+                    raise
+                broken[f"(page {number} of its list)"] = f"it cannot be read: {_words(error)}"
+                break
+            for tool in page.tools:
+                told = tool.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"meta", "icons"})
+                # What is named twice could be accepted as the one and used as the other: the first counts.
+                if tool.name in found:
+                    broken[f"{tool.name} (again)"] = "its name is taken: the first of that name counts"
+                found.setdefault(tool.name, tool_lock.as_told(told))
+            cursor = page.next_cursor
+            if not cursor or len(found) > MOST_TOOLS:
+                break
+        for name, why in broken.items():
+            _log.warning("the MCP server %s: %s is left out: %s", self.config.name, visible(name), why)
+            found.setdefault(name, tool_lock.broken(name, why))
+        return tuple(found.values())[:MOST_TOOLS]
+
+    def _refused_with(self, status: int) -> None:
+        self._status = status
+
+    def _flooded(self, words: str) -> None:
+        """End a connection over HTTP that brings too much."""
+        self._flood = words
+        self._over.set()
+
+    def _broke(self, ready: asyncio.Future[Client], why: str) -> None:
+        """Note a failure, so that the next try waits."""
+        logged_out = self._status == _LOGGED_OUT
+        self._why = self._fault() or (self._sign_in_words if logged_out else why)
+        if not (logged_out and self.sign_in is not None):  # it is there, and once somebody signed in it works
+            self._failures += 1
+            self._not_before = self._clock() + min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (self._failures - 1))
+        _log.warning("the MCP server %s: %s%s", self.config.name, self._why, "" if ready.done() else " (not connected)")
+
+    @property
+    def _sign_in_words(self) -> str:
+        return SIGN_IN if self.sign_in is None else SIGN_IN_AGAIN
+
+    def _fault(self) -> str:
+        return self._flood or (self._pipe.fault if self._pipe is not None else "")
+
+    async def _while_connected(self, work: Coroutine[Any, Any, _T], longest: float) -> _T:
+        """Do work that needs the connection, no longer than that lasts."""
+        held = self._held
+        if held is None:
+            raise RuntimeError("there is no connection")
+        task = asyncio.create_task(work)
+        try:
+            await asyncio.wait({task, held}, timeout=longest, return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                return task.result()
+            if held.done():
+                raise NoAnswer(self._why or "the connection broke in the middle of it")
+            raise TimeoutError(f"no answer came within {longest:g} seconds")
+        except asyncio.CancelledError:
+            own = asyncio.current_task()
+            if task.done() and task.cancelled() and not (own is not None and own.cancelling()):
+                raise NoAnswer("the connection broke in the middle of it") from None
+            raise
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+def _words(error: BaseException) -> str:
+    return " ".join(visible(str(error)).split())[:200]
+
+
+def _reason(error: BaseException) -> str:
+    """Word why a server could not be reached, from the first cause; without its own text where that is long."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    words = _words(error)
+    if isinstance(error, FileNotFoundError):
+        return f"the program {error.filename} is not there; install it, or give its whole path as command"
+    if isinstance(error, PermissionError):
+        return f"the program {error.filename} may not be started; check its permissions"
+    if isinstance(error, TimeoutError):
+        return f"it was not ready within {CONNECTING:g} seconds"
+    if fault := network_fault(error):
+        return f"it cannot be reached: {fault}"
+    kind = type(error).__name__
+    if kind in {"ConnectError", "ConnectTimeout", "ReadTimeout"}:
+        return f"nobody answers there ({words or kind})"
+    return f"it is no MCP server that answers ({words or kind})"

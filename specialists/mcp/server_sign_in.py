@@ -1,0 +1,267 @@
+"""A person's sign-in to one MCP server: the link, what comes back from it, and the tokens that follow.
+
+The bot has no address that a browser could be sent back to. So the browser ends at an address of the person's own
+machine where nobody answers, and the person pastes that address: it holds a code, which is worth nothing without the
+proof (PKCE) that we keep, and the state by which we know what it belongs to. Each state is good once, for
+`LASTS` seconds, and for the person who got the link.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import time
+from collections.abc import AsyncGenerator, Callable
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from handoff.visible_text import visible
+from specialists.mcp.kept_grant import GrantRefused, KeptGrant, TokenPlace, exchanged
+from specialists.mcp.oauth_metadata import Authority, discover
+from specialists.mcp.oauth_requests import ask
+from specialists.mcp.sdk import load_sdk
+from specialists.mcp.server_config import ServerConfig
+from specialists.tools.signing_in import KeptSignIns, SignInFailed
+from specialists.tools.tool import WorkbenchLost
+
+if TYPE_CHECKING:
+    import httpx2
+
+LANDS = "http://127.0.0.1:41759/signed-in"
+"""Where a browser ends after a sign-in: at the person's own machine, where nobody answers."""
+LASTS = 600.0
+"""Seconds that a link is good for."""
+LONGEST_LINK = 2_900
+"""Characters of a link: Slack's buttons hold 3,000."""
+SIGN_IN = (
+    'it wants somebody to sign in; whoever runs the bot writes "auth": "oauth" for it into .mcp.json, or gives it a '
+    "token under headers"
+)
+SIGN_IN_AGAIN = "it does not take the sign-in any more; with the next call somebody is asked to sign in again"
+_CLIENT = "Leadhand"
+_AGAIN = "get a new link"
+
+
+class Pending(BaseModel):
+    """A sign-in under way: whose it is, until when (seconds since the epoch), and what proves that we began it."""
+
+    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
+
+    server: str
+    user: str
+    until: float
+    verifier: str
+    issuer: str
+    names_issuer: bool
+    place: TokenPlace
+
+
+class ServerSignIn:
+    """The `SignIn` of a server.
+
+    Args:
+        config: The server.
+        crew: Whose it is: crews share no sign-ins.
+        clock: Gives seconds since the epoch.
+    """
+
+    def __init__(self, config: ServerConfig, crew: str, clock: Callable[[], float] = time.time) -> None:
+        self._config, self._clock = config, clock
+        said = json.dumps([crew, config.name, config.url, config.client[0]])
+        self._mark = hashlib.sha256(said.encode()).hexdigest()[:32]
+        self._grant = KeptGrant(f"grant:{self._mark}", config.url, clock)
+        self.kept: KeptSignIns | None = None
+
+    @property
+    def server(self) -> str:
+        """The server's name."""
+        return self._config.name
+
+    @property
+    def host(self) -> str:
+        """Where it is."""
+        return self._config.reaches
+
+    async def is_in(self, kept: KeptSignIns) -> bool:
+        """Say if there are tokens. From now on its connection takes them from there: a bot has one place for them."""
+        self.kept = kept
+        return await self._grant.read(kept) is not None
+
+    async def begin(self, kept: KeptSignIns, user: str) -> str:
+        """Find out where one signs in, make ourselves known there, and make the link. Raises SignInFailed."""
+        await load_sdk()
+        from mcp.client.auth import PKCEParameters  # noqa: PLC0415 - heavy
+
+        authority = await discover(self._config.url)
+        place = await self._place(authority)
+        proof, state = PKCEParameters.generate(), secrets.token_urlsafe(32)
+        asked = {
+            "response_type": "code",
+            "client_id": place.client_id,
+            "redirect_uri": LANDS,
+            "state": state,
+            "code_challenge": proof.code_challenge,
+            "code_challenge_method": "S256",
+            "resource": place.resource,
+            **({"scope": authority.scope} if authority.scope else {}),
+        }
+        page = str(authority.metadata.authorization_endpoint)
+        link = f"{page}{'&' if urlsplit(page).query else '?'}{urlencode(asked)}"
+        if len(link) > LONGEST_LINK:
+            raise SignInFailed("The server wants a link that is longer than Slack's buttons hold.")
+        pending = Pending(
+            server=self._mark,
+            user=user,
+            until=self._clock() + LASTS,
+            verifier=proof.code_verifier,
+            issuer=authority.issuer,
+            names_issuer=bool(authority.metadata.authorization_response_iss_parameter_supported),
+            place=place,
+        )
+        await kept.keep(_name_of(state), pending.model_dump_json(), LASTS)
+        return link
+
+    async def finish(self, kept: KeptSignIns, user: str, pasted: str) -> None:
+        """Check the pasted address, and have its code exchanged for tokens, once. Raises SignInFailed."""
+        said = _said_in(pasted)
+        name = _name_of(said.get("state", ""))
+        self._check(await kept.read(name), user, said)
+        pending = self._check(await kept.take(name), user, said)  # from here on nobody else can use it
+        if "code" not in said:
+            code = visible(said.get("error", ""))[:40]
+            raise SignInFailed(f"Nobody was signed in: the page said “{code}”. To try again, {_AGAIN}.")
+        data = {
+            "grant_type": "authorization_code",
+            "code": said["code"],
+            "redirect_uri": LANDS,
+            "code_verifier": pending.verifier,
+        }
+        try:
+            grant = await exchanged(pending.place, data, self._config.url, self._clock())
+        except GrantRefused as refused:
+            raise SignInFailed(f"{refused} Each address is good once: {_AGAIN}.") from None
+        await self._grant.keep(kept, grant)
+
+    def _check(self, text: str, user: str, said: dict[str, str]) -> Pending:
+        """Return the sign-in that an address belongs to, if it is this person's, to this server, and not over."""
+        try:
+            pending = Pending.model_validate_json(text or "null")
+        except ValidationError:
+            pending = None
+        if pending is None or pending.server != self._mark or self._clock() > pending.until:
+            raise SignInFailed(f"That address was used, or is older than {LASTS / 60:g} minutes: {_AGAIN}.")
+        if pending.user != user:
+            raise SignInFailed(f"That address is from somebody else's link: {_AGAIN} of your own.")
+        if said.get("iss", pending.issuer if not pending.names_issuer else "") != pending.issuer:
+            raise SignInFailed("That address is not from the page that the link leads to: open the link again.")
+        return pending
+
+    async def _place(self, authority: Authority) -> TokenPlace:
+        """Make ourselves known to the authorization server, unless somebody did so by hand."""
+        endpoint, resource = str(authority.metadata.token_endpoint), authority.resource
+        own, secret = self._config.client
+        if own:
+            method = "client_secret_post" if secret else "none"
+            return TokenPlace(endpoint=endpoint, resource=resource, client_id=own, client_secret=secret, method=method)
+        if authority.metadata.registration_endpoint is None:
+            raise SignInFailed(
+                "The server takes only clients that somebody registered there: whoever runs the bot does that, and "
+                "puts clientId into .mcp.json."
+            )
+        client_id, secret, method = await _registered(authority, self._config.url)
+        return TokenPlace(
+            endpoint=endpoint, resource=resource, client_id=client_id, client_secret=secret, method=method
+        )
+
+    # ------------------------------------------------------------ at work
+
+    def auth(self, again: Callable[[], None]) -> httpx2.Auth:
+        """Make what puts the token into each request to the server, and drops one that the server does not take.
+
+        `again` is told that a refused request is sent once more.
+        """
+        import httpx2  # noqa: PLC0415 - comes with the SDK
+
+        sign_in = self
+
+        class Bearer(httpx2.Auth):
+            """Asks once more with a new token where the server refuses one: it has done nothing then."""
+
+            async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+                """Send the request."""
+                token = await self.token(request)
+                response = yield request
+                if token and response.status_code == 401 and (renewed := await self.token(request, refused=token)):
+                    again()
+                    response = yield request
+                    if response.status_code == 401:
+                        await sign_in.drop(renewed)
+
+            async def token(self, request: httpx2.Request, refused: str = "") -> str:
+                """Give the request a token, if there is one."""
+                try:
+                    token = await sign_in.token(refused)
+                except (SignInFailed, WorkbenchLost) as error:
+                    raise httpx2.ConnectError(f"its sign-in cannot be renewed: {error}", request=request) from None
+                if token:
+                    request.headers["Authorization"] = f"Bearer {token}"
+                return token
+
+        return Bearer()
+
+    async def token(self, refused: str = "") -> str:
+        """Give a token for a request; empty if there is none. Raises SignInFailed if it cannot be renewed now."""
+        return await self._grant.token(self.kept, refused) if self.kept is not None else ""
+
+    async def drop(self, refused: str) -> None:
+        """Forget tokens that the server does not take, so that somebody is asked to sign in before the next call."""
+        if self.kept is not None:
+            await self._grant.drop(self.kept, refused)
+
+
+async def _registered(authority: Authority, server: str) -> tuple[str, str, str]:
+    """Register us with the authorization server. Returns our id, a secret, and how that is sent."""
+    from mcp.client.auth import OAuthFlowError, utils  # noqa: PLC0415 - heavy
+    from mcp.client.auth.oauth2 import check_registration_usable  # noqa: PLC0415 - heavy
+    from mcp.shared.auth import OAuthClientMetadata  # noqa: PLC0415 - heavy
+    from pydantic import AnyUrl  # noqa: PLC0415 - beside the others
+
+    us = OAuthClientMetadata(
+        redirect_uris=[AnyUrl(LANDS)],
+        client_name=_CLIENT,
+        token_endpoint_auth_method="none",  # noqa: S106 - a way, and no password
+        scope=authority.scope,
+    )
+    answer = await ask(utils.create_client_registration_request(authority.metadata, us, server), server)
+    try:
+        client = await utils.handle_registration_response(answer)
+        check_registration_usable(client)
+    except OAuthFlowError:
+        raise SignInFailed(f"The authorization server does not let us register ({answer.status_code}).") from None
+    secret = client.client_secret or ""
+    return client.client_id, secret, client.token_endpoint_auth_method or ("client_secret_post" if secret else "none")
+
+
+def _name_of(state: str) -> str:
+    return f"pending:{hashlib.sha256(state.encode('utf-8', 'replace')).hexdigest()}"
+
+
+def _said_in(pasted: str) -> dict[str, str]:
+    """Read the address that a person pasted: what stands in its query, each name once. Raises SignInFailed."""
+    text = pasted.strip().strip("<>").strip()
+    begins = LANDS.partition("?")[0]
+    if not text.startswith(f"{begins}?"):
+        raise SignInFailed(
+            f"That is not the address: it begins with {begins}? and stands in the browser's address bar."
+        )
+    try:
+        found = parse_qs(urlsplit(text).query, max_num_fields=20)
+    except ValueError:
+        found = {}
+    said = {name: values[0] for name, values in found.items() if len(values) == 1}
+    if "state" not in said or not ("code" in said or "error" in said):
+        raise SignInFailed("That address is not whole: copy all of it from the browser's address bar.")
+    return said

@@ -1,0 +1,273 @@
+"""The tools of a crew's MCP servers, made of `.mcp.json` and `mcp.lock` alone: nothing is connected to load a crew.
+
+A tool writes unless the operator says that it only reads. At the first call its server is connected, and what that
+says of the tool is compared with what was accepted: a tool that changed is refused.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from handoff.context_budget import tokens
+from handoff.visible_text import visible
+from specialists.files.frontmatter import CrewFault
+from specialists.mcp import safe_schema, server_config, server_replies, shown_schema, tool_lock
+from specialists.mcp.argument_check import ServerArguments, arguments_by
+from specialists.mcp.oauth_metadata import discover
+from specialists.mcp.sdk import load_sdk
+from specialists.mcp.server_config import ServerConfig
+from specialists.mcp.server_connection import Changed, NotReached, Refused, ServerConnection
+from specialists.mcp.server_sign_in import ServerSignIn
+from specialists.mcp.tool_lock import LockedTool, LockFault, ToolLock
+from specialists.tools.extras import missing
+from specialists.tools.signing_in import SignInFailed
+from specialists.tools.tool import Sent, Tool, ToolOutcome, Workbench
+from specialists.tools.toolkit import Toolkit, ToolSettings
+
+PREFIX = "mcp__"
+LONGEST_DESCRIPTION = 1_000
+"""Characters of a tool's description that models are told."""
+LONGEST_TOOL = 128
+"""Characters of a server's own name for a tool."""
+MOST_ASKED = 20_000
+"""Characters of arguments that people can be asked about."""
+_LONGEST_NAME = 64
+_ODD = re.compile(r"[^A-Za-z0-9_-]")
+MODULES = ("mcp", "jsonschema", "referencing")
+"""What the extra brings."""
+
+
+def read(folder: Path, settings: ToolSettings, faults: list[CrewFault]) -> tuple[Toolkit, ...]:
+    """Read the MCP servers of a crew's folder, a toolkit each. Faults are added; what has one is left out.
+
+    Args:
+        folder: The crew's folder.
+        settings: The environment for the variables of `.mcp.json`, and where servers have their HOME.
+        faults: Where each fault goes, by file and line.
+    """
+    path = folder / server_config.NAME
+    listed = server_config.read(path, settings.env)
+    faults += [CrewFault(path, line, text) for line, text in listed.faults]
+    if not listed.servers:
+        return ()
+    try:
+        lock = tool_lock.read(folder / tool_lock.NAME)
+    except LockFault as fault:
+        faults.append(CrewFault(folder / tool_lock.NAME, 1, str(fault)))
+        return ()
+    found = []
+    for config in listed.servers:
+        told = _faults_of(config, lock)
+        faults += [CrewFault(path, config.line, text) for text in told]
+        if not told:
+            found.append(toolkit_of(config, lock.servers[config.name], settings, folder.name))
+    return tuple(found)
+
+
+def _faults_of(config: ServerConfig, lock: ToolLock) -> list[str]:
+    tools = lock.tools_of(config.name)
+    if tools is None:
+        again = f"run `leadhand mcp accept {config.name}` to look at them"
+        return [f"nobody has accepted the tools of the server {config.name} yet; {again}"]
+    unknown = sorted(config.read_only - {tool.name for tool in tools})
+    return [
+        f"the server {config.name}: readOnly names {one[:60]!r}, and no such tool was accepted; take it out"
+        for one in unknown
+    ]
+
+
+def connection_to(config: ServerConfig, settings: ToolSettings, crew: str) -> ServerConnection:
+    """Make the connection to a server; nothing is done yet. `crew` keeps the HOMEs of its servers apart."""
+    home = settings.data.expanduser() / "mcp" / crew / config.name
+    sign_in = ServerSignIn(config, crew) if config.oauth else None
+    return ServerConnection(config, home, settings.env.get("PATH") or os.defpath, sign_in=sign_in)
+
+
+def toolkit_of(config: ServerConfig, tools: tuple[LockedTool, ...], settings: ToolSettings, crew: str) -> Toolkit:
+    """Make the toolkit of a server's accepted tools. Those that cannot be used (see `unusable`) are left out."""
+    connection = connection_to(config, settings, crew)
+    out = left_out(config.name, tools)
+    made = [_Served(config, one, connection).tool for one in tools if one.name not in out]
+    return Toolkit(
+        f"{server_config.NAME}: {config.name}",
+        tuple(made),
+        left_out={" ".join(visible(name).split())[:60]: why for name, why in out.items()},
+        prove=functools.partial(_proved, config, tools, connection),
+        beside=_loaded,
+        close=connection.close,
+    )
+
+
+def left_out(server: str, tools: Iterable[LockedTool]) -> dict[str, str]:
+    """Say of each tool of a server that cannot be offered why, by the server's name for it."""
+    found: dict[str, str] = {}
+    taken: dict[str, str] = {}
+    for one in tools:
+        ours = name_of(server, one.name)
+        if why := unusable(one):
+            found[one.name] = why
+        elif ours in taken:
+            found[one.name] = f"specialists would call it {ours}, which is {visible(taken[ours])[:60]!r}"
+        else:
+            taken[ours] = one.name
+    return found
+
+
+def unusable(tool: LockedTool) -> str:
+    """Say why a tool of a server cannot be offered, whatever others there are; empty if it can."""
+    if tool.broken:
+        return tool.broken
+    if not tool.name.strip():
+        return "it has no name"
+    if len(tool.name) > LONGEST_TOOL:
+        return f"its name has more than {LONGEST_TOOL} characters"
+    return safe_schema.fault(tool.schema)
+
+
+def name_of(server: str, tool: str) -> str:
+    """Name a server's tool as specialists and models do: letters, digits, - and _, 64 at most."""
+    name = f"{PREFIX}{server}__{_ODD.sub('_', tool)}"
+    if len(name) <= _LONGEST_NAME:
+        return name
+    digest = hashlib.sha256(tool.encode()).hexdigest()[:6]
+    return f"{name[: _LONGEST_NAME - len(digest) - 1]}_{digest}"
+
+
+def changes(accepted: tuple[LockedTool, ...], live: tuple[LockedTool, ...]) -> tuple[list[str], list[str], list[str]]:
+    """Name what differs: the tools that changed, those that are gone, and those that are new."""
+    before, now = {one.name: one for one in accepted}, {one.name: one for one in live}
+    changed = [name for name in before if name in now and before[name].digest != now[name].digest]
+    return changed, [name for name in before if name not in now], [name for name in now if name not in before]
+
+
+async def _loaded() -> None:
+    """Load the SDK before somebody waits for it."""
+    if not missing("mcp", *MODULES):
+        await load_sdk()
+
+
+async def _proved(
+    config: ServerConfig, accepted: tuple[LockedTool, ...], connection: ServerConnection
+) -> tuple[str, ...]:
+    """Find out if a server is there and says what was accepted."""
+    if absent := missing("mcp", *MODULES):
+        return (absent,)
+    if config.oauth:
+        return await _signs_in(config)
+    try:
+        changed, gone, _ = changes(accepted, await connection.tools())
+    except NotReached as error:
+        words = f"; it said: {connection.last_words}" if connection.last_words else ""
+        return (f"the MCP server {config.name} cannot be reached: {error}{words}",)
+    finally:
+        await connection.close()
+    again = f"see what with `leadhand mcp accept {config.name}`"
+    return (
+        *(
+            f"{config.name}: the tool {one[:60]} changed since it was accepted, and is refused; {again}"
+            for one in changed
+        ),
+        *(f"{config.name}: the tool {one[:60]} is gone; {again}" for one in gone),
+    )
+
+
+async def _signs_in(config: ServerConfig) -> tuple[str, ...]:
+    """Find out if people could sign in to a server: what it says of its tools is for those who have."""
+    try:
+        await discover(config.url)
+    except SignInFailed as error:
+        return (f"the MCP server {config.name}: nobody can sign in. {error}",)
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Served:
+    """One tool of a server."""
+
+    config: ServerConfig
+    locked: LockedTool
+    connection: ServerConnection
+
+    @property
+    def tool(self) -> Tool:
+        """The tool as the registry knows it."""
+        reads = self.locked.name in self.config.read_only
+        return Tool(
+            name_of(self.config.name, self.locked.name),
+            "read" if reads else "write",
+            arguments_by(self.locked.schema),
+            self._run,
+            what=None if reads else self._what,
+            target=None if reads else self._target,
+            sends=None if self.config.local else self._sends,
+            description=described(self.locked),
+            parameters=shown_schema.shown(self.locked.schema),
+            signs_in=self.connection.sign_in,
+        )
+
+    async def _run(self, arguments: ServerArguments, workbench: Workbench) -> ToolOutcome:
+        name = self._named
+        if absent := missing("mcp", *MODULES):
+            return ToolOutcome(absent, failed=True)
+        try:
+            answer = await self.connection.call(self.locked, dict(arguments.root))
+        except Changed as change:
+            return ToolOutcome(self._refusal(change), failed=True)
+        except NotReached as error:
+            text = f"{name} was not called: the MCP server {self.config.name} cannot be reached: {error}."
+            return ToolOutcome(f"{text} Go on without it, and say so.", failed=True)
+        except Refused as error:
+            head = server_replies.UNTRUSTED.format(server=self.config.name)
+            return ToolOutcome(f"The server refused {name}.\n{head}\n{str(error)[:1000]}", failed=True)
+        except (TimeoutError, ConnectionError) as error:
+            if self._writes:
+                raise
+            text = f"{name} of the MCP server {self.config.name} gave no answer: {error or 'it took too long'}."
+            return ToolOutcome(text, failed=True)
+        return await server_replies.outcome_of(answer, self.config.name, name, workbench)
+
+    def _refusal(self, change: Changed) -> str:
+        """Say why a call is not made."""
+        what = "is no longer there" if change.gone else "is not what was accepted: its server says something else of it"
+        see = f"Whoever runs the bot can see what changed with `leadhand mcp accept {self.config.name}`."
+        return f"{self._named} was not called: it {what}. {see} Go on without it, and say so."
+
+    @property
+    def _writes(self) -> bool:
+        return self.locked.name not in self.config.read_only
+
+    @property
+    def _named(self) -> str:
+        return " ".join(visible(self.locked.name).split())[:60]
+
+    def _what(self, arguments: ServerArguments) -> str:
+        values = ", ".join(f"{key}={json.dumps(value, ensure_ascii=False)[:60]}" for key, value in arguments)
+        return f"{self._named}({values}) on the MCP server {self.config.name}"
+
+    def _target(self, arguments: ServerArguments) -> str:
+        del arguments
+        return self.config.reaches
+
+    def _sends(self, arguments: ServerArguments) -> Sent:
+        text = json.dumps(arguments.root, ensure_ascii=False)
+        # What no window could show whole is not asked about, so that nobody approves what they cannot read.
+        return Sent(self.config.reaches, f"{self._named} {text}", in_arguments=len(text) <= MOST_ASKED)
+
+
+def weight(tools: Iterable[LockedTool]) -> int:
+    """Count about how many tokens these tools take of each call of a specialist that has them."""
+    told = (f"{one.name} {described(one)} {json.dumps(shown_schema.shown(one.schema))}" for one in tools)
+    return sum(map(tokens, told))
+
+
+def described(tool: LockedTool) -> str:
+    """Return what models are told of a tool: the server's words, which are nobody's orders, bounded and visible."""
+    text = visible(tool.description).strip() or " ".join(visible(tool.title).split()) or "No description."
+    return text if len(text) <= LONGEST_DESCRIPTION else f"{text[:LONGEST_DESCRIPTION]}…"

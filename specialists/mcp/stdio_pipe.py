@@ -1,0 +1,207 @@
+"""Starts an MCP server as a program and talks over its pipes, within bounds that the SDK's own transport lacks.
+
+A line that is too long, or too many of them, ends the connection. The server has an environment of its own: what the
+operator names for it, how the network is reached, PATH, and a HOME that holds none of our files. Its errors are read
+and forgotten but for the end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from handoff.visible_text import visible
+from specialists.mcp.flood_meter import LONGEST_MESSAGE, Flood, FloodMeter
+from specialists.mcp.server_config import ServerConfig
+from specialists.outbound.network import network_variables
+from specialists.sandbox.child_process import hide_once
+
+if TYPE_CHECKING:
+    from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+
+PATIENCE = 1.0
+"""Seconds that a server gets to end after its input was closed, and again after it was told to."""
+_TAIL = 2_000
+_PIECE = 64 * 1024
+
+
+@dataclass(slots=True)
+class StdioPipe:
+    """A server's process and its pipes.
+
+    Attributes:
+        config: How it is started.
+        home: Its HOME, made if it is not there; and the folder in which it works, unless its configuration names one.
+        path: Its PATH.
+        over: Set when it has ended or was given up.
+        fault: Why the connection ended, if the server is to blame; for people.
+        errors: The end of what it wrote as errors; for whoever runs the bot, never for a model.
+    """
+
+    config: ServerConfig
+    home: Path
+    path: str
+    over: asyncio.Event
+    fault: str = ""
+    errors: bytes = field(default=b"", repr=False)
+
+    @contextlib.asynccontextmanager
+    async def opened(self) -> AsyncIterator[tuple[Any, Any]]:
+        """Start the server and give the two streams that the SDK talks over; at the end it is gone, with its children.
+
+        Raises:
+            OSError: It cannot be started.
+        """
+        import anyio  # noqa: PLC0415 - comes with the SDK
+
+        hide_once()  # before anything of others runs, nobody reads what this process holds
+        self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        process = await asyncio.create_subprocess_exec(
+            self.config.command,
+            *self.config.args,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            limit=LONGEST_MESSAGE,
+            cwd=self.config.folder or self.home,
+            env={
+                "PATH": self.path,
+                "LANG": "C.UTF-8",
+                "HOME": str(self.home),
+                **network_variables(),
+                **self.config.env,
+            },
+            start_new_session=True,
+        )
+        to_us, received = anyio.create_memory_object_stream[Any](0)
+        sent, to_server = anyio.create_memory_object_stream[Any](0)
+        tasks = [
+            asyncio.create_task(self._read(process, to_us)),
+            asyncio.create_task(_write(process, to_server, to_us)),
+            asyncio.create_task(self._read_errors(process)),
+        ]
+        try:
+            yield received, sent
+        finally:
+            for stream in (received, sent):
+                stream.close()
+            await asyncio.shield(asyncio.ensure_future(_end(process, tasks)))
+            for stream in (to_us, to_server):
+                stream.close()
+
+    async def _read(self, process: asyncio.subprocess.Process, to_us: MemoryObjectSendStream[Any]) -> None:
+        """Pass on each message that the server sends, until it ends or floods."""
+        import anyio  # noqa: PLC0415 - comes with the SDK
+        from mcp.shared.message import SessionMessage  # noqa: PLC0415 - heavy
+        from mcp_types import jsonrpc_message_adapter  # noqa: PLC0415 - heavy
+
+        meter = FloodMeter()
+        with to_us, contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+            try:
+                while line := await _line(process):
+                    meter.message(len(line))
+                    try:
+                        message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+                    except ValueError:
+                        message = _deep_message(line)
+                    if message is None:
+                        meter.junk()
+                        continue
+                    await to_us.send(SessionMessage(message))
+            except Flood as flood:
+                self.fault = str(flood)
+            finally:
+                self.over.set()
+
+    async def _read_errors(self, process: asyncio.subprocess.Process) -> None:
+        while process.stderr is not None and (piece := await process.stderr.read(_PIECE)):
+            self.errors = (self.errors + piece)[-_TAIL:]
+
+    @property
+    def last_words(self) -> str:
+        """The last line that it wrote as an error."""
+        lines = visible(self.errors.decode(errors="replace")).strip().splitlines()
+        return lines[-1].strip()[:200] if lines else ""
+
+
+def _deep_message(line: bytes) -> Any:
+    """Read a message that is nested deeper than the SDK's parser goes, such as a list with one such schema; or None."""
+    from mcp_types import jsonrpc_message_adapter  # noqa: PLC0415 - heavy
+
+    try:
+        return jsonrpc_message_adapter.validate_python(json.loads(line), by_name=False)
+    except (ValueError, RecursionError):
+        return None
+
+
+async def _line(process: asyncio.subprocess.Process) -> bytes:
+    """Read a line; empty at the end of all. Raises Flood for one that is too long."""
+    if process.stdout is None:
+        raise RuntimeError("the server was started without pipes")
+    try:
+        return await process.stdout.readuntil(b"\n")
+    except asyncio.IncompleteReadError:
+        return b""
+    except asyncio.LimitOverrunError:
+        FloodMeter().message(LONGEST_MESSAGE + 1)
+        raise
+
+
+async def _write(
+    process: asyncio.subprocess.Process,
+    to_server: MemoryObjectReceiveStream[Any],
+    to_us: MemoryObjectSendStream[Any],
+) -> None:
+    """Send the server what the SDK has for it. A server that hears no more ends the connection."""
+    import anyio  # noqa: PLC0415 - comes with the SDK
+
+    if process.stdin is None:
+        raise RuntimeError("the server was started without pipes")
+    try:
+        async for one in to_server:
+            process.stdin.write(f"{one.message.model_dump_json(by_alias=True, exclude_unset=True)}\n".encode())
+            await process.stdin.drain()
+    except (ConnectionError, anyio.ClosedResourceError, anyio.BrokenResourceError):
+        pass
+    finally:
+        to_us.close()
+
+
+async def _end(process: asyncio.subprocess.Process, tasks: list[asyncio.Task[None]]) -> None:
+    """End the server and all that it started: its input ends, it is told to end, it is killed."""
+    tasks[0].cancel()
+    tasks[1].cancel()
+    if process.stdin is not None:
+        process.stdin.close()
+    for name in (None, signal.SIGTERM):
+        if name is not None:
+            _signal(process, name)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE):
+                await _exited(process)
+                break
+    _signal(process, signal.SIGKILL)  # also what it left behind in its group
+    await _exited(process)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    # What left the group may hold the pipes open: they are closed on our side. asyncio has no public way to it.
+    process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - see above
+
+
+async def _exited(process: asyncio.subprocess.Process) -> None:
+    """Wait until the process has ended; `process.wait` waits for its pipes too, which a child of it may hold."""
+    while process.returncode is None:  # noqa: ASYNC110 - asyncio has no event for it
+        await asyncio.sleep(0.01)
+
+
+def _signal(process: asyncio.subprocess.Process, name: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, name)

@@ -1,0 +1,291 @@
+"""Runs one of our modules in a process of its own: what may crash, hang or eat memory does so there.
+
+Whatever parses or draws what people, pages or models gave does so in such a child. The request goes in as JSON on
+stdin, the reply comes back on stdout. The child has its own session, an almost empty environment, a folder of its own
+to work in, limits on time and memory, and the kernel's walls (see `kernel_walls`) before it looks at anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import json
+import logging
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+from weakref import WeakKeyDictionary
+
+from specialists.sandbox.confine import INPUT, UNWALLED
+from specialists.sandbox.kernel_walls import hide_from_children
+from specialists.sandbox.scratch import scratch
+
+Failure = Literal["", "time", "cpu", "crash", "too_much", "busy", "unwalled"]
+
+BUSY = "That could not begin in time: too many files and pages are being read here at this moment. Try it again."
+"""The words for `busy`, which have nothing to do with what was to be read."""
+
+NO_WALLS = (
+    "That was not done: this bot may read and draw only behind all of its walls, and one is missing on its machine. "
+    "Whoever runs it can see which, and what to do, with leadhand check."
+)
+"""The words for `unwalled`, which have nothing to do with what was to be read either."""
+
+_ROOT = Path(__file__).parents[2]
+_WORK = "work"
+_PIECE = 64 * 1024
+_BOOT = (
+    "import sys; at = [n for n, p in enumerate(sys.path) if 'site-packages' in p or 'dist-packages' in p]; "
+    "sys.path.insert(at[0] if at else len(sys.path), sys.argv[1]); "
+    "from specialists.sandbox.confine import enter; enter(*sys.argv[2:])"
+)
+_STDERR_TAIL = 4000
+_LONGER = 10
+"""Seconds beyond its deadline after which a child ends itself, should we be gone by then."""
+_PLACES: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits of a child: MB of memory, seconds of processor time, MB of the largest file that it may write."""
+
+    memory_mb: int
+    cpu_seconds: int
+    file_mb: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a child is given beside its request and its own empty folder.
+
+    Attributes:
+        files: What it is to read, by the name under which it finds it (see `confine.given`): bytes, a file, or a
+            folder of files. What is gone by then is not there.
+        reads: Other places that it may read.
+        writes: Other places that it may read and write.
+        program: A program that it may start.
+        environment: Variables beside the few that every child gets.
+        network: True if it may use the network, as one that asks a server has to. The kernel's walls are in its way, so
+            that such a child has none: it must not be one that reads what people attach.
+    """
+
+    files: Mapping[str, Path | bytes] = field(default_factory=dict)
+    reads: Sequence[Path] = ()
+    writes: Sequence[Path] = ()
+    program: Path | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+    network: bool = False
+
+
+_NOTHING = Given()
+
+
+@dataclass(frozen=True, slots=True)
+class ChildReply:
+    """A child's reply. `failure` is empty if the child ended well, else why there is no output.
+
+    `time`: the wall-clock deadline passed. `cpu`: it used up its processor time.
+    `too_much`: it wrote more than asked for. `busy`: the deadline passed before it could begin, as too many
+    others were at work. `unwalled`: all walls are required, and one is missing. `crash`: anything else, out of memory
+    included.
+    """
+
+    output: bytes = b""
+    failure: Failure = ""
+
+
+_required: list[bool] = [False]
+
+
+def require_walls(*, required: bool) -> None:
+    """Set whether children of this process that may not use the network run only where all of the walls stand."""
+    _required[0] = required
+
+
+def at_once() -> int:
+    """Return how many children this process runs at once; others wait for a place. It follows from the cores."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(4, min(2 * cores, 16))
+
+
+async def run_child(
+    module: str,
+    request: Mapping[str, Any],
+    *,
+    limits: Limits,
+    deadline: float,
+    largest_reply: int,
+    given: Given = _NOTHING,
+    trial: bool = False,
+) -> ChildReply:
+    """Run `main()` of a module with the request. Ends the child on cancellation too.
+
+    Args:
+        module: dotted name of a module of ours. Its `main` reads stdin and writes stdout.
+        request: anything that JSON can carry.
+        limits: what it may use.
+        deadline: wall-clock seconds for all of it, waiting for a place included.
+        largest_reply: bytes of stdout that are accepted.
+        given: what it may read, write and start.
+        trial: it runs where walls are missing that are required, as one that finds out which those are.
+    """
+    hide_once()
+    began = False
+    try:
+        async with asyncio.timeout(deadline), _place():
+            began = True
+            async with _folder(given.files) as (folder, linked):
+                places = {
+                    "reads": [*_python(), str(folder), *map(str, (*linked, *given.reads))],
+                    "writes": [str(folder / _WORK), *map(str, given.writes)],
+                    "program": str(given.program or ""),
+                }
+                all_walls = _required[0] and not given.network and not trial
+                rules = {"wall_seconds": int(deadline) + _LONGER, "network": given.network, "all_walls": all_walls}
+                told = asdict(limits) | rules | places
+                boot = (str(_ROOT), module, json.dumps(told))
+                return await _reply(boot, folder / _WORK, given.environment, request, largest_reply)
+    except TimeoutError:
+        return ChildReply(failure="time" if began else "busy")
+
+
+hide_once = functools.cache(hide_from_children)
+"""Before there is a child, nobody reads what this process holds, such as the tokens in its environment."""
+
+
+def _place() -> asyncio.Semaphore:
+    loop = asyncio.get_running_loop()
+    return _PLACES.setdefault(loop, asyncio.Semaphore(at_once()))
+
+
+async def _reply(
+    boot: Sequence[str], folder: Path, environment: Mapping[str, str], request: Mapping[str, Any], largest: int
+) -> ChildReply:
+    async with _started(boot, folder, environment) as process:
+        output, errors = await _exchange(process, json.dumps(request).encode(), largest)
+        if output is None:
+            return ChildReply(failure="too_much")
+        code = await process.wait()
+    if code == 0:
+        return ChildReply(output=output)
+    if code == UNWALLED:
+        return ChildReply(failure="unwalled")
+    log.warning("%s ended with code %s (%s)", boot[1], code, _kind_of_error(errors))
+    return ChildReply(failure="cpu" if code == -signal.SIGXCPU else "crash")
+
+
+@contextlib.asynccontextmanager
+async def _folder(files: Mapping[str, Path | bytes]) -> AsyncIterator[tuple[Path, list[Path]]]:
+    """Make the folder of a child, with its files in one part and an empty one to work in; and remove it at the end.
+
+    Gives the folder, and the files of other places that it leads to.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="leadhand-", dir=scratch()))
+    try:
+        (folder / _WORK).mkdir()
+        (folder / INPUT).mkdir()
+        yield folder, await asyncio.to_thread(_lay_out, files, folder / INPUT) if files else []
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _lay_out(files: Mapping[str, Path | bytes], folder: Path) -> list[Path]:
+    """Put files into a folder, as links where they can be."""
+    linked: list[Path] = []
+    for name, source in files.items():
+        if isinstance(source, bytes):
+            (folder / name).write_bytes(source)
+        elif source.is_dir():
+            (folder / name).mkdir()
+            for each in source.iterdir():
+                linked += _link(each.resolve(), folder / name / each.name)
+        else:
+            linked += _link(source.resolve(), folder / name)
+    return linked
+
+
+def _link(source: Path, name: Path) -> list[Path]:
+    try:
+        name.hardlink_to(source)
+    except FileNotFoundError:
+        return []
+    except OSError:  # it is on another disk
+        name.symlink_to(source)
+        return [source]
+    return []
+
+
+@functools.cache
+def _python() -> tuple[str, ...]:
+    """List what a Python that runs our modules has to read. Of a checkout only the packages."""
+    checkout = (_ROOT / "pyproject.toml").exists()
+    ours = [_ROOT / "specialists", _ROOT / "handoff"] if checkout else [_ROOT]
+    return (*map(str, ours), sys.prefix, sys.base_prefix, sys.exec_prefix)
+
+
+@contextlib.asynccontextmanager
+async def _started(
+    boot: Sequence[str], folder: Path, extra: Mapping[str, str]
+) -> AsyncIterator[asyncio.subprocess.Process]:
+    environment = {"PATH": os.defpath, "LANG": "C.UTF-8", "TZ": "UTC", "HOME": str(folder)}
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        # -I: neither the environment nor the current folder can bring in code. Our own root comes after the standard
+        # library and before all else that is installed: the code of one place is read by one process and its children.
+        *("-I", "-c", _BOOT, *boot),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        cwd=folder,
+        env=environment | {"TMPDIR": str(folder), **extra},
+        start_new_session=True,
+    )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            # Its own session: the group's id is the child's own, and holds nobody else.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+
+
+async def _exchange(process: asyncio.subprocess.Process, request: bytes, largest: int) -> tuple[bytes | None, bytes]:
+    """Read all of stdout (None if it is longer than `largest` bytes) and the end of stderr."""
+    if process.stdin is None or process.stdout is None or process.stderr is None:
+        raise RuntimeError("the child was started without pipes")
+    errors = asyncio.ensure_future(_tail(process.stderr))
+    try:
+        with contextlib.suppress(ConnectionError):  # it died before it read everything: its exit code says why
+            process.stdin.write(request)
+            await process.stdin.drain()
+        process.stdin.close()
+        output = bytearray()
+        while piece := await process.stdout.read(_PIECE):
+            output += piece
+            if len(output) > largest:
+                return None, b""
+        return bytes(output), await errors
+    finally:
+        errors.cancel()
+
+
+async def _tail(stream: asyncio.StreamReader) -> bytes:
+    tail = b""
+    while piece := await stream.read(_PIECE):
+        tail = (tail + piece)[-_STDERR_TAIL:]
+    return tail
+
+
+def _kind_of_error(errors: bytes) -> str:
+    """Name the exception it died of. Its text may quote a person's file, so it is not logged."""
+    lines = errors.decode(errors="replace").strip().splitlines()
+    return lines[-1].split(":")[0][:80] if lines else "no message"

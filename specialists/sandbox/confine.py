@@ -1,0 +1,109 @@
+"""Limits that a child process puts on itself, before it touches what a person attached.
+
+Imports the standard library only: it runs first in every child.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import resource
+import signal
+import sys
+from importlib import import_module
+from typing import Any, BinaryIO
+
+from specialists.sandbox.kernel_walls import WALLS, Wall, put_up
+
+MEGABYTE = 1024 * 1024
+INPUT = "in"
+"""The folder of what a child was given, beside the one that it works in."""
+UNWALLED = 77
+"""The exit code of a process that has not all of the walls which it has to have."""
+standing: set[Wall] = set()
+"""The walls that stand round this process."""
+_WAYS_OUT = ("socket.", "subprocess.", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.system", "pty.")
+
+
+def enter(module: str, told: str) -> None:
+    """Confine this process, then run `main()` of a module.
+
+    Args:
+        module: dotted name of a module of ours.
+        told: JSON of `memory_mb`, `cpu_seconds`, `file_mb`, `wall_seconds`, `network`, `all_walls`, `reads`,
+            `writes` and `program`: see `confine` and `kernel_walls.put_up`.
+    """
+    # Python lists the folder that a package lies in, which may be out of reach after this.
+    import_module(module.partition(".")[0])
+    import_module("handoff")
+    confine(**json.loads(told))
+    import_module(module).main()
+
+
+def confine(
+    *,
+    memory_mb: int,
+    cpu_seconds: int,
+    file_mb: int,
+    wall_seconds: int,
+    network: bool = False,
+    all_walls: bool = False,
+    **places: Any,
+) -> set[Wall]:
+    """Bound this process for good, and say which of the kernel's walls stand round it.
+
+    Past a limit the system ends it (or refuses the memory).
+
+    Args:
+        memory_mb: address space, in MB. Not applied on macOS, whose kernel refuses it.
+        cpu_seconds: processor time of all threads together, until `limit_processor_from_now` sets it anew.
+        file_mb: the largest file it may write, in MB.
+        wall_seconds: an alarm that ends it even if its parent is gone.
+        network: it may use the network; then none of the kernel's walls stands.
+        all_walls: end it with the exit code UNWALLED, before it looks at anything, unless all of them stand.
+        places: what it may read, write and run, see `kernel_walls.put_up`.
+    """
+    standing.update(put_up(() if network else WALLS, **places))
+    if all_walls and standing != set(WALLS):
+        os._exit(UNWALLED)
+    if sys.platform != "darwin":
+        resource.setrlimit(resource.RLIMIT_AS, (memory_mb * MEGABYTE, memory_mb * MEGABYTE))
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, 2 * cpu_seconds))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (file_mb * MEGABYTE, file_mb * MEGABYTE))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    signal.alarm(wall_seconds)
+    if not network:
+        sys.addaudithook(_refuse)
+    return standing
+
+
+def given(name: str) -> str:
+    """Return where this child finds a file that it was given."""
+    return f"../{INPUT}/{name}"
+
+
+def own_stdout() -> BinaryIO:
+    """Keep the pipe to the parent for our reply alone: what libraries print goes to stderr from here on."""
+    reply = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    return reply
+
+
+def limit_processor_from_now(seconds: int) -> None:
+    """Allow this process so many more seconds of processor time, whatever it used before."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    limit = math.ceil(used.ru_utime + used.ru_stime) + seconds
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (min(limit, hard), min(limit + 1, hard)))
+
+
+def write_no_more_files() -> None:
+    """Forbid this process to write a byte to any file from here on (pipes still work)."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+
+def _refuse(event: str, _: tuple[object, ...]) -> None:
+    """Refuse the network and other programs to Python code, on systems without the kernel's walls too."""
+    if event.startswith(_WAYS_OUT):
+        raise PermissionError(f"{event} is not for a process that reads what people attach")

@@ -1,0 +1,147 @@
+"""Walls that the Linux kernel puts round a process: no network, no files but those named, no look at other processes.
+
+Each stands by itself, and none needs rights that an ordinary user has not. What this system or its container does not
+allow is left out: `put_up` says which stand, and `leadhand check` tells people. On other systems none does.
+
+Imports the standard library only: it runs first in every child.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import struct
+import sys
+from collections.abc import Sequence
+from typing import Literal
+
+from specialists.sandbox.syscall_filter import filter_calls
+
+Wall = Literal["namespace", "landlock", "seccomp"]
+WALLS: tuple[Wall, ...] = ("namespace", "landlock", "seccomp")
+
+_NEW_USER, _NEW_NETWORK, _NEW_IPC = 0x10000000, 0x40000000, 0x08000000
+_SET_DUMPABLE, _SET_PARENT_DEATH, _SET_NO_NEW_PRIVILEGES = 4, 1, 38
+_CAPABILITIES_VERSION = 0x20080522
+_SIGKILL = 9
+
+# Landlock's calls have one number on every kind of machine.
+_CREATE_RULES, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
+_ASK_VERSION, _PATH_RULE = 1, 1
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR, _TRUNCATE = 1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 14
+_RIGHTS_ADDED = {1: 13, 2: 14, 3: 15, 5: 16}
+"""How many rights on files each version of Landlock knows, where it knows more than the one before."""
+_SOME_FILE_RIGHTS = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE
+_NETWORK_SINCE = 4
+SCOPES_SINCE = 6
+"""The version of Landlock from which on it keeps signals, and abstract sockets, in."""
+_TCP, _UNIX_NAMES_AND_SIGNALS = 0b11, 0b11
+_SYSTEM = (
+    *("/usr", "/lib", "/lib64", "/nix/store", "/gnu/store"),
+    *("/etc/ld.so.cache", "/etc/localtime", "/etc/mime.types", "/etc/fonts", "/var/cache/fontconfig"),
+    *("/dev/urandom", "/dev/zero", "/sys/fs/cgroup"),
+)
+_SINK = "/dev/null"
+_OWN_GROUP = "/proc/self/cgroup"
+"""DuckDB aborts where this, or what it leads to in `/sys/fs/cgroup`, is there and cannot be read."""
+_LOADERS = (
+    "/lib64/ld-linux-x86-64.so.2",
+    "/lib/ld-linux-aarch64.so.1",
+    "/lib/ld-musl-x86_64.so.1",
+    "/lib/ld-musl-aarch64.so.1",
+)
+"""The programs that load other programs and their libraries."""
+
+
+def put_up(
+    walls: Sequence[Wall] = WALLS,
+    *,
+    reads: Sequence[str] = (),
+    writes: Sequence[str] = (),
+    program: str = "",
+) -> set[Wall]:
+    """Put walls round this process for good, and say which stand. It must not have a second thread yet.
+
+    Args:
+        walls: those that are wanted.
+        reads: files and folders that it may read, beside Python and what the system's libraries need.
+        writes: files and folders that it may read and write.
+        program: one program that it may start; "" for none.
+    """
+    if sys.platform != "linux":
+        return set()
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.syscall.restype = ctypes.c_long
+    stand: set[Wall] = set()
+    if "namespace" in walls and libc.unshare(_NEW_USER | _NEW_NETWORK | _NEW_IPC) == 0:
+        stand.add("namespace")
+    libc.prctl(_SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+    _drop_capabilities(libc)
+    libc.prctl(_SET_PARENT_DEATH, _SIGKILL, 0, 0, 0)  # whatever changes its rights takes this back
+    if "landlock" in walls and _lock_files(libc, reads, writes, program):
+        stand.add("landlock")
+    if "seccomp" in walls and filter_calls(libc, programs=bool(program)):
+        stand.add("seccomp")
+    return stand
+
+
+def landlock_version() -> int:
+    """Return which version of Landlock this system has; 0 for none."""
+    if sys.platform != "linux":
+        return 0
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.syscall.restype = ctypes.c_long
+    return max(0, int(libc.syscall(_CREATE_RULES, None, 0, _ASK_VERSION)))
+
+
+def hide_from_children() -> None:
+    """Close `/proc/PID/environ`, `mem` and the like of this process to other processes of its user. Linux only."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def _drop_capabilities(libc: ctypes.CDLL) -> None:
+    """Give up all that root, or the owner of a namespace, may do beyond others."""
+    head, none = struct.pack("Ii", _CAPABILITIES_VERSION, 0), struct.pack("6I", *[0] * 6)
+    libc.capset(ctypes.create_string_buffer(head, 8), ctypes.create_string_buffer(none, 24))
+
+
+def _lock_files(libc: ctypes.CDLL, reads: Sequence[str], writes: Sequence[str], program: str) -> bool:
+    version = landlock_version()
+    if version < 1:
+        return False
+    known = (1 << max(count for since, count in _RIGHTS_ADDED.items() if since <= version)) - 1
+    about = [known]
+    about += [_TCP] if version >= _NETWORK_SINCE else []
+    about += [_UNIX_NAMES_AND_SIGNALS] if version >= SCOPES_SINCE else []
+    packed = struct.pack(f"{len(about)}Q", *about)
+    rules = int(libc.syscall(_CREATE_RULES, ctypes.create_string_buffer(packed, len(packed)), len(packed), 0))
+    if rules < 0:
+        return False
+    try:
+        for path in (*_SYSTEM, *reads):
+            _allow(libc, rules, path, _READ_FILE | _READ_DIR)
+        for path in writes:
+            _allow(libc, rules, path, known & ~_EXECUTE)
+        _allow(libc, rules, _SINK, _READ_FILE | _WRITE_FILE)
+        _allow(libc, rules, _OWN_GROUP, _READ_FILE, keep_open=True)  # a rule is lost with the last trace of such a file
+        for path in (program, *_LOADERS) if program else ():
+            _allow(libc, rules, path, _READ_FILE | _EXECUTE)
+        return bool(libc.syscall(_RESTRICT_SELF, rules, 0) == 0)
+    finally:
+        os.close(rules)
+
+
+def _allow(libc: ctypes.CDLL, rules: int, path: str, rights: int, *, keep_open: bool = False) -> None:
+    """Allow these rights below a path; nothing if it is not there."""
+    with contextlib.suppress(OSError):
+        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        try:
+            if not os.path.isdir(path):  # noqa: PTH112 - pathlib takes milliseconds to import, in every child
+                rights &= _SOME_FILE_RIGHTS
+            rule = struct.pack("=Qi", rights, place)
+            libc.syscall(_ADD_RULE, rules, _PATH_RULE, ctypes.create_string_buffer(rule, len(rule)), 0)
+        finally:
+            if not keep_open:
+                os.close(place)

@@ -1,0 +1,80 @@
+"""Proves on this machine what a child that reads people's files can reach, by having one try."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from specialists.sandbox.child_process import Limits, run_child
+from specialists.sandbox.kernel_walls import SCOPES_SINCE, WALLS, Wall
+
+NAMES: Mapping[Wall, str] = {"namespace": "namespaces", "landlock": "Landlock", "seccomp": "seccomp"}
+
+
+class ChildBroken(Exception):
+    """No child ran, so nothing that people attach or link can be read. The text says how it ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class WallReport:
+    """The walls that stand round a child of this machine, and what it reached.
+
+    Attributes:
+        standing: The walls that stand.
+        landlock: The version of Landlock that the system has, 0 for none.
+        reached: What the child reached that is none of its business, each in a few words; () if nothing.
+    """
+
+    standing: frozenset[Wall]
+    landlock: int
+    reached: tuple[str, ...]
+
+    @property
+    def complete(self) -> bool:
+        """True if all walls stand, as LEADHAND_SANDBOX=required asks for."""
+        return self.standing == set(WALLS)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Name the walls that are missing, and a Landlock that is too old to keep signals in."""
+        named = [NAMES[wall] for wall in WALLS if wall not in self.standing]
+        if "landlock" in self.standing and self.landlock < SCOPES_SINCE:
+            named.append(f"the rules of Landlock {SCOPES_SINCE} (it is version {self.landlock} here)")
+        return tuple(named)
+
+
+async def prove_walls() -> WallReport:
+    """Have a child try to get out, and report what it reached and which walls stand. Raises ChildBroken."""
+    with tempfile.TemporaryDirectory(prefix="leadhand-") as name:
+        folder = Path(name)
+        (folder / "file").write_bytes(b"x")
+        port = await asyncio.start_server(_hang_up, "127.0.0.1", 0)
+        door = await asyncio.start_unix_server(_hang_up, folder / "door")
+        async with port, door:
+            request = {
+                "parent": os.getpid(),
+                "port": port.sockets[0].getsockname()[1],
+                "socket": str(folder / "door"),
+                "file": str(folder / "file"),
+            }
+            reply = await run_child(
+                "specialists.sandbox.wall_proof_child",
+                request,
+                limits=Limits(memory_mb=500, cpu_seconds=5),
+                deadline=20.0,
+                largest_reply=10_000,
+                trial=True,
+            )
+    if reply.failure:
+        raise ChildBroken(reply.failure)
+    told = json.loads(reply.output)
+    return WallReport(frozenset(told["standing"]), told["landlock"], tuple(told["reached"]))
+
+
+async def _hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.close()

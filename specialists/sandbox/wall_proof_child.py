@@ -1,0 +1,72 @@
+"""The process that tries to get out, for `wall_proof`: it calls the C library, whom no rule of Python's holds back.
+
+In: `{"parent", "port", "socket", "file"}`: a process id, a port on loopback, the path of a Unix socket, and a file that
+it was not given. Out: `{"standing", "landlock", "reached"}`, see `wall_proof.WallReport`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import struct
+import sys
+from typing import Any
+
+from specialists.sandbox.confine import own_stdout, standing
+from specialists.sandbox.kernel_walls import SCOPES_SINCE, landlock_version
+
+_INET, _UNIX, _STREAM = 2, 1, 1
+_SET_OWNER = 8
+
+
+def main() -> None:
+    """Answer the request on stdin."""
+    request = json.load(sys.stdin)
+    reply = own_stdout()
+    with reply:
+        told = {"standing": sorted(standing), "landlock": landlock_version(), "reached": _reached(request)}
+        reply.write(json.dumps(told).encode())
+
+
+def _reached(request: dict[str, Any]) -> list[str]:
+    libc = ctypes.CDLL(None, use_errno=True)
+    loopback = struct.pack("=H", _INET) + struct.pack(">H", request["port"]) + bytes([127, 0, 0, 1]) + bytes(8)
+    local = struct.pack("=H", _UNIX) + os.fsencode(request["socket"]) + b"\0"
+    tried = {
+        "the network": _connects(libc, _INET, loopback),
+        "sockets of this machine": _connects(libc, _UNIX, local),
+        "the bot's environment": _reads(f"/proc/{request['parent']}/environ"),
+        "other files": _reads(request["file"]),
+        "the modes, owners and times of other files": libc.chmod(os.fsencode(request["file"]), 0o600) == 0,
+        "other processes": libc.kill(request["parent"], 0) == 0,
+        "signals to other processes": _signals(libc, request["parent"]),
+        "other programs": _forks(libc),
+    }
+    return [what for what, reached in tried.items() if reached]
+
+
+def _connects(libc: ctypes.CDLL, family: int, address: bytes) -> bool:
+    door = libc.socket(family, _STREAM, 0)
+    return bool(door >= 0 and libc.connect(door, ctypes.create_string_buffer(address, len(address)), len(address)) == 0)
+
+
+def _reads(path: str) -> bool:
+    with contextlib.suppress(OSError), open(path, "rb") as file:  # noqa: PTH123 - the shortest way
+        return bool(file.read(1))
+    return False
+
+
+def _signals(libc: ctypes.CDLL, process: int) -> bool:
+    """Return True if a process may be named to which the kernel sends a signal when something comes from a pipe."""
+    kept_in = "landlock" in standing and landlock_version() >= SCOPES_SINCE
+    end, _ = os.pipe()
+    return not kept_in and libc.fcntl(end, _SET_OWNER, process) == 0
+
+
+def _forks(libc: ctypes.CDLL) -> bool:
+    process = int(libc.fork())
+    if process == 0:
+        os._exit(0)
+    return process > 0

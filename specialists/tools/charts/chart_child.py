@@ -1,0 +1,93 @@
+"""The process that draws: matplotlib takes two seconds and a lot of memory to load, so it lives here.
+
+In: the fields of `ChartData` and the words around it, as JSON. Out: one line of JSON, then the PNG.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import sys
+import warnings
+from typing import Any
+
+from specialists.sandbox.confine import own_stdout
+from specialists.tools.charts.chart_data import ChartData, Series
+from specialists.tools.charts.wording import printable
+
+# Fonts that have what DejaVu, which comes with matplotlib, has not. Only those installed are used.
+_WIDER_FONTS = (
+    "Noto Sans CJK SC",
+    "Noto Sans CJK JP",
+    "Source Han Sans",
+    "WenQuanYi Micro Hei",
+    "WenQuanYi Zen Hei",
+    "Droid Sans Fallback",
+    "PingFang SC",
+    "Hiragino Sans",
+    "Apple SD Gothic Neo",
+    "Arial Unicode MS",
+    "Noto Sans",
+    "Noto Sans Arabic",
+    "Noto Sans Devanagari",
+    "Noto Sans Thai",
+)
+
+
+def main() -> None:
+    """Draw what the request on stdin asks for."""
+    reply = own_stdout()
+    request = json.load(sys.stdin)
+    warnings.simplefilter("ignore")  # matplotlib warns of glyphs it lacks, which is told below
+    head, picture = _drawn(request)
+    with reply:
+        reply.write(json.dumps(head).encode() + b"\n" + picture)
+
+
+def _drawn(request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+    try:
+        from specialists.tools.charts.figure import png  # noqa: PLC0415 - after the limits
+    except ModuleNotFoundError as error:
+        return {"error": f"Charts cannot be drawn here: {error.name} is missing (install leadhand[charts])."}, b""
+    fonts = _fonts()
+    data, words, unseen = _readable(request, fonts)
+    return {"unseen": unseen}, png(data, fonts=[name for name, _ in fonts], **words)
+
+
+def _fonts() -> list[tuple[str, str]]:
+    """List the fonts to draw with, in order, as name and file."""
+    from matplotlib.font_manager import fontManager  # noqa: PLC0415
+
+    files = {entry.name: entry.fname for entry in reversed(fontManager.ttflist)}
+    names = ["DejaVu Sans", *(name for name in _WIDER_FONTS if name in files)]
+    return [(name, str(files[name])) for name in names]
+
+
+def _readable(request: dict[str, Any], fonts: list[tuple[str, str]]) -> tuple[ChartData, dict[str, str], bool]:
+    """Make every text of the request drawable, and say if letters remain that no font has."""
+    from matplotlib.ft2font import FT2Font  # noqa: PLC0415
+
+    faces = [FT2Font(file) for _, file in fonts]
+    missing = False
+
+    def clean(text: str) -> str:
+        nonlocal missing
+        plain, lacks = printable(text, lambda letter: any(face.get_char_index(ord(letter)) for face in faces))
+        missing = missing or lacks
+        return plain
+
+    x_kind = request["x_kind"]
+    xs = tuple(request["x"])
+    if x_kind == "date":
+        xs = tuple(dt.datetime.fromisoformat(x) for x in xs)
+    elif x_kind == "text":
+        xs = tuple(clean(x) or "(no name)" for x in xs)
+    data = ChartData(
+        kind=request["kind"],
+        x_kind=x_kind,
+        x=xs,
+        series=tuple(Series(clean(name) or "(no name)", tuple(values)) for name, values in request["series"]),
+        notes=tuple(clean(note) for note in request["notes"]),
+    )
+    words = {name: clean(request[name]) for name in ("title", "x_label", "y_label", "unit")}
+    return data, words, missing

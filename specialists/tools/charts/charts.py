@@ -1,0 +1,182 @@
+"""Charts of attached tables. The numbers come from SQL, so no model retypes them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from specialists.sandbox.child_process import BUSY, NO_WALLS, Given, Limits, run_child
+from specialists.tools.charts.chart_data import ChartData, Kind, NoChart, Series, chart_data
+from specialists.tools.charts.chart_shapes import chart_shape
+from specialists.tools.charts.wording import titled
+from specialists.tools.tables.cells import shown
+from specialists.tools.tables.tables import ENDINGS, QueryFailed, QueryRows, run_query
+from specialists.tools.tool import Tool, ToolOutcome, Workbench
+
+_DEADLINE = 60.0
+_LIMITS = Limits(memory_mb=2000, cpu_seconds=40, file_mb=16)
+_FONT_LISTS = "fontlist-*.json"
+_LARGEST_PNG = 8 * 1024 * 1024
+_MOST_ROWS = 5000
+_POINTS_TOLD = 60
+_FAILURES = {
+    "time": "Drawing took too long and was stopped.",
+    "cpu": "Drawing took too much processor time and was stopped.",
+    "busy": BUSY,
+    "unwalled": NO_WALLS,
+    "crash": "Drawing failed. Try another kind of chart, or fewer rows.",
+    "too_much": "The picture became too large.",
+}
+
+
+class DrawChart(BaseModel):
+    """The arguments of `draw_chart`."""
+
+    model_config = ConfigDict(extra="forbid")
+    title: str
+    kind: Kind
+    sql: str = Field(description="DuckDB SELECT")
+    x: str = Field(description="column")
+    y: list[str] = Field(description="numeric columns", min_length=1)
+    x_label: str = ""
+    y_label: str = ""
+    unit: str = Field("", description="of y: EUR, %")
+
+
+def tools() -> tuple[Tool, ...]:
+    """Make the tools of this kit."""
+    return (Tool("draw_chart", "read", DrawChart, draw_chart, endings=ENDINGS, query="sql"),)
+
+
+async def draw_chart(arguments: DrawChart, workbench: Workbench) -> ToolOutcome:
+    """Draw rows of a SELECT over the attached tables as a picture that is posted in the thread.
+
+    One row per x. Several lines: several y, or one more text column.
+    """
+    try:
+        rows = await run_query(arguments.sql, workbench, most=_MOST_ROWS)
+        data = chart_data(arguments.kind, rows.columns, rows.rows, arguments.x, arguments.y)
+        if rows.cut_from is not None:
+            data = replace(data, notes=(*data.notes, f"{len(rows.rows):,} of {rows.cut_from:,} rows of the query"))
+        picture, unseen = await _drawn(arguments, data)
+    except (QueryFailed, NoChart) as failure:
+        return ToolOutcome(str(failure), failed=True)
+    shape = chart_shape(
+        data, arguments.title, arguments.x_label or titled(arguments.x), arguments.y_label, arguments.unit
+    )
+    artifact = await workbench.keep(
+        _file_name(arguments.title),
+        picture,
+        media_type="image/png",
+        publish_as="file",
+        about=arguments.title,
+        chart=shape,
+    )
+    gaps = rows.gaps + _cut_short(rows)
+    if unseen:
+        gaps += (f"{artifact.name}: this computer has no font for some letters in it, they show as boxes",)
+    return ToolOutcome(_told(arguments, data, artifact.name), (artifact,), gaps, rows.sources, notes=rows.apart)
+
+
+def _cut_short(rows: QueryRows) -> tuple[str, ...]:
+    if rows.total == len(rows.rows):
+        return ()
+    return (f"the chart shows the first {len(rows.rows):,} rows only: aggregate in SQL",)
+
+
+async def _drawn(arguments: DrawChart, data: ChartData) -> tuple[bytes, bool]:
+    """Draw the PNG, and say if some letters could not be drawn. Raises `NoChart`."""
+    request: dict[str, Any] = {
+        "kind": data.kind,
+        "x_kind": data.x_kind,
+        "x": [x.isoformat() if data.x_kind == "date" else x for x in data.x],
+        "series": [[series.name, series.values] for series in data.series],
+        "notes": data.notes,
+        "title": arguments.title,
+        "x_label": arguments.x_label or titled(arguments.x),
+        "y_label": arguments.y_label,
+        "unit": arguments.unit,
+    }
+    fonts = await _font_list()
+    reply = await run_child(
+        "specialists.tools.charts.chart_child",
+        request,
+        limits=_LIMITS,
+        deadline=_DEADLINE,
+        largest_reply=_LARGEST_PNG,
+        given=Given(reads=[fonts], environment=_fonts_at(fonts)) if fonts else Given(),
+    )
+    if reply.failure:
+        raise NoChart(_FAILURES[reply.failure])
+    head, _, picture = reply.output.partition(b"\n")
+    answer = json.loads(head)
+    if "error" in answer:
+        raise NoChart(answer["error"])
+    return picture, bool(answer["unseen"])
+
+
+async def _font_list() -> Path | None:
+    """Find the folder of matplotlib's list of fonts, which takes it seconds to make; None if there can be none."""
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = home / "leadhand" / "matplotlib"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        listed = any(folder.glob(_FONT_LISTS))
+    except OSError:
+        return None
+    if not listed:  # made apart from any drawing, which may not write there
+        await run_child(
+            "specialists.tools.charts.font_list",
+            {},
+            limits=_LIMITS,
+            deadline=_DEADLINE,
+            largest_reply=1,
+            given=Given(writes=[folder], environment=_fonts_at(folder)),
+        )
+    return folder
+
+
+def _fonts_at(folder: Path) -> dict[str, str]:
+    return {"MPLCONFIGDIR": str(folder)}
+
+
+def _file_name(title: str) -> str:
+    words = re.sub(r"\W+", "-", title.casefold()).strip("-")[:60].strip("-")
+    return f"{words or 'chart'}.png"
+
+
+def _told(arguments: DrawChart, data: ChartData, name: str) -> str:
+    """Say what the picture shows, numbers included, so that the model can write about it."""
+    turned = " (horizontal, because of the labels)" if data.kind != arguments.kind else ""
+    unit = f" in {arguments.unit}" if arguments.unit else ""
+    lines = [f"{name} is kept and will be posted: a {data.kind} chart{turned} of {len(data.x)} values of x{unit}."]
+    lines += [_numbers(data, series) for series in data.series]
+    lines += [f"Note in the picture: {note}" for note in data.notes]
+    return "\n".join(lines)
+
+
+def _numbers(data: ChartData, series: Series) -> str:
+    pairs = list(zip(data.x, series.values, strict=True))
+    if len(pairs) * len(data.series) <= _POINTS_TOLD:
+        return f"{series.name}: " + ", ".join(f"{_x(data, x)} {shown(value)}" for x, value in pairs)
+    there = [(value, x) for x, value in pairs if value is not None]
+    if not there:
+        return f"{series.name}: no values"
+    (low, low_at), (high, high_at) = min(there, key=lambda each: each[0]), max(there, key=lambda each: each[0])
+    return (
+        f"{series.name}: {len(there)} values, first {_x(data, there[0][1])} {shown(there[0][0])}, "
+        f"last {_x(data, there[-1][1])} {shown(there[-1][0])}, "
+        f"lowest {_x(data, low_at)} {shown(low)}, highest {_x(data, high_at)} {shown(high)}"
+    )
+
+
+def _x(data: ChartData, value: Any) -> str:
+    if data.x_kind != "date":
+        return shown(value)
+    return f"{value:%Y-%m-%d}" if not (value.hour or value.minute) else f"{value:%Y-%m-%d %H:%M}"

@@ -1,0 +1,279 @@
+"""Draws charts, one function per kind, into axes that are there already."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.dates import AutoDateLocator, date2num, num2date
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from specialists.tools.charts import wording
+from specialists.tools.charts.chart_data import ChartData
+
+# Okabe and Ito's colours, which colour-blind people can tell apart; the yellow is too pale for lines.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6F4E37", "#4D4D4D")
+_MOST_LABELLED = 16
+_MOST_LABELLED_FLAT = 32
+_MOST_IN_TWO_LINES = 10
+_MOST_TICKS = 24
+_MOST_DIRECT = 6
+_FEW_DATES = 12
+_LETTERS_ACROSS = 100
+_NARROWEST = 14
+_POINTS_MARKED = 40
+_BARS = 0.8
+_LINE_GAP = 0.055
+_SLICE_GAP = 0.135
+_RING = 1.15
+
+
+def draw(axes: Axes, data: ChartData, unit: str) -> None:
+    """Draw the data. `unit` is told by the axis; only a percent sign stands beside the numbers too."""
+    {"bar": _bars, "barh": _bars, "line": _lines, "scatter": _scatter, "pie": _pie}[data.kind](axes, data, unit)
+
+
+def _bars(axes: Axes, data: ChartData, unit: str) -> None:
+    flat = data.kind == "barh"
+    count, thick = len(data.series), _BARS / len(data.series)
+    largest = _largest(data)
+    every = len(data.x) * count <= (_MOST_LABELLED_FLAT if flat else _MOST_LABELLED)
+    for number, series in enumerate(data.series):
+        places = [index + (number - (count - 1) / 2) * thick for index in range(len(data.x))]
+        values = [value if value is not None else math.nan for value in series.values]
+        size = thick * (0.94 if count > 1 else 0.9)
+        name, colour = wording.titled(series.name), COLOURS[number]
+        bars: Any = (
+            axes.barh(places, values, size, color=colour, label=name)
+            if flat
+            else axes.bar(places, values, size, color=colour, label=name)
+        )
+        if every:
+            texts = ["" if math.isnan(value) else wording.label(value, largest, unit) for value in values]
+            small = len(data.x) * count > _MOST_LABELLED
+            axes.bar_label(bars, texts, padding=2.5, fontsize=6 if small and count > 1 else 7 if small else 8)
+    labels: Any = _category_labels(data, flat=flat)
+    ticks = list(range(len(labels))) if flat or data.x_kind == "text" else _ticks(labels)
+    if data.x_kind == "date":  # told anew for those that stay, as one of them has to carry the year
+        labels = dict(zip(ticks, wording.date_labels([data.x[index] for index in ticks]), strict=True))
+    if flat:
+        axes.set_yticks(ticks, [labels[index] for index in ticks])
+        axes.set_ylim(len(data.x) - 0.4, -0.6)
+        axes.tick_params(axis="y", length=0, labelsize=8.5 if len(data.x) <= _MOST_LABELLED else 7)
+    else:
+        axes.set_xticks(ticks, [labels[index] for index in ticks])
+        side = 1.1 if len(data.x) == 1 else 0.6  # a single bar is not a wall
+        axes.set_xlim(-side, len(data.x) - 1 + side)
+        axes.tick_params(axis="x", length=0)
+    _value_axis(axes, data, flat=flat)
+    axes.grid(visible=False, axis="y" if flat else "x")
+    (axes.axvline if flat else axes.axhline)(0, color="#8d8d90", linewidth=0.9)
+    if not largest:
+        (axes.set_xlim if flat else axes.set_ylim)(0, 1)  # nothing but zeros
+    room = 0.1 if every else 0.05
+    axes.margins(x=room if flat else None, y=None if flat else room)
+
+
+def _lines(axes: Axes, data: ChartData, _unit: str) -> None:
+    places = _places(axes, data)
+    marker = "o" if len(data.x) <= _POINTS_MARKED else ""
+    direct = 1 < len(data.series) <= _MOST_DIRECT
+    for number, series in enumerate(data.series):
+        values = [value if value is not None else math.nan for value in series.values]
+        alone = "o" if _has_lone_points(values) else marker
+        axes.plot(
+            places,
+            values,
+            color=COLOURS[number],
+            linewidth=2,
+            marker=alone,
+            markersize=3.5,
+            clip_on=False,
+            label="_" if direct else wording.titled(series.name),
+        )
+    _value_axis(axes, data, flat=False)
+    low, high = _range(data)
+    if low >= 0 and low < 0.4 * high:
+        axes.set_ylim(bottom=0)  # a line may start elsewhere, but not when zero is that near
+    if low < 0 < high:
+        axes.axhline(0, color="#8d8d90", linewidth=0.9)
+    if direct:
+        _name_lines(axes, data, places)
+
+
+def _has_lone_points(values: list[float]) -> bool:
+    """Say if a point has no neighbour to be joined with: without a marker it would not be seen."""
+    there = [False, *(not math.isnan(value) for value in values), False]
+    return any(there[i] and not there[i - 1] and not there[i + 1] for i in range(1, len(there) - 1))
+
+
+def _name_lines(axes: Axes, data: ChartData, places: list[float]) -> None:
+    """Write each line's name at its end, moved apart if ends are close."""
+    low, high = axes.get_ylim()
+    ends: list[tuple[float, int]] = []
+    for number, series in enumerate(data.series):
+        there = [value for value in series.values if value is not None]
+        if there:
+            ends.append((there[-1], number))
+    ends.sort()
+    heights = _apart([(value - low) / (high - low or 1.0) for value, _ in ends], _LINE_GAP)
+    style: dict[str, Any] = {"fontsize": 8.5, "fontweight": "bold", "va": "center", "ha": "left"}
+    for (_, number), height in zip(ends, heights, strict=True):
+        name = wording.wrapped(wording.titled(data.series[number].name), 22, 1)
+        axes.text(1.015, height, name, transform=axes.transAxes, color=COLOURS[number], **style)
+    axes.set_xlim(right=max(places))
+
+
+def _apart(heights: list[float], gap: float) -> list[float]:
+    """Move ascending heights (0 to 1) so that neighbours keep the gap and all stay inside."""
+    moved: list[float] = []
+    for height in heights:
+        moved.append(max(height, moved[-1] + gap) if moved else height)
+    over = moved[-1] - 1 if moved else 0.0
+    if over > 0:
+        top = 1.0
+        for index in range(len(moved) - 1, -1, -1):
+            moved[index] = min(moved[index], top)
+            top = moved[index] - gap
+    return moved
+
+
+def _scatter(axes: Axes, data: ChartData, _unit: str) -> None:
+    places = _places(axes, data)
+    many = len(data.x) * len(data.series)
+    for number, series in enumerate(data.series):
+        pairs = [(x, y) for x, y in zip(places, series.values, strict=True) if y is not None]
+        axes.scatter(
+            [x for x, _ in pairs],
+            [y for _, y in pairs],
+            s=26 if many < 300 else 12,
+            alpha=0.8 if many < 300 else 0.5,
+            color=COLOURS[number],
+            edgecolors="white",
+            linewidths=0.4,
+            label=wording.titled(series.name),
+        )
+    _value_axis(axes, data, flat=False)
+
+
+def _pie(axes: Axes, data: ChartData, unit: str) -> None:
+    values = [value or 0.0 for value in data.series[0].values]
+    whole = sum(values)
+    colours = [*COLOURS[: len(values)]]
+    if str(data.x[-1]).startswith("Other ("):
+        colours[-1] = "#b5b5b8"
+    names = [
+        f"{wording.wrapped(str(name), 26, 1)}\n{wording.label(value, max(values), '')} ({wording.share(value, whole)})"
+        for name, value in zip(data.x, values, strict=True)
+    ]
+    axes.pie(
+        values,
+        colors=colours,
+        startangle=90,
+        counterclock=False,
+        wedgeprops={"width": 0.42, "edgecolor": "white", "linewidth": 1.5},
+    )
+    _name_slices(axes, values, names)
+    centre = wording.label(whole, whole, unit) + (f" {unit}" if unit and unit != "%" else "")
+    axes.text(0, 0, f"{centre}\nin all", ha="center", va="center", fontsize=10, fontweight="bold")
+    axes.set_aspect("equal")
+
+
+def _name_slices(axes: Axes, values: list[float], names: list[str]) -> None:
+    """Write the names right and left of the ring, each beside its slice, moved apart if slices are thin."""
+    whole, before = sum(values), 0.0
+    sides: dict[int, list[tuple[float, float, str]]] = {1: [], -1: []}
+    for value, name in zip(values, names, strict=True):
+        angle = 2 * math.pi * (before + value / 2) / whole  # clockwise from the top
+        before += value
+        sides[1 if angle <= math.pi else -1].append((math.cos(angle), math.sin(angle), name))
+    for side, slices in sides.items():
+        slices.sort()
+        heights = _apart([(height / _RING + 1) / 2 for height, _, _ in slices], _SLICE_GAP)
+        for (up, across, name), height in zip(slices, heights, strict=True):
+            place = (1.24 * side, (2 * height - 1) * _RING)
+            axes.plot(
+                [1.02 * across, 1.1 * across, 1.2 * side],
+                [1.02 * up, 1.1 * up, place[1]],
+                color="#b5b5b8",
+                linewidth=0.8,
+            )
+            axes.text(*place, name, ha="left" if side > 0 else "right", va="center", fontsize=8.5)
+    axes.set_ylim(-1.25, 1.25)
+
+
+def _places(axes: Axes, data: ChartData) -> list[float]:
+    """Place the points on the x axis, and set its ticks."""
+    if data.x_kind == "date":
+        round_dates = _date_ticks(data.x)
+        at = [float(place) for place in date2num(round_dates)]  # type: ignore[no-untyped-call]
+        axes.set_xticks(at, wording.date_labels(round_dates))
+        return [float(place) for place in date2num(list(data.x))]  # type: ignore[no-untyped-call]
+    if data.x_kind == "number":
+        whole = all(float(x).is_integer() for x in data.x)
+        years = whole and all(1800 <= x <= 2200 for x in data.x)
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=9, integer=whole, steps=[1, 2, 2.5, 5, 10]))
+        largest = max((abs(x) for x in data.x), default=1.0)
+        axes.xaxis.set_major_formatter(
+            FuncFormatter(lambda value, _: f"{value:.0f}" if years else wording.tick(value, largest))
+        )
+        return [float(x) for x in data.x]
+    labels = _category_labels(data, flat=False)
+    ticks = _ticks(labels)
+    axes.set_xticks(ticks, [labels[index] for index in ticks])
+    return [float(index) for index in range(len(labels))]
+
+
+def _ticks(labels: list[str]) -> list[int]:
+    """Choose the indexes of the labels that find room side by side."""
+    longest = max(len(line) for label in labels for line in label.split("\n"))
+    step = max(math.ceil(len(labels) / _MOST_TICKS), math.ceil(len(labels) * (longest + 3) / _LETTERS_ACROSS))
+    return list(range(0, len(labels), step))
+
+
+def _date_ticks(dates: Sequence[dt.datetime]) -> list[dt.datetime]:
+    """Choose round dates (months, Mondays, hours) in the range; the dates themselves if they are few and apart."""
+    own = sorted(set(dates))
+    gaps = [later - earlier for earlier, later in pairwise(own)]
+    if len(own) <= _FEW_DATES and all(gap * _FEW_DATES > own[-1] - own[0] for gap in gaps):
+        return own
+    locator = AutoDateLocator(minticks=4, maxticks=9)  # type: ignore[no-untyped-call]
+    values = locator.tick_values(own[0], own[-1])  # type: ignore[no-untyped-call]
+    rounded = [num2date(value).replace(tzinfo=None) for value in values]  # type: ignore[no-untyped-call]
+    return [tick for tick in rounded if own[0] <= tick <= own[-1]] or [own[0], own[-1]]
+
+
+def _category_labels(data: ChartData, *, flat: bool) -> list[str]:
+    if data.x_kind == "date":
+        return wording.date_labels(data.x)
+    if data.x_kind == "number":
+        return [f"{x:.15g}" for x in data.x]
+    # As wide as the place that each has; where that is too narrow to read, some of them are left out.
+    width = 40 if flat else max(_NARROWEST, min(24, _LETTERS_ACROSS // max(len(data.x), 1) - 1))
+    lines = (2 if len(data.x) <= _MOST_IN_TWO_LINES else 1) if flat else 3
+    labels = [wording.wrapped(x, width, lines) for x in data.x]
+    if len(set(labels)) == len(set(data.x)):
+        return labels
+    return [wording.wrapped(wording.without_middle(x, lines * (width - 2)), width, lines) for x in data.x]
+
+
+def _value_axis(axes: Axes, data: ChartData, *, flat: bool) -> None:
+    axis, largest = axes.xaxis if flat else axes.yaxis, _largest(data)
+    # Of what is counted there are no halves.
+    whole = all(value is None or value.is_integer() for series in data.series for value in series.values)
+    axis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 2, 2.5, 5, 10], integer=whole))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: wording.tick(value, largest)))
+
+
+def _largest(data: ChartData) -> float:
+    low, high = _range(data)
+    return max(abs(low), abs(high))
+
+
+def _range(data: ChartData) -> tuple[float, float]:
+    values = [value for series in data.series for value in series.values if value is not None]
+    return min(values), max(values)

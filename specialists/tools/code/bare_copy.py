@@ -1,0 +1,211 @@
+"""Keeps a bare copy of each repository in the data folder, and renews it when somebody asks and it is old.
+
+Reading a repository in place runs what its configuration says: filters, hooks, diff programs. A copy has none of its
+configuration. What even copying would follow is refused before: objects of other repositories, configuration of
+elsewhere, and lazy fetching, which can start programs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import os
+import re
+import shutil
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import quote
+
+from specialists.outbound.network import git_variables
+from specialists.tools.code.git_process import NO_GIT, GitReply, copy_arguments, git, git_is_here
+from specialists.tools.code.named_repositories import Repository
+
+FRESH_SECONDS = 60.0
+"""A copy that was renewed so recently is read as it is."""
+COPYING_SECONDS = 600.0
+WAITING_SECONDS = 45.0
+"""What a call waits for a copy; the copying goes on behind it."""
+LARGEST_MB = 2_000
+"""Megabytes of the largest file that copying may write: all of a repository's objects come in one."""
+_LARGEST_CONFIG = 200_000
+_FOLLOWS = re.compile(r"\[\s*include|partialclone|promisor", re.IGNORECASE)
+_REFS = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
+_OTHERS = "+refs/remotes/*:refs/remotes/*"
+"""What a folder knows of the branches of its own origin: a clone has most branches only so."""
+
+
+class RepositoryAway(Exception):
+    """A repository cannot be read; the text says which, why and what to do."""
+
+
+class BareCopies:
+    """The copies of the repositories that the operator names.
+
+    Args:
+        data: The folder that the copies lie in, in `repositories`.
+        tokens: The token of each forge.
+        env: The environment of the bot, of which git gets how the network is reached.
+    """
+
+    def __init__(self, data: Path, tokens: dict[str, str], env: Mapping[str, str]) -> None:
+        self._folder = data.expanduser() / "repositories"
+        self._env = env
+        self._tokens = tokens
+        self._under_way: dict[str, asyncio.Task[Path]] = {}
+        self.stale: dict[str, str] = {}
+        """Why the copies that could not be renewed could not, by the names of their repositories."""
+
+    async def of(self, repository: Repository) -> Path:
+        """Give the copy of a repository, not older than `FRESH_SECONDS`, or what there is if it cannot be renewed.
+
+        Raises:
+            RepositoryAway: There is no copy, and none can be made.
+        """
+        task = self._under_way.get(repository.name)
+        if task is None or task.done():
+            task = asyncio.ensure_future(self._renewed(repository))
+            self._under_way[repository.name] = task
+        try:
+            return await asyncio.wait_for(asyncio.shield(task), WAITING_SECONDS)
+        except TimeoutError:
+            text = f"{repository.name} is still being copied, as it is large; try again in a minute."
+            raise RepositoryAway(text) from None
+
+    async def close(self) -> None:
+        """End what is being copied."""
+        for task in self._under_way.values():
+            task.cancel()
+        await asyncio.gather(*self._under_way.values(), return_exceptions=True)
+
+    async def _renewed(self, repository: Repository) -> Path:
+        if not git_is_here():
+            raise RepositoryAway(NO_GIT)
+        key = hashlib.sha256(repository.address.encode()).hexdigest()[:8]
+        copy = self._folder / f"{repository.name}-{key}.git"
+        stamp = copy / "leadhand-renewed"
+        age = await asyncio.to_thread(_age, stamp)
+        if age is not None and age < FRESH_SECONDS:
+            return copy
+        try:
+            await asyncio.to_thread(_refuse, repository)
+            if age is None:
+                await self._clone(repository, copy)
+            else:
+                await self._fetch(repository, copy)
+        except RepositoryAway as error:
+            if age is None:
+                raise
+            self.stale[repository.name] = f"{error} What there is of it is {age / 3600:.0f} h old, and read meanwhile."
+            return copy  # what was there the last time is better than nothing
+        self.stale.pop(repository.name, None)
+        await asyncio.to_thread(stamp.touch)
+        return copy
+
+    async def _clone(self, repository: Repository, copy: Path) -> None:
+        """Make the copy beside its place first, so that a copy which is there is always whole."""
+        await asyncio.to_thread(self._folder.mkdir, mode=0o700, parents=True, exist_ok=True)
+        part = copy.with_name(f"{copy.name}.{os.getpid()}.part")
+        await asyncio.to_thread(shutil.rmtree, part, ignore_errors=True)
+        try:
+            arguments = ("clone", "-q", "--bare", "--no-local", "--template=", _url(repository), str(part))
+            _check(await self._git(repository, *arguments), repository)
+            if repository.is_local:
+                await self._fetch(repository, part)
+            await asyncio.to_thread(_put, part, copy)
+        finally:
+            await asyncio.to_thread(shutil.rmtree, part, ignore_errors=True)
+
+    async def _fetch(self, repository: Repository, copy: Path) -> None:
+        refs = (*_REFS, _OTHERS) if repository.is_local else _REFS
+        fetch = ("fetch", "-q", "--prune", "--no-tags", "--no-write-fetch-head", _url(repository), *refs)
+        _check(await self._git(repository, *copy_arguments(copy, *fetch)), repository)
+
+    async def _git(self, repository: Repository, *arguments: str) -> GitReply:
+        environment = {"GIT_ALLOW_PROTOCOL": "file" if repository.is_local else "https:http"}
+        environment |= {} if repository.is_local else git_variables(_url(repository), self._env)
+        if repository.ssh is not None:
+            environment = dict(await asyncio.to_thread(repository.ssh.environment, repository.name))
+        owners = self._folder / f"{repository.name}.owners"
+        if repository.is_local:  # of another owner: git says no unless told so, and only this file reaches its helpers
+            path = repository.address.replace("\\", "\\\\").replace('"', '\\"')
+            text = "".join(f'[safe]\n\tdirectory = "{each}"\n' for each in (path, f"{path}/.git"))
+            await asyncio.to_thread(_write, owners, text)
+            environment |= {"GIT_CONFIG_GLOBAL": str(owners)}
+        elif repository.ssh is None and (token := self._tokens.get(repository.forge or "")):
+            user = "x-access-token" if repository.forge == "github" else "oauth2"
+            signed = base64.b64encode(f"{user}:{token}".encode()).decode()
+            environment |= {
+                "GIT_CONFIG_COUNT": "1",
+                "GIT_CONFIG_KEY_0": f"http.{_url(repository)}.extraHeader",
+                "GIT_CONFIG_VALUE_0": f"Authorization: Basic {signed}",
+            }
+        return await git(arguments, seconds=COPYING_SECONDS, file_mb=LARGEST_MB, environment=environment)
+
+
+def _url(repository: Repository) -> str:
+    if repository.ssh is not None:
+        return repository.ssh.address
+    return f"file://{quote(repository.address)}" if repository.is_local else f"{repository.address}.git"
+
+
+def _put(part: Path, copy: Path) -> None:
+    if not copy.exists():
+        part.rename(copy)
+
+
+def _age(stamp: Path) -> float | None:
+    """Return the seconds since a copy was renewed; None if there is none."""
+    try:
+        return max(0.0, time.time() - stamp.stat().st_mtime)
+    except FileNotFoundError:
+        return None
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def _check(reply: GitReply, repository: Repository) -> None:
+    """Raise RepositoryAway with what git said last, if copying failed."""
+    if reply.code == 0:
+        return
+    if repository.ssh is not None:
+        why = repository.ssh.reason(repository.name, reply.error or "it took too long")
+        raise RepositoryAway(f"{repository.name} cannot be copied: {why}.")
+    said = next((line for line in reversed(reply.error.splitlines()) if line.startswith(("fatal", "error"))), "")
+    reason = said.partition(": ")[2] or reply.error.splitlines()[-1:] or "git gave no reason"
+    where = repository.address if repository.is_local else f"{repository.address}, and its token if it is private"
+    text = f"{repository.name} cannot be copied ({str(reason)[:200]}); look at {where}."
+    raise RepositoryAway(text)
+
+
+def _refuse(repository: Repository) -> None:
+    """Raise RepositoryAway for what need not be tried, or must not be."""
+    if repository.ssh is not None and (why := repository.ssh.refused(repository.name)):
+        raise RepositoryAway(f"{repository.name}: {why}")
+    if repository.is_local:
+        _refuse_folder(Path(repository.address), repository.name)
+
+
+def _refuse_folder(folder: Path, name: str) -> None:
+    """Raise RepositoryAway for a folder that is no repository, or one whose copy could hold what is not its own."""
+    if not folder.is_dir():
+        raise RepositoryAway(f"{name}: there is no folder {folder}; mend LEADHAND_REPOSITORIES, or mount it.")
+    inside = folder / ".git"
+    if inside.is_symlink() or inside.is_file():
+        raise RepositoryAway(f"{name}: {inside} leads elsewhere (a worktree or submodule); name the repository itself.")
+    home = inside if inside.is_dir() else folder
+    if not ((home / "HEAD").is_file() and (home / "objects").is_dir()):
+        raise RepositoryAway(f"{name}: {folder} is no git repository; mend LEADHAND_REPOSITORIES.")
+    borrowed = [home / "objects/info/alternates", home / "objects/info/http-alternates", home / "commondir"]
+    linked = [each for each in (home / "objects", home / "refs", home / "config", home / "HEAD") if each.is_symlink()]
+    if found := next((each for each in (*borrowed, *linked) if each.exists() or each.is_symlink()), None):
+        raise RepositoryAway(f"{name}: {found} takes objects or settings from elsewhere, so it is not read.")
+    for config in (home / "config", home / "config.worktree"):
+        if config.exists() and (word := _FOLLOWS.search(config.read_bytes()[:_LARGEST_CONFIG].decode("latin-1"))):
+            raise RepositoryAway(f"{name}: {config} has {word[0].strip('[ ')!r}, so it is not read; take that out.")
+    if next((home / "objects/pack").glob("*.promisor"), None) is not None:
+        raise RepositoryAway(f"{name}: it holds only a part of its objects (a partial clone); name the whole one.")

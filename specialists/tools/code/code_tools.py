@@ -1,0 +1,167 @@
+"""The code tools: what stands in repositories that the operator names, how it came about, and requests for review.
+
+`LEADHAND_REPOSITORIES` names the repositories. Git is run on copies of our own alone; see `bare_copy`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from typing import cast
+
+from specialists.tools.code import (
+    code_history,
+    file_reading,
+    named_changes,
+    named_repositories,
+    pull_requests,
+    review_posting,
+)
+from specialists.tools.code.bare_copy import BareCopies
+from specialists.tools.code.code_arguments import (
+    CodeDiffArguments,
+    CodeLogArguments,
+    LinesArguments,
+    ListFilesArguments,
+    PostReviewArguments,
+    ReadCodeArguments,
+    ReadRequestArguments,
+    SearchCodeArguments,
+)
+from specialists.tools.code.forge_http import ForgeHttp
+from specialists.tools.code.github_forge import GithubForge
+from specialists.tools.code.gitlab_forge import GitlabForge
+from specialists.tools.code.pull_requests import Forge
+from specialists.tools.code.repository_reader import Refused, RepositoryReader, failed
+from specialists.tools.tool import Tool, ToolOutcome, Workbench
+from specialists.tools.toolkit import Found, Toolkit, ToolSettings
+
+ORIGIN = named_repositories.VARIABLE
+
+
+def code_toolkit(settings: ToolSettings) -> Toolkit:
+    """Make the code tools over the repositories that `settings` name; without any, the tools say what to set."""
+    code = CodeTools(settings)
+    tools = (
+        Tool("list_files", "read", ListFilesArguments, code.list_files),
+        Tool("read_code", "read", ReadCodeArguments, code.read_code),
+        Tool("search_code", "read", SearchCodeArguments, code.search_code),
+        Tool("code_log", "read", CodeLogArguments, code.code_log),
+        Tool("code_blame", "read", LinesArguments, code.code_blame),
+        Tool("code_diff", "read", CodeDiffArguments, code.code_diff),
+        Tool("line_history", "read", LinesArguments, code.line_history),
+        Tool("read_pull_request", "read", ReadRequestArguments, code.read_pull_request),
+        Tool(
+            *("post_review", "write", PostReviewArguments, code.post_review),
+            key="marks",
+            look_up=code.look_up,
+            what=_what,
+            target=lambda arguments: str(arguments.link),
+        ),
+    )
+    prove = code.faults if settings.env.get(ORIGIN) else None
+    return Toolkit(ORIGIN, tools, prove, code.close, finds=code.found_in)
+
+
+def _what(arguments: PostReviewArguments) -> str:
+    count = len(arguments.comments)
+    at_lines = f" with {count} comment{'' if count == 1 else 's'} at lines" if count else ""
+    return f"post a review on {arguments.link}{at_lines}"
+
+
+class CodeTools:
+    """The tools over one set of repositories. The docstring of each is its prompt."""
+
+    def __init__(self, settings: ToolSettings) -> None:
+        self.named = named_repositories.read(settings.env)
+        tokens = {"github": settings.env.get("GITHUB_TOKEN", ""), "gitlab": settings.env.get("GITLAB_TOKEN", "")}
+        self._tokens = tokens
+        self._copies = BareCopies(settings.data, tokens, settings.env)
+        self.reader = RepositoryReader(self.named, self._copies)
+
+    async def list_files(self, arguments: ListFilesArguments, _workbench: Workbench) -> ToolOutcome:
+        """List a repository's files; pattern: a folder or a glob (src/**/*.py)."""
+        return await _done(file_reading.list_files(arguments, self.reader))
+
+    async def read_code(self, arguments: ReadCodeArguments, _workbench: Workbench) -> ToolOutcome:
+        """Read numbered lines of a repository's file. revision: a branch, tag or commit; default: the main branch."""
+        return await _done(file_reading.read_code(arguments, self.reader))
+
+    async def search_code(self, arguments: SearchCodeArguments, _workbench: Workbench) -> ToolOutcome:
+        """Search a repository's files, or those below path, for an extended regular expression."""
+        return await _done(file_reading.search_code(arguments, self.reader))
+
+    async def code_log(self, arguments: CodeLogArguments, _workbench: Workbench) -> ToolOutcome:
+        """List commits: of a path, with words in their messages, or that added or removed some code."""
+        return await _done(code_history.code_log(arguments, self.reader))
+
+    async def code_blame(self, arguments: LinesArguments, _workbench: Workbench) -> ToolOutcome:
+        """Say for each line which commit it comes from, whose and when."""
+        return await _done(code_history.code_blame(arguments, self.reader))
+
+    async def code_diff(self, arguments: CodeDiffArguments, _workbench: Workbench) -> ToolOutcome:
+        """Show what a commit changed, or what differs between two revisions (main...topic)."""
+        return await _done(code_history.code_diff(arguments, self.reader))
+
+    async def line_history(self, arguments: LinesArguments, _workbench: Workbench) -> ToolOutcome:
+        """Show the earlier changes of these lines, newest first, with the commits' messages."""
+        return await _done(code_history.line_history(arguments, self.reader))
+
+    async def read_pull_request(self, arguments: ReadRequestArguments, _workbench: Workbench) -> ToolOutcome:
+        """Read a pull or merge request: its text, comments and diff, or a part of them, or the diff of one path.
+
+        link: its address, repository#number, or repository@commit for the one that a commit came with.
+        """
+        return await _done(self._shown(arguments))
+
+    async def post_review(self, arguments: PostReviewArguments, _workbench: Workbench, key: str) -> ToolOutcome:
+        """Post a review on a pull or merge request, with comments at lines of the new files."""
+        return await _done(self._posted(arguments, key))
+
+    async def look_up(self, arguments: PostReviewArguments, _workbench: Workbench, key: str) -> ToolOutcome | None:
+        """Find the review of a call by its key."""
+        try:
+            forge, number = await self.forge_of(arguments.link)
+            return await review_posting.look_up(forge, number, key)
+        except Refused as error:
+            return failed(error)
+
+    async def forge_of(self, link: str) -> tuple[Forge, int]:
+        """Find the forge and the number of a request. Raises Refused."""
+        repository, number = pull_requests.named_in(link, self.named)
+        http = ForgeHttp(repository, self._tokens[cast("str", repository.forge)])
+        forge: Forge = GithubForge(http) if repository.forge == "github" else GitlabForge(http)
+        return forge, number if isinstance(number, int) else await forge.number_of(number)
+
+    async def found_in(self, text: str) -> Found:
+        """Fetch the diffs of the requests and of the two revisions that a text names."""
+        return await named_changes.found_in(text, self.reader, self.forge_of)
+
+    async def faults(self) -> tuple[str, ...]:
+        """Copy each repository, or renew its copy, and say what is wrong, in a line each."""
+        repositories = self.named.repositories.values()
+        found = await asyncio.gather(*map(self.reader.copy, repositories), return_exceptions=True)
+        broken = [each for each in found if isinstance(each, BaseException)]
+        for each in broken:
+            if not isinstance(each, Refused):
+                raise each
+        return (*self.named.faults, *dict.fromkeys(map(str, broken)), *self._copies.stale.values())
+
+    async def close(self) -> None:
+        """End what is being copied."""
+        await self._copies.close()
+
+    async def _shown(self, arguments: ReadRequestArguments) -> ToolOutcome:
+        forge, number = await self.forge_of(arguments.link)
+        return await pull_requests.shown(arguments, forge, number)
+
+    async def _posted(self, arguments: PostReviewArguments, key: str) -> ToolOutcome:
+        forge, number = await self.forge_of(arguments.link)
+        return await review_posting.post(arguments, forge, number, key)
+
+
+async def _done(work: Awaitable[ToolOutcome]) -> ToolOutcome:
+    try:
+        return await work
+    except Refused as error:
+        return failed(error)

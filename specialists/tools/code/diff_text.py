@@ -1,0 +1,60 @@
+"""Reads a diff: its files and hunks in brief, the part of one file, and which lines of the new files it shows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from specialists.tools.extras import missing
+
+_FILE = re.compile(r"^(?=diff --git )", re.MULTILINE)
+_NEW = re.compile(r'^\+\+\+ "?(?:b/)?(.+?)"?\t?$', re.MULTILINE)
+_GIT = re.compile(r'diff --git "?a/.*? "?b/(.+?)"?$', re.MULTILINE)
+_HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@ ?(.*)$", re.MULTILINE)
+
+
+def in_brief(text: str) -> list[str]:
+    """Return a line for each file of a diff, with how many lines were added and removed, and where its hunks begin."""
+    lines = []
+    for path, part in parts(text).items():
+        body = part.partition("\n@@ ")[2]
+        added = sum(line.startswith("+") for line in body.splitlines())
+        removed = sum(line.startswith("-") for line in body.splitlines())
+        hunks = [f"{found[1]} {found[3].strip()[:40]}".strip() for found in _HUNK.finditer(part)]
+        lines.append(f"{path} (+{added} -{removed}) at {', '.join(hunks[:12])}{', …' if len(hunks) > 12 else ''}")
+    return lines
+
+
+def parts(text: str) -> dict[str, str]:
+    """Return the diff of each file, by its path in the new version (in the old one, if it is gone)."""
+    found: dict[str, str] = {}
+    for part in _FILE.split(text):
+        new, git = _NEW.search(part), _GIT.match(part)
+        path = new[1] if new and new[1] != "/dev/null" else git[1] if git else ""
+        if path:
+            found[path] = found.get(path, "") + part
+    return found
+
+
+def commentable(text: str) -> Mapping[str, Mapping[int, int]] | str:
+    """Return the lines of the new files that a diff shows, by path, each with its number in the old file (0: none).
+
+    Where unidiff is missing, or the diff is damaged, a sentence says so.
+    """
+    if absent := missing("code", "unidiff"):
+        return absent
+    from unidiff import PatchSet, UnidiffParseError  # noqa: PLC0415  # only before a review is posted
+
+    try:
+        files = PatchSet(text)
+    except UnidiffParseError as error:
+        return f"The diff cannot be read: {str(error)[:200]}"
+    return {
+        file.path: {
+            line.target_line_no: 0 if line.is_added else line.source_line_no or 0
+            for hunk in file
+            for line in hunk
+            if line.target_line_no is not None
+        }
+        for file in files
+    }

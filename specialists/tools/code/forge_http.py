@@ -1,0 +1,126 @@
+"""Asks the API of a forge (GitHub, GitLab): bounded in time and size, without redirects, its faults in words."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import aiohttp
+
+from specialists.outbound.clients import open_session
+from specialists.outbound.faults import network_fault
+from specialists.tools.code.named_repositories import Repository
+from specialists.tools.code.repository_reader import Refused
+
+SECONDS = 30.0
+LARGEST = 4 * 1024 * 1024
+PAGE, MOST_PAGES = 100, 5
+_TOKENS = {"github": "GITHUB_TOKEN", "gitlab": "GITLAB_TOKEN"}
+
+
+class NoAnswer(Exception):
+    """A call that may have been carried out got no answer, or one that does not say."""
+
+
+class ForgeHttp:
+    """The API of the forge of one repository. `token` may be empty: then only what is public can be read."""
+
+    def __init__(self, repository: Repository, token: str) -> None:
+        self.repository = repository
+        self._token = token
+
+    async def get(self, path: str, **parameters: str | int) -> Any:
+        """Get JSON. Raises Refused with what went wrong."""
+        return _json(await self._asked("GET", path, "application/json", parameters=parameters))
+
+    async def pages(self, path: str, **parameters: str | int) -> list[Any]:
+        """Get a list page by page, `MOST_PAGES` at most. Raises Refused."""
+        found: list[Any] = []
+        for page in range(1, MOST_PAGES + 1):
+            more = await self.get(path, per_page=PAGE, page=page, **parameters)
+            found += more if isinstance(more, list) else []
+            if not isinstance(more, list) or len(more) < PAGE:
+                break
+        return found
+
+    async def text(self, path: str, media_type: str) -> str:
+        """Get a text of that media type. Raises Refused."""
+        return (await self._asked("GET", path, media_type)).decode("utf-8", "replace")
+
+    async def post(self, path: str, body: dict[str, Any]) -> Any:
+        """Post JSON. Raises Refused if for certain nothing was done, and NoAnswer if that is not certain."""
+        return _json(await self._asked("POST", path, "application/json", body=body))
+
+    async def _asked(
+        self,
+        method: str,
+        path: str,
+        media_type: str,
+        parameters: dict[str, str | int] | None = None,
+        body: dict[str, Any] | None = None,
+    ) -> bytes:
+        url, writes = f"{self.repository.api}/{path}", method == "POST"
+        try:
+            async with (
+                open_session(seconds=SECONDS, headers=self._headers(media_type)) as session,
+                session.request(method, url, params=parameters, json=body, allow_redirects=False) as answer,
+            ):
+                data = await _read(answer)
+                status = answer.status
+        except aiohttp.ClientConnectorError as error:  # nothing was sent
+            raise Refused(f"{self._host} cannot be reached ({_why(error)}).") from None
+        except aiohttp.ClientHttpProxyError as error:  # the proxy let nothing through
+            raise Refused(f"{self._host} cannot be reached ({_why(error)}).") from None
+        except (aiohttp.ClientError, TimeoutError) as error:
+            if writes:
+                raise NoAnswer(f"{self._host} gave no answer") from error
+            raise Refused(f"{self._host} gave no answer; try again.") from None
+        if writes and (status >= 500 or status == 408):
+            raise NoAnswer(f"{self._host} answered {status}")
+        if status not in {200, 201}:
+            raise Refused(self._fault(status, data))
+        if len(data) > LARGEST and not writes:
+            raise Refused(f"{self._host} gave more than {LARGEST >> 20} MB; ask for less.")
+        return data
+
+    def _headers(self, media_type: str) -> dict[str, str]:
+        headers = {"Accept": media_type, "User-Agent": "leadhand"}
+        if self._token and self.repository.forge == "gitlab":
+            return headers | {"PRIVATE-TOKEN": self._token}
+        return headers | ({"Authorization": f"Bearer {self._token}"} if self._token else {})
+
+    @property
+    def _host(self) -> str:
+        return self.repository.api.partition("://")[2].partition("/")[0]
+
+    def _fault(self, status: int, data: bytes) -> str:
+        variable = _TOKENS[self.repository.forge or "github"]
+        if status in {401, 403, 404}:
+            hint = f"{variable} may not read or do this" if self._token else f"{variable} is not set"
+            return f"{self._host} answered {status}: there is no such thing in {self.repository.path}, or {hint}."
+        try:
+            said = json.loads(data).get("message", "")
+        except (ValueError, AttributeError):
+            said = ""
+        return f"{self._host} answered {status}{f': {str(said)[:300]}' if said else ''}."
+
+
+def _why(error: aiohttp.ClientError) -> str:
+    """Say why nothing was sent, and what to do."""
+    return network_fault(error) or f"{getattr(error, 'strerror', None) or 'no connection'}; try again"
+
+
+async def _read(answer: aiohttp.ClientResponse) -> bytes:
+    read = bytearray()
+    async for piece in answer.content.iter_chunked(64 * 1024):
+        read += piece
+        if len(read) > LARGEST:
+            break
+    return bytes(read)
+
+
+def _json(data: bytes) -> Any:
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        raise Refused("The forge's answer cannot be read; its address may be that of a page, not of an API.") from None

@@ -1,0 +1,138 @@
+"""Runs git so that no repository has a say in it: no configuration but ours, no pager, no prompt, bounded in all.
+
+See docs/security.md for what a hostile repository tries. Git is only ever run on copies of our own, which have a
+configuration of our own; making such a copy is the one exception, see `bare_copy`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from specialists.sandbox.scratch import scratch
+
+NO_GIT = "git is not installed here; whoever runs the bot can install it."
+READING_SECONDS = 20.0
+MOST_OUTPUT = 4 * 1024 * 1024
+"""Bytes of output that are read of one call; then it is ended."""
+_MEMORY_KB, _PROCESSOR_SECONDS = 2_000_000, 120
+_FLAGS = (
+    *("--no-pager", "--no-optional-locks", "--no-replace-objects"),
+    *("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "log.showSignature=false"),
+    *("-c", "submodule.recurse=false", "-c", "credential.helper=", "-c", "core.sshCommand=false"),
+    *("-c", "core.quotePath=false", "-c", "http.followRedirects=false", "-c", "gc.auto=0", "-c", "maintenance.auto=0"),
+    *("-c", "fetch.unpackLimit=1", "-c", "core.packedGitWindowSize=64m", "-c", "core.packedGitLimit=512m"),
+)
+_ENVIRONMENT = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_PAGER": "cat",
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_LITERAL_PATHSPECS": "1",
+    "LANG": "C.UTF-8",
+    "TZ": "UTC",
+}
+_LIMITED = 'ulimit -v "$1" -t "$2" 2>/dev/null; [ "$3" = 0 ] || ulimit -f "$3"; shift 3; exec "$@"'
+"""What sets the limits before git is started; `ulimit -f` counts blocks of 512 bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class GitReply:
+    """What git said. `code` is its exit status; None: it ran past its time, and was ended. `cut`: there was more."""
+
+    code: int | None
+    text: str
+    error: str = ""
+    cut: bool = False
+
+
+def git_is_here() -> bool:
+    """Return True if there is a git to run."""
+    return shutil.which("git") is not None
+
+
+@functools.cache
+def _program() -> str:
+    """Return where git is, as its own programs lie beside it."""
+    return shutil.which("git") or "git"
+
+
+async def git(
+    arguments: Sequence[str],
+    *,
+    seconds: float = READING_SECONDS,
+    most: int = MOST_OUTPUT,
+    file_mb: int = 0,
+    environment: Mapping[str, str] | None = None,
+) -> GitReply:
+    """Run git with `arguments`, in an empty folder of its own. Ends it on cancellation too.
+
+    Args:
+        arguments: What follows our flags. Whoever calls has seen to it that no name in it begins with a dash.
+        seconds: How long it may take.
+        most: Bytes of output that are read.
+        file_mb: Megabytes of the largest file that it may write; 0: none is limited.
+        environment: Variables beside ours, or in place of them.
+    """
+    home = await asyncio.to_thread(tempfile.mkdtemp, prefix="leadhand-", dir=scratch())
+    process = await asyncio.create_subprocess_exec(
+        *("/bin/sh", "-c", _LIMITED, "sh", str(_MEMORY_KB), str(_PROCESSOR_SECONDS), str(file_mb * 2048)),
+        *(_program(), *_FLAGS, *arguments),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        cwd=home,
+        env={**_ENVIRONMENT, "PATH": f"{Path(_program()).parent}:{os.defpath}", "HOME": home, **(environment or {})},
+        start_new_session=True,
+    )
+    try:
+        async with asyncio.timeout(seconds):
+            return await _outcome(process, most)
+    except TimeoutError:
+        return GitReply(None, "", f"it took longer than {seconds:g} s")
+    finally:
+        with contextlib.suppress(ProcessLookupError):  # its session holds nobody else: helpers of git end with it
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.communicate()  # what was not read is dropped, so that its pipes are closed by now
+        await asyncio.to_thread(shutil.rmtree, home, ignore_errors=True)
+
+
+async def _outcome(process: asyncio.subprocess.Process, most: int) -> GitReply:
+    if process.stdout is None or process.stderr is None:
+        raise RuntimeError("git was started without pipes")
+    errors = asyncio.ensure_future(_beginning(process.stderr, 4_000))
+    try:
+        output, cut = await _beginning(process.stdout, most, stop=True)
+        code = 0 if cut else await process.wait()
+        said = b"" if cut else (await errors)[0]
+    finally:
+        errors.cancel()
+        await asyncio.gather(errors, return_exceptions=True)
+    return GitReply(code, output.decode("utf-8", "replace"), said.decode("utf-8", "replace").strip(), cut)
+
+
+async def _beginning(stream: asyncio.StreamReader, most: int, *, stop: bool = False) -> tuple[bytes, bool]:
+    """Read the first bytes of a stream, and say if there are more; `stop`: what follows them is not waited for."""
+    read = bytearray()
+    while piece := await stream.read(64 * 1024):
+        read += piece[: max(0, most + 1 - len(read))]
+        if stop and len(read) > most:
+            break
+    return bytes(read[:most]), len(read) > most
+
+
+def copy_arguments(copy: Path, *arguments: str) -> tuple[str, ...]:
+    """Say what runs git on a copy of our own."""
+    return (f"--git-dir={copy}", *arguments)

@@ -1,0 +1,106 @@
+"""Pull requests of GitHub, through its REST API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from specialists.tools.code.code_arguments import LineComment
+from specialists.tools.code.forge_http import ForgeHttp
+from specialists.tools.code.pull_requests import PullRequest, Said
+from specialists.tools.code.repository_reader import Refused
+
+DIFF = "application/vnd.github.diff"
+TOO_LARGE = "answered 406"
+
+
+class GithubForge:
+    """The pull requests of one repository of GitHub: see `pull_requests.Forge`."""
+
+    def __init__(self, http: ForgeHttp) -> None:
+        self._http = http
+        self._at = f"repos/{http.repository.path}"
+
+    async def request(self, number: int) -> PullRequest:
+        """Give a request."""
+        one = await self._http.get(f"{self._at}/pulls/{number}")
+        return PullRequest(
+            repository=self._http.repository,
+            number=number,
+            title=str(one.get("title") or ""),
+            text=str(one.get("body") or ""),
+            author=_who(one),
+            state="merged" if one.get("merged") else str(one.get("state") or ""),
+            head=str((one.get("head") or {}).get("sha") or ""),
+            base=str((one.get("base") or {}).get("sha") or ""),
+            address=str(one.get("html_url") or ""),
+        )
+
+    async def number_of(self, commit: str) -> int:
+        """Give the number of the request that a commit came with."""
+        found = await self._http.get(f"{self._at}/commits/{commit}/pulls")
+        if not isinstance(found, list) or not found:
+            raise Refused(f"{commit} came with no pull request.")
+        return int(found[0]["number"])
+
+    async def diff(self, number: int) -> str:
+        """Give its diff; of one that GitHub gives no whole diff of, as it is too large, that of each file."""
+        try:
+            return await self._http.text(f"{self._at}/pulls/{number}", DIFF)
+        except Refused as error:
+            if TOO_LARGE not in str(error):
+                raise
+        return "".join(map(_as_git, await self._http.pages(f"{self._at}/pulls/{number}/files")))
+
+    async def comments(self, number: int) -> list[Said]:
+        """Give what was said of it, oldest first."""
+        at_lines = await self._http.pages(f"{self._at}/pulls/{number}/comments")
+        plain = await self._http.pages(f"{self._at}/issues/{number}/comments")
+        reviews = await self._http.pages(f"{self._at}/pulls/{number}/reviews")
+        found = [
+            (str(one.get("created_at") or one.get("submitted_at") or ""), one)
+            for one in (*at_lines, *plain, *reviews)
+            if one.get("body")
+        ]
+        return [
+            Said(_who(one), at[:10], str(one["body"]), str(one.get("path") or ""), _line(one))
+            for at, one in sorted(found, key=lambda each: each[0])
+        ]
+
+    async def post(self, request: PullRequest, summary: str, comments: list[LineComment], diff: str, mark: str) -> str:
+        """Post a review in one call, so that it is there as a whole or not at all."""
+        del diff
+        body = {
+            "commit_id": request.head,
+            "body": f"{summary}\n\n{mark}",
+            "event": "COMMENT",
+            "comments": [{"path": one.path, "line": one.line, "side": "RIGHT", "body": one.text} for one in comments],
+        }
+        made = await self._http.post(f"{self._at}/pulls/{request.number}/reviews", body)
+        return str(made.get("html_url") or request.address)
+
+    async def posted(self, number: int, mark: str) -> str | None:
+        """Give the address of the review with that mark; None if there is none."""
+        for one in await self._http.pages(f"{self._at}/pulls/{number}/reviews"):
+            if mark in str(one.get("body") or ""):
+                return str(one.get("html_url") or "")
+        return None
+
+
+def _as_git(one: Any) -> str:
+    """Return the diff of one file with the lines above it that git writes."""
+    new = str(one.get("filename") or "")
+    old = str(one.get("previous_filename") or new)
+    head = f"diff --git a/{old} b/{new}\n"
+    if not one.get("patch"):
+        return f"{head}(its diff is not given: it is too large, or no text)\n"
+    before = "/dev/null" if one.get("status") == "added" else f"a/{old}"
+    after = "/dev/null" if one.get("status") == "removed" else f"b/{new}"
+    return f"{head}--- {before}\n+++ {after}\n{str(one['patch']).rstrip()}\n"
+
+
+def _who(one: Any) -> str:
+    return str((one.get("user") or {}).get("login") or "somebody")
+
+
+def _line(one: Any) -> int:
+    return int(one.get("line") or one.get("original_line") or 0)

@@ -1,0 +1,114 @@
+"""Merge requests of GitLab, through its REST API."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+from specialists.tools.code.code_arguments import LineComment
+from specialists.tools.code.diff_text import commentable
+from specialists.tools.code.forge_http import ForgeHttp, NoAnswer
+from specialists.tools.code.pull_requests import PullRequest, Said
+from specialists.tools.code.repository_reader import Refused
+
+
+class GitlabForge:
+    """The merge requests of one project of GitLab: see `pull_requests.Forge`."""
+
+    def __init__(self, http: ForgeHttp) -> None:
+        self._http = http
+        self._project = f"projects/{quote(http.repository.path, safe='')}"
+        self._at = f"{self._project}/merge_requests"
+
+    async def request(self, number: int) -> PullRequest:
+        """Give a request."""
+        one = await self._http.get(f"{self._at}/{number}")
+        refs = one.get("diff_refs") or {}
+        base, start, head = (str(refs.get(f"{name}_sha") or "") for name in ("base", "start", "head"))
+        return PullRequest(
+            repository=self._http.repository,
+            number=number,
+            title=str(one.get("title") or ""),
+            text=str(one.get("description") or ""),
+            author=_who(one),
+            state=str(one.get("state") or ""),
+            head=head or str(one.get("sha") or ""),
+            base=base,
+            address=str(one.get("web_url") or ""),
+            refs=(base, start, head),
+        )
+
+    async def number_of(self, commit: str) -> int:
+        """Give the number of the request that a commit came with."""
+        found = await self._http.get(f"{self._project}/repository/commits/{commit}/merge_requests")
+        if not isinstance(found, list) or not found:
+            raise Refused(f"{commit} came with no merge request.")
+        return int(found[0]["iid"])
+
+    async def diff(self, number: int) -> str:
+        """Give its diff, put together from that of each file."""
+        return "".join(map(_as_git, await self._http.pages(f"{self._at}/{number}/diffs")))
+
+    async def comments(self, number: int) -> list[Said]:
+        """Give what was said of it, oldest first."""
+        notes = await self._http.pages(f"{self._at}/{number}/notes", sort="asc")
+        return [
+            Said(_who(one), str(one.get("created_at") or "")[:10], str(one.get("body") or ""), *_place(one))
+            for one in notes
+            if not one.get("system")
+        ]
+
+    async def post(self, request: PullRequest, summary: str, comments: list[LineComment], diff: str, mark: str) -> str:
+        """Post the comments, each at its line, and the summary last: who finds that finds a whole review."""
+        lines = commentable(diff)
+        old = {} if isinstance(lines, str) else lines
+        done = 0
+        try:
+            for one in comments:
+                position = _position(request, one, old.get(one.path, {}).get(one.line, 0))
+                body = {"body": f"{one.text}\n\n{mark}", "position": position}
+                await self._http.post(f"{self._at}/{request.number}/discussions", body)
+                done += 1
+            made = await self._http.post(f"{self._at}/{request.number}/notes", {"body": f"{summary}\n\n{mark} whole"})
+        except Refused as error:
+            if done:
+                raise NoAnswer(f"{done} of {len(comments)} comments were posted, then: {error}") from error
+            raise
+        return f"{request.address}#note_{made.get('id', '')}"
+
+    async def posted(self, number: int, mark: str) -> str | None:
+        """Give the address of the review with that mark; None if there is none. Raises Refused if a part is there."""
+        notes = [one for one in await self._http.pages(f"{self._at}/{number}/notes") if mark in str(one.get("body"))]
+        if not notes:
+            return None
+        whole = next((one for one in notes if f"{mark} whole" in str(one["body"])), None)
+        if whole is None:
+            raise Refused(f"{len(notes)} comments of the review are there, and its summary is not.")
+        return f"{self._http.repository.address}/-/merge_requests/{number}#note_{whole.get('id', '')}"
+
+
+def _position(request: PullRequest, one: LineComment, old_line: int) -> dict[str, Any]:
+    base, start, head = request.refs
+    place: dict[str, Any] = {"position_type": "text", "base_sha": base, "start_sha": start, "head_sha": head}
+    place |= {"new_path": one.path, "old_path": one.path, "new_line": one.line}
+    return place | ({"old_line": old_line} if old_line else {})
+
+
+def _as_git(one: Any) -> str:
+    """Return the diff of one file with the lines above it that git writes."""
+    old, new = str(one.get("old_path") or ""), str(one.get("new_path") or "")
+    head = f"diff --git a/{old} b/{new}\n"
+    if not one.get("diff"):
+        return f"{head}(its diff is not given: it is too large, or no text)\n"
+    before = "/dev/null" if one.get("new_file") else f"a/{old}"
+    after = "/dev/null" if one.get("deleted_file") else f"b/{new}"
+    return f"{head}--- {before}\n+++ {after}\n{str(one['diff']).rstrip()}\n"
+
+
+def _who(one: Any) -> str:
+    return str((one.get("author") or {}).get("username") or "somebody")
+
+
+def _place(one: Any) -> tuple[str, int]:
+    place = one.get("position") or {}
+    return str(place.get("new_path") or ""), int(place.get("new_line") or 0)

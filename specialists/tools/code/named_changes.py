@@ -1,0 +1,96 @@
+"""Fetches the changes that a request names, so that they are material before anything is planned.
+
+They are named by the link of a pull or merge request (or `shop#7`), or as two revisions with dots between them
+(`main...topic`) where the repository is clear.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+
+from handoff.change_names import BETWEEN
+from specialists.tools.code.code_history import diff_of
+from specialists.tools.code.named_repositories import Repository
+from specialists.tools.code.pull_requests import Forge, PullRequest, Said, requests_in
+from specialists.tools.code.repository_reader import Refused, RepositoryReader
+from specialists.tools.toolkit import Found, FoundFile
+
+MOST = 3
+"""Changes that one request may name."""
+SECONDS = 60.0
+LARGEST = 1_000_000
+"""Characters of a diff that are taken."""
+MOST_SAID = 100_000
+"""Characters of a request's description and comments that are taken."""
+_RANGE = re.compile(BETWEEN)
+_WORD = re.compile(r"[\w.-]+")
+
+ForgeOf = Callable[[str], Awaitable[tuple[Forge, int]]]
+
+
+async def found_in(text: str, reader: RepositoryReader, forge_of: ForgeOf) -> Found:
+    """Fetch what a text names. What cannot be fetched is a fault; other words with dots are none."""
+    named = requests_in(text, reader.named)[:MOST]
+    ranges = [] if named else list(dict.fromkeys(each.groups() for each in _RANGE.finditer(text)))[:MOST]
+    work = [_request(repository, number, forge_of) for repository, number in named]
+    if ranges and (where := _repository(text, reader)) is not None:
+        work += [_between(where, f"{old}{dots}{new}", reader) for old, dots, new in ranges]
+    try:
+        async with asyncio.timeout(SECONDS):
+            found = await asyncio.gather(*work)
+    except TimeoutError:
+        return Found(faults=("The change that the request names did not come in time.",))
+    return Found(
+        tuple(file for one in found for file in one.files), tuple(fault for one in found for fault in one.faults)
+    )
+
+
+def _repository(text: str, reader: RepositoryReader) -> Repository | None:
+    """Return the one repository that a text is about: the only one that it names, or the only one there is."""
+    known = reader.named.repositories
+    words = {word.strip(".") for word in _WORD.findall(text)}
+    said = [one for name, one in known.items() if name in words]
+    there = said or list(known.values())
+    return there[0] if len(there) == 1 else None
+
+
+async def _request(repository: Repository, number: int, forge_of: ForgeOf) -> Found:
+    try:
+        forge, _ = await forge_of(f"{repository.name}#{number}")
+        request, diff, said = await asyncio.gather(forge.request(number), forge.diff(number), forge.comments(number))
+    except Refused as error:
+        return Found(faults=(f"{repository.name}#{number}: {error}",))
+    name = f"{repository.name}-{number}"
+    file = FoundFile(f"{name}.diff", "text/x-diff", diff[:LARGEST].encode(), repository.line_address(request.head))
+    about = FoundFile(f"{name}.md", "text/markdown", _about(request, said).encode())
+    return Found((file, about), _cut(name, diff))
+
+
+async def _between(repository: Repository, revisions: str, reader: RepositoryReader) -> Found:
+    try:
+        await reader.copy(repository)
+    except Refused as error:
+        return Found(faults=(str(error),))
+    try:
+        _, diff = await diff_of(reader, repository, revisions)
+        head = await reader.commit(repository, revisions.rpartition(".")[2])
+    except Refused:
+        return Found()
+    if not diff.strip():
+        return Found(faults=(f"{repository.name}: nothing differs between {revisions}.",))
+    name = f"{repository.name} {revisions}".replace("/", "-")
+    lines = repository.line_address(head)
+    return Found((FoundFile(f"{name}.diff", "text/x-diff", diff[:LARGEST].encode(), lines),), _cut(name, diff))
+
+
+def _about(request: PullRequest, said: list[Said]) -> str:
+    parts = [f"# {request.line}", request.text.strip(), "## Comments", *(one.told for one in said)]
+    text = "\n\n".join(part for part in (parts if said else parts[:2]) if part)
+    return text if len(text) <= MOST_SAID else f"{text[:MOST_SAID]}\n\n(… {len(text) - MOST_SAID:,} characters more)"
+
+
+def _cut(name: str, diff: str) -> tuple[str, ...]:
+    over = len(diff) - LARGEST
+    return (f"{name}.diff: its last {over:,} characters were not read.",) if over > 0 else ()

@@ -1,0 +1,126 @@
+"""Reads which repositories the operator names: NAME=PATH, NAME=https://..., NAME=git@host:path, with commas."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
+
+from specialists.service_url import BadUrl, read_url
+from specialists.tools.code import ssh_remote
+from specialists.tools.code.ssh_remote import SshRemote
+
+VARIABLE = "LEADHAND_REPOSITORIES"
+Forge = Literal["github", "gitlab"]
+_FORMS = "NAME=PATH, NAME=https://host/owner/repository or NAME=git@host:path"
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,59}")
+_GITHUB, _GITLAB = "https://api.github.com", "https://gitlab.com"
+_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A repository that the operator names.
+
+    Attributes:
+        name: What people and models call it.
+        address: A folder of this machine, or an https address without its `.git`; of one that is reached over ssh its
+            page at its forge, or the address that ssh has.
+        forge: What serves its requests for review, if that is known; None: none does.
+        api: The base address of the forge's API.
+        path: The repository's path at the forge: `acme/shop`.
+        ssh: How it is reached over ssh; None: it is not.
+    """
+
+    name: str
+    address: str
+    forge: Forge | None = None
+    api: str = ""
+    path: str = ""
+    ssh: SshRemote | None = None
+
+    @property
+    def is_local(self) -> bool:
+        """True if it is a folder of this machine."""
+        return self.ssh is None and "://" not in self.address
+
+    def line_address(self, revision: str) -> str:
+        """Return the address of lines at a revision, with {path} and {line} in it; empty if there is none."""
+        return self.line(revision, "{path}", "{line}") if revision else ""
+
+    def line(self, revision: str, path: str, line: int | str) -> str:
+        """Return the address of a line on the web; empty if the repository has none."""
+        if self.forge is None:
+            return ""
+        between = "/-/blob/" if self.forge == "gitlab" else "/blob/"
+        return f"{self.address}{between}{revision}/{path}#L{line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The repositories by name, and what is wrong with the setting, each in a line that says what to do."""
+
+    repositories: Mapping[str, Repository]
+    faults: tuple[str, ...] = ()
+
+
+def read(env: Mapping[str, str]) -> Named:
+    """Read the setting; what is wrong with an entry leaves that entry out and no other."""
+    found: dict[str, Repository] = {}
+    faults = []
+    entries = filter(None, map(str.strip, re.split(r"[,\n]", env.get(VARIABLE, ""))))
+    for number, entry in enumerate(entries, 1):
+        name, equals, address = (part.strip() for part in entry.partition("="))
+        if not equals or not address or not _NAME.fullmatch(name):
+            faults.append(f"{VARIABLE}: entry {number} is not {_FORMS}.")
+        elif name in found:
+            faults.append(f"{VARIABLE}: entry {number} has the name of another; give one of them another name.")
+        elif isinstance(one := _read(name, address, env), Repository):
+            found[name] = one
+        else:
+            faults.append(f"{VARIABLE}: entry {number}: {one}")
+    return Named(found, tuple(faults))
+
+
+def _read(name: str, address: str, env: Mapping[str, str]) -> Repository | str:
+    """Read an address, or say what is wrong with it."""
+    if ssh_remote.is_ssh(address):
+        remote = ssh_remote.read(address, env)
+        if isinstance(remote, str):
+            return remote
+        page = _of_web(name, f"https://{remote.host}/{remote.path}", env)
+        return replace(page, ssh=remote) if page.forge is not None else Repository(name, address, ssh=remote)
+    if fault := _fault(address):
+        return fault
+    return _of_web(name, address, env) if "://" in address else Repository(name, str(Path(address).expanduser()))
+
+
+def _of_web(name: str, address: str, env: Mapping[str, str]) -> Repository:
+    parts = urlsplit(address)
+    path = parts.path.strip("/").removesuffix(".git")
+    plain = f"{parts.scheme}://{parts.netloc}/{path}"
+    github, gitlab = env.get("GITHUB_API_URL", _GITHUB).rstrip("/"), env.get("GITLAB_URL", _GITLAB).rstrip("/")
+    hosts = {urlsplit(github).netloc, urlsplit(github).netloc.removeprefix("api.")}
+    if parts.netloc in hosts:
+        return Repository(name, plain, "github", github, path)
+    if parts.netloc == urlsplit(gitlab).netloc:
+        return Repository(name, plain, "gitlab", f"{gitlab}/api/v4", path)
+    return Repository(name, plain)
+
+
+def _fault(address: str) -> str:
+    """Say what is wrong with an address; empty if nothing is."""
+    if "://" not in address:
+        return "" if Path(address).expanduser().is_absolute() else "the path must begin with / (or ~)."
+    try:
+        parts = read_url(address, ("https", "http"))
+    except BadUrl as error:
+        return f"the address cannot be used: {error}; or give a path, or one for ssh."
+    if parts.scheme != "https" and parts.host not in _LOOPBACK:
+        return "http:// is not used here; give a path, an https address or one for ssh."
+    if "@" in address or "?" in address or "#" in address:
+        return "give the address without a user, a password or a query; tokens go into GITHUB_TOKEN or GITLAB_TOKEN."
+    return "" if parts.host and len(parts.path.strip("/")) > 0 else "the address names no repository."

@@ -1,0 +1,136 @@
+"""Requests for review as values, and how they are shown: a pull request of GitHub, a merge request of GitLab."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Protocol
+
+from specialists.tools.code.code_arguments import LineComment, ReadRequestArguments
+from specialists.tools.code.diff_text import in_brief, parts
+from specialists.tools.code.named_repositories import Named, Repository
+from specialists.tools.code.repository_reader import MOST_SHOWN, Refused, outcome, plain_path
+from specialists.tools.tool import ToolOutcome
+
+_ADDRESS = re.compile(r"(https?://[^\s<>|]+?)(?:/pull|/-/merge_requests)/(\d{1,9})(?:[/?#][^\s<>|]*)?")
+_SHORT = re.compile(r"([\w.-]+)[#!](\d{1,9})")
+_COMMIT = re.compile(r"([\w.-]+)@([0-9a-f]{7,64})")
+ABOUT = 3_000
+"""Characters of a request's own description that are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A comment on a request: by whom, on which day, and at which line of the new file, if it is at one."""
+
+    who: str
+    day: str
+    text: str
+    path: str = ""
+    line: int = 0
+
+    @property
+    def told(self) -> str:
+        """The comment in words, the first line with its place."""
+        place = f" at {self.path}{f':{self.line}' if self.line else ''}" if self.path else ""
+        return f"{self.who}, {self.day}{place}: {self.text.strip()}"
+
+
+@dataclass(frozen=True, slots=True)
+class PullRequest:
+    """A request for review. `head` and `base` are the ids of commits, `address` is that of its page."""
+
+    repository: Repository
+    number: int
+    title: str
+    text: str
+    author: str
+    state: str
+    head: str
+    base: str
+    address: str
+    refs: tuple[str, str, str] = ("", "", "")
+    """Of GitLab: the base, start and head that a comment at a line names."""
+
+    @property
+    def line(self) -> str:
+        """The request in one line."""
+        return f"{self.repository.name}#{self.number} “{self.title}” by {self.author}, {self.state}, {self.address}"
+
+
+class Forge(Protocol):
+    """What serves requests for review. All methods raise Refused with what went wrong."""
+
+    async def request(self, number: int) -> PullRequest:
+        """Give a request."""
+
+    async def number_of(self, commit: str) -> int:
+        """Give the number of the request that a commit came with."""
+
+    async def diff(self, number: int) -> str:
+        """Give its diff."""
+
+    async def comments(self, number: int) -> list[Said]:
+        """Give what was said of it, oldest first."""
+
+    async def post(self, request: PullRequest, summary: str, comments: list[LineComment], diff: str, mark: str) -> str:
+        """Post a review and give its address. Raises NoAnswer if nobody knows whether it was posted."""
+
+    async def posted(self, number: int, mark: str) -> str | None:
+        """Give the address of the review with that mark; None if there is none."""
+
+
+def named_in(link: str, named: Named) -> tuple[Repository, int | str]:
+    """Find the repository and the number of a request, or the commit that it came with. Raises Refused."""
+    text = link.strip().strip("<>").partition("|")[0]
+    by_address = {one.address.casefold(): one for one in named.repositories.values() if one.forge is not None}
+    if found := _ADDRESS.fullmatch(text):
+        if (repository := by_address.get(found[1].casefold())) is not None:
+            return repository, int(found[2])
+    elif found := _SHORT.fullmatch(text) or _COMMIT.fullmatch(text):
+        repository = named.repositories.get(found[1])
+        if repository is not None and repository.forge is not None:
+            return repository, int(found[2]) if "@" not in text else found[2]
+    known = ", ".join(f"{one.name} ({one.address})" for one in by_address.values()) or "none"
+    raise Refused(f"{text[:100]!r} is no request of a repository that is set up here with its web address: {known}.")
+
+
+def requests_in(text: str, named: Named) -> list[tuple[Repository, int]]:
+    """Return the requests whose addresses, or short names, stand in a text, each once."""
+    found: dict[tuple[str, int], tuple[Repository, int]] = {}
+    for each in (*_ADDRESS.finditer(text), *_SHORT.finditer(text)):
+        try:
+            repository, number = named_in(each[0].split("#")[0] if "://" in each[0] else each[0], named)
+        except Refused:
+            continue
+        if isinstance(number, int):
+            found[repository.name, number] = (repository, number)
+    return list(found.values())
+
+
+async def shown(arguments: ReadRequestArguments, forge: Forge, number: int) -> ToolOutcome:
+    """Show a request, or the part of it that is asked for. Raises Refused."""
+    request = await forge.request(number)
+    wanted = {"about", "comments", "diff"} if arguments.part == "all" else {arguments.part}
+    path = plain_path(arguments.path)
+    wanted = {"diff"} if path else wanted
+    lines: list[str] = []
+    if "about" in wanted and request.text.strip():
+        lines += ["## Description", *request.text.strip()[:ABOUT].splitlines()]
+    if "comments" in wanted:
+        said = await forge.comments(number)
+        lines += [f"## Comments ({len(said)})", *(line for one in said for line in one.told.splitlines())]
+    if "diff" in wanted:
+        lines += _diff_lines(await forge.diff(number), path, request)
+    return outcome(f"{request.line}.", lines, more="name a part or a path", sources=(request.address,))
+
+
+def _diff_lines(text: str, path: str, request: PullRequest) -> list[str]:
+    if path:
+        of_path = parts(text).get(path)
+        if of_path is None:
+            raise Refused(f"{request.repository.name}#{request.number} does not change {path!r}.")
+        return of_path.splitlines()
+    if len(text) < MOST_SHOWN // 2:
+        return ["## Diff", *text.splitlines()]
+    return ["## Diff, in brief: name a path to see its part", *in_brief(text)]

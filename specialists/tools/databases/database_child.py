@@ -1,0 +1,155 @@
+"""The process that asks a database: what it gives may be large or hostile, and ends with this process.
+
+In: `{"url", "kind", "any_user", "task", ...}`: `{"task": "query", "sql", "most", "seconds", "tag"}`,
+`{"task": "tables"}`, `{"task": "rights"}` or `{"task": "stop", "tag"}`. Out: JSON, `{"columns", "rows", "more"}`,
+`{"tables"}`, `{}`, `{"stopped"}`; or `{"away"}` or `{"error"}`, what the driver said; or `{"refused"}`, the rights of
+a user who has too many, unless `any_user` is true. `tag` is a comment in a statement, by which another connection can
+end it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from sqlalchemy import create_engine, inspect, text
+from sqlalchemy.engine import Connection, Engine
+from sqlalchemy.engine.reflection import Inspector, ObjectKind
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.pool import NullPool
+
+from specialists.sandbox.confine import own_stdout
+from specialists.tools.databases.database_session import authorize_sqlite, find_excess_rights, read_alone
+from specialists.tools.databases.read_only import NotReadOnly, read_only_statement
+from specialists.tools.tables.cells import plain
+
+_CONNECT_SECONDS = 5
+_OWN_SCHEMAS = frozenset({"information_schema", "pg_catalog", "pg_toast", "mysql", "performance_schema", "sys"})
+_MOST_SCHEMAS = 20
+_MOST_CHARACTERS = 200_000
+"""Of all cells: reading stops there."""
+
+
+def main() -> None:
+    """Answer the request on stdin."""
+    request = json.load(sys.stdin)
+    reply = own_stdout()
+    sys.setrecursionlimit(2000)
+    told = _answer(request)
+    with reply:
+        reply.write(json.dumps(told).encode())
+
+
+def _answer(request: dict[str, Any]) -> dict[str, Any]:
+    try:
+        if request["task"] == "query":
+            request = {**request, "sql": read_only_statement(request["sql"], request["kind"])}
+    except NotReadOnly as fault:
+        return {"error": str(fault)}
+    try:
+        engine = _engine(request["url"], request["kind"])
+        connection = engine.connect()
+    except (SQLAlchemyError, OSError, ValueError) as error:
+        return {"away": _said(error)}
+    tasks = {"query": _query, "tables": _tables, "rights": lambda *_: {}, "stop": _stop}
+    try:
+        with connection:
+            if request["task"] != "stop" and (rights := _excess_rights(connection, request)):
+                return {"refused": rights}
+            return tasks[request["task"]](connection, request)
+    except (SQLAlchemyError, OSError) as error:
+        return {"error": _said(error)}
+
+
+def _engine(url: str, kind: str) -> Engine:
+    more: dict[str, Any] = {"timeout": _CONNECT_SECONDS} if kind == "sqlite" else {"connect_timeout": _CONNECT_SECONDS}
+    if kind == "mysql":
+        more |= {"charset": "utf8mb4", "local_infile": False}
+    return create_engine(url, poolclass=NullPool, connect_args=more)
+
+
+def _excess_rights(connection: Connection, request: dict[str, Any]) -> list[str]:
+    if request["any_user"]:
+        return []
+    try:
+        return list(find_excess_rights(connection, request["kind"]))
+    except DBAPIError as error:
+        return [f"rights that it does not tell ({_said(error)})"]
+
+
+def _query(connection: Connection, request: dict[str, Any]) -> dict[str, Any]:
+    """Run a statement in a session that only reads, and take its first rows."""
+    read_alone(connection, request["kind"], int(request["seconds"]))
+    refused = authorize_sqlite(connection) if request["kind"] == "sqlite" else []
+    if request["kind"] == "postgresql":  # for its administrators: of a statement that streams it shows a FETCH
+        connection.exec_driver_sql(f"SET application_name = '{request['tag']}'")
+    options = {"stream_results": True, "max_row_buffer": 20, "no_parameters": True}
+    try:
+        result = connection.execution_options(**options).exec_driver_sql(f"/* {request['tag']} */ {request['sql']}")
+    except DBAPIError:
+        if refused:
+            return {"error": f"{refused[0][:80]} is SQLite's own, and is not read or called here."}
+        raise
+    rows: list[list[Any]] = []
+    length, more = 0, False
+    for row in result:
+        if len(rows) == request["most"] or length > _MOST_CHARACTERS:
+            more = True
+            break
+        rows.append([plain(cell) for cell in row])
+        length += sum(len(str(cell)) for cell in rows[-1])
+    return {"columns": [str(key) for key in result.keys()], "rows": rows, "more": more}  # noqa: SIM118 - it is no dict
+
+
+def _tables(connection: Connection, request: dict[str, Any]) -> dict[str, Any]:
+    """Give each table and view with its columns, types, keys and what they refer to."""
+    inspector = inspect(connection)
+    usual = inspector.default_schema_name
+    schemas = [None] if request["kind"] != "postgresql" else [usual, *_others(inspector, usual)]
+    tables: dict[str, list[str]] = {}
+    for schema in schemas:
+        keys = inspector.get_multi_pk_constraint(schema=schema)
+        links = _links(inspector, schema)
+        for table, columns in inspector.get_multi_columns(schema=schema, kind=ObjectKind.ANY).items():
+            name = table[1] if schema in (None, usual) else f"{schema}.{table[1]}"
+            key = keys.get(table)
+            primary = set(key["constrained_columns"]) if key else set()
+            words = [
+                f"{one['name']} {str(one['type']).lower()[:40]}"
+                f"{' key' if one['name'] in primary else ''}{links.get((*table, one['name']), '')}"
+                for one in columns
+            ]
+            tables[name] = words
+    return {"tables": tables}
+
+
+def _others(inspector: Inspector, usual: str | None) -> list[str]:
+    found = [one for one in inspector.get_schema_names() if one != usual and one not in _OWN_SCHEMAS]
+    return [one for one in found if not one.startswith("pg_")][:_MOST_SCHEMAS]
+
+
+def _links(inspector: Inspector, schema: str | None) -> dict[tuple[Any, ...], str]:
+    found = {}
+    for table, keys in inspector.get_multi_foreign_keys(schema=schema).items():
+        for key in keys:
+            for column, other in zip(key["constrained_columns"], key["referred_columns"], strict=False):
+                found[(*table, column)] = f" -> {key['referred_table']}.{other}"
+    return found
+
+
+def _stop(connection: Connection, request: dict[str, Any]) -> dict[str, Any]:
+    """End the statement with that tag, which another connection of this user runs in a MySQL."""
+    ask = "SELECT id FROM information_schema.processlist WHERE info LIKE :tag AND id <> connection_id()"
+    ids = [int(row[0]) for row in connection.execute(text(ask), {"tag": f"%/* {request['tag']} */%"})]
+    for one in ids:
+        connection.exec_driver_sql(f"KILL QUERY {one}")
+    return {"stopped": len(ids)}
+
+
+def _said(error: Exception) -> str:
+    """Return what the driver said, without the statement that SQLAlchemy adds."""
+    cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    own = getattr(getattr(cause, "diag", None), "message_primary", None)  # PostgreSQL's, without the statement
+    parts = [str(own)] if own else [str(one) for one in getattr(cause, "args", ())] or [str(cause)]
+    return " ".join(" ".join(parts).split())[:400]

@@ -1,0 +1,166 @@
+"""A session of a database: what its user may do beyond reading tables, and how it is made to read alone."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Callable, Iterator
+
+from sqlalchemy.engine import Connection
+from sqlalchemy.exc import DBAPIError
+
+from specialists.tools.databases.named_databases import Kind
+from specialists.tools.databases.read_only import allowed_functions
+
+# ---------------------------------------------------------------- rights
+
+_POSTGRESQL_RIGHTS = """
+WITH mine AS (SELECT oid, rolname, rolsuper FROM pg_roles
+  WHERE pg_has_role(session_user, oid, 'MEMBER') OR pg_has_role(current_user, oid, 'MEMBER'))
+SELECT 1, 'superuser' FROM mine WHERE rolsuper
+UNION SELECT 2, 'the role ' || rolname FROM mine
+  WHERE rolname IN ('pg_read_server_files', 'pg_write_server_files', 'pg_execute_server_program')
+UNION SELECT 3, 'the attribute REPLICATION' FROM pg_roles
+  WHERE rolreplication AND rolname IN (session_user, current_user)
+UNION SELECT 4, 'the function ' || proname FROM pg_proc
+  WHERE pronamespace = 'pg_catalog'::regnamespace AND has_function_privilege(oid, 'EXECUTE') AND proname IN
+    ('pg_read_file', 'pg_read_binary_file', 'pg_ls_dir', 'pg_stat_file', 'lo_import', 'lo_export', 'pg_reload_conf')
+ORDER BY 1, 2"""
+_GLOBAL = re.compile(r"GRANT (.+?) ON \*\.\* TO ")
+_OF_DATA = frozenset(
+    """USAGE|SELECT|INSERT|UPDATE|DELETE|CREATE|DROP|REFERENCES|INDEX|ALTER|SHOW DATABASES|CREATE TEMPORARY TABLES|
+    LOCK TABLES|EXECUTE|CREATE VIEW|SHOW VIEW|CREATE ROUTINE|ALTER ROUTINE|SHOW CREATE ROUTINE|SHOW_ROUTINE|EVENT|
+    TRIGGER|PROCESS|DELETE HISTORY|REPLICATION CLIENT|BINLOG MONITOR|SLAVE MONITOR""".replace("\n    ", "").split("|")
+)
+"""The global rights of MySQL and MariaDB that are about tables, and those to look at what the server does."""
+
+
+def find_excess_rights(connection: Connection, kind: Kind) -> tuple[str, ...]:
+    """Return the rights of the session's user that reach beyond tables, to the server and its files; () if none.
+
+    Raises DBAPIError if the server does not say which rights there are.
+    """
+    if kind == "sqlite":  # it is opened read-only, and has no users
+        return ()
+    if kind == "postgresql":
+        found = tuple(str(row[1]) for row in connection.exec_driver_sql(_POSTGRESQL_RIGHTS))
+        connection.rollback()
+        return found[:1] if found[:1] == ("superuser",) else found
+    granted = {right.strip() for line in _grants(connection) for right in line.split(",")}
+    return tuple(sorted(granted - _OF_DATA))
+
+
+def _grants(connection: Connection) -> Iterator[str]:
+    """Give what the user was granted on everything, by its roles as well: `SELECT, FILE`."""
+    lines = [str(row[0]) for row in connection.exec_driver_sql("SHOW GRANTS")]
+    if not getattr(connection.dialect, "is_mariadb", False):  # MariaDB tells those of the role as well
+        role = _first_cell(connection, "SELECT CURRENT_ROLE()")
+        if role not in ("", "NONE"):
+            said = connection.exec_driver_sql(f"SHOW GRANTS FOR CURRENT_USER() USING {role}")
+            lines += [str(row[0]) for row in said]
+    for line in lines:
+        if match := _GLOBAL.match(line):
+            yield match[1]
+
+
+def _first_cell(connection: Connection, query: str) -> str:
+    """Return what a query gives, as text; "" where the server does not know it."""
+    try:
+        return str(connection.exec_driver_sql(query).scalar() or "")
+    except DBAPIError:
+        connection.rollback()
+        return ""
+
+
+# ---------------------------------------------------------------- reading alone
+
+_PLAIN_MODES = frozenset(
+    """ONLY_FULL_GROUP_BY STRICT_TRANS_TABLES STRICT_ALL_TABLES NO_ZERO_IN_DATE NO_ZERO_DATE
+    ERROR_FOR_DIVISION_BY_ZERO NO_ENGINE_SUBSTITUTION NO_AUTO_CREATE_USER NO_UNSIGNED_SUBTRACTION
+    PAD_CHAR_TO_FULL_LENGTH TIME_TRUNCATE_FRACTIONAL TIME_ROUND_FRACTIONAL ALLOW_INVALID_DATES""".split()  # noqa: SIM905 - shorter
+)
+"""The modes of MySQL and MariaDB that do not change how a statement is read. Others are switched off."""
+
+
+def read_alone(connection: Connection, kind: Kind, seconds: int) -> None:
+    """Have the server refuse to change anything in this session, and end what takes longer than so many seconds.
+
+    It also reads texts and names as they are written (see `read_only`), whatever modes it is set to.
+    """
+    if kind == "sqlite":
+        connection.exec_driver_sql("PRAGMA trusted_schema = OFF")
+        connection.exec_driver_sql("PRAGMA query_only = ON")
+    elif kind == "postgresql":
+        _set(
+            connection,
+            "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY",
+            "SET standard_conforming_strings = on",
+            "SET client_encoding = 'UTF8'",
+            f"SET statement_timeout = {seconds}000",
+        )
+        _try(connection, "SET client_connection_check_interval = 1000")  # from 14 on: it ends when this process does
+        connection.exec_driver_sql("SET TRANSACTION READ ONLY")
+    else:
+        modes = _first_cell(connection, "SELECT @@SESSION.sql_mode").split(",")
+        _set(
+            connection,
+            f"SET SESSION sql_mode = '{','.join(one for one in modes if one in _PLAIN_MODES)}'",
+            "SET SESSION TRANSACTION READ ONLY",
+        )
+        _try(connection, f"SET SESSION max_execution_time = {seconds}000")  # MySQL
+        _try(connection, f"SET SESSION max_statement_time = {seconds}")  # MariaDB
+        connection.rollback()
+        connection.exec_driver_sql("START TRANSACTION READ ONLY")
+
+
+def _set(connection: Connection, *statements: str) -> None:
+    for one in statements:
+        connection.exec_driver_sql(one)
+    connection.commit()
+
+
+def _try(connection: Connection, statement: str) -> None:
+    try:
+        _set(connection, statement)
+    except DBAPIError:
+        connection.rollback()
+
+
+# ---------------------------------------------------------------- SQLite's own look at a statement
+
+_READING = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE, sqlite3.SQLITE_TRANSACTION}
+_OWN_TABLES = frozenset(
+    """sqlite_master sqlite_schema sqlite_temp_master sqlite_temp_schema sqlite_sequence sqlite_stat1 sqlite_stat4
+    json_each json_tree jsonb_each jsonb_tree generate_series""".split()  # noqa: SIM905 - shorter
+)
+_OPERATORS = frozenset({"->", "->>"})
+_INNER_PRAGMAS = frozenset({"data_version", "page_size"})
+"""What its full-text and R-tree tables look at themselves."""
+
+
+def authorize_sqlite(connection: Connection) -> list[str]:
+    """Have SQLite ask, of each thing that a statement would do, whether that is allowed. Lists what was refused.
+
+    Allowed is to read the tables and views of the file, and to call the functions that are on the list.
+    """
+    rows = connection.exec_driver_sql("SELECT name, sql FROM sqlite_master").all()
+    tables = {str(name).lower() for name, _ in rows}
+    virtual = [str(name) for name, sql in rows if str(sql).upper().startswith("CREATE VIRTUAL TABLE")]
+    for name in ("json_each", "json_tree", *virtual):  # a virtual table is declared, as if made, at its first use
+        _try(connection, "SELECT * FROM `{}` LIMIT 0".format(name.replace("`", "``")))  # noqa: S608 - in quotes
+    readable, callable_ = tables | _OWN_TABLES, allowed_functions("sqlite") | _OPERATORS
+    refused: list[str] = []
+
+    def authorize(action: int, first: str | None, second: str | None, *_: str | None) -> int:
+        if action in _READING or (action == sqlite3.SQLITE_READ and str(first).lower() in readable):
+            return sqlite3.SQLITE_OK
+        if action == sqlite3.SQLITE_FUNCTION and str(second).lower() in callable_:
+            return sqlite3.SQLITE_OK
+        if action == sqlite3.SQLITE_PRAGMA and first in _INNER_PRAGMAS and second is None:
+            return sqlite3.SQLITE_OK
+        refused.append(str((second if action == sqlite3.SQLITE_FUNCTION else first) or "that"))
+        return sqlite3.SQLITE_DENY
+
+    set_authorizer: Callable[[Callable[..., int]], None] = connection.connection.driver_connection.set_authorizer  # type: ignore[union-attr]
+    set_authorizer(authorize)
+    return refused

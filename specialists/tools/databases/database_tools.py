@@ -1,0 +1,224 @@
+"""The tools that look at the operator's databases and ask them in SQL, read-only. A child process does the asking."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from specialists.sandbox.child_process import BUSY, NO_WALLS, Given, Limits, run_child
+from specialists.tools.databases.named_databases import ANY_USER, SETTING, Database, read
+from specialists.tools.extras import missing
+from specialists.tools.tables.cells import shown
+from specialists.tools.tool import Tool, ToolOutcome, Workbench
+from specialists.tools.toolkit import Toolkit, ToolSettings
+
+NOT_SET_UP = (
+    "No database is set up here. Whoever runs the bot can name some in LEADHAND_DATABASES, such as "
+    "orders=postgresql://reader:password@host/orders."
+)
+SECONDS = 15
+"""That a statement may take in the server, and the wall clock here, which counts connecting as well."""
+DEADLINE = 25.0
+ROWS, TEXT, TABLES = 100, 12_000, 60
+_CHILD = "specialists.tools.databases.database_child"
+_LIMITS = Limits(memory_mb=1000, cpu_seconds=15)
+_LARGEST_REPLY = 4 * 1024 * 1024
+_AWAY = (
+    "The database {name} cannot be reached ({reason}). Try it again in a while; whoever runs the bot can look at it "
+    "with leadhand check."
+)
+_REFUSED = (
+    "The database {name} is not asked: its user has {rights}, which reaches beyond reading tables. Whoever runs the "
+    "bot can give it a user that may only read (docs/databases.md), or allow this one with {setting}={name}."
+)
+_FAILURES = {
+    "time": f"That took longer than {DEADLINE:g} s and was stopped. Filter or aggregate earlier, or ask for less.",
+    "cpu": "That gave more than can be read. Select fewer columns, or LIMIT the rows.",
+    "crash": "That gave more than fits into memory. Select fewer columns, or LIMIT the rows.",
+    "too_much": "That gave more than can be passed on. Select fewer columns, or LIMIT the rows.",
+    "busy": BUSY,
+    "unwalled": NO_WALLS,
+}
+
+log = logging.getLogger(__name__)
+
+
+class ListTables(BaseModel):
+    """The arguments of `list_tables`."""
+
+    model_config = ConfigDict(extra="forbid")
+    database: str = Field(default="", max_length=100)
+    words: str = Field(default="", max_length=200)
+
+
+class QueryDatabase(BaseModel):
+    """The arguments of `query_database`."""
+
+    model_config = ConfigDict(extra="forbid")
+    sql: str = Field(min_length=1, max_length=20_000)
+    database: str = Field(default="", max_length=100)
+
+
+def named(settings: ToolSettings | None) -> Toolkit:
+    """Make the toolkit of the databases that the operator named; without, its tools say what to set up."""
+    text = settings.env.get(SETTING, "") if settings is not None else ""
+    any_user = settings.env.get(ANY_USER, "") if settings is not None else ""
+    databases, faults = read(text, any_user) if text.strip() else ({}, ())
+    desk = _Desk(databases, faults)
+    tools = (
+        Tool("list_tables", "read", ListTables, desk.list_tables),
+        Tool("query_database", "read", QueryDatabase, desk.query_database, query="sql"),
+    )
+    return Toolkit(SETTING, tools, desk.prove, desk.close, desk.report_refused) if text.strip() else Toolkit("", tools)
+
+
+class _Desk:
+    """The tools' work on the databases."""
+
+    def __init__(self, databases: Mapping[str, Database], faults: tuple[str, ...]) -> None:
+        self._databases = databases
+        self._faults = faults
+        self._stopping: set[asyncio.Task[Any]] = set()
+
+    async def list_tables(self, arguments: ListTables, _workbench: Workbench) -> ToolOutcome:
+        """List the databases, their tables and columns; of many, those whose names hold the words."""
+        chosen = [self._databases[arguments.database]] if arguments.database in self._databases else []
+        if arguments.database and not chosen:
+            return self._refused(arguments.database)
+        if absent := self._absent():
+            return ToolOutcome(absent, failed=True)
+        databases = chosen or list(self._databases.values())
+        answers = await asyncio.gather(*(self._ask(one, {"task": "tables"}) for one in databases))
+        lines = [_outline(one, answer, arguments.words) for one, answer in zip(databases, answers, strict=True)]
+        failed = all(isinstance(answer, str) for answer in answers)
+        return ToolOutcome("\n\n".join(lines), failed=failed, sources=tuple(one.name for one in databases))
+
+    async def query_database(self, arguments: QueryDatabase, _workbench: Workbench) -> ToolOutcome:
+        """Run one read-only SELECT in the database's SQL, without comments. Aggregate there: at most 100 rows come."""
+        name = arguments.database or (next(iter(self._databases)) if len(self._databases) == 1 else "")
+        if name not in self._databases:
+            return self._refused(name)
+        if absent := self._absent():
+            return ToolOutcome(absent, failed=True)
+        question = {"task": "query", "sql": arguments.sql, "most": ROWS, "seconds": SECONDS}
+        answer = await self._ask(self._databases[name], question)
+        if isinstance(answer, str):
+            return ToolOutcome(answer, failed=True)
+        return ToolOutcome(_table(answer), sources=(f"database {name}",))
+
+    async def prove(self) -> tuple[str, ...]:
+        """Say which of the databases cannot be asked, a line each."""
+        absent = self._absent()
+        if not self._databases or absent:
+            return (*self._faults, absent) if absent else self._faults
+        names = list(self._databases.values())
+        answers = await asyncio.gather(*(self._ask(one, {"task": "tables"}) for one in names))
+        return (*self._faults, *(answer for answer in answers if isinstance(answer, str)))
+
+    async def report_refused(self) -> None:
+        """Log, once at the start, which of the databases are not asked as their user may do too much."""
+        if self._absent():
+            return
+        answers = await asyncio.gather(*(self._answer(one, {"task": "rights"}) for one in self._databases.values()))
+        for database, answer in zip(self._databases.values(), answers, strict=True):
+            if isinstance(answer, dict) and "refused" in answer:
+                log.warning("%s", told(database, answer))
+
+    async def close(self) -> None:
+        """Wait until statements that were given up are stopped."""
+        await asyncio.gather(*self._stopping, return_exceptions=True)
+
+    def _absent(self) -> str:
+        return missing("databases", "sqlalchemy", "sqlglot", "psycopg", "pymysql") if self._databases else NOT_SET_UP
+
+    def _refused(self, name: str) -> ToolOutcome:
+        if not self._databases:
+            return ToolOutcome(NOT_SET_UP, failed=True)
+        said = f"There is no database {name!r}" if name else "Say which database"
+        return ToolOutcome(f"{said}; there are: {', '.join(self._databases)}.", failed=True)
+
+    async def _ask(self, database: Database, question: Mapping[str, Any]) -> dict[str, Any] | str:
+        """Have the child ask; gives what it told, or a line on why not."""
+        answer = await self._answer(database, question)
+        return answer if isinstance(answer, str) else told(database, answer)
+
+    async def _answer(self, database: Database, question: Mapping[str, Any]) -> dict[str, Any] | str:
+        """Return what the child answers, or how it failed. What is cut off is stopped in the server."""
+        tag = f"leadhand {secrets.token_hex(8)}"
+        where = {"url": database.url, "kind": database.kind, "any_user": database.any_user, "tag": tag}
+        try:
+            reply = await _child({**where, **question})
+        except asyncio.CancelledError:
+            self._stop(database, where)
+            raise
+        if reply.failure:
+            self._stop(database, where)
+            return _FAILURES[reply.failure]
+        answer: dict[str, Any] = json.loads(reply.output)
+        return answer
+
+    def _stop(self, database: Database, where: Mapping[str, Any]) -> None:
+        if database.kind != "mysql":  # the others notice that the process is gone
+            return
+        task = asyncio.create_task(_child({**where, "task": "stop"}))
+        self._stopping.add(task)
+        task.add_done_callback(self._stopping.discard)
+
+
+def told(database: Database, answer: dict[str, Any]) -> dict[str, Any] | str:
+    """Return what the child answered, or in a line why the database did not."""
+    if "away" in answer:
+        return _AWAY.format(name=database.name, reason=database.without_password(answer["away"]))
+    if "refused" in answer:
+        return _REFUSED.format(name=database.name, rights=", ".join(answer["refused"])[:300], setting=ANY_USER)
+    if "error" in answer:
+        return f"{database.name}: {database.without_password(answer['error'])}"
+    return answer
+
+
+async def _child(request: Mapping[str, Any]) -> Any:
+    given = Given(network=True)
+    return await run_child(
+        _CHILD, request, limits=_LIMITS, deadline=DEADLINE, largest_reply=_LARGEST_REPLY, given=given
+    )
+
+
+def _outline(database: Database, answer: dict[str, Any] | str, words: str) -> str:
+    if isinstance(answer, str):
+        return answer
+    tables: dict[str, list[str]] = answer["tables"]
+    wanted = words.casefold().split()
+    held = {
+        name: columns
+        for name, columns in tables.items()
+        if not wanted or any(word in f"{name} {' '.join(columns)}".casefold() for word in wanted)
+    }
+    lines = [f"# {database.name} ({database.kind}): {len(tables):,} tables and views"]
+    lines += [f"{name}({', '.join(columns)})"[:2000] for name, columns in list(held.items())[:TABLES]]
+    if len(held) > TABLES:
+        lines.append(f"({TABLES} of {len(held):,}; name words to see others)")
+    elif wanted and len(held) < len(tables):
+        lines.append(f"({len(held):,} of {len(tables):,} hold these words)")
+    return "\n".join(lines)[:TEXT]
+
+
+def _table(answer: dict[str, Any]) -> str:
+    lines = [" | ".join(answer["columns"])]
+    length, cut = 0, bool(answer["more"])
+    for row in answer["rows"]:
+        line = " | ".join(shown(cell) for cell in row)
+        length += len(line)
+        if length > TEXT:
+            cut = True
+            break
+        lines.append(line)
+    given = len(lines) - 1
+    rows = f"{given} row{'' if given == 1 else 's'}"
+    lines.append(f"(the first {rows}; there are more: aggregate or LIMIT)" if cut else f"({rows})")
+    return "\n".join(lines)

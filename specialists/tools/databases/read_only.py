@@ -1,0 +1,377 @@
+"""Reads a piece of SQL, and writes anew what of it may run: one statement that only reads. Pure.
+
+What runs is written from the syntax tree, never taken from the text that came in; and the tree that is checked is the
+one that the written text is read back as. Kinds of nodes, functions and characters are held against lists of what is
+allowed, so that what nobody thought of is refused.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import sqlglot
+from sqlglot import exp
+
+from specialists.tools.databases import verbatim_dialects as verbatim
+from specialists.tools.databases.named_databases import Kind
+from specialists.tools.databases.verbatim_dialects import DIALECTS
+
+LONGEST = 20_000
+_SERVERS: Mapping[Kind, str] = {"postgresql": "PostgreSQL", "mysql": "MySQL and MariaDB", "sqlite": "SQLite"}
+
+
+class NotReadOnly(Exception):
+    """The SQL is not run. The text says why, in words that let a model mend it."""
+
+
+def read_only_statement(sql: str, kind: Kind) -> str:
+    """Return the statement to run in place of a piece of SQL. Raises NotReadOnly unless all of it only reads."""
+    if len(sql) > LONGEST:
+        raise NotReadOnly(f"The statement is longer than {LONGEST:,} characters; ask for less at once.")
+    _check_spelling(sql, kind)
+    try:
+        statement = _write(_prepared(_parse(sql, kind), kind), kind)
+        tree = _parse(statement, kind)
+        _check_tree(tree, kind)
+        again = _write(tree, kind)
+    except (sqlglot.errors.SqlglotError, ValueError, TypeError, AttributeError, NotImplementedError) as error:
+        raise NotReadOnly(f"That is no SELECT that is run here on {kind}: {_first_line(str(error))}") from None
+    except RecursionError:
+        raise NotReadOnly("The statement is nested too deeply; ask for less at once.") from None
+    if again != statement or not _is_plain(statement, kind):
+        raise NotReadOnly("That has a spelling that is not run here; say it in a more usual way.")
+    return statement
+
+
+# ---------------------------------------------------------------- the text that came in
+
+_TEXT, _NAME, _TICKED = r"'(?:[^']|'')*'", r'"(?:[^"]|"")*"', r"`(?:[^`]|``)*`"
+_IN_QUOTES: Mapping[Kind, re.Pattern[str]] = {
+    "postgresql": re.compile(
+        rf"(?<!\w)[eE]'(?:[^'\\]|\\.|'')*'|{_TEXT}|{_NAME}|(?<![\w$])\$((?:[A-Za-z_]\w*)?)\$.*?\$\1\$", re.DOTALL
+    ),
+    "mysql": re.compile(rf"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"|{_TICKED}", re.DOTALL),
+    "sqlite": re.compile(rf"{_TEXT}|{_NAME}|{_TICKED}|\[[^\]]*\]", re.DOTALL),
+}
+_QUOTED = "\x00"
+"""Stands for a piece in quotes."""
+_COMMENTS: Mapping[Kind, re.Pattern[str]] = {
+    "postgresql": re.compile(r"--|/\*"),
+    "mysql": re.compile(r"--|/\*|#"),
+    "sqlite": re.compile(r"--|/\*"),
+}
+
+
+def _check_spelling(sql: str, kind: Kind) -> None:
+    """Raise NotReadOnly for what a parser and a server may take for different things."""
+    if _QUOTED in sql:
+        raise NotReadOnly("The statement holds a character of code 0; leave it out.")
+    outside = _IN_QUOTES[kind].sub(_QUOTED, sql)
+    if _COMMENTS[kind].search(outside):
+        hint = " (minus minus a number is written with a space or brackets)" if "--" in outside else ""
+        raise NotReadOnly(f"Comments are not allowed in a statement; leave them out{hint}.")
+    if strange := re.search(r"[^\x00\t\n\r\x20-\x7e]", outside):
+        raise NotReadOnly(
+            f"The character U+{ord(strange[0]):04X} is allowed in quotes alone; write spaces as usual ones, and put "
+            "names of other letters than a to z in quotes."
+        )
+    if re.search(rf"[uU]&\s*{_QUOTED}", outside):
+        raise NotReadOnly("U& before quotes is not allowed; write the characters themselves.")
+    if brace := re.search(r"[{}\\]", outside):
+        raise NotReadOnly(f"The character {brace[0]} is allowed in quotes alone.")
+
+
+# ---------------------------------------------------------------- the tree
+
+
+def _parse(sql: str, kind: Kind) -> exp.Expr:
+    statements = [one for one in DIALECTS[kind]().parse(sql) if one is not None]
+    if len(statements) != 1:
+        raise NotReadOnly(f"Send one SELECT at a time; these are {len(statements)} statements.")
+    return statements[0]
+
+
+def _write(tree: exp.Expr, kind: Kind) -> str:
+    return DIALECTS[kind]().generate(tree, comments=False, unsupported_level=sqlglot.ErrorLevel.RAISE)
+
+
+def _prepared(tree: exp.Expr, kind: Kind) -> exp.Expr:
+    """Spell out what names without quotes mean, as all names are written in quotes."""
+    for node in list(tree.walk()):
+        if isinstance(node, exp.Identifier) and not node.quoted and kind == "postgresql":
+            node.set("this", node.name.lower())
+        if kind == "mysql" and isinstance(node, exp.From) and _is_dual(node.this) and node.parent is not None:
+            node.pop()
+    return tree
+
+
+def _is_dual(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier) and node.sql().lower() == "dual"
+
+
+_SOURCES = (exp.Table, exp.Subquery, exp.Values, exp.Lateral, exp.Unnest)
+_STATEMENTS = (exp.Select, exp.SetOperation, exp.Subquery, exp.Values)
+_NODES = frozenset[type[exp.Expr]](
+    {
+        # queries
+        *(exp.Select, exp.Union, exp.Except, exp.Intersect, exp.Subquery, exp.Values, exp.With, exp.CTE),
+        *(exp.From, exp.Join, exp.Where, exp.Group, exp.Having, exp.Order, exp.Ordered, exp.Limit, exp.LimitOptions),
+        *(exp.Offset, exp.Fetch, exp.Distinct, exp.Rollup, exp.Cube, exp.GroupingSets, exp.Table, exp.TableAlias),
+        *(exp.TableSample, exp.IndexTableHint, exp.Lateral, exp.Unnest, exp.Alias, exp.Star),
+        # windows and aggregates
+        *(exp.Window, exp.WindowSpec, exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls),
+        *(exp.GroupConcat,),
+        # names and values
+        *(exp.Identifier, exp.Column, exp.Dot, exp.Literal, exp.Boolean, exp.Null, exp.Var, exp.HexString),
+        *(exp.BitString, exp.Tuple, exp.Paren, exp.Array, exp.Bracket, exp.Slice, exp.Interval, exp.IntervalSpan),
+        *(exp.DataType, exp.DataTypeParam, exp.ColumnDef, exp.ObjectIdentifier, exp.PseudoType),
+        *(exp.CharacterSet, exp.Kwarg),
+        # arithmetic, comparison, logic
+        *(exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Pow, exp.Neg, exp.DPipe, exp.Sqrt, exp.Cbrt),
+        *(exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseNot, exp.BitwiseLeftShift),
+        *(exp.BitwiseRightShift, exp.And, exp.Or, exp.Not, exp.Xor, exp.Case, exp.If),
+        *(exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Is, exp.In),
+        *(exp.Between, exp.Exists, exp.Any, exp.All, exp.Like, exp.ILike, exp.Escape, exp.SimilarTo, exp.Glob),
+        *(exp.RegexpLike, exp.RegexpILike, exp.Overlaps, exp.Collate, exp.AtTimeZone, exp.JSON, exp.StartsWith),
+        *(exp.ArrayContainsAll, exp.ArrayContainedBy, exp.ArrayOverlaps, exp.ExtendsLeft, exp.ExtendsRight),
+        *(exp.Adjacent, exp.JSONBContainsAllTopKeys, exp.JSONBContainsAnyTopKeys, exp.JSONBDeleteAtPath),
+        *(exp.JSONBPathExists, exp.JSONArrayContains, exp.Match),
+        *(verbatim.Arrow, verbatim.TextArrow, verbatim.HashArrow, verbatim.TextHashArrow, verbatim.HasKey),
+        *(verbatim.Matches,),
+        # calls: those whose arguments have words between them, and all others, whose names are looked up
+        *(exp.Cast, exp.Extract, exp.Overlay, exp.StrPosition, exp.Substring, exp.Trim, exp.MatchAgainst),
+        *(exp.JSONTable, exp.JSONSchema, exp.JSONColumnDef, exp.Anonymous),
+        *(exp.CurrentDate, exp.CurrentTime, exp.CurrentTimestamp, exp.Localtime, exp.Localtimestamp),
+        *(exp.CurrentUser, exp.CurrentRole, exp.SessionUser, exp.CurrentCatalog, exp.CurrentSchema),
+    }
+)
+_SAID: Mapping[type[exp.Expr], str] = {
+    exp.Into: "INTO",
+    exp.Lock: "FOR UPDATE or another lock",
+    exp.Hint: "a hint",
+    exp.Parameter: "a variable or parameter",
+    exp.SessionParameter: "a variable of the server",
+    exp.Placeholder: "a placeholder",
+    exp.NextValueFor: "NEXT VALUE FOR",
+    exp.PropertyEQ: "an assignment",
+    exp.Concat: "texts beside each other (write ||, or one text)",
+    exp.UnicodeString: "U& before quotes",
+    exp.Introducer: "a character set before a text",
+    exp.National: "N before quotes",
+    exp.Variadic: "VARIADIC",
+    exp.Operator: "OPERATOR(...)",
+}
+_WORD = re.compile(r"[A-Za-z_]\w*(?: \w+)*", re.ASCII)
+_FORMS: Mapping[tuple[type[exp.Expr], str], re.Pattern[str]] = {
+    (exp.HexString, "this"): re.compile(r"[0-9A-Fa-f]*"),
+    (exp.BitString, "this"): re.compile(r"[01]*"),
+    (exp.Anonymous, "this"): re.compile(r"[A-Za-z_]\w*", re.ASCII),
+}
+_SAMPLES = ("system", "bernoulli")
+_NUMBER = re.compile(r"\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?", re.ASCII)
+
+
+def _check_tree(tree: exp.Expr, kind: Kind) -> None:
+    """Raise NotReadOnly unless every node, call and system table is one that is allowed."""
+    if not isinstance(tree, _STATEMENTS):
+        raise NotReadOnly("Only SELECT is run here (WITH, UNION and VALUES too): nothing may be changed.")
+    for node in tree.walk():
+        if type(node) not in _NODES:
+            said = _SAID.get(type(node), type(node).__name__)
+            raise NotReadOnly(f"Only reading is allowed, in usual SQL: {said} is not run here.")
+        _check_words(node)
+        _check_node(node, kind)
+    if kind == "postgresql":
+        _check_qualified(tree)
+
+
+def _check_node(node: exp.Expr, kind: Kind) -> None:
+    """Raise NotReadOnly for a node of an allowed kind that may do more in the way it is used."""
+    if isinstance(node, exp.From | exp.Join) and not isinstance(node.this, _SOURCES):
+        raise NotReadOnly(f"{type(node.this).__name__} is not read from here; name a table, a query or a call.")
+    if isinstance(node, exp.Anonymous):
+        _check_call(node, kind)
+    elif isinstance(node, exp.Table):
+        _check_table(node, kind)
+    elif isinstance(node, exp.TableSample) and node.args.get("method") and node.text("method").lower() not in _SAMPLES:
+        raise NotReadOnly("TABLESAMPLE is run with SYSTEM or BERNOULLI alone.")
+    elif isinstance(node, exp.Dot) and not isinstance(node.expression, exp.Star | exp.Anonymous):
+        raise NotReadOnly("A field behind brackets is not read here; take (x).* in a subquery and name the column.")
+    elif isinstance(node, exp.Select) and node.args.get("operation_modifiers"):
+        raise NotReadOnly("Words such as SQL_CALC_FOUND_ROWS after SELECT are not run here; leave them out.")
+
+
+def _check_words(node: exp.Expr) -> None:
+    """Hold what a node holds as bare text against the form that it has to have: it is written as it stands."""
+    if isinstance(node, exp.Identifier) or (isinstance(node, exp.Literal) and node.is_string):
+        return
+    for name, value in _bare(node):
+        form = _NUMBER if isinstance(node, exp.Literal) else _FORMS.get((type(node), name), _WORD)
+        if not form.fullmatch(value):
+            raise NotReadOnly(f"That is not run here: {value[:40]!r}.")
+
+
+def _bare(node: exp.Expr) -> Iterator[tuple[str, str]]:
+    for name, value in node.args.items():
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, str) and one:
+                yield name, one
+
+
+def _check_call(node: exp.Anonymous, kind: Kind) -> None:
+    name = node.name.lower() if isinstance(node.this, str) or kind != "postgresql" else node.name
+    parent = node.parent
+    if (isinstance(parent, exp.Dot) and node.arg_key == "expression") or (
+        isinstance(parent, exp.Table) and parent.args.get("db")
+    ):
+        raise NotReadOnly(f"Call {name} without the name of a schema; functions of schemas are not run here.")
+    if name not in allowed_functions(kind):
+        raise NotReadOnly(
+            f"The function {name[:60]} is not on the list of those that are run here on {_SERVERS[kind]}. Use another "
+            "one; a function of this database's own can be put into a view by whoever looks after it."
+        )
+
+
+_OUTPUTS = frozenset(
+    """alias description dictionaries dictionary isleaf key level lexeme lexemes ordinality parentrelid positions
+    relid token tokid value weights""".split()  # noqa: SIM905 - shorter
+)
+"""The columns that functions on the list of PostgreSQL give; none is the name of a function."""
+
+
+def _check_qualified(tree: exp.Expr) -> None:
+    """Raise NotReadOnly for a column that may be a call.
+
+    To PostgreSQL `x.f` is `f(x)` where x is a value: `SELECT x.pg_read_file FROM unnest(ARRAY['/etc/passwd']) AS x`.
+    So names behind a dot are free only where what stands before it is a table, a view or a query.
+    """
+    sources: dict[str, list[exp.Expr]] = {}
+    for source, alias in _sources(tree):
+        sources.setdefault(alias, []).append(source)
+    for column in tree.find_all(exp.Column):
+        if not column.table or isinstance(column.this, exp.Star):
+            continue
+        behind = sources.get(column.table, [])
+        calls = [_own_columns(source, column.table) for source in behind if not _has_rows(source)]
+        if behind and not calls:
+            continue
+        known = frozenset.intersection(*calls) if calls else frozenset()
+        if column.name not in known | _OUTPUTS | allowed_functions("postgresql"):
+            raise NotReadOnly(
+                f"{column.table}.{column.name} may be a call of a function; give what {column.table} stands for names "
+                f"of its columns, as in FROM f(...) AS {column.table}(a, b), or write the name without {column.table}."
+            )
+
+
+def _sources(tree: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:
+    """Give all that stands in a FROM, with the name that columns are called by."""
+    for node in tree.find_all(*_SOURCES):
+        call = node.args.get("this")
+        own = call.name if isinstance(call, exp.Identifier) else _called_as(node)
+        yield node, node.alias or own
+
+
+def _called_as(node: exp.Expr) -> str:
+    """Return the name that a call in a FROM goes by where it has no alias."""
+    call = node if isinstance(node, exp.Unnest) else node.args.get("this")
+    return call.name.lower() if isinstance(call, exp.Anonymous) else type(call).__name__.lower()
+
+
+def _has_rows(source: exp.Expr) -> bool:
+    """Return True for a table, a view or a query, each of whose rows has columns."""
+    if isinstance(source, exp.Lateral):
+        return isinstance(source.this, exp.Subquery)
+    if isinstance(source, exp.Table):
+        return isinstance(source.this, exp.Identifier)
+    if isinstance(source, exp.Subquery):
+        return isinstance(source.this, exp.Table | exp.Query) and (
+            not isinstance(source.this, exp.Table) or isinstance(source.this.this, exp.Identifier)
+        )
+    return isinstance(source, exp.Values)
+
+
+def _own_columns(source: exp.Expr, alias: str) -> frozenset[str]:
+    """Return the columns that a call in a FROM was given; without, there is one of its own name."""
+    given = source.args.get("alias")
+    columns = given.args.get("columns") if isinstance(given, exp.TableAlias) else None
+    number = source.args.get("offset")  # of UNNEST ... WITH ORDINALITY
+    numbers = [number] if isinstance(number, exp.Identifier) else []
+    return frozenset(one.name for one in (*columns, *numbers)) if columns else frozenset({alias})
+
+
+_SYSTEM_SCHEMAS: Mapping[Kind, frozenset[str]] = {
+    "postgresql": frozenset({"pg_toast"}),
+    "mysql": frozenset({"mysql", "performance_schema", "sys"}),
+    "sqlite": frozenset(),
+}
+_CATALOGUE = frozenset(
+    """pg_attrdef pg_attribute pg_class pg_collation pg_constraint pg_database pg_depend pg_description pg_enum
+    pg_extension pg_index pg_indexes pg_inherits pg_language pg_locks pg_matviews pg_namespace pg_opclass
+    pg_operator pg_partitioned_table pg_policies pg_proc pg_range pg_roles pg_rules pg_sequence pg_sequences
+    pg_stat_activity pg_stat_all_indexes pg_stat_all_tables pg_stat_database pg_stat_sys_indexes
+    pg_stat_sys_tables pg_stat_user_functions pg_stat_user_indexes pg_stat_user_tables pg_statio_all_indexes
+    pg_statio_all_tables pg_statio_user_indexes pg_statio_user_tables pg_stats pg_tables pg_tablespace
+    pg_timezone_abbrevs pg_timezone_names pg_trigger pg_type pg_user pg_views""".split()  # noqa: SIM905 - shorter
+)
+"""The system tables of PostgreSQL that may be read: none shows the server's files, settings or password hashes."""
+
+
+_DESCRIBED = frozenset(
+    """character_sets check_constraints collations columns events key_column_usage parameters partitions
+    referential_constraints routines schemata statistics table_constraints tables triggers views""".split()  # noqa: SIM905 - shorter
+)
+"""What may be read of the information_schema of MySQL and MariaDB: nothing of settings, files, users or processes."""
+
+
+def _check_table(node: exp.Table, kind: Kind) -> None:
+    if not isinstance(node.this, exp.Identifier):
+        return
+    name, schema = node.name, node.db
+    own = kind == "postgresql" and name.startswith("pg_") and schema in ("", "pg_catalog")
+    hidden = schema.lower() in _SYSTEM_SCHEMAS[kind] or (kind == "postgresql" and schema.startswith("pg_t"))
+    if kind == "mysql" and schema.lower() == "information_schema":
+        hidden = name.lower() not in _DESCRIBED
+    if hidden or (own and name not in _CATALOGUE):
+        raise NotReadOnly(f"{'.'.join(filter(None, (schema, name)))[:80]} is the server's own, and is not read here.")
+
+
+@functools.cache
+def allowed_functions(kind: Kind) -> frozenset[str]:
+    """Return the names of the functions that may be called, in lower case; from the file beside this one."""
+    text = (Path(__file__).parent / f"functions_{kind}.txt").read_text(encoding="utf-8")
+    lines = (line for line in text.splitlines() if not line.startswith("#"))
+    return frozenset(name for line in lines for name in line.split())
+
+
+# ---------------------------------------------------------------- the text that runs
+
+_WRITTEN: Mapping[Kind, re.Pattern[str]] = {
+    "postgresql": re.compile(rf"(?<!\w)[xXbB]'[0-9A-Fa-f]*'|{_TEXT}|{_NAME}"),
+    "mysql": re.compile(rf"(?<!\w)[xXbB]'[0-9A-Fa-f]*'|'(?:[^'\\]|''|\\\\)*'|{_TICKED}"),
+    "sqlite": re.compile(rf"(?<!\w)[xX]'[0-9A-Fa-f]*'|{_TEXT}|{_TICKED}"),
+}
+_SIGNS: Mapping[Kind, str] = {"postgresql": "@#?~^:[]", "mysql": "^~:", "sqlite": "~"}
+_BESIDE_QUOTES = re.compile(r"[\w&$]\x00|\x00[\w$\x00]")
+
+
+def _is_plain(statement: str, kind: Kind) -> bool:
+    """Return True if no server can read the characters of a statement in another way than the parser does.
+
+    That is so if outside of quotes there are words, numbers and known signs of ASCII alone, no comment begins, and
+    pieces in quotes touch neither words nor each other.
+    """
+    outside = _WRITTEN[kind].sub(_QUOTED, statement)
+    signs = re.escape(_SIGNS[kind])
+    return (
+        re.fullmatch(rf"[\x00A-Za-z0-9_ .,()+*/%<>=!|&{signs}-]*", outside) is not None
+        and not _COMMENTS["postgresql"].search(outside)
+        and not _BESIDE_QUOTES.search(outside)
+    )
+
+
+def _first_line(text: str) -> str:
+    line = " ".join(re.sub(r"\x1b\[\d*m", "", text).split("\n", 1)[0].split())
+    return line[:300]

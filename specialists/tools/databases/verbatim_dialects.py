@@ -1,0 +1,177 @@
+"""SQL dialects for sqlglot in which a statement is written back as it was read.
+
+sqlglot is made to translate between databases: it knows hundreds of functions, and writes some by another name. Here a
+statement is checked and sent to the database that it was written for. So a call stays a name with arguments
+(`exp.Anonymous`), but for those whose arguments have words between them, such as EXTRACT(year FROM day). Every name is
+written in quotes, so that no server takes it for a word of its own.
+"""
+
+# ruff: noqa: RUF012 - a dialect of sqlglot is set up by plain values of its classes
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, TypeVar
+
+from sqlglot import Dialect, TokenType, exp
+from sqlglot.dialects.mysql import MySQL
+from sqlglot.dialects.postgres import Postgres
+from sqlglot.dialects.sqlite import SQLite
+from sqlglot.generators.mysql import MySQLGenerator
+from sqlglot.generators.postgres import PostgresGenerator
+from sqlglot.generators.sqlite import SQLiteGenerator
+from sqlglot.parser import Parser, binary_range_parser
+from sqlglot.parsers.mysql import MySQLParser
+from sqlglot.parsers.postgres import PostgresParser
+from sqlglot.parsers.sqlite import SQLiteParser
+
+from specialists.tools.databases.named_databases import Kind
+
+_Parser = TypeVar("_Parser")
+
+
+class Arrow(exp.Expression, exp.Binary):
+    """`a -> b`: a part of JSON, by a key or a path."""
+
+
+class TextArrow(exp.Expression, exp.Binary):
+    """`a ->> b`: a part of JSON, as text."""
+
+
+class HashArrow(exp.Expression, exp.Binary):
+    """`a #> b` of PostgreSQL: a part of JSON, by the list of its keys."""
+
+
+class TextHashArrow(exp.Expression, exp.Binary):
+    """`a #>> b` of PostgreSQL: a part of JSON by the list of its keys, as text."""
+
+
+class HasKey(exp.Expression, exp.Binary):
+    """`a ? b` of PostgreSQL: whether JSON has a key."""
+
+
+class Matches(exp.Expression, exp.Binary):
+    """`a @@ b` of PostgreSQL: whether a text or JSON matches a query."""
+
+
+def _read_binary(node: type[exp.Expression]) -> Callable[..., exp.Expression]:
+    return lambda self, this, other: self.expression(node(this=this, expression=other))
+
+
+def _write_binary(sign: str) -> Callable[..., str]:
+    return lambda self, node: self.binary(node, sign)
+
+
+_ARROWS = {TokenType.ARROW: _read_binary(Arrow), TokenType.DARROW: _read_binary(TextArrow)}
+_WRITE_ARROWS = {Arrow: _write_binary("->"), TextArrow: _write_binary("->>")}
+_WORDY = ("CAST", "EXTRACT", "OVERLAY", "POSITION", "SUBSTRING", "TRIM")
+"""Functions whose arguments have words between them, in PostgreSQL and MySQL."""
+_NO_CLOCK_BRACKETS = {
+    exp.CurrentDate: lambda *_: "CURRENT_DATE",
+    exp.CurrentTime: lambda *_: "CURRENT_TIME",
+    exp.CurrentTimestamp: lambda *_: "CURRENT_TIMESTAMP",
+    exp.Localtime: lambda *_: "LOCALTIME",
+    exp.Localtimestamp: lambda *_: "LOCALTIMESTAMP",
+}
+
+
+def _some(parsers: Mapping[str, _Parser], *names: str) -> dict[str, _Parser]:
+    return {name: parsers[name] for name in names}
+
+
+def _read_text(_: Parser, token: Any) -> exp.Expression:
+    return exp.Literal.string(token.text)
+
+
+def _read_with_unit(name: str) -> Callable[[list[exp.Expression]], exp.Expression]:
+    """Read a call whose first argument is a unit of time, which is no name of a column."""
+
+    def build(arguments: list[exp.Expression]) -> exp.Expression:
+        first = [exp.var(one.name.upper()) if isinstance(one, exp.Column) else one for one in arguments[:1]]
+        return exp.Anonymous(this=name, expressions=[*first, *arguments[1:]])
+
+    return build
+
+
+class _Plain:
+    """Writes texts and names so that a server reads the same in all of its modes."""
+
+    BACKSLASH_ESCAPES = False
+    NAME_QUOTE = '"'
+
+    def literal_sql(self, node: exp.Literal) -> str:
+        """Write a number as it is; a text with its quotes, and MySQL's backslashes, doubled."""
+        text = str(node.this)
+        if not node.is_string:
+            return text
+        text = text.replace("\\", "\\\\") if self.BACKSLASH_ESCAPES else text
+        return "'" + text.replace("'", "''") + "'"
+
+    def identifier_sql(self, node: exp.Identifier) -> str:
+        """Write a name in quotes."""
+        return self.NAME_QUOTE + node.name.replace(self.NAME_QUOTE, 2 * self.NAME_QUOTE) + self.NAME_QUOTE
+
+
+class _Postgres(Postgres):
+    class Parser(PostgresParser):
+        FUNCTIONS: ClassVar[Any] = {}
+        FUNCTION_PARSERS = _some(PostgresParser.FUNCTION_PARSERS, *_WORDY)
+        STRING_PARSERS = {**PostgresParser.STRING_PARSERS, TokenType.HEREDOC_STRING: _read_text}
+        NUMERIC_PARSERS = {**PostgresParser.NUMERIC_PARSERS, TokenType.BYTE_STRING: _read_text}
+        PRIMARY_PARSERS = {**PostgresParser.PRIMARY_PARSERS, **STRING_PARSERS, **NUMERIC_PARSERS}
+        JSON_OPERATORS = {
+            **_ARROWS,
+            TokenType.HASH_ARROW: _read_binary(HashArrow),
+            TokenType.DHASH_ARROW: _read_binary(TextHashArrow),
+            TokenType.PLACEHOLDER: _read_binary(HasKey),
+        }
+        RANGE_PARSERS = {**PostgresParser.RANGE_PARSERS, TokenType.DAT: binary_range_parser(Matches)}
+
+    class Generator(_Plain, PostgresGenerator):
+        MULTI_ARG_DISTINCT = True
+        TRANSFORMS: ClassVar[Any] = {
+            **PostgresGenerator.TRANSFORMS,
+            **_WRITE_ARROWS,
+            **_NO_CLOCK_BRACKETS,
+            HashArrow: _write_binary("#>"),
+            TextHashArrow: _write_binary("#>>"),
+            HasKey: _write_binary("?"),
+            Matches: _write_binary("@@"),
+            exp.Pow: _write_binary("^"),
+        }
+
+
+class _MySQL(MySQL):
+    class Parser(MySQLParser):
+        FUNCTIONS: ClassVar[Any] = {name: _read_with_unit(name) for name in ("TIMESTAMPADD", "TIMESTAMPDIFF")}
+        FUNCTION_PARSERS = _some(
+            MySQLParser.FUNCTION_PARSERS, *_WORDY, "GROUP_CONCAT", "CONVERT", "MATCH", "JSON_TABLE"
+        )
+        COLUMN_OPERATORS = {**MySQLParser.COLUMN_OPERATORS, **_ARROWS}
+
+    class Generator(_Plain, MySQLGenerator):
+        BACKSLASH_ESCAPES = True
+        NAME_QUOTE = "`"
+        TRANSFORMS: ClassVar[Any] = {
+            **MySQLGenerator.TRANSFORMS,
+            **_WRITE_ARROWS,
+            **_NO_CLOCK_BRACKETS,
+            exp.RegexpLike: _write_binary("REGEXP"),
+            exp.StrPosition: lambda self, node: f"POSITION({self.sql(node, 'substr')} IN {self.sql(node, 'this')})",
+        }
+
+
+class _SQLite(SQLite):
+    class Parser(SQLiteParser):
+        FUNCTIONS: ClassVar[Any] = {}
+        FUNCTION_PARSERS = _some(SQLiteParser.FUNCTION_PARSERS, "CAST")
+        CONCAT_OPERATORS = {**SQLiteParser.CONCAT_OPERATORS, **_ARROWS}
+
+    class Generator(_Plain, SQLiteGenerator):
+        MULTI_ARG_DISTINCT = True
+        NAME_QUOTE = "`"  # a wrong name in double quotes is a text to SQLite
+        TYPE_MAPPING = {**SQLiteGenerator.TYPE_MAPPING, exp.DType.DECIMAL: "NUMERIC"}
+        TRANSFORMS: ClassVar[Any] = {**SQLiteGenerator.TRANSFORMS, **_WRITE_ARROWS, **_NO_CLOCK_BRACKETS}
+
+
+DIALECTS: Mapping[Kind, type[Dialect]] = {"postgresql": _Postgres, "mysql": _MySQL, "sqlite": _SQLite}

@@ -1,0 +1,38 @@
+"""The process that makes a Word document.
+
+In: `{"title", "markdown", "names"}`: `names` are those of the files that may be embedded, by the name under which it
+was given each. Out: a line of JSON, then the .docx. `{"wanted": [...]}` names the pictures that the text embeds and
+that are not among them; `{"unusable"}` one that is no picture that Word can show.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from specialists.sandbox.confine import given, own_stdout
+
+
+def main() -> None:
+    """Answer the request on stdin."""
+    request = json.load(sys.stdin)
+    reply = own_stdout()
+    head, document = _made(request)
+    with reply:
+        reply.write(json.dumps(head).encode() + b"\n" + document)
+
+
+def _made(request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+    from specialists.tools.documents import markdown_docx  # noqa: PLC0415 - after the limits
+
+    tree = markdown_docx.parse(request["markdown"])
+    files = {name: Path(given(file)) for file, name in request["names"].items()}
+    wanted = [name for name in markdown_docx.pictures(tree) if name not in files]
+    if wanted:
+        return {"wanted": wanted}, b""
+    try:
+        return {}, markdown_docx.render(request["title"], tree, files)
+    except markdown_docx.PictureUnusable as error:
+        return {"unusable": str(error)}, b""

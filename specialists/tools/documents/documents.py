@@ -1,0 +1,155 @@
+"""The writer's tool: a finished text becomes a Word document or a Slack canvas."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+from handoff.contracts import Artifact
+from handoff.visible_text import visible
+from specialists.sandbox.child_process import BUSY, NO_WALLS, ChildReply, Given, Limits, run_child
+from specialists.tools.extras import missing
+from specialists.tools.tool import Tool, ToolOutcome, Workbench
+
+DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+MARKDOWN = "text/markdown"
+RENDERING_TIME = 30.0
+"""Seconds that making a document may take, waiting for a place included."""
+_LIMITS = Limits(memory_mb=1000, cpu_seconds=25)
+_LARGEST_DOCUMENT = 64 * 1024 * 1024
+_LONG = f"The document took longer than {RENDERING_TIME:g} s to make; shorten or split it."
+_FAILURES = {
+    "time": _LONG,
+    "cpu": _LONG,
+    "crash": "The document could not be made: it takes more memory than one may. Shorten or split it.",
+    "too_much": "The document became too large: embed fewer or smaller pictures, or split it.",
+    "busy": BUSY,
+    "unwalled": NO_WALLS,
+}
+
+_LONGEST_NAME = 60
+_PICTURE = re.compile(r"(?<!\\)!\[")
+
+
+class PublishArguments(BaseModel):
+    """Arguments of publish_document."""
+
+    title: str = Field(min_length=1, max_length=200)
+    markdown: str = Field(min_length=1, max_length=200_000)
+    format: Literal["docx", "canvas"] = "docx"
+
+
+def tools() -> tuple[Tool, ...]:
+    """Make the tool. It only reads in the sense of `Tool.access`: it adds a file to the result and sends nothing."""
+    return (Tool("publish_document", "read", PublishArguments, publish_document, public=True),)
+
+
+async def publish_document(arguments: PublishArguments, workbench: Workbench) -> ToolOutcome:
+    """Publish a finished text in the thread, as a Word file (docx) or a Slack canvas.
+
+    Write whole Markdown; ![caption](chart.png) embeds a picture from the files (docx only).
+    """
+    seen = {"title": visible(arguments.title), "markdown": visible(arguments.markdown)}
+    arguments = arguments.model_copy(update=seen)
+    if not arguments.markdown.strip():
+        return _failed("The text is empty; give the whole of it as Markdown.")
+    if arguments.format == "canvas":
+        return await _canvas(arguments, workbench)
+    absent = missing("documents", "docx", "markdown_it")
+    if absent:
+        return _failed(absent)
+    return await _docx(arguments, workbench)
+
+
+async def _canvas(arguments: PublishArguments, workbench: Workbench) -> ToolOutcome:
+    # A picture in a canvas is loaded from its address by whoever looks: it stays a link.
+    text = _PICTURE.sub("[", _without_title(arguments.markdown.strip(), arguments.title)) + "\n"
+    artifact = await workbench.keep(
+        file_name(arguments.title, ".md"),
+        text.encode("utf-8", "replace"),
+        media_type=MARKDOWN,
+        about=_about(arguments.title),
+        publish_as="canvas",
+    )
+    return _kept(artifact, "a canvas")
+
+
+def _without_title(text: str, title: str) -> str:
+    """Take out a first heading that repeats the title, which stands above the text anyway."""
+    first, _, rest = text.partition("\n")
+    return rest.lstrip() if rest.strip() and first.lstrip("#").strip() == title.strip() and first[:1] == "#" else text
+
+
+async def _docx(arguments: PublishArguments, workbench: Workbench) -> ToolOutcome:
+    known = {artifact.name: artifact for artifact in workbench.artifacts}
+    reply = await _rendered(arguments, {})
+    wanted = json.loads(_head(reply)).get("wanted", [])
+    if wanted:  # only the process that reads the text knows which pictures it embeds
+        unknown = [name for name in wanted if name not in known]
+        if unknown:
+            offered = ", ".join(known) or "none"
+            return _failed(f"There is no file {', '.join(unknown)} to embed. The files are: {offered}.")
+        reply = await _rendered(arguments, {name: await workbench.path(known[name]) for name in wanted})
+    if reply.failure:
+        return _failed(_FAILURES[reply.failure])
+    told: dict[str, Any] = json.loads(_head(reply))
+    if "unusable" in told:
+        return _failed(
+            f"{told['unusable']} is no picture that Word can show; embed a PNG, JPEG or GIF, or leave it out."
+        )
+    artifact = await workbench.keep(
+        file_name(arguments.title, ".docx"),
+        reply.output.partition(b"\n")[2],
+        media_type=DOCX,
+        about=_about(arguments.title),
+        publish_as="file",
+    )
+    return _kept(artifact, "a Word document")
+
+
+async def _rendered(arguments: PublishArguments, pictures: dict[str, Path]) -> ChildReply:
+    """Have a child make the document, with these pictures by their names."""
+    numbered = dict(enumerate(pictures.items()))
+    return await run_child(
+        "specialists.tools.documents.document_child",
+        {
+            "title": arguments.title,
+            "markdown": arguments.markdown,
+            "names": {str(number): name for number, (name, _) in numbered.items()},
+        },
+        limits=_LIMITS,
+        deadline=RENDERING_TIME,
+        largest_reply=_LARGEST_DOCUMENT,
+        given=Given(files={str(number): path for number, (_, path) in numbered.items()}),
+    )
+
+
+def _head(reply: ChildReply) -> bytes:
+    return reply.output.partition(b"\n")[0] or b"{}"
+
+
+def file_name(title: str, suffix: str) -> str:
+    """Make a safe, short file name out of a title: letters, digits and single hyphens."""
+    plain = unicodedata.normalize("NFC", title)
+    words = re.sub(r"[^\w]+|_+", "-", plain).strip("-")
+    if len(words) > _LONGEST_NAME:
+        words = words[:_LONGEST_NAME].rpartition("-")[0] or words[:_LONGEST_NAME]
+    return (words or "document") + suffix
+
+
+def _about(title: str) -> str:
+    return " ".join(title.split())
+
+
+def _kept(artifact: Artifact, kind: str) -> ToolOutcome:
+    text = f"Kept as {artifact.name} ({artifact.size:,} bytes); it is posted in the thread as {kind} with the answer."
+    return ToolOutcome(text, artifacts=(artifact,))
+
+
+def _failed(text: str) -> ToolOutcome:
+    return ToolOutcome(text, failed=True)

@@ -1,0 +1,279 @@
+"""Markdown to a Word document: headings, lists, tables, code, quotes, links and embedded pictures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import docx
+from docx.enum.text import WD_ALIGN_PARAGRAPH
+from docx.image.exceptions import InvalidImageStreamError, UnexpectedEndOfFileError, UnrecognizedImageError
+from docx.shared import Inches, Length, Pt
+from docx.text.paragraph import Paragraph
+from markdown_it import MarkdownIt
+from markdown_it.tree import SyntaxTreeNode
+
+from specialists.tools.documents import docx_parts as parts
+
+PAGE_WIDTH, PAGE_HEIGHT = Inches(6.5), Inches(8)
+_LINKABLE = re.compile(r"(https?|mailto):", re.IGNORECASE)
+_ADDRESS = re.compile(r"https?://[^\s<>\"]+[^\s<>\".,;:!?'\]]", re.IGNORECASE)
+_CONTROL = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufffe\uffff\ud800-\udfff]"
+)
+"""Characters that Word cannot hold, and those that nobody sees and that turn a text round."""
+_ALIGNMENTS = {"right": WD_ALIGN_PARAGRAPH.RIGHT, "center": WD_ALIGN_PARAGRAPH.CENTER}
+
+
+class PictureUnusable(Exception):
+    """A file is no picture that Word can show. Holds its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A place for blocks: in which container, in which list, how far set in."""
+
+    into: Any
+    list_id: int = 0
+    level: int = -1
+    quotes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """The look of a text, and the link it is part of."""
+
+    bold: bool = False
+    italic: bool = False
+    strike: bool = False
+    code: bool = False
+    link: Any = None
+
+
+def parse(markdown: str) -> SyntaxTreeNode:
+    """Parse a Markdown text, with tables and strikethrough. HTML stays text."""
+    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": 100}).enable(["table", "strikethrough"])
+    return SyntaxTreeNode(parser.parse(_CONTROL.sub("", markdown)))
+
+
+def pictures(tree: SyntaxTreeNode) -> list[str]:
+    """List the file names of the pictures that a text embeds, each once, without those on the web."""
+    names = [file_name(node) for node in tree.walk() if node.type == "image"]
+    return list(dict.fromkeys(name for name in names if name))
+
+
+def file_name(image: SyntaxTreeNode) -> str:
+    """Name the file that a picture stands for, or nothing for one on the web."""
+    source = str(image.attrs.get("src", ""))
+    if "://" in source or source.startswith(("//", "data:")):
+        return ""
+    return unquote(source).rsplit("/", 1)[-1]
+
+
+def render(title: str, tree: SyntaxTreeNode, files: Mapping[str, Path]) -> bytes:
+    """Write the bytes of the .docx.
+
+    Args:
+        title: Stands above the text, and in the document's properties.
+        tree: The parsed text. A first heading that repeats the title is left out.
+        files: Where the embedded pictures lie, by file name.
+
+    Raises:
+        PictureUnusable: One of the files is no picture that Word can show.
+    """
+    document = docx.Document()
+    parts.set_up(document)
+    title = _CONTROL.sub("", title)
+    document.core_properties.title = title[:255]
+    document.core_properties.author = "Leadhand"
+    document.core_properties.comments = ""
+    document.add_paragraph(title, style="Title")
+    blocks = list(tree.children)
+    if blocks and blocks[0].type == "heading" and _plain(blocks[0]).strip() == title.strip():
+        blocks = blocks[1:]
+    _Writer(document, files).blocks(blocks, _Place(document))
+    file = BytesIO()
+    document.save(file)
+    return file.getvalue()
+
+
+class _Writer:
+    def __init__(self, document: Any, files: Mapping[str, Path]) -> None:
+        self._files = files
+        self._numbering = parts.Numbering(document)
+
+    def blocks(self, nodes: Sequence[SyntaxTreeNode], place: _Place) -> None:
+        for node in nodes:
+            match node.type:
+                case "heading":
+                    self._inline(node, place.into.add_paragraph(style=f"Heading {node.tag[1]}"))
+                case "paragraph":
+                    self._paragraph(node, place)
+                case "bullet_list" | "ordered_list":
+                    self._list(node, place)
+                case "blockquote":
+                    self.blocks(node.children, replace(place, quotes=place.quotes + 1))
+                case "table":
+                    self._table(node, place)
+                case "fence" | "code_block":
+                    self._code(node, place)
+                case "hr":
+                    parts.rule(place.into.add_paragraph())
+                case _:  # nothing else comes of this parser's rules, but text is better shown than lost
+                    place.into.add_paragraph(node.content)
+
+    def _paragraph(self, node: SyntaxTreeNode, place: _Place) -> Paragraph:
+        paragraph: Paragraph = place.into.add_paragraph()
+        self._set_in(paragraph, place)
+        self._inline(node, paragraph)
+        inline = node.children[0].children if node.children else []
+        if len(inline) == 1 and inline[0].type == "image" and file_name(inline[0]):
+            paragraph.paragraph_format.keep_with_next = True
+            if _plain(inline[0]):
+                place.into.add_paragraph(_plain(inline[0]), style="Caption")
+        return paragraph
+
+    def _set_in(self, paragraph: Paragraph, place: _Place) -> None:
+        if place.quotes:
+            paragraph.style = parts.BLOCK_QUOTE
+        depth = place.level + 1 + place.quotes
+        if depth:
+            paragraph.paragraph_format.left_indent = Inches(parts.INDENT * depth)
+
+    def _list(self, node: SyntaxTreeNode, place: _Place) -> None:
+        ordered = node.type == "ordered_list"
+        list_id = self._numbering.new_list(ordered=ordered, start=int(node.attrs.get("start", 1)))
+        inner = replace(place, list_id=list_id, level=place.level + 1)
+        for item in node.children:
+            rest = list(item.children)
+            if rest and rest[0].type == "paragraph":
+                first: Paragraph = inner.into.add_paragraph(style=parts.LIST)
+                self._inline(rest.pop(0), first)
+            else:
+                first = inner.into.add_paragraph(style=parts.LIST)
+            self._numbering.join(first, list_id, inner.level, set_in=place.quotes)
+            self.blocks(rest, inner)
+
+    def _code(self, node: SyntaxTreeNode, place: _Place) -> None:
+        paragraph: Paragraph = place.into.add_paragraph(style=parts.CODE_BLOCK)
+        if place.level + 1 + place.quotes:
+            paragraph.paragraph_format.left_indent = Inches(parts.INDENT * (place.level + 1 + place.quotes))
+        paragraph.add_run(node.content.rstrip("\n"))
+
+    def _table(self, node: SyntaxTreeNode, place: _Place) -> None:
+        rows = [row for part in node.children for row in part.children]
+        table = place.into.add_table(rows=len(rows), cols=len(rows[0].children))
+        table.style = "Table Grid"
+        parts.light_lines(table)
+        written = [[_plain(cell) for cell in row.children] for row in rows]
+        small = parts.share_out(table, written, PAGE_WIDTH)
+        for number, (row, cells) in enumerate(zip(table.rows, rows, strict=True)):
+            if number == 0:
+                parts.repeat_as_header(row)
+            for cell, content in zip(row.cells, cells.children, strict=True):
+                paragraph = cell.paragraphs[0]
+                paragraph.paragraph_format.space_after = Pt(2)
+                side = str(content.attrs.get("style", "")).partition("text-align:")[2]
+                paragraph.alignment = _ALIGNMENTS.get(side)
+                self._inline(content, paragraph, _Look(bold=number == 0))
+                linked = [run for link in paragraph.hyperlinks for run in link.runs]
+                for run in [*paragraph.runs, *linked] if small else ():
+                    run.font.size = small
+                if number == 0:
+                    parts.shade_cell(cell, "E5E7EB")
+        place.into.add_paragraph().paragraph_format.space_after = Pt(4)
+
+    def _inline(self, block: SyntaxTreeNode, paragraph: Paragraph, look: _Look | None = None) -> None:
+        for inline in block.children:
+            self._spans(inline.children, paragraph, look or _Look())
+
+    def _spans(self, nodes: Sequence[SyntaxTreeNode], paragraph: Paragraph, look: _Look) -> None:
+        for node in nodes:
+            match node.type:
+                case "strong":
+                    self._spans(node.children, paragraph, replace(look, bold=True))
+                case "em":
+                    self._spans(node.children, paragraph, replace(look, italic=True))
+                case "s":
+                    self._spans(node.children, paragraph, replace(look, strike=True))
+                case "link":
+                    self._link(node, paragraph, look)
+                case "image":
+                    self._image(node, paragraph, look)
+                case "code_inline":
+                    _text(paragraph, node.content, replace(look, code=True))
+                case "softbreak":
+                    _text(paragraph, " ", look)
+                case "hardbreak":
+                    _text(paragraph, "\n", look)
+                case _:
+                    self._bare(node.content, paragraph, look)
+
+    def _bare(self, text: str, paragraph: Paragraph, look: _Look) -> None:
+        """Make links of the URLs that stand bare in a text, as sources often do."""
+        end = 0
+        for found in _ADDRESS.finditer(text) if look.link is None else ():
+            address = found[0]
+            if address.endswith(")") and address.count(")") > address.count("("):
+                address = address[:-1]  # the bracket is that of the sentence
+            _text(paragraph, text[end : found.start()], look)
+            _text(paragraph, address, replace(look, link=parts.add_link(paragraph, address)))
+            end = found.start() + len(address)
+        _text(paragraph, text[end:], look)
+
+    def _link(self, node: SyntaxTreeNode, paragraph: Paragraph, look: _Look) -> None:
+        """Write a label, and the address where it says something else: nobody sees in Word where a link goes."""
+        address = str(node.attrs.get("href", ""))
+        if not _LINKABLE.match(address):
+            self._spans(node.children, paragraph, look)
+        elif _plain(node).strip() in {address, address.removeprefix("mailto:")}:
+            self._spans(node.children, paragraph, replace(look, link=parts.add_link(paragraph, address)))
+        else:
+            self._spans(node.children, paragraph, look)
+            self._shown(address, paragraph, look)
+
+    def _shown(self, address: str, paragraph: Paragraph, look: _Look) -> None:
+        _text(paragraph, " (", look)
+        _text(paragraph, address, replace(look, link=parts.add_link(paragraph, address)))
+        _text(paragraph, ")", look)
+
+    def _image(self, node: SyntaxTreeNode, paragraph: Paragraph, look: _Look) -> None:
+        name, alt = file_name(node), _plain(node)
+        if not name:  # a picture on the web is never fetched: its address could carry things out
+            address = str(node.attrs.get("src", ""))
+            _text(paragraph, alt or ("" if _LINKABLE.match(address) else address), look)
+            if _LINKABLE.match(address):
+                self._shown(address, paragraph, look)
+            return
+        try:
+            picture = paragraph.add_run().add_picture(str(self._files[name]))
+        except (UnrecognizedImageError, UnexpectedEndOfFileError, InvalidImageStreamError) as error:
+            raise PictureUnusable(name) from error
+        ratio = min(1.0, PAGE_WIDTH / max(1, picture.width), PAGE_HEIGHT / max(1, picture.height))
+        width, height = picture.width * ratio, picture.height * ratio
+        picture.width, picture.height = Length(int(width)), Length(int(height))
+        parts.describe(picture, alt or name)
+
+
+def _text(paragraph: Paragraph, text: str, look: _Look) -> None:
+    if not text:
+        return
+    run = parts.add_run(paragraph, look.link, text)
+    if look.code:
+        run.style = parts.CODE
+    elif look.link is not None:
+        run.style = parts.LINK
+    # Only what is set is written, so that everything else stays with the style.
+    run.bold, run.italic, run.font.strike = look.bold or None, look.italic or None, look.strike or None
+
+
+def _plain(node: SyntaxTreeNode) -> str:
+    """Read the text of a node without its marks."""
+    if node.children:
+        return "".join(_plain(child) for child in node.children)
+    return " " if node.type in ("softbreak", "hardbreak") else node.content

@@ -1,0 +1,81 @@
+"""The process that reads documents of the knowledge, several at a time.
+
+In: `{"files": [{"file", "name", "link"}]}`, where `file` is what it was given, and `link` what it was given of its
+address, if anything. Out: for each a line of JSON, `{"title", "link", "text", "outline", "fault"}`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from specialists.formats.contents import Contents, Unreadable
+from specialists.reading.reading_child import read
+from specialists.sandbox.confine import given, own_stdout
+
+_FENCE = re.compile(rb"\A(?:\xef\xbb\xbf)?---[ \t]*\r?\n(.{0,8000}?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
+_ADDRESS = re.compile(r"https?://[^\s<>\"'|\[\]`\\]{1,2000}", re.IGNORECASE)
+_LINE = re.compile(r"line [\d,]+: ")
+_COUNTED = re.compile(r"(?:page|slide|sheet|line) .*")
+_LONGEST_TITLE = 200
+_MARKDOWN = (".md", ".markdown", ".mdown", ".txt", ".rst", ".adoc")
+
+
+def main() -> None:
+    """Answer the request on stdin."""
+    request = json.load(sys.stdin)
+    reply = own_stdout()
+    sys.setrecursionlimit(2000)
+    with reply:
+        for one in request["files"]:
+            reply.write(json.dumps(_told(one)).encode() + b"\n")
+
+
+def _told(one: dict[str, str]) -> dict[str, Any]:
+    told: dict[str, Any] = {"title": "", "link": "", "text": "", "outline": [], "fault": ""}
+    contents = Contents()
+    try:
+        data = Path(given(one["file"])).read_bytes()
+        about, data = _front_matter(data) if one["name"].lower().endswith(_MARKDOWN) else ({}, data)
+        read(data, one["name"], "", contents)
+        told["text"] = contents.finish()
+    except FileNotFoundError:
+        return told | {"fault": "is gone"}
+    except OSError as error:
+        return told | {"fault": f"cannot be read ({error.strerror}); check its rights"}
+    except Unreadable as refusal:
+        return told | {"fault": str(refusal)}
+    except MemoryError:
+        return told | {"fault": "is far larger inside than it looks; split it, or take it out"}
+    except ModuleNotFoundError as error:
+        return told | {"fault": f"cannot be read here: {error.name} is missing; install 'leadhand[files,documents]'"}
+    except Exception:  # noqa: BLE001  # libraries raise all kinds for a broken file; this process is for such
+        return told | {"fault": "is damaged; save it anew with the program that made it"}
+    link = one["link"] and Path(given(one["link"])).read_bytes()[:4000].decode("utf-8", "replace")
+    address = _ADDRESS.search(str(about.get("url") or about.get("link") or link or ""))
+    title = about.get("title") or next(filter(None, map(_heading, contents.outline)), "")
+    told |= {"title": " ".join(str(title).split())[:_LONGEST_TITLE], "outline": contents.outline}
+    return told | {"link": address[0] if address else ""}
+
+
+def _heading(section: tuple[str, int]) -> str:
+    """Return the heading of a section; empty if it only has a number."""
+    name = _LINE.sub("", section[0])
+    return "" if _COUNTED.fullmatch(name) else name
+
+
+def _front_matter(data: bytes) -> tuple[dict[str, Any], bytes]:
+    """Take the front matter off a document. What is no YAML stays where it is."""
+    found = _FENCE.match(data)
+    if found is None:
+        return {}, data
+    try:
+        about = yaml.safe_load(found[1].decode("utf-8", "replace"))
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return {}, data
+    return (about, data[found.end() :]) if isinstance(about, dict) else ({}, data)

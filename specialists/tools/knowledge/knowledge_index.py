@@ -1,0 +1,245 @@
+"""The index of a folder of knowledge: one SQLite file with full-text search, shared by all processes of a machine.
+
+Any number of processes search it while one writes: SQLite's write-ahead log sees to that. Who may write is for the
+caller to settle. An index that is damaged is made anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import sqlite3
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from handoff.contracts import Section
+from handoff.materials import passages
+from handoff.materials.outline import place
+from specialists.tools.knowledge.knowledge_query import expression, words_of
+from specialists.tools.knowledge.knowledge_reading import Document
+
+VERSION = 1
+"""Of the tables below and of what is kept in them: another one is another file."""
+NO_FTS5 = (
+    "The knowledge cannot be searched: SQLite was built without FTS5 here. Use another build of Python, or set "
+    "LEADHAND_KNOWLEDGE to nothing and take the folder out."
+)
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS documents(
+    id INTEGER PRIMARY KEY, path TEXT UNIQUE NOT NULL, state TEXT NOT NULL, title TEXT, link TEXT, text BLOB,
+    outline TEXT, fault TEXT NOT NULL);
+CREATE VIRTUAL TABLE IF NOT EXISTS passages USING fts5(
+    title, section, text, tokenize = 'porter unicode61 remove_diacritics 2', prefix = '5');
+CREATE TABLE IF NOT EXISTS facts(name TEXT PRIMARY KEY, value TEXT);
+"""
+_SHIFT = 20
+"""A passage's row is its document's, shifted by so many bits, and its own number: so all of a document are a range."""
+_RANKED = 2_500
+"""Passages of which the best are chosen, so that a question of common words takes no longer than any other."""
+_SEARCH = f"""
+SELECT d.path, d.title, d.link, p.section, p.text, f.row FROM (
+    SELECT rowid AS row, bm25(passages, 4.0, 3.0, 1.0) AS score FROM passages WHERE passages MATCH ? LIMIT ?) f
+JOIN passages p ON p.rowid = f.row JOIN documents d ON d.id = f.row >> {_SHIFT} ORDER BY f.score LIMIT ?
+"""  # noqa: S608  # a number of ours
+_HOLDING = "SELECT count(*) FROM (SELECT 1 FROM passages WHERE passages MATCH ? LIMIT ?)"
+_INSERT = "INSERT INTO documents(path, state, title, link, text, outline, fault) VALUES (?, ?, ?, ?, ?, ?, ?)"
+_LINE = re.compile(r"line [\d,]+: ")
+_COUNTED = re.compile(r"(?:page|slide) \d+\b|sheet .+|line [\d,]+$")
+"""Sections that have no name of their own."""
+_WAIT = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A passage that was found. `section` is what it is cited by; `link` may be empty."""
+
+    path: str
+    title: str
+    link: str
+    section: str
+    text: str
+
+    @property
+    def cited(self) -> str:
+        """The place as people cite it: `handbook/vpn.md, section "Reset"`."""
+        return f"{self.path}, {self.section}" if self.section else self.path
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A document as it is kept."""
+
+    path: str
+    title: str
+    link: str
+    text: str
+    outline: tuple[Section, ...]
+
+
+def has_fts5() -> bool:
+    """Say if this Python's SQLite can search texts."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as database:
+        return ("ENABLE_FTS5",) in database.execute("PRAGMA compile_options").fetchall()
+
+
+class KnowledgeIndex:
+    """The index in a file, which is made when it is first asked for. All methods block: call them in a thread."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    # ------------------------------------------------------------ searching
+
+    def search(self, question: str, most: int) -> list[Hit]:
+        """Find the best passages, best first: those with all words before those with some."""
+        words = words_of(question)
+        if not words:
+            return []
+        with self._open() as database:
+            rows = database.execute(_SEARCH, (expression(words, every=True), _RANKED, most)).fetchall()
+            rare = _rare(database, words) if len(rows) < most and len(words) > 1 else []
+            if rare:
+                seen = {row[-1] for row in rows}
+                more = database.execute(_SEARCH, (expression(rare, every=False), _RANKED, most)).fetchall()
+                rows += [row for row in more if row[-1] not in seen]
+        return [Hit(*row[:-1]) for row in rows[:most]]
+
+    def document(self, path: str) -> Kept | None:
+        """Give a document by its path, or by the end of one that no other document has."""
+        with self._open() as database:
+            columns = "SELECT path, title, link, text, outline FROM documents WHERE fault = '' AND "
+            rows = database.execute(f"{columns} path = ?", (path,)).fetchall()
+            if not rows:
+                ending = path.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+                like = f"{columns} (title = ? OR path LIKE ? ESCAPE '\\') LIMIT 2"
+                rows = database.execute(like, (path, f"%{ending}")).fetchall()
+        if len(rows) != 1:
+            return None
+        name, title, link, text, outline = rows[0]
+        sections = tuple(Section(name=section, start=start) for section, start in json.loads(outline))
+        return Kept(name, title, link, zlib.decompress(text).decode(), sections)
+
+    def paths_like(self, path: str, most: int) -> list[str]:
+        """List documents whose path shares the last part of a wrong one, or that come first."""
+        name = path.rpartition("/")[2].partition(".")[0].replace("%", "").replace("_", "")
+        with self._open() as database:
+            ask = "SELECT path FROM documents WHERE fault = '' AND path LIKE ? ORDER BY path LIMIT ?"
+            return [row[0] for row in database.execute(ask, (f"%{name}%", most))]
+
+    # ------------------------------------------------------------ how far it is
+
+    def count(self) -> int:
+        """Count the documents that can be searched."""
+        with self._open() as database:
+            return int(database.execute("SELECT count(*) FROM documents WHERE fault = ''").fetchone()[0])
+
+    def faults(self) -> list[tuple[str, str]]:
+        """List the documents that could not be read, each with the reason."""
+        with self._open() as database:
+            return list(database.execute("SELECT path, fault FROM documents WHERE fault != '' ORDER BY path"))
+
+    def fact(self, name: str) -> str:
+        """Give what was noted under a name; empty if nothing was."""
+        with self._open() as database:
+            row = database.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
+        return str(row[0]) if row else ""
+
+    # ------------------------------------------------------------ writing
+
+    def note(self, **facts: str) -> None:
+        """Note facts for all processes that share the index."""
+        with self._open() as database:
+            database.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", facts.items())
+
+    def states(self) -> Mapping[str, str]:
+        """Give the state of each document that was read, by its path."""
+        with self._open() as database:
+            return dict(database.execute("SELECT path, state FROM documents").fetchall())
+
+    def drop(self, paths: Sequence[str]) -> None:
+        """Forget documents."""
+        with self._open() as database:
+            for path in paths:
+                _forget(database, path)
+
+    def take(self, documents: Sequence[Document]) -> None:
+        """Take documents in, in place of what was known of them."""
+        with self._open() as database:
+            for one in documents:
+                _forget(database, one.file.path)
+                outline = json.dumps([(section.name, section.start) for section in one.outline])
+                values = (one.file.path, one.file.state, one.title, one.link, zlib.compress(one.text.encode(), 1))
+                row = database.execute(_INSERT, (*values, outline, one.fault)).lastrowid
+                database.executemany(
+                    "INSERT INTO passages(rowid, title, section, text) VALUES (?, ?, ?, ?)",
+                    (((int(row or 0) << _SHIFT) + n, *passage) for n, passage in enumerate(_passages(one))),
+                )
+
+    @contextlib.contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        """Open the file for one piece of work, which is kept whole or not at all."""
+        with contextlib.closing(self._connected()) as database, database:
+            yield database
+
+    def _connected(self) -> sqlite3.Connection:
+        try:
+            return self._made()
+        except sqlite3.OperationalError:  # it is locked, or its disk is full: it may be whole all the same
+            raise
+        except sqlite3.DatabaseError:
+            for ending in ("", "-wal", "-shm"):
+                self._file.with_name(self._file.name + ending).unlink(missing_ok=True)
+            return self._made()
+
+    def _made(self) -> sqlite3.Connection:
+        new = not self._file.exists()
+        if new:
+            self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        database = sqlite3.connect(self._file, timeout=_WAIT)
+        try:
+            if new:
+                database.execute("PRAGMA journal_mode = WAL")
+            database.execute("PRAGMA synchronous = NORMAL")
+            if new or not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'facts'").fetchone():
+                database.executescript(_SCHEMA)
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+
+def _rare(database: sqlite3.Connection, words: list[str]) -> list[str]:
+    """Choose the words that the fewest passages hold: a common one says little, and ranking its passages takes long."""
+    holding = {one: database.execute(_HOLDING, (expression([one], every=True), _RANKED)).fetchone()[0] for one in words}
+    chosen, left = [], _RANKED
+    for word in sorted((one for one in words if holding[one]), key=lambda one: int(holding[one])):
+        left -= holding[word]
+        if left <= 0:
+            break
+        chosen.append(word)
+    return chosen
+
+
+def _forget(database: sqlite3.Connection, path: str) -> None:
+    row = database.execute("SELECT id FROM documents WHERE path = ?", (path,)).fetchone()
+    if row is not None:
+        database.execute(
+            "DELETE FROM passages WHERE rowid BETWEEN ? AND ?", (row[0] << _SHIFT, ((row[0] + 1) << _SHIFT) - 1)
+        )
+        database.execute("DELETE FROM documents WHERE id = ?", row)
+
+
+def _passages(one: Document) -> Iterator[tuple[str, str, str]]:
+    """Yield title, section and text of each passage of a document."""
+    for start, end in passages.split(one.text, one.outline)[: 1 << _SHIFT]:
+        yield one.title, section(place(one.text, one.outline, start)), one.text[start:end].strip()
+
+
+def section(name: str) -> str:
+    """Word the name of a section as it is cited: `section "Reset"`, `page 3`, `line 120`."""
+    if found := _COUNTED.match(name):
+        return found[0]
+    return f'section "{_LINE.sub("", name)}"' if name else ""

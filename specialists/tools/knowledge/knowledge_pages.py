@@ -1,0 +1,95 @@
+"""Pages of the web as knowledge: fetched once a day into a folder, as documents with their addresses beside them.
+
+They are fetched as a model's are: public addresses alone, within limits. A page that cannot be fetched today is
+searched as it was yesterday.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from specialists.tools.extras import missing
+from specialists.tools.knowledge.knowledge_files import SIDECAR
+from specialists.tools.web import pagetext
+from specialists.tools.web.fetch import Download, FetchFailed, FetchSettings, download
+
+DAY = 24 * 3600.0
+MOST = 500
+_LIMITS = FetchSettings(timeout=30.0, max_bytes=8_000_000)
+_ENDINGS = {"text/html": ".html", "application/xhtml+xml": ".html", "application/pdf": ".pdf", "text/markdown": ".md"}
+_UNSAFE = re.compile(r"[^a-z0-9]+")
+
+
+class FetchedPages:
+    """Pages that are fetched into a folder.
+
+    Attributes:
+        faults: A line for each page that could not be fetched when it was last tried.
+    """
+
+    def __init__(self, urls: Sequence[str], folder: Path, limits: FetchSettings = _LIMITS) -> None:
+        self.folder = folder
+        self.faults: tuple[str, ...] = ()
+        self._urls = tuple(dict.fromkeys(urls))[:MOST]
+        self._limits = limits
+
+    async def renew(self) -> None:
+        """Fetch the pages that are a day old or not there, and remove those that nobody names any more."""
+        absent = missing("web", "ssrfguard", "httpx", "trafilatura")
+        if absent:
+            self.faults = (absent,)
+            return
+        faults, wanted = [], set()
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for url in self._urls:
+            name = _name(url)
+            wanted.add(name)
+            if self._is_fresh(name):
+                continue
+            try:
+                page = await download(url, self._limits, _refusal, _same_host)
+            except FetchFailed as failure:
+                old = "; what was fetched before is searched" if self._kept(name) else ""
+                faults.append(f"{url}: {str(failure).rstrip('.')}{old}")
+                continue
+            await asyncio.to_thread(self._keep, name, page)
+        for old_file in self.folder.iterdir():
+            if old_file.name.partition(".")[0] not in wanted:
+                old_file.unlink(missing_ok=True)
+        self.faults = tuple(faults)
+
+    def _kept(self, name: str) -> list[Path]:
+        return [one for one in self.folder.glob(f"{name}.*") if one.suffix != SIDECAR]
+
+    def _is_fresh(self, name: str) -> bool:
+        return any(time.time() - one.stat().st_mtime < DAY for one in self._kept(name))
+
+    def _keep(self, name: str, page: Download) -> None:
+        for old in self.folder.glob(f"{name}.*"):
+            old.unlink(missing_ok=True)
+        file = self.folder / f"{name}{_ENDINGS.get(page.media_type, '.txt')}"
+        (self.folder / f"{file.name}{SIDECAR}").write_text(page.url, encoding="utf-8")
+        file.write_bytes(page.body)
+
+
+def _name(url: str) -> str:
+    """Name a page's file after its address, so that people recognise it, and no other page's is the same."""
+    parts = urlsplit(url)
+    words = _UNSAFE.sub("-", f"{parts.hostname or ''}{parts.path}".lower()).strip("-")[:80]
+    return f"{words}-{hashlib.sha256(url.encode()).hexdigest()[:8]}"
+
+
+def _refusal(media_type: str) -> str:
+    return "" if media_type == "application/pdf" else pagetext.refusal(media_type)
+
+
+async def _same_host(url: str, target: str) -> bool:
+    """Follow a page to another address of its own host, with or without www."""
+    host, other = (str(urlsplit(one).hostname).removeprefix("www.") for one in (url, target))
+    return host == other

@@ -1,0 +1,98 @@
+"""Reads documents of the knowledge in child processes, many in one; what breaks a child is found and left out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from handoff.contracts import Section
+from specialists.sandbox.child_process import Given, Limits, run_child
+from specialists.tools.knowledge.knowledge_files import SIDECAR, FoundFile
+
+MOST_FILES, MOST_BYTES = 100, 8 * 1024 * 1024
+"""Of one child, unless a single file is larger."""
+_LIMITS = Limits(memory_mb=1500, cpu_seconds=30)
+_DEADLINE = 90.0
+_LARGEST_REPLY = 256 * 1024 * 1024
+_FAILURES = {
+    "time": "takes too long to read; split it",
+    "cpu": "takes too long to read; split it",
+    "crash": "cannot be read: it is damaged, or far larger inside than it looks",
+    "unwalled": "was not read, as a wall is missing that LEADHAND_SANDBOX=required asks for; see leadhand check",
+    "too_much": "holds more than can be indexed; split it",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document as it was read. `fault` says why there is no text, in words that follow its path."""
+
+    file: FoundFile
+    title: str = ""
+    link: str = ""
+    text: str = ""
+    outline: tuple[Section, ...] = ()
+    fault: str = ""
+
+
+class TooBusy(Exception):
+    """So much else is being read at this moment that the documents had to wait for too long."""
+
+
+def batches(files: Sequence[FoundFile]) -> Iterator[list[FoundFile]]:
+    """Split files into what one child reads."""
+    batch: list[FoundFile] = []
+    size = 0
+    for one in files:
+        if batch and (len(batch) >= MOST_FILES or size + one.size > MOST_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(one)
+        size += one.size
+    if batch:
+        yield batch
+
+
+async def read_documents(files: Sequence[FoundFile]) -> list[Document]:
+    """Read files, in their order. One that ends its child is found by halves, and has a fault.
+
+    Raises:
+        TooBusy: Try again later.
+    """
+    given: dict[str, Path | bytes] = {}
+    told: list[dict[str, str]] = []
+    for number, one in enumerate(files):
+        given[str(number)] = one.place
+        sidecar = one.place.with_name(one.place.name + SIDECAR)
+        link = f"{number}{SIDECAR}" if sidecar.is_file() and not sidecar.is_symlink() else ""
+        if link:
+            given[link] = sidecar
+        told.append({"file": str(number), "name": PurePosixPath(one.path).name, "link": link})
+    reply = await run_child(
+        "specialists.tools.knowledge.knowledge_child",
+        {"files": told},
+        limits=_LIMITS,
+        deadline=_DEADLINE,
+        largest_reply=_LARGEST_REPLY,
+        given=Given(files=given),
+    )
+    if reply.failure == "busy":
+        raise TooBusy
+    if not reply.failure:
+        lines = [json.loads(line) for line in reply.output.splitlines()]
+        return [_document(one, line) for one, line in zip(files, lines, strict=True)]
+    if len(files) == 1:
+        return [Document(files[0], fault=_FAILURES[reply.failure])]
+    half = len(files) // 2
+    return [*await read_documents(files[:half]), *await read_documents(files[half:])]
+
+
+def _document(file: FoundFile, told: dict[str, Any]) -> Document:
+    if told["fault"]:  # readers speak to people who attach; here somebody looks after a folder
+        return Document(file, fault=told["fault"].replace("attach ", "provide "))
+    outline = tuple(Section(name=name, start=start) for name, start in told["outline"])
+    title = told["title"] or PurePosixPath(file.path).stem
+    return Document(file, title, told["link"], told["text"], outline)

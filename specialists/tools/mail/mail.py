@@ -1,0 +1,157 @@
+"""Sends mail through SMTP (`LEADHAND_SMTP`), once, after somebody has approved what it says and whom it goes to."""
+
+from __future__ import annotations
+
+import asyncio
+import mimetypes
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.message import EmailMessage
+from email.policy import SMTP
+from email.utils import format_datetime
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from handoff.contracts import Artifact
+from handoff.visible_text import visible
+from specialists.tools.extras import missing
+from specialists.tools.mail.smtp_server import (
+    SERVER,
+    NotSent,
+    SmtpServer,
+    deliver,
+    is_address,
+    server_of,
+    would_take_mail,
+)
+from specialists.tools.tool import Prepared, Sent, Tool, ToolOutcome, Workbench
+from specialists.tools.toolkit import Toolkit, ToolSettings
+
+MOST = 10
+"""Recipients of a mail, and its attachments."""
+LARGEST = 10 * 1024 * 1024
+"""Bytes of all attachments together."""
+
+
+class SendMailArguments(BaseModel):
+    """Arguments of send_mail."""
+
+    to: tuple[str, ...] = Field(min_length=1, max_length=MOST)
+    subject: str = Field(min_length=1, max_length=200)
+    body: str = Field(min_length=1, max_length=6_000)
+    attachments: tuple[str, ...] = Field(default=(), max_length=MOST)
+
+
+def toolkit(settings: ToolSettings | None = None) -> Toolkit:
+    """Make the tool, and what proves its settings. Where none are made, there is nothing to prove."""
+    env = settings.env if settings is not None else {}
+
+    async def prove() -> tuple[str, ...]:
+        server = server_of(env)
+        fault = server.fault or missing("mail", "aiosmtplib") or await would_take_mail(server)
+        return (fault,) if fault else ()
+
+    return Toolkit(SERVER, tools(settings), prove=prove if env.get(SERVER) else None)
+
+
+def tools(settings: ToolSettings | None = None) -> tuple[Tool, ...]:
+    """Make the tool."""
+    post = _Post(server_of(settings.env if settings is not None else {}))
+
+    async def send_mail(arguments: SendMailArguments, workbench: Workbench, key: str) -> ToolOutcome:
+        """Send an e-mail, once people have approved it. Plain text; attachments are names of files in the brief."""
+        return await post.send(arguments, workbench, key)
+
+    tool = Tool(
+        "send_mail",
+        "write",
+        SendMailArguments,
+        send_mail,
+        key="marks",
+        look_up=post.look_up,
+        what=lambda arguments: f"Send a mail to {', '.join(arguments.to)}: {arguments.subject}",
+        target=lambda arguments: ", ".join(arguments.to),
+        prepare=post.prepare,
+        sends=_sends,
+    )
+    return (tool,)
+
+
+@dataclass(frozen=True, slots=True)
+class _Post:
+    server: SmtpServer
+
+    async def prepare(self, arguments: SendMailArguments, workbench: Workbench) -> Prepared | ToolOutcome:
+        """Check addresses and files, and say where the mail goes."""
+        fault = self.server.fault or missing("mail", "aiosmtplib")
+        if fault:
+            return ToolOutcome(fault, failed=True)
+        to = tuple(dict.fromkeys(one.strip() for one in arguments.to))
+        wrong = [one for one in to if not is_address(one)]
+        if wrong:
+            return ToolOutcome(f"{visible(wrong[0])!r} is no plain mail address, like ana@example.com.", failed=True)
+        texts = {"subject": " ".join(visible(arguments.subject).split()), "body": visible(arguments.body).strip()}
+        if not all(texts.values()):
+            return ToolOutcome("The subject or the body is empty; give both.", failed=True)
+        files = _files(arguments.attachments, workbench)
+        if isinstance(files, str):
+            return ToolOutcome(files, failed=True)
+        ready = arguments.model_copy(update={"to": to, "attachments": tuple(one.name for one in files), **texts})
+        return Prepared(ready, why=_why(self.server.address, to, files))
+
+    async def send(self, arguments: SendMailArguments, workbench: Workbench, key: str) -> ToolOutcome:
+        """Send it. Raises what leaves in doubt if it was sent."""
+        files = _files(arguments.attachments, workbench)
+        if isinstance(files, str) or self.server.fault:
+            return ToolOutcome(self.server.fault or str(files), failed=True)
+        parts = [(one, await asyncio.to_thread((await workbench.path(one)).read_bytes)) for one in files]
+        try:
+            message = _message(self.server, arguments, key, parts)
+            await deliver(self.server, message, arguments.to)
+        except NotSent as error:
+            return ToolOutcome(f"The mail was not sent: {error}.", failed=True)
+        return ToolOutcome(f"Sent to {', '.join(arguments.to)}.")
+
+    async def look_up(self, _arguments: SendMailArguments, _workbench: Workbench, _key: str) -> ToolOutcome:
+        """Say that nobody can tell: a mail server does not say what it took. A person is asked."""
+        return ToolOutcome("Whether a mail was sent cannot be looked up.", failed=True)
+
+
+def _message(
+    server: SmtpServer, arguments: SendMailArguments, key: str, files: Iterable[tuple[Artifact, bytes]]
+) -> EmailMessage:
+    """Write the mail. Its Message-ID is the key, so that who looks for it in a mailbox or a server's log finds it."""
+    message = EmailMessage(policy=SMTP)
+    message["From"], message["To"], message["Subject"] = server.sender, ", ".join(arguments.to), arguments.subject
+    message["Date"] = format_datetime(datetime.now(UTC))
+    message["Message-ID"] = f"<{key}@{server.address.rpartition('@')[2]}>"
+    message.set_content(arguments.body)
+    for one, data in files:
+        main, _, sub = (mimetypes.guess_type(one.name)[0] or "application/octet-stream").partition("/")
+        message.add_attachment(data, maintype=main, subtype=sub, filename=one.name)
+    return message
+
+
+def _files(names: tuple[str, ...], workbench: Workbench) -> list[Artifact] | str:
+    """Find the files to attach, or say what is wrong."""
+    known = {one.name: one for one in workbench.artifacts}
+    absent = [name for name in names if name not in known]
+    if absent:
+        return f"There is no file {absent[0]!r} to attach. The files are: {', '.join(known) or 'none'}."
+    files = [known[name] for name in dict.fromkeys(names)]
+    if sum(one.size for one in files) > LARGEST:
+        return f"The files are larger than {LARGEST >> 20} MB together; attach fewer."
+    return files
+
+
+def _why(sender: str, to: tuple[str, ...], files: list[Artifact]) -> str:
+    count = f"{len(to)} people get it" if len(to) > 1 else "One person gets it"
+    attached = "; ".join(f"{one.name} ({one.size:,} bytes)" for one in files)
+    return f"It leaves the workspace as mail from {sender}. {count}." + (f" Attached: {attached}." if files else "")
+
+
+def _sends(arguments: Any) -> Sent:
+    hosts = dict.fromkeys(one.strip().rpartition("@")[2] for one in arguments.to)
+    return Sent(", ".join(hosts), "", in_arguments=True)

@@ -1,0 +1,150 @@
+"""The mail server that the operator names, and one delivery to it: to all recipients or to none.
+
+A password and what people write go over the network in clear only to this machine, or where the operator says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.message import EmailMessage
+from email.utils import parseaddr
+from typing import TYPE_CHECKING
+
+from specialists.service_url import BadUrl, read_url
+from specialists.tools.blocking import load
+
+if TYPE_CHECKING:
+    from aiosmtplib import SMTP
+
+SERVER, FROM = "LEADHAND_SMTP", "LEADHAND_MAIL_FROM"
+SECONDS = 30.0
+FORM = "smtp://USER:PASSWORD@HOST:587 (STARTTLS) or smtps://USER:PASSWORD@HOST:465"
+_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+_ADDRESS = re.compile(
+    r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*"
+    r"@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)*[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+)
+_LONGEST_ADDRESS = 254
+
+
+class NotSent(Exception):
+    """A mail certainly went to nobody. The text says why, fit for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class SmtpServer:
+    """A mail server. `security` is `tls` from the first byte, `starttls` or `none`; `fault` why it cannot be used."""
+
+    host: str = ""
+    port: int = 587
+    user: str = ""
+    password: str = ""
+    security: str = "starttls"
+    sender: str = ""
+    fault: str = ""
+
+    @property
+    def address(self) -> str:
+        """Return the address that mail comes from, without a name."""
+        return parseaddr(self.sender)[1]
+
+
+def server_of(env: Mapping[str, str]) -> SmtpServer:
+    """Read the settings; what is wrong with them is a fault, without the password."""
+    text, sender = env.get("LEADHAND_SMTP", "").strip(), env.get("LEADHAND_MAIL_FROM", "").strip()
+    if not text:
+        return SmtpServer(fault=f"No mail is set up here: whoever runs the bot sets {SERVER} and {FROM}.")
+    if not is_address(parseaddr(sender)[1]) or any(not one.isprintable() for one in sender):
+        return SmtpServer(fault=f"{FROM} must be the address that mail comes from: `Leadhand <bot@example.com>`.")
+    try:
+        url = read_url(text, ("smtp", "smtps"))
+    except BadUrl as error:
+        return SmtpServer(fault=f"{SERVER} is not understood: {error}. It is {FORM}.")
+    host, port, asked = url.host, url.port, url.options.get("tls", "")
+    if not host or url.path.strip("/") or len(url.hosts) > 1:
+        return SmtpServer(fault=f"{SERVER} is not understood; it is {FORM}.")
+    if asked not in {"", "on", "off"} or (asked == "off" and url.scheme == "smtps"):
+        return SmtpServer(fault=f"{SERVER}: tls is `on` or `off`, and smtps:// has no `off`.")
+    plain = asked == "off" or (not asked and host in _LOOPBACK)
+    security = "tls" if url.scheme == "smtps" else "none" if plain else "starttls"
+    usual = 465 if security == "tls" else 587
+    return SmtpServer(host, port or usual, url.user, url.password, security, sender)
+
+
+def is_address(text: str) -> bool:
+    """Return True for a plain address in ASCII: no names, no comments, nothing that a reader would see otherwise."""
+    return len(text) <= _LONGEST_ADDRESS and _ADDRESS.fullmatch(text) is not None
+
+
+async def deliver(server: SmtpServer, message: EmailMessage, recipients: tuple[str, ...]) -> None:
+    """Hand a mail over, to all recipients or to none.
+
+    Raises NotSent. Whatever else is raised (aiosmtplib's errors, OSError, TimeoutError) leaves in doubt if it was sent.
+    """
+    await load("aiosmtplib")
+    import aiosmtplib  # noqa: PLC0415 - an extra, and only where mail is sent
+
+    client = _client(server)
+    try:
+        await _envelope(client, server, recipients)
+        try:
+            await client.data(message.as_bytes())
+        except aiosmtplib.SMTPDataError as error:
+            raise NotSent(f"{server.host} refused the mail: {_told(error)}") from error
+    finally:
+        client.close()
+
+
+async def would_take_mail(server: SmtpServer) -> str:
+    """Try the settings: connect and log in, and send nothing. Returns why it cannot be done; empty if it can."""
+    await load("aiosmtplib")
+    client = _client(server)
+    try:
+        await _envelope(client, server, ())
+    except NotSent as error:
+        return f"{error}; mend {SERVER}, or start the server."
+    finally:
+        client.close()
+    return ""
+
+
+def _client(server: SmtpServer) -> SMTP:
+    import aiosmtplib  # noqa: PLC0415 - as above
+
+    return aiosmtplib.SMTP(
+        hostname=server.host,
+        port=server.port,
+        use_tls=server.security == "tls",
+        start_tls=server.security == "starttls",
+        timeout=SECONDS,
+    )
+
+
+async def _envelope(client: SMTP, server: SmtpServer, recipients: tuple[str, ...]) -> None:
+    """Say who writes to whom. Raises NotSent: up to here nothing was sent."""
+    import aiosmtplib  # noqa: PLC0415 - as above
+
+    try:
+        await client.connect()
+        if server.user:
+            await client.login(server.user, server.password)
+        if recipients:
+            await client.mail(server.address)
+        for one in recipients:
+            await client.rcpt(one)
+    except aiosmtplib.SMTPRecipientRefused as error:
+        raise NotSent(
+            f"{server.host} does not take mail for {error.recipient} ({_told(error)}), and nobody got it"
+        ) from None
+    except aiosmtplib.SMTPAuthenticationError as error:
+        raise NotSent(f"{server.host} does not accept the user and password of {SERVER}") from error
+    except (aiosmtplib.SMTPException, OSError, TimeoutError) as error:
+        raise NotSent(f"{server.host} could not be used ({_told(error)})") from error
+
+
+def _told(error: Exception) -> str:
+    """Word an error in a line, as the server put it: hostile text, bounded."""
+    words = str(getattr(error, "message", "") or error or type(error).__name__)
+    return " ".join("".join(one if one.isprintable() else " " for one in words).split())[:200]

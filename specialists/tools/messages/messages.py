@@ -1,0 +1,109 @@
+"""A message to another channel or person: posted once, in the job's name, after somebody has approved what it says."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, Field
+
+from handoff.visible_text import visible
+from specialists.tools.messenger import Addressee, Delivered, DeliveryUnknown, Messenger, Readers
+from specialists.tools.tool import Prepared, Tool, ToolOutcome, Workbench
+
+LONGEST = 3_000
+"""Characters of a text: what a card can show, and a field of its window takes."""
+NO_MESSENGER = "There is no Slack here to send it through. Return the text as your result instead."
+
+
+class SendMessageArguments(BaseModel):
+    """Arguments of send_message."""
+
+    to: str = Field(min_length=1, max_length=160)
+    text: str = Field(min_length=1, max_length=LONGEST)
+    draft: bool = False
+
+
+def tools() -> tuple[Tool, ...]:
+    """Make the tool."""
+    return (
+        Tool(
+            "send_message",
+            "write",
+            SendMessageArguments,
+            send_message,
+            key="marks",
+            look_up=_look_up,
+            what=_what,
+            target=_target,
+            prepare=prepare,
+        ),
+    )
+
+
+async def send_message(arguments: SendMessageArguments, workbench: Workbench, key: str) -> ToolOutcome:
+    """Send a message to another channel (#name) or person (@name), once people have approved it.
+
+    The text is Markdown and stands alone: its readers see nothing of this thread. With draft, it goes to the requester
+    only, to send it themselves.
+    """
+    messenger, goes = await _found(arguments.to, workbench)
+    if messenger is None or isinstance(goes, str):
+        return ToolOutcome(str(goes), failed=True)
+    return _told(await messenger.send(goes, arguments.text, key=key, draft=arguments.draft), arguments)
+
+
+async def prepare(arguments: SendMessageArguments, workbench: Workbench) -> Prepared | ToolOutcome:
+    """Resolve whom it goes to, and say who would read it."""
+    messenger, goes = await _found(arguments.to, workbench)
+    if messenger is None or isinstance(goes, str):
+        return ToolOutcome(str(goes), failed=True)
+    text = visible(arguments.text).strip()
+    if not text:
+        return ToolOutcome("The text is empty; give the whole of the message.", failed=True)
+    ready = arguments.model_copy(update={"to": goes.written, "text": text})
+    if arguments.draft:
+        return Prepared(
+            ready, why=f"It is a draft for {goes.name}: it goes to who made the request, and to nobody else."
+        )
+    readers = await messenger.crossing(goes)
+    return Prepared(ready, why=about(goes, readers), readers=readers)
+
+
+def about(goes: Addressee, readers: Readers | None) -> str:
+    """Tell people where a message goes, and what they decide on if it crosses from one place into another."""
+    told = f"{goes.name} is {goes.about}." if goes.about else ""
+    if readers is None:
+        return told
+    crosses = f"It may tell {readers.goes} what was said in {readers.came}"
+    return f"{told} {crosses}, so it takes the yes of somebody who may read both.".strip()
+
+
+async def _look_up(arguments: SendMessageArguments, workbench: Workbench, key: str) -> ToolOutcome | None:
+    messenger, goes = await _found(arguments.to, workbench)
+    if messenger is None or isinstance(goes, str):
+        raise DeliveryUnknown(str(goes))
+    found = await messenger.look_up(goes, key=key, draft=arguments.draft)
+    return None if found is None else _told(found, arguments)
+
+
+async def _found(to: str, workbench: Workbench) -> tuple[Messenger | None, Addressee | str]:
+    if workbench.messenger is None:
+        return None, NO_MESSENGER
+    return workbench.messenger, await workbench.messenger.find(to)
+
+
+def _told(delivered: Delivered, arguments: SendMessageArguments) -> ToolOutcome:
+    if not delivered.id:
+        return ToolOutcome(f"Not sent: {delivered.fault}.", failed=True)
+    to, sources = arguments.to, (delivered.address,) if delivered.address else ()
+    if arguments.draft:
+        told = f"The draft for {to} is in the requester's direct messages. It was not sent on."
+        return ToolOutcome(told, sources=sources)
+    return ToolOutcome(f"Sent to {to}.", sources=sources)
+
+
+def _target(arguments: SendMessageArguments) -> str:
+    """Say where it goes: who approves a draft and the like of it has approved nothing that is sent."""
+    return f"the requester, as a draft for {arguments.to}" if arguments.draft else arguments.to
+
+
+def _what(arguments: SendMessageArguments) -> str:
+    return f"Draft a message to {arguments.to}" if arguments.draft else f"Send a message to {arguments.to}"

@@ -1,0 +1,179 @@
+"""Makes tools of plain functions: the signature becomes the arguments, the docstring the prompt."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import threading
+import typing
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, PydanticUserError, create_model
+from pydantic_core import PydanticSerializationError, to_json
+
+from specialists.tools.blocking import in_thread
+from specialists.tools.tool import NotKept, Sent, Tool, ToolOutcome, Workbench, WorkbenchLost
+from specialists.tools.toolkit import said_of
+
+MOST_AT_ONCE = 32
+"""Calls of one function that run side by side in threads; a thread that hangs cannot be ended, and counts."""
+PROMPT_LIMIT = 2_000
+"""Characters of a docstring: every call of the specialist that holds the tool carries it."""
+ERROR_LIMIT = 300
+TEXT_LIMIT = 100_000
+"""Characters of a reply that are kept; a model gets to see fewer, see `turns.one_call`."""
+_MADE_OF = "__leadhand_function__"
+_NO_CUT = 3_600.0
+"""Seconds for a thread. Whoever makes the call cuts it off long before."""
+
+_log = logging.getLogger(__name__)
+
+
+class NoTool(Exception):
+    """A function cannot be a tool. The text says why and what to do, and follows the function's name."""
+
+
+def tool_of(function: Callable[..., Any], **more: Any) -> Tool:
+    """Make a tool of a function, sync or async.
+
+    Its parameters, with their types, are the arguments; one of the type `Workbench` is given the workbench. It returns
+    a text, a `ToolOutcome`, or what JSON can hold. What it raises is told the model in words, if it only reads; if it
+    writes, nobody knows then whether it did, and people are asked. A sync function runs in a thread.
+
+    Args:
+        function: The function, with what it says of itself: see `toolkit.writes`.
+        more: Further fields of `Tool`, such as `target`, for what no line above a function says.
+
+    Raises:
+        NoTool: The function has no docstring, a parameter without a type, or the like.
+    """
+    said = said_of(function)
+    made = _Made(function, function.__name__, said.get("access", "read") == "write", *_taken(function))
+    fields: dict[str, Any] = {"access": said.get("access", "read"), "public": said.get("public", False)}
+    if "sends_to" in said:
+        fields["sends"] = _sender(str(said["sends_to"]))
+    return Tool(name=made.name, arguments=made.arguments, run=_described(made, function), **{**fields, **more})
+
+
+def _described(made: _Made, function: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, ToolOutcome]]:
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise NoTool("yields, and might never end; return a list instead")
+    prompt = inspect.cleandoc(function.__doc__ or "")
+    if not prompt:
+        raise NoTool("has no docstring, which is what models read of it; write one, or begin its name with _")
+    if len(prompt) > PROMPT_LIMIT:
+        raise NoTool(
+            f"has a docstring of {len(prompt):,} characters, and every call carries it; keep to {PROMPT_LIMIT:,}"
+        )
+
+    async def run(arguments: BaseModel, workbench: Workbench) -> ToolOutcome:
+        return await made.run(arguments, workbench)
+
+    run.__doc__ = prompt
+    setattr(run, _MADE_OF, function)
+    return run
+
+
+def made_of(tool: Tool) -> Callable[..., Any] | None:
+    """Return the function that a tool was made of by `tool_of`."""
+    return getattr(tool.run, _MADE_OF, None)
+
+
+def _taken(function: Callable[..., Any]) -> tuple[type[BaseModel], str]:
+    """Return the model of a function's arguments, and which parameter takes the workbench; empty: none."""
+    try:
+        hints = typing.get_type_hints(function, include_extras=True)
+    except (NameError, TypeError, AttributeError) as error:
+        raise NoTool(f"has a type that cannot be found ({error}); import it at the top of the file") from None
+    fields: dict[str, Any] = {}
+    bench = ""
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY}:
+            raise NoTool(f"takes {parameter}, which models cannot fill in; name each argument")
+        if name not in hints:
+            raise NoTool(f"has no type at the argument {name}; write one, such as {name}: str")
+        if hints[name] is Workbench:
+            bench = name
+            continue
+        if name.startswith("_") or hasattr(BaseModel, name):
+            raise NoTool(f"has an argument {name}, a name that pydantic keeps to itself; call it something else")
+        fields[name] = (hints[name], ... if parameter.default is parameter.empty else parameter.default)
+    try:
+        model = create_model(function.__name__, __config__=ConfigDict(extra="forbid"), **fields)
+        model.model_json_schema()
+    except (PydanticUserError, TypeError, ValueError) as error:
+        text = str(error).splitlines()[0][:ERROR_LIMIT]
+        raise NoTool(
+            f"has an argument of a type that JSON does not know ({text}); use str, int, list and the like"
+        ) from None
+    return model, bench
+
+
+def _sender(service: str) -> Callable[[BaseModel], Sent]:
+    return lambda arguments: Sent(service, arguments.model_dump_json())
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A function as a tool calls it."""
+
+    function: Callable[..., Any]
+    name: str
+    writing: bool
+    arguments: type[BaseModel]
+    bench: str
+    places: threading.BoundedSemaphore = field(default_factory=lambda: threading.BoundedSemaphore(MOST_AT_ONCE))
+
+    async def run(self, arguments: BaseModel, workbench: Workbench) -> ToolOutcome:
+        """Call it, and word what it gave or raised."""
+        given = {name: getattr(arguments, name) for name in type(arguments).model_fields}
+        if self.bench:
+            given[self.bench] = workbench
+        try:
+            return await self._called(given)
+        except (WorkbenchLost, NotKept):
+            raise
+        except (Exception, SystemExit) as error:
+            _log.warning("the tool %s raised", self.name, exc_info=True)
+            if self.writing:  # it may have been carried out: `turns.write_calls` asks people
+                raise RuntimeError(_words(error)) from error
+            return ToolOutcome(f"{self.name} failed: {_words(error)}", failed=True)
+
+    async def _called(self, given: dict[str, Any]) -> ToolOutcome:
+        if inspect.iscoroutinefunction(self.function):
+            return self._worded(await self.function(**given))
+        if not self.places.acquire(blocking=False):
+            return ToolOutcome(f"{self.name} is busy with {MOST_AT_ONCE} other calls. Go on without it.", failed=True)
+
+        def work() -> ToolOutcome | Awaitable[Any]:
+            try:
+                value = self.function(**given)
+                return value if inspect.isawaitable(value) else self._worded(value)
+            except StopIteration as error:  # it would be lost between thread and loop
+                raise RuntimeError(_words(error)) from error
+            finally:
+                self.places.release()
+
+        found = await in_thread(work, _NO_CUT)
+        return found if isinstance(found, ToolOutcome) else self._worded(await found)
+
+    def _worded(self, value: Any) -> ToolOutcome:
+        if isinstance(value, ToolOutcome):
+            return value
+        if value is None:
+            return ToolOutcome("Done." if self.writing else "Nothing.")
+        if isinstance(value, str):
+            return ToolOutcome(value[:TEXT_LIMIT])
+        try:
+            return ToolOutcome(to_json(value).decode()[:TEXT_LIMIT])
+        except (PydanticSerializationError, ValueError):
+            text = f"{self.name} gave a {type(value).__name__}, which is neither a text nor JSON."
+            return ToolOutcome(f"Done. {text}") if self.writing else ToolOutcome(text, failed=True)
+
+
+def _words(error: BaseException) -> str:
+    said = " ".join(str(error).split())
+    words = f"{type(error).__name__}: {said}" if said else type(error).__name__
+    return words if len(words) <= ERROR_LIMIT else f"{words[: ERROR_LIMIT - 1]}…"

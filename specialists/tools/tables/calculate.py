@@ -1,0 +1,139 @@
+"""Arithmetic and small programs, in a sandboxed Python (Monty) that reaches no file and no network."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from specialists.sandbox.child_process import BUSY, NO_WALLS, Given, Limits, run_child
+from specialists.tools.extras import missing
+from specialists.tools.tables.calculate_child import MEMORY, SECONDS
+from specialists.tools.tool import Tool, ToolOutcome, Workbench
+
+_LIMITS = Limits(memory_mb=1500, cpu_seconds=6)
+_DEADLINE = 12.0
+_LARGEST_REPLY = 8 * 1024 * 1024
+_LONG = "That took too long and was stopped."
+_FAILURES = {
+    "time": _LONG,
+    "cpu": _LONG,
+    "crash": "That ended the calculator itself. Work with less at a time.",
+    "too_much": "That gave more than can be passed on.",
+    "busy": BUSY,
+    "unwalled": NO_WALLS,
+}
+_SHOWN = 4_000
+_LONG_FLOAT = re.compile(r"(?<![\w.])-?\d+\.\d+(?:e[+-]?\d+)?(?![\w.])")
+_DECIMAL = re.compile(r"Decimal\('([^']*)'\)")
+_DUSTY = 15
+_PRINTED_TERM = re.compile(r"print\((.*)\)", re.DOTALL)
+_TERM = re.compile(r"(?=.{1,200}\Z)(?:sum|avg|min|max|count)\([\w\s.*+/-]+\)", re.IGNORECASE)
+"""A term that means in SQL what it was to mean in Python."""
+_NOT_THERE = ("NameError", "ModuleNotFoundError", "ImportError", "SyntaxError", "FileNotFoundError", "PermissionError")
+"""Failures of code that looks for a table where none is."""
+
+
+class Calculate(BaseModel):
+    """The arguments of `calculate`."""
+
+    model_config = ConfigDict(extra="forbid")
+    code: str = Field(description="Python; the last line is an expression", max_length=20_000)
+
+
+def tools() -> tuple[Tool, ...]:
+    """Make the tools of this kit."""
+    return (Tool("calculate", "read", Calculate, calculate, public=True),)
+
+
+async def calculate(arguments: Calculate, workbench: Workbench) -> ToolOutcome:
+    """Work out numbers in Python (math, datetime, decimal, re, json). Gives what is printed and the last value.
+
+    No files, network or packages; for attached tables use query_table.
+    """
+    program = _sandbox()
+    if program is None:
+        return ToolOutcome("Calculating is not installed here (leadhand[calculate]).", failed=True)
+    reply = await run_child(
+        "specialists.tools.tables.calculate_child",
+        {"code": arguments.code, "program": str(program)},
+        limits=_LIMITS,
+        deadline=_DEADLINE,
+        largest_reply=_LARGEST_REPLY,
+        given=Given(program=program),
+    )
+    if reply.failure:
+        return ToolOutcome(_FAILURES[reply.failure], failed=True)
+    answer: dict[str, Any] = json.loads(reply.output)
+    if "error" not in answer:
+        return ToolOutcome(_told(answer["value"], answer["printed"]))
+    text = _mended(answer["error"], answer["printed"])
+    if answer["of_code"] and any(kind in text for kind in _NOT_THERE):
+        text += _tables_are_elsewhere(arguments.code, workbench)
+    return ToolOutcome(text, failed=True)
+
+
+def _sandbox() -> Path | None:
+    """Find the program of the sandbox, which its package puts beside Python; None if it is not installed."""
+    beside = Path(sysconfig.get_path("scripts"), "monty")
+    found = str(beside) if beside.is_file() else shutil.which("monty")
+    return Path(found) if found and not missing("calculate", "pydantic_monty") else None
+
+
+def _tables_are_elsewhere(code: str, workbench: Workbench) -> str:
+    """Say how the attached tables are asked, in the words of the code if it is one term: models name columns."""
+    from specialists.tools.tables.tables import table_names  # noqa: PLC0415 - only where code failed
+
+    names = list(table_names(workbench.artifacts))
+    if not names:
+        return ""
+    table = next((name for name in names if re.search(rf"\b{name}\b", code)), names[0])
+    term = _PRINTED_TERM.sub(r"\1", code.strip()).replace(f"{table}.", "")
+    what = term if _TERM.fullmatch(term) else "..."
+    sql = f"SELECT {what} FROM {table} and the WHERE or GROUP BY that is asked for"  # noqa: S608 - for a model to read
+    return f"\nCode sees no table. Tables attached: {', '.join(names)}. Call query_table with {sql}"
+
+
+def _told(last: str, printed: str) -> str:
+    parts = [_cut(_readable(printed.rstrip())), _cut(_readable(last))]
+    return "\n".join(part for part in parts if part) or "No value: end with an expression, or print."
+
+
+def _readable(text: str) -> str:
+    """Round off the dust of binary fractions, which would be copied: 110.00000000000001 is 110.0."""
+    return _LONG_FLOAT.sub(lambda found: _without_dust(found[0]), _DECIMAL.sub(r"\1", text))
+
+
+def _without_dust(number: str) -> str:
+    if _digits(number) < _DUSTY:
+        return number
+    for digits, most in ((15, 13), (13, 10)):  # what a rounding leaves, and what it leaves after many additions
+        short = repr(float(f"{float(number):.{digits}g}"))
+        if _digits(short) <= most:
+            return short
+    return number
+
+
+def _digits(number: str) -> int:
+    """Count the digits that matter."""
+    return len(number.partition("e")[0].replace(".", "").strip("-0"))
+
+
+def _mended(error: str, printed: str) -> str:
+    text = _cut(error)
+    if "ModuleNotFoundError" in text:
+        text += " (only math, datetime, decimal, re, json, itertools, collections are there: write it with those)"
+    if "NameError" in text:
+        text += " (names must be set in the code; another tool is called by itself, not from code)"
+    if "time limit" in text or "MemoryError" in text:
+        text = f"Stopped at the limit of {SECONDS:g} s and {MEMORY // 2**20} MB: {text}"
+    return f"{_cut(printed.rstrip())}\n{text}".strip()
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} ... ({len(text):,} characters in all)"

@@ -1,0 +1,62 @@
+"""The process that calculates: it starts the sandboxed Python (Monty), which inherits its walls and limits.
+
+In: `{"code", "program"}`. Out: `{"value", "printed"}`, or `{"error", "of_code", "printed"}` in Monty's words; `of_code`
+if the code is at fault and not the sandbox.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from specialists.sandbox.confine import own_stdout
+
+if TYPE_CHECKING:
+    from pydantic_monty import ResourceLimits
+
+SECONDS = 1.0
+DEADLINE = 2.5
+MEMORY = 64 * 1024 * 1024
+_PRINTED = 20_000
+
+
+def main() -> None:
+    """Answer the request on stdin."""
+    request = json.load(sys.stdin)
+    reply = own_stdout()
+    answer = _worked_out(request["code"], request["program"])
+    with reply:
+        reply.write(json.dumps(answer).encode())
+
+
+def _worked_out(code: str, program: str) -> dict[str, Any]:
+    import pydantic_monty  # noqa: PLC0415 - after the limits
+
+    limits: ResourceLimits = {
+        "max_feed_duration_secs": SECONDS,
+        "max_memory": MEMORY,
+        "max_recursion_depth": 200,
+        "max_total_sleep_secs": 0.0,
+    }
+    printed = pydantic_monty.CollectString(max_bytes=_PRINTED)
+    try:
+        with (
+            pydantic_monty.Monty(max_processes=1, request_timeout=DEADLINE, binary_path=program) as pool,
+            pool.checkout(limits=limits, os_policy={"sleep": "zero"}) as session,
+        ):
+            value = session.feed_run(code, print_callback=printed)
+    except (pydantic_monty.MontySyntaxError, pydantic_monty.MontyRuntimeError) as error:
+        at = "".join(f"line {frame.line}: " for frame in error.traceback()[-1:])
+        return {"error": at + error.display("type-msg"), "printed": printed.output, "of_code": True}
+    except pydantic_monty.MontyError as error:  # the sandbox itself ended: out of memory, or its watchdog
+        return {"error": str(error), "printed": printed.output, "of_code": False}
+    return {"value": _shown(value), "printed": printed.output}
+
+
+def _shown(value: Any) -> str:
+    try:
+        return "" if value is None else str(value) if isinstance(value, str | dt.date | dt.time) else repr(value)
+    except ValueError:  # Python refuses to write integers of more than 4,300 digits
+        return f"an integer of about {value.bit_length() * 30103 // 100000 + 1:,} digits"

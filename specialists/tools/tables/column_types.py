@@ -1,0 +1,129 @@
+"""Finds the type of a column of text, and the SQL that converts it.
+
+A kind is guessed from a sample and then proved on every row; a column that has
+exceptions stays text and says so, instead of losing them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from specialists.tools.tables.date_kinds import DATES, MONTHS, is_season, mixed_dates
+from specialists.tools.tables.kind import Kind
+from specialists.tools.tables.number_dress import dress_of, plain_digits
+
+NOTHINGS = ("na", "n/a", "#n/a", "null", "none", "nan", "-", "--", "\u2013", "?")
+"""Words that people write into cells that they mean to leave empty, in lower case."""
+
+_MOSTLY = 0.6
+
+TRUTH = Kind("truth", "true or false", r"(?i:true|false)", "TRY_CAST(lower({x}) AS BOOLEAN)")
+WHOLE = Kind("whole", "whole numbers", r"[-+]?(0|[1-9]\d{0,17})", "TRY_CAST({x} AS BIGINT)")
+NUMBER = Kind(
+    "number",
+    "numbers",
+    r"[-+]?((0|[1-9]\d{0,17})(\.\d*)?|\.\d+)([eE][-+]?\d{1,3})?",
+    "TRY_CAST({x} AS DOUBLE)",
+)
+ENGLISH = Kind(
+    "english",
+    "numbers",
+    r"[-+]?(0|[1-9]\d{0,2}(,\d{3})+|[1-9]\d{0,17})(\.\d+)?",
+    "TRY_CAST(replace({x}, ',', '') AS DOUBLE)",
+    "commas between thousands",
+)
+COMMA = Kind(
+    "comma",
+    "numbers",
+    r"[-+]?(0|[1-9]\d{0,2}(\.\d{3})+|[1-9]\d{0,17})(,\d+)?",
+    "TRY_CAST(replace(replace({x}, '.', ''), ',', '.') AS DOUBLE)",
+    "decimal commas",
+)
+INDIAN = Kind(
+    "indian",
+    "numbers",
+    r"[-+]?(0|[1-9]\d?(,\d{2})*,\d{3}|[1-9]\d{0,2})(\.\d+)?",
+    "TRY_CAST(replace({x}, ',', '') AS DOUBLE)",
+    "lakhs and crores: 1,25,000 read as 125000",
+)
+KINDS: tuple[Kind, ...] = (TRUTH, WHOLE, NUMBER, ENGLISH, COMMA, INDIAN, *DATES, *MONTHS)
+_COMPILED = {kind.name: re.compile(kind.pattern) for kind in KINDS}
+
+NUMERIC = {"whole", "number", "english", "comma", "indian"}
+"""The names of the kinds whose values may wear a `Dress`."""
+
+
+def candidates(sample: Sequence[str], *, commas: bool) -> list[Kind]:
+    """List the kinds worth trying on all rows, best first. `commas`: the file writes decimals with a comma."""
+    dress = dress_of(sample)
+    bare = [dress.off(value) for value in sample]
+    sample = [plain_digits(value) for value in sample]
+    scored = []
+    for order, kind in enumerate(KINDS):
+        if dress.symbol and kind.name not in NUMERIC:
+            continue
+        values = bare if kind.name in NUMERIC else list(sample)
+        fits = sum(1 for value in values if _COMPILED[kind.name].fullmatch(value))
+        if fits and fits >= _MOSTLY * len(values):
+            scored.append((-fits, _rank(kind, order, values, commas=commas), kind))
+    found = [kind for _, _, kind in sorted(scored, key=lambda each: each[:2])]
+    if any(kind.name == "month iso" for kind in found) and is_season(sample):
+        found = [kind for kind in found if kind.name != "month iso"]
+    return found + (mixed_dates(sample) if not dress.symbol else [])
+
+
+def _rank(kind: Kind, order: int, values: Sequence[str], *, commas: bool) -> int:
+    """Rank kinds that fit equally well: plain numbers first, and commas as the file or the values have them."""
+    if kind is WHOLE:
+        return -2
+    if kind is COMMA and (commas or any(re.search(r",\d{1,2}$|,\d{4,}$", value) for value in values)):
+        return -1
+    if commas and kind is NUMBER and all(re.fullmatch(r"[-+]?\d{1,3}\.\d{3}", value) for value in values):
+        return len(KINDS)  # 1.234 in a file with decimal commas is a thousand and more
+    return order
+
+
+def writes_decimal_commas(samples: Sequence[Sequence[str]]) -> bool:
+    """Say if some column can only be read as numbers with a decimal comma."""
+    for sample in samples:
+        dress = dress_of(sample)
+        values = [dress.off(value) for value in sample]
+        fits = sum(1 for value in values if re.fullmatch(r"[-+]?(\d{1,3}(\.\d{3})+|\d+),(\d{1,2}|\d{4,})", value))
+        if values and fits >= _MOSTLY * len(values):
+            return True
+    return False
+
+
+_SCALE = r"(?i:k|m|mn|mio|mill|b|bn|mrd|t|tsd|cr|l)\.?|\s[^\W\d]{1,15}\.?"
+_LIKE_NUMBER = re.compile(
+    r"[-+(\u2212~\u2248<>=]*\s*(?:[A-Z]{2,3}\.?|[^\w\s]{1,3}|ca\.|approx\.|about|circa)?\s*[-+]?"
+    rf"(?!0\d)\d+(?:[.,'_\u2019\u00a0\u2009\u202f ]\d+)*(?:{_SCALE})?\s*[^\w\s]{{0,3}}"
+)
+_LIKE_DATE = re.compile(
+    r"(?=.*\d{4}|.*[^\W\d]{3}|\d\d\D\d\d\D\d\d)(?:\w{2,12}\.?,?\s)?"
+    r"\d{1,4}\s?[-/.]\s?(?:\d{1,2}|[^\W\d]{3,12})\s?[-/.]\s?\d{1,4}\D?(?:\s.*)?"
+)
+_CODE = re.compile(r"\d+|[^\W\d_]+[-_]?\d+|\d+[^\W\d_]+\d.*|\d+(?:\.\d+){2,}|\+\d.*")
+"""What is written with digits and never added up: long numbers, names with a number, versions, telephone numbers."""
+
+
+def looks_like(sample: Sequence[str]) -> str:
+    """Say what most values of a column of text look like: `dates`, `numbers` or ""."""
+    plain = [plain_digits(value) for value in sample]
+    for words, pattern in (("dates", _LIKE_DATE), ("numbers", _LIKE_NUMBER)):
+        fits = sum(
+            1 for value in plain if pattern.fullmatch(value) and not (_CODE.fullmatch(value) and words == "numbers")
+        )
+        if plain and fits >= _MOSTLY * len(plain):
+            return words
+    return ""
+
+
+def either_way(kind: Kind, sample: Sequence[str]) -> str:
+    """Give an example if every number may be a thousand times what it was read as, or a thousandth; else ""."""
+    pattern = {NUMBER.name: r"[-+]?[1-9]\d{0,2}\.\d{3}", ENGLISH.name: r"[-+]?[1-9]\d{0,2},\d{3}"}.get(kind.name)
+    if not pattern or not all(re.fullmatch(pattern, value) for value in sample):
+        return ""
+    plain, thousands = sample[0].replace(",", "."), re.sub("[.,]", "", sample[0])
+    return f"'{sample[0]}' may be {plain} or {thousands}; read as {plain if kind is NUMBER else thousands}"

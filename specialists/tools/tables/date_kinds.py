@@ -1,0 +1,179 @@
+"""The ways in which people write dates, months and quarters, and how each is read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from specialists.tools.tables.kind import Kind
+
+_NAMES = (
+    "january jan jänner januar janvier janv enero ene gennaio gen januari janeiro",
+    "february feb februar février févr fév febrero febbraio februari fevereiro fev",
+    "march mar märz maerz mär mrz mars marzo maart mrt março",
+    "april apr avril avr abril abr aprile",
+    "may mai mayo maggio mag mei maio maj",
+    "june jun juni juin junio giugno giu junho",
+    "july jul juli juillet juil julio luglio lug julho",
+    "august aug août aout agosto ago augustus augusti",
+    "september sep sept septembre septiembre settembre set setembro",
+    "october oct oktober okt octobre octubre ottobre ott outubro out",
+    "november nov novembre noviembre novembro",
+    "december dec dezember dez décembre déc diciembre dic dicembre desember dezembro",
+)
+"""Names of the months, whole and cut, in the languages of Western Europe. None stands for two months."""
+_MONTHS = {name: number for number, names in enumerate(_NAMES, start=1) for name in names.split()}
+_NAME = "(?i:" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + r")\.?"
+_WORD = "lower(regexp_extract({x}, '\\p{L}{3,}'))"
+_BY_NAME = f"MAP([{', '.join(repr(name) for name in _MONTHS)}], [{', '.join(map(str, _MONTHS.values()))}])[{_WORD}]"
+_YEAR = "regexp_extract({x}, '(\\d{4})', 1)"
+_SHORT_YEAR = "'20' || right({x}, 2)"
+
+_MONTH_FIRST, _DAY_FIRST = "read as month/day/year", "read as day/month/year"
+_AS_MONTHS = "months, each as its first day"
+_AS_QUARTERS = "quarters, each as its first day"
+
+
+def _date(name: str, pattern: str, form: str, fact: str = "") -> Kind:
+    return Kind(name, "dates", pattern, f"try_strptime({{x}}, '{form}')::DATE", fact)
+
+
+def _time(name: str, pattern: str, form: str, fact: str = "") -> Kind:
+    clocks = ", ".join(f"'{form} {clock}'" for clock in ("%I:%M %p", "%I:%M:%S %p", "%H:%M", "%H:%M:%S"))
+    clock = r" \d{1,2}:\d{2}(:\d{2})?( [AaPp][Mm])?"
+    return Kind(name, "times", pattern + clock, f"try_strptime({{x}}, [{clocks}])", fact)
+
+
+def _made(year: str, month: str, day: str = "'1'") -> str:
+    return f"TRY_CAST(({year}) || '-' || ({month}) || '-' || ({day}) AS DATE)"
+
+
+def _parts(name: str, pattern: str) -> Kind:
+    """Make the kind of dates that begin with the year, then the month, then the day, whatever stands between."""
+    year, month, day = (f"regexp_extract({{x}}, '^(\\d+)\\D+(\\d+)\\D+(\\d+)', {part})" for part in (1, 2, 3))
+    return Kind(name, "dates", pattern, _made(year, month, day))
+
+
+def _months(name: str, pattern: str, year: str, month: str) -> Kind:
+    return Kind(name, "months", pattern, _made(year, month), _AS_MONTHS)
+
+
+def _quarters(name: str, pattern: str, digit: str) -> Kind:
+    month = f"(3 * TRY_CAST(regexp_extract({{x}}, '{digit}', 1) AS INT) - 2)"
+    return Kind(name, "quarters", pattern, _made(_YEAR, month), _AS_QUARTERS)
+
+
+_DMY_DOT, _SLASH = r"\d{1,2}\.\d{1,2}\.\d{4}", r"\d{1,2}/\d{1,2}/\d{4}"
+_SHORT, _DASHES = r"\d{1,2}/\d{1,2}/\d{2}", r"\d{1,2}-\d{1,2}-\d{4}"
+_ISO = r"\d{4}-\d{2}-\d{2}"
+_CLOCK = r"[T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?"
+_IN_YEAR = r"(0?[1-9]|1[0-2])"
+
+MOMENT = Kind("moment", "times", f"{_ISO}({_CLOCK})?", "TRY_CAST({x} AS TIMESTAMP)")
+ZONED = Kind(
+    "zoned",
+    "times",
+    f"{_ISO}{_CLOCK}(Z|[-+]\\d{{2}}(:?\\d{{2}})?)",
+    "TRY_CAST({x} AS TIMESTAMPTZ) AT TIME ZONE 'UTC'",
+    "times in UTC",
+)
+DATES: tuple[Kind, ...] = (
+    Kind("iso", "dates", _ISO, "TRY_CAST({x} AS DATE)"),
+    MOMENT,
+    ZONED,
+    _date("dots", _DMY_DOT, "%d.%m.%Y"),
+    _date("dots2", r"\d{1,2}\.\d{1,2}\.\d{2}", "%d.%m.%y"),
+    _date("mdy", _SLASH, "%m/%d/%Y", _MONTH_FIRST),
+    _date("dmy", _SLASH, "%d/%m/%Y", _DAY_FIRST),
+    _date("mdy2", _SHORT, "%m/%d/%y", _MONTH_FIRST),
+    _date("dmy2", _SHORT, "%d/%m/%y", _DAY_FIRST),
+    _date("ymd", r"\d{4}/\d{1,2}/\d{1,2}", "%Y/%m/%d"),
+    _parts("ymd dots", r"\d{4}\. ?\d{1,2}\. ?\d{1,2}\.?"),
+    _parts("ymd signs", r"\d{4}\s?[年년]\s?\d{1,2}\s?[月월]\s?\d{1,2}\s?[日일]"),
+    _date("dashes", _DASHES, "%d-%m-%Y", "read as day-month-year"),
+    _date("mdy dashes", _DASHES, "%m-%d-%Y", "read as month-day-year"),
+    Kind(
+        "name day year",
+        "dates",
+        rf"{_NAME} \d{{1,2}}, ?\d{{4}}",
+        _made(_YEAR, _BY_NAME, "regexp_extract({x}, '(\\d{1,2}),', 1)"),
+    ),
+    Kind(
+        "day name year",
+        "dates",
+        rf"\d{{1,2}}\.?[ -](de )?{_NAME}[ -](de )?\d{{4}}",
+        _made(_YEAR, _BY_NAME, "regexp_extract({x}, '^(\\d{1,2})', 1)"),
+    ),
+    Kind(
+        "day name year2",
+        "dates",
+        rf"\d{{1,2}}-{_NAME}-\d{{2}}",
+        _made(_SHORT_YEAR, _BY_NAME, "regexp_extract({x}, '^(\\d{1,2})', 1)"),
+    ),
+    _time("dots time", _DMY_DOT, "%d.%m.%Y"),
+    _time("mdy time", _SLASH, "%m/%d/%Y", _MONTH_FIRST),
+    _time("dmy time", _SLASH, "%d/%m/%Y", _DAY_FIRST),
+)
+MONTHS: tuple[Kind, ...] = (
+    _months("month name", rf"{_NAME}[ /-]?(de )?\d{{4}}", _YEAR, _BY_NAME),
+    _months("year name", rf"\d{{4}}[ /-]?{_NAME}", _YEAR, _BY_NAME),
+    _months("name year2", f"{_NAME}(-| ?['\u2019])\\d{{2}}", _SHORT_YEAR, _BY_NAME),
+    _months("month iso", rf"\d{{4}}[-/]{_IN_YEAR}", _YEAR, "regexp_extract({x}, '(\\d{1,2})$', 1)"),
+    _months("month slash", rf"{_IN_YEAR}/\d{{4}}", _YEAR, "regexp_extract({x}, '^(\\d{1,2})', 1)"),
+    _quarters("year quarter", r"\d{4}[ -/]?[QqTt][1-4]", "[QqTt]([1-4])"),
+    _quarters("quarter year", r"[QqTt][1-4][ -/]?\d{4}", "[QqTt]([1-4])"),
+    _quarters("quarter word", r"[1-4]\. ?Quartal \d{4}", "^([1-4])"),
+)
+TWINS = {"mdy": "dmy", "mdy2": "dmy2", "dashes": "mdy dashes", "mdy time": "dmy time", "month first": "day first"}
+"""Kinds that the same text may be: both are tried on every row."""
+
+COMPILED = {kind.name: re.compile(kind.pattern) for kind in (*DATES, *MONTHS)}
+_DAY_ORDERS = {
+    "month first": ("mdy", "mdy2", "mdy dashes", "mdy time"),
+    "day first": ("dmy", "dmy2", "dashes", "dmy time"),
+}
+_MOSTLY = 0.6
+
+
+def mixed_dates(sample: Sequence[str]) -> list[Kind]:
+    """Make the kinds for a column that writes its dates in several ways: one, or one for each order of day and month.
+
+    Gives none if fewer than six in ten values are dates.
+    """
+    seen = [
+        kind for kind in DATES if kind is not MOMENT and any(COMPILED[kind.name].fullmatch(cell) for cell in sample)
+    ]
+    if any(re.fullmatch(f"{_ISO}{_CLOCK}", cell) for cell in sample):
+        seen.append(MOMENT)
+    if len(seen) < 2 or sum(
+        any(COMPILED[kind.name].fullmatch(cell) for kind in seen) for cell in sample
+    ) < _MOSTLY * len(sample):
+        return []
+    orders = {name for names in _DAY_ORDERS.values() for name in names}
+    plain = [kind for kind in seen if kind.name not in orders]
+    if len(plain) == len(seen):
+        return [_together("mixed", plain, "")]
+    return [
+        _together(order, [*plain, *(kind for kind in seen if kind.name in names)], order)
+        for order, names in _DAY_ORDERS.items()
+    ]
+
+
+def _together(name: str, kinds: Sequence[Kind], order: str) -> Kind:
+    words = "times" if any(kind.words == "times" for kind in kinds) else "dates"
+    type_ = "TIMESTAMP" if words == "times" else "DATE"
+    whens = " ".join(f"WHEN {kind.fits('{x}')} THEN ({kind.sql})::{type_}" for kind in kinds)
+    fact = "dates written in several ways" + (f", with the {order} between slashes or dashes" if order else "")
+    return Kind(name, words, "|".join(f"(?:{kind.pattern})" for kind in kinds), f"CASE {whens} END", fact)
+
+
+def in_either_order(sample: Sequence[str]) -> str:
+    """Give a value of which day and month may be swapped, or ""."""
+    names = [name for name in (*TWINS, *TWINS.values()) if name in COMPILED]
+    return next((value for value in sample if any(COMPILED[name].fullmatch(value) for name in names)), "")
+
+
+def is_season(sample: Sequence[str]) -> bool:
+    """Say if values such as 2024-25 or 2010-11 are spans of two years, and no months."""
+    pairs = [re.fullmatch(r"\d\d(\d\d)[-/](\d\d)", value) for value in sample]
+    return len(pairs) > 0 and all(pair is not None and int(pair[2]) == (int(pair[1]) + 1) % 100 for pair in pairs)

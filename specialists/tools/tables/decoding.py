@@ -1,0 +1,28 @@
+"""Decodes the text of a table with the decoder that reads all texts, and words what was not certain."""
+
+from __future__ import annotations
+
+from specialists.formats.encodings import Decoded, NoText, decoded
+from specialists.tools.tables.refused import TableRefused
+from specialists.tools.tables.sheet import Sheet
+
+
+def text_of(data: bytes) -> Decoded:
+    """Decode the bytes.
+
+    Raises:
+        TableRefused: the bytes are no text, or hold nothing but blanks.
+    """
+    try:
+        read = decoded(data)
+    except NoText:
+        raise TableRefused("is a binary file, not a table of text; attach CSV, TSV, XLSX, Parquet or JSON") from None
+    if not read.text.strip():
+        raise TableRefused("is empty")
+    return read
+
+
+def say_how_decoded(read: Decoded, sheet: Sheet) -> None:
+    """Say that an encoding was guessed, and what may be wrong with the letters."""
+    sheet.apart += [read.note] if read.note else []
+    sheet.faults += [read.doubt] if read.doubt else []

@@ -1,0 +1,93 @@
+"""Reads CSV, TSV and their relatives: finds the separator, and notices when rows go missing."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+
+from specialists.formats.table_text import TABLES_BY_NAME, is_table_text, separator_of
+from specialists.tools.tables.decoding import say_how_decoded, text_of
+from specialists.tools.tables.refused import TableRefused
+from specialists.tools.tables.sheet import BETWEEN, Row, Sheet, sheet_of
+
+_SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
+_LONGEST_CELL = 1024 * 1024
+_HEAD = 64 * 1024
+_RULE = re.compile(r"\s*:?-*:?\s*")
+_RULES = re.compile(r"[+|\-=: ]+")
+
+
+def delimited_sheets(data: bytes, extension: str) -> list[Sheet]:
+    """Read the one sheet of the file. One whose name does not say that it is a table has to look like one.
+
+    Raises:
+        TableRefused: there is no text in it, or it is prose, a log or other text that is no table.
+    """
+    read = text_of(data)
+    text = read.text
+    if extension not in TABLES_BY_NAME and not is_table_text(text):
+        raise TableRefused("is a text, not a table: read it as a text, or attach the table as CSV, XLSX or JSON")
+    separator = separator_of(text, tabs=extension in {".tsv", ".tab"})
+    notes: list[str] = []
+    try:
+        rows, lines = _rows(text, separator, notes, quoted=True)
+    except csv.Error:
+        try:
+            rows, lines = _rows(text, separator, [], quoted=False)
+        except csv.Error:
+            raise TableRefused(
+                "has a cell of more than a million letters; cut it, and attach the table again"
+            ) from None
+        notes = ["a quotation mark is opened and never closed: quotation marks were read as plain characters"]
+    sheet = sheet_of(rows, lines)
+    sheet.separator = separator
+    sheet.plain = '"' not in text and BETWEEN not in text
+    sheet.faults[:0] = notes
+    say_how_decoded(read, sheet)
+    sheet.facts.insert(0, f"{_SEPARATORS[separator]}-separated, {read.encoding}")
+    return [sheet]
+
+
+def _rows(text: str, separator: str, faults: list[str], *, quoted: bool) -> tuple[list[Row], list[int]]:
+    """Read all rows that are not blank, and the line each begins at. Raises `csv.Error` for a quote left open."""
+    csv.field_size_limit(_LONGEST_CELL)
+    reader = csv.reader(
+        io.StringIO(text, newline=""),
+        delimiter=separator,
+        quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
+        strict=False,
+    )
+    rows, lines, swallowed, before = [], [], [], 0
+    framed = separator == "|" and _is_framed(text)
+    for cells in reader:
+        row = [cell.strip() for cell in cells[1:-1]] if framed else cells
+        line, before = before + 1, reader.line_num
+        if framed and all(_RULE.fullmatch(cell) for cell in row):
+            continue
+        if any(row) and (row[0].strip() or "".join(row).strip()):
+            rows.append(row)
+            lines.append(line)
+            if quoted and before > line and _swallows(row, separator):
+                swallowed.append(line)
+    if quoted and rows and "\n" in rows[-1][-1] and text.count('"') % 2 == 1:
+        raise csv.Error("the last cell ended with the file, not with its closing quotation mark")
+    if swallowed:
+        total = text.count("\n") + (not text.endswith("\n"))
+        faults.append(
+            f"{total:,} lines gave {len(rows):,} rows: a quoted cell runs over several lines that look like rows "
+            f"of their own (from line {', '.join(map(str, swallowed[:5]))}); check the quotation marks there"
+        )
+    return rows, lines
+
+
+def _is_framed(text: str) -> bool:
+    """Say if bars stand around each row and not only between its cells, as in Markdown."""
+    lines = [line.strip() for line in text[:_HEAD].split("\n")[:-1] or [text] if line.strip()]
+    return all(len(line) > 1 and line[0] == line[-1] == "|" for line in lines if not _RULES.fullmatch(line))
+
+
+def _swallows(row: Row, separator: str) -> bool:
+    """Say if a cell of several lines holds lines that are cut like rows."""
+    enough = max(len(row) - 1, 1)
+    return any(line.count(separator) >= enough for cell in row if "\n" in cell for line in cell.split("\n")[1:])

@@ -1,0 +1,171 @@
+"""Reads the tables of an HTML page, as many programs name .xls, and of a page with its parts in one file (MHTML)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from email import message_from_bytes
+from html.parser import HTMLParser
+
+from specialists.tools.tables.decoding import say_how_decoded, text_of
+from specialists.tools.tables.refused import TableRefused
+from specialists.tools.tables.sheet import MOST_COLUMNS, Row, Sheet, Spans, sheet_of
+from specialists.tools.tables.sheet_rows import hidden_noted
+
+_MOST_TABLES = 20
+_MOST_ROWS_SPANNED = 1_000
+_UNREAD = frozenset({"script", "style", "template", "noscript", "svg"})
+_BREAKS = frozenset({"br", "p", "div", "li"})
+
+
+def html_sheets(data: bytes) -> list[Sheet]:
+    """Read the tables of a page that have more than one row and column.
+
+    Raises:
+        TableRefused: it has none.
+    """
+    read = text_of(data)
+    parser = _Tables()
+    parser.feed(read.text)
+    parser.close()
+    found = [each for each in parser.found if len(each.rows) > 1 and max(map(len, each.rows)) > 1]
+    if not found:
+        raise TableRefused("is an HTML page without a table; attach the table as CSV, XLSX, Parquet or JSON")
+    sheets = [_sheet(each, number) for number, each in enumerate(found[:_MOST_TABLES], start=1)]
+    if len(found) > _MOST_TABLES:
+        sheets[0].faults.append(f"{len(found)} tables on the page: only the first {_MOST_TABLES} were read")
+    for sheet in sheets:
+        sheet.facts.insert(0, f"a table of an HTML page, {read.encoding}")
+        say_how_decoded(read, sheet)
+    return sheets
+
+
+def mhtml_sheets(data: bytes) -> list[Sheet]:
+    """Read the tables of a web archive, as Excel saves one. Raises `TableRefused` if no part of it has any."""
+    sheets: list[Sheet] = []
+    try:
+        parts = [part for part in message_from_bytes(data).walk() if part.get_content_type() == "text/html"]
+    except RecursionError:
+        parts = []
+    for part in parts:
+        payload = part.get_payload(decode=True)
+        try:
+            sheets += html_sheets(payload) if isinstance(payload, bytes) else []
+        except TableRefused:
+            continue  # one of its frames: another holds the table
+    if not sheets:
+        raise TableRefused("is a web archive without a table; attach the table as CSV, XLSX, Parquet or JSON")
+    return sheets
+
+
+@dataclass(slots=True)
+class _Table:
+    """The rows of a table, and cells that columns share. `below` are cells that reach down: text and rows left."""
+
+    rows: list[Row] = field(default_factory=list)
+    spans: Spans = field(default_factory=dict)
+    title: str = ""
+    hidden: set[int] = field(default_factory=set)
+    below: dict[int, tuple[str, int]] = field(default_factory=dict)
+    cell: list[str] | None = None
+    width: int = 1
+    height: int = 1
+
+    def begin_row(self) -> None:
+        self.end_cell()
+        self.rows.append([])
+        self.fill()
+
+    def fill(self) -> None:
+        """Put cells that reach down from above where they stand in this row."""
+        row = self.rows[-1]
+        while (reaching := self.below.get(len(row))) is not None:
+            text, left = reaching
+            if left > 1:
+                self.below[len(row)] = (text, left - 1)
+            else:
+                del self.below[len(row)]
+            row.append(text)
+
+    def end_cell(self) -> None:
+        if self.cell is None:
+            return
+        text, self.cell = " ".join("".join(self.cell).split()), None
+        row = self.rows[-1]
+        at, width = len(row), min(self.width, MOST_COLUMNS - len(row))
+        if width > 1 and text:
+            self.spans.setdefault(len(self.rows), []).append((at, at + width - 1))
+        for place in range(width):
+            row.append(text if place == 0 else "")
+            if self.height > 1:
+                self.below[at + place] = (text if place == 0 and not _is_number(text) else "", self.height - 1)
+        self.fill()
+
+
+class _Tables(HTMLParser):
+    """Gathers the cells of all tables. One inside another is read by itself."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.found: list[_Table] = []
+        self._open: list[_Table] = []
+        self._unread = 0
+        self._caption = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Begin a table, a row or a cell."""
+        self._unread += tag in _UNREAD
+        if tag == "table":
+            self._open.append(_Table())
+            self.found.append(self._open[-1])
+        if not self._open:
+            return
+        table, said = self._open[-1], dict(attrs)
+        if tag == "tr":
+            table.begin_row()
+            if "display:none" in (said.get("style") or "").replace(" ", "").lower() or "hidden" in said:
+                table.hidden.add(len(table.rows))
+        elif tag in ("td", "th"):
+            if not table.rows:
+                table.begin_row()
+            table.end_cell()
+            table.cell = []
+            table.width, table.height = _number(said.get("colspan")), _number(said.get("rowspan"))
+        elif tag == "caption":
+            self._caption = True
+        elif tag in _BREAKS and table.cell is not None:
+            table.cell.append(" ")
+
+    def handle_endtag(self, tag: str) -> None:
+        """End what the tag began."""
+        self._unread -= tag in _UNREAD and self._unread > 0
+        if tag == "caption":
+            self._caption = False
+        elif self._open and tag in ("td", "th", "tr"):
+            self._open[-1].end_cell()
+        elif self._open and tag == "table":
+            self._open.pop().end_cell()
+
+    def handle_data(self, data: str) -> None:
+        """Add text to the cell."""
+        if not self._open or self._unread:
+            return
+        if self._caption:
+            self._open[-1].title += data
+        elif self._open[-1].cell is not None:
+            self._open[-1].cell.append(data)
+
+
+def _sheet(table: _Table, number: int) -> Sheet:
+    there = [(line, row) for line, row in enumerate(table.rows, start=1) if any(row)]
+    sheet = sheet_of([row for _, row in there], [line for line, _ in there], table.spans)
+    sheet.title = " ".join(table.title.split())[:60] or f"table {number}"
+    hidden_noted(sheet, table.hidden)
+    return sheet
+
+
+def _number(said: str | None) -> int:
+    return min(int(said), _MOST_ROWS_SPANNED) if said and said.isdecimal() and int(said) > 0 else 1
+
+
+def _is_number(text: str) -> bool:
+    return text.strip("-+()%$€£ ")[:1].isdigit()

@@ -1,0 +1,178 @@
+"""Reads JSON: an array, one object per line, or an object with one array of rows in it.
+
+Objects in a row become columns with dotted names, lists of objects tables of their own.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from specialists.tools.tables.decoding import say_how_decoded, text_of
+from specialists.tools.tables.naming import unlike
+from specialists.tools.tables.refused import TableRefused
+from specialists.tools.tables.sheet import MOST_COLUMNS, Sheet, sheet_of
+
+_MOST_LISTS = 20
+_DEEPEST = 8
+ROW = "parent_row"
+"""The column of a table made of lists that says which row had the list, counted from 1."""
+
+
+def json_sheets(data: bytes) -> list[Sheet]:
+    """Read the sheets of the file: its rows, and one sheet more for each list of objects that rows hold.
+
+    An object that holds several lists of objects and nothing else is one sheet for each.
+
+    Raises:
+        TableRefused: it is no JSON, or nothing in it is a list of rows.
+    """
+    read = text_of(data)
+    notes: list[str] = []
+    try:
+        value = json.loads(read.text)
+        if _is_several(value):
+            sheets = [sheet for title, rows in value.items() for sheet in _sheets(rows, title)]
+        else:
+            sheets = _of_items(_items(value, notes), notes)
+    except RecursionError:
+        raise TableRefused("is nested too deep to be a table; attach a flat list of objects") from None
+    except ValueError as error:
+        sheets = _of_items(_per_line(read.text, str(error), notes), notes)
+    say_how_decoded(read, sheets[0])
+    return sheets
+
+
+def _of_items(items: list[Any], notes: list[str]) -> list[Sheet]:
+    if not items:
+        raise TableRefused("holds an empty list")
+    sheets = _sheets(items, "")
+    (sheets[0].faults if any("left out" in note for note in notes) else sheets[0].facts).extend(notes)
+    return sheets
+
+
+def _is_several(value: Any) -> bool:
+    """Say if it is several lists of objects, by name, as an export of a database is."""
+    return (
+        isinstance(value, dict)
+        and 1 < len(value) <= _MOST_LISTS
+        and all(isinstance(rows, list) and rows and isinstance(rows[0], dict) for rows in value.values())
+    )
+
+
+def _items(value: Any, facts: list[str], path: str = "") -> list[Any]:
+    """Find the rows: the list itself, or the one list of objects that an object holds, however deep."""
+    if isinstance(value, list):
+        if path:
+            facts.append(f"rows are those of “{path}”")
+        return value
+    if isinstance(value, dict):
+        lists = {key: inner for key, inner in value.items() if isinstance(inner, list) and inner}
+        lists = {key: inner for key, inner in lists.items() if isinstance(inner[0], dict)}
+        objects = {key: inner for key, inner in value.items() if isinstance(inner, dict)}
+        inside = lists or objects
+        if len(inside) == 1 and (lists or len(value) == 1):
+            key, inner = next(iter(inside.items()))
+            return _items(inner, facts, f"{path}.{key}" if path else key)
+        if path:
+            facts.append(f"the one row is “{path}”")
+        return [value]
+    raise TableRefused("is a single JSON value, not a list of rows")
+
+
+def _per_line(text: str, whole: str, notes: list[str]) -> list[Any]:
+    """Read one JSON value per line. Lines that are none are left out and named; too many of them refuse the file."""
+    items, bad = [], []
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            items.append(json.loads(line))
+        except (ValueError, RecursionError):
+            bad.append(number)
+    if len(bad) >= len(items):
+        raise TableRefused(f"is not valid JSON ({whole[:120]})")
+    if bad:
+        notes.append(
+            f"{len(bad)} of {len(bad) + len(items)} lines are no JSON and were left out "
+            f"(line {', '.join(map(str, bad[:5]))})"
+        )
+    return items
+
+
+def _sheets(items: list[Any], title: str) -> list[Sheet]:
+    """Make the sheet of rows, and one of each list of objects in them."""
+    if all(isinstance(item, list) for item in items) and any(items):
+        rows = [[_text(cell) for cell in item] for item in items if item]
+        return [sheet_of(rows, list(range(1, len(rows) + 1)))]
+    objects = [item for item in items if isinstance(item, dict)]
+    if not any(objects):
+        return [Sheet(names=["value"], rows=[[_text(item)] for item in items], title=title)]
+    nested = any(isinstance(value, dict) for item in objects for value in item.values())
+    flat = [_flat(item) for item in objects] if nested else objects
+    keys = list(dict.fromkeys(key for row in flat for key in row))
+    kept = keys[:MOST_COLUMNS]
+    rows = [[_text(row.get(key)) for key in kept] for row in flat]
+    sheet = Sheet(names=unlike([" ".join(key.split()) or "column" for key in kept]), rows=rows, title=title)
+    if (odd := len(items) - len(objects)) > 0:
+        sheet.faults.append(f"{odd} of {len(items)} entries are no objects and were left out")
+    if len(keys) > len(kept):
+        sheet.faults.append(f"{len(keys):,} different keys: only the first {MOST_COLUMNS} were read")
+    outer = {key for item in objects for key in item}
+    if dotted := next((name for key, name in zip(kept, sheet.names, strict=True) if key not in outer), ""):
+        sheet.facts.append(f"objects in objects became columns such as {dotted}")
+    return [sheet, *_lists(flat, kept, sheet)]
+
+
+def _flat(item: dict[str, Any], before: str = "", depth: int = 0) -> dict[str, Any]:
+    """Name what lies in inner objects by their keys with a dot between."""
+    found: dict[str, Any] = {}
+    for key, value in item.items():
+        name = f"{before}.{key}" if before else key
+        if isinstance(value, dict) and value and depth < _DEEPEST:
+            for inner, own in _flat(value, name, depth + 1).items():
+                found.setdefault(inner, own)
+        else:
+            found[name] = value
+    return found
+
+
+def _lists(flat: list[dict[str, Any]], keys: list[str], sheet: Sheet) -> list[Sheet]:
+    """Make a sheet of the entries of each list of objects, with the number of the row and the value that names it."""
+    made: list[Sheet] = []
+    names = dict(zip(keys, sheet.names, strict=True))
+    first = next((key for key in keys if not any(isinstance(row.get(key), list | dict) for row in flat)), None)
+    for key in keys:
+        values = [row.get(key) for row in flat]
+        there = [value for value in values if isinstance(value, list) and value]
+        if not there:
+            continue
+        if not all(isinstance(entry, dict) for value in there for entry in value) or len(made) >= _MOST_LISTS:
+            sheet.facts.append(f"{names[key]} holds lists, each as one text such as {_text(there[0])[:40]}")
+            continue
+        entries = [
+            {ROW: number, **({f"{ROW}.{first}": row.get(first)} if first else {}), **entry}
+            for number, row in enumerate(flat, start=1)
+            if isinstance(row.get(key), list)
+            for entry in row[key]
+        ]
+        title = f"{sheet.title}.{names[key]}" if sheet.title else names[key]
+        of_list = _sheets(entries, title)
+        of_list[0].facts.append(
+            f"the entries of the lists in {names[key]}; {ROW} is the number of the row that has them"
+        )
+        sheet.facts.append(f"{names[key]} holds lists of objects, which are a table of their own, [{title}]")
+        made += of_list
+    return made
+
+
+def _text(value: Any) -> str:
+    if value is None or value in ([], {}):
+        return ""
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return "; ".join(value)
+    if isinstance(value, str):
+        return value
+    if type(value) in {int, float}:  # most of what is no text; json.dumps takes seconds for a large file
+        return repr(value)
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,110 @@
+"""Describes a loaded table in a few lines: what a person would look at first."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+from handoff.checking.quantities import is_unit
+from specialists.tools.tables.cells import plain, shown
+from specialists.tools.tables.database import LoadedTable
+from specialists.tools.tables.naming import quoted
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_MOST_COLUMNS = 40
+_SAMPLES = 3
+_TOP = 5
+_CELL = 60
+COLUMN = re.compile(r'- (?P<name>"(?:[^"]|"")+"|\S+) (?P<type>[A-Z].*?): (?P<about>.*)')
+"""A line of a profile about a column."""
+VALUES = re.compile(r"(?:, |distinct: )([^,()]+) \([\d,]+\)")
+"""The values that such a line lists, each with how often it occurs."""
+_KEY = "distinct, such as"
+_NUMBER = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|FLOAT|DECIMAL\(\d+,\d+\))$")
+
+
+def profile(connection: DuckDBPyConnection, table: LoadedTable) -> str:
+    """Describe rows, columns, each column in a line, and three sample rows."""
+    columns = connection.execute(f"DESCRIBE {quoted(table.name)}").fetchall()
+    total = _one(connection, f"SELECT count(*) FROM {quoted(table.name)}")[0]  # noqa: S608 - quoted
+    known = [*table.facts, *table.apart]
+    facts = f" ({'; '.join(known)})" if known else ""
+    size = f"{_count(total, 'row')}, {_count(len(columns), 'column')}"
+    lines = [f"{table.title} is table {table.name}: {size}{facts}"]
+    lines += [_line(connection, table.name, name, kind, total) for name, kind, *_ in columns[:_MOST_COLUMNS]]
+    if len(columns) > _MOST_COLUMNS:
+        rest = ", ".join(name for name, *_ in columns[_MOST_COLUMNS:])
+        lines.append(f"- and {len(columns) - _MOST_COLUMNS} more: {textwrap.shorten(rest, 1000, placeholder=' ...')}")
+    elif total:
+        lines.append(f"First rows ({' | '.join(name for name, *_ in columns)}):")
+        rows = connection.execute(f"SELECT * FROM {quoted(table.name)} LIMIT {_SAMPLES}").fetchall()  # noqa: S608
+        lines += [" | ".join(_short(cell) for cell in row) for row in rows]
+    return "\n".join(lines)
+
+
+def named_in(text: str) -> tuple[str, ...]:
+    """Return what a profile names that a question may mean: its columns, and the values that it lists with counts.
+
+    A column with another value in each row is left out: who asks for its name asks for rows, by whatever query. So is a
+    value that is a unit, such as month: it says in what something is counted, in a task about any table.
+    """
+    lines = filter(None, (COLUMN.fullmatch(line) for line in text.splitlines()))
+    told = (line for line in lines if _KEY not in line["about"])
+    named: list[str] = []
+    for line in told:
+        named += [line["name"].strip('"'), *(one for one in VALUES.findall(line["about"]) if not is_unit(one))]
+    return tuple(dict.fromkeys(named))
+
+
+def _line(connection: DuckDBPyConnection, table: str, name: str, kind: str, total: int) -> str:
+    title = name if name.isidentifier() else quoted(name)
+    column, source = quoted(name), f"FROM {quoted(table)}"
+    filled, distinct = _one(connection, f"SELECT count({column}), count(DISTINCT {column}) {source}")
+    parts = [f"{total - filled:,} empty"] if filled < total else []
+    if filled and _NUMBER.match(kind):
+        low, high, mean, whole = _one(
+            connection, f"SELECT min({column}), max({column}), avg({column}), sum({column}) {source}"
+        )
+        parts.append(f"{_short(low)} to {_short(high)}, mean {_mean(mean)}, sum {_short(whole)}, {distinct:,} distinct")
+    elif filled and kind.startswith(("DATE", "TIME")):
+        low, high = _one(connection, f"SELECT min({column}), max({column}) {source}")
+        parts.append(f"{_short(low)} to {_short(high)}, {distinct:,} distinct")
+    elif filled:
+        parts.append(_values(connection, column, source, distinct, filled))
+    return f"- {title} {kind[:40]}: {'; '.join(parts) or 'no values'}"
+
+
+def _values(connection: DuckDBPyConnection, column: str, source: str, distinct: int, filled: int) -> str:
+    """List the commonest values and how often they occur, or examples if every value occurs once."""
+    if distinct == filled:
+        rows = connection.execute(f"SELECT {column} {source} WHERE {column} IS NOT NULL LIMIT 3").fetchall()
+        return f"{distinct:,} {_KEY} {', '.join(_short(row[0]) for row in rows)}"
+    rows = connection.execute(
+        f"SELECT {column}, count(*) AS times {source} WHERE {column} IS NOT NULL "
+        f"GROUP BY 1 ORDER BY times DESC, {column}::VARCHAR LIMIT {_TOP}"
+    ).fetchall()
+    top = ", ".join(f"{_short(value)} ({times:,})" for value, times in rows)
+    return f"{distinct:,} distinct: {top}" + (" ..." if distinct > _TOP else "")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def _one(connection: DuckDBPyConnection, sql: str) -> tuple[Any, ...]:
+    row = connection.execute(sql).fetchone()
+    if row is None:
+        raise RuntimeError("an aggregate gave no row")
+    return tuple(row)
+
+
+def _mean(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else _short(value)
+
+
+def _short(value: Any) -> str:
+    text = shown(plain(value))
+    return text if len(text) <= _CELL else text[: _CELL - 1] + "…"

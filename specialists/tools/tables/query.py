@@ -1,0 +1,141 @@
+"""Runs one SELECT on the loaded tables."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from specialists.tools.tables.cells import plain
+from specialists.tools.tables.library_words import words_of
+from specialists.tools.tables.refused import TableRefused
+from specialists.tools.tables.row_filters import row_filters
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_COUNTED = 100_000
+_BATCH = 5_000
+_QUICK = 0.5
+"""Seconds. A query that took longer is not asked again for the rows that its LIMIT cut."""
+_READING = {"SELECT", "MULTI", "EXPLAIN"}
+"""DuckDB's words for SELECT, FROM, WITH, DESCRIBE and SHOW; PIVOT; EXPLAIN."""
+
+
+def query(connection: DuckDBPyConnection, sql: str, most: int) -> dict[str, Any]:
+    """Run a query: give columns, types, up to `most` rows and their number (`total` None: more than were counted).
+
+    `cut_from` is the number before its own LIMIT cut them, None if it cut none. `filters` says which rows it counted.
+
+    Raises:
+        TableRefused: the SQL is wrong, or more than one SELECT; the text says how to mend it.
+    """
+    import duckdb  # noqa: PLC0415
+
+    try:
+        statements = connection.extract_statements(sql)
+        if len(statements) != 1 or statements[0].type.name not in _READING:
+            raise TableRefused("Only one SELECT at a time: the tables can be read, not changed.")
+        began = time.monotonic()
+        connection.execute(statements[0])
+        columns = [(str(name), str(kind)) for name, kind, *_ in connection.description or ()]
+        rows = connection.fetchmany(most)
+        total = len(rows)
+        while total < _COUNTED and (batch := connection.fetchmany(_BATCH)):
+            total += len(batch)
+    except duckdb.OutOfMemoryException:
+        raise
+    except duckdb.Error as error:
+        raise TableRefused(_said(connection, error)) from None
+    quick = time.monotonic() - began < _QUICK
+    tree = _tree(connection, sql)
+    return {
+        "columns": [name for name, _ in columns],
+        "types": [kind for _, kind in columns],
+        "rows": [[plain(cell) for cell in row] for row in rows],
+        "total": total if total < _COUNTED else None,
+        "cut_from": _cut_from(connection, tree, total) if quick and "limit" in sql.casefold() else None,
+        "used": sorted(set(_tables_in(tree))) if tree else None,
+        "filters": _filters(connection, sql, tree, counts=quick) if tree else [],
+    }
+
+
+def _tree(connection: DuckDBPyConnection, sql: str) -> Any:
+    """Return a query as DuckDB has parsed it; None if it does not say, as for PIVOT."""
+    import duckdb  # noqa: PLC0415
+
+    try:
+        found = connection.execute("SELECT json_serialize_sql(?)", [sql]).fetchone()
+    except duckdb.Error:
+        return None
+    tree = json.loads(found[0]) if found else {"error": True}
+    return None if tree.get("error", True) else tree
+
+
+@contextmanager
+def _cut_short(connection: DuckDBPyConnection) -> Iterator[None]:
+    """Interrupt what is asked of DuckDB meanwhile once it is no longer quick."""
+    stop = threading.Timer(_QUICK, connection.interrupt)
+    stop.start()
+    try:
+        yield
+    finally:
+        stop.cancel()
+        stop.join()
+
+
+def _filters(connection: DuckDBPyConnection, sql: str, tree: Any, *, counts: bool) -> list[str]:
+    with _cut_short(connection):
+        return row_filters(connection, sql, tree, counts=counts)
+
+
+def _cut_from(connection: DuckDBPyConnection, tree: Any, total: int) -> int | None:
+    """Count the rows that a query has without the LIMIT at its end; None if that cuts none, or cannot be told."""
+    import duckdb  # noqa: PLC0415
+
+    statement = tree["statements"][0] if tree else {}
+    node = statement.get("node", {})
+    if not any(each["type"].startswith("LIMIT") for each in node.get("modifiers", ())):
+        return None
+    bare = {**tree, "statements": [{**statement, "node": {**node, "modifiers": []}}]}
+    try:
+        with _cut_short(connection):  # what LIMIT made short may have no end without it
+            whole = connection.execute("SELECT json_deserialize_sql(?)", [json.dumps(bare)]).fetchone()
+            if not whole:
+                return None
+            rest = f"SELECT count(*) FROM (SELECT * FROM ({whole[0]}) LIMIT {_COUNTED + 1})"  # noqa: S608 - DuckDB's words
+            counted = connection.execute(rest).fetchone()
+    except duckdb.OutOfMemoryException:
+        raise
+    except duckdb.Error:
+        return None
+    return int(counted[0]) if counted and counted[0] > total else None
+
+
+def _tables_in(tree: Any) -> Iterator[str]:
+    for each in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():
+        yield from _tables_in(each)
+    if isinstance(tree, dict) and tree.get("type") == "BASE_TABLE":
+        yield str(tree["table_name"]).casefold()
+
+
+def _said(connection: DuckDBPyConnection, error: Exception) -> str:
+    """Quote DuckDB's own words, which name the place, and add what there is to choose from."""
+    text = words_of(error, 500)
+    if "pytz" in text:
+        return "Times with a zone cannot be shown: cast them, as in now()::TIMESTAMP."
+    if type(error).__name__ == "PermissionException":
+        return f"SQL reads the attached tables only, no files and no network. {_tables(connection)}"
+    return f"{text}\n{_tables(connection)}"
+
+
+def _tables(connection: DuckDBPyConnection) -> str:
+    rows = connection.execute(
+        "SELECT table_name, string_agg(CASE WHEN regexp_full_match(column_name, '[A-Za-z_]\\w*') THEN column_name "
+        "ELSE '\"' || column_name || '\"' END || ' ' || data_type, ', ' ORDER BY column_index)[:600] "
+        "FROM duckdb_columns() WHERE NOT internal GROUP BY 1 ORDER BY 1 LIMIT 10"
+    ).fetchall()
+    return "Tables: " + ("; ".join(f"{table}({columns})" for table, columns in rows) or "none")

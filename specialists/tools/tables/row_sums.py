@@ -1,0 +1,96 @@
+"""Sums of the numbers in the rows of a table of text, worked out only as far down as somebody asks."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from specialists.tools.tables.number_dress import SHARES, dress_of
+
+Row = list[str]
+
+_SAMPLED = 200
+_CLEARLY = 1.01
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """A column of numbers. `decimals` is the most that its cells show; `share` says that it is in percent."""
+
+    at: int
+    value: Callable[[str], float | None]
+    decimals: int
+    share: bool
+
+
+def numbers_of(at: int, sample: Sequence[str], kind: str) -> Numbers:
+    """Say how to read the numbers of a column, from some of its cells and the kind that they are."""
+    dress = dress_of(sample)
+
+    def value(cell: str) -> float | None:
+        bare = dress.off(cell.strip())
+        bare = bare.replace(".", "").replace(",", ".") if kind == "comma" else bare.replace(",", "")
+        try:
+            return float(bare) if bare[-1:].isdigit() or bare[-1:] == "." else None
+        except ValueError:
+            return None
+
+    point = "," if kind == "comma" else "."
+    decimals = max(len(dress.off(cell).partition(point)[2]) for cell in sample)
+    return Numbers(at, value, min(decimals, 9), dress.symbol in SHARES)
+
+
+class Sums:
+    """Sums over spans of rows, without those left out. Rows are left out from the first to the last."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self._rows = rows
+        self._running: dict[int, list[float]] = {}
+        self._left_out: list[int] = []
+        self._sampled = list(range(0, len(rows), max(1, len(rows) // _SAMPLED)))
+        self._samples: dict[int, list[float] | None] = {}
+
+    def leave_out(self, index: int) -> None:
+        """Leave out a row of all sums from here on."""
+        self._left_out.append(index)
+        for running in self._running.values():
+            del running[index + 1 :]
+
+    def rows(self, start: int, end: int) -> int:
+        """Count the rows of a span that are not left out."""
+        return end - start - (bisect_left(self._left_out, end) - bisect_left(self._left_out, start))
+
+    def between(self, column: Numbers, start: int, end: int) -> tuple[float, int]:
+        """Add up the numbers of a column in the rows from `start` to before `end`; gives the rows' number too."""
+        running = self._running.setdefault(column.at, [0.0])
+        if len(running) <= end:
+            left_out = set(self._left_out)
+            for index in range(len(running) - 1, end):
+                value = 0.0 if index in left_out else column.value(self._rows[index][column.at]) or 0.0
+                running.append(running[-1] + value)
+        return running[end] - running[start], self.rows(start, end)
+
+    def too_much(self, column: Numbers, start: int, end: int, value: float) -> bool:
+        """Say if some rows of the span add up to more than `value` by themselves, and the others cannot lessen that."""
+        if column.at not in self._samples:
+            cells = [column.value(self._rows[index][column.at]) or 0.0 for index in self._sampled]
+            running = [0.0]
+            for cell in cells:
+                running.append(running[-1] + cell)
+            self._samples[column.at] = None if min(cells) < 0 else running
+        sampled = self._samples[column.at]
+        if sampled is None or self._left_out:
+            return False
+        first, last = bisect_left(self._sampled, start), bisect_left(self._sampled, end)
+        return sampled[last] - sampled[first] > _CLEARLY * abs(value)
+
+    def within(self, column: Numbers, value: float, start: int, end: int) -> bool:
+        """Say if a number lies between the lowest and the highest of a span, as a mean or a rate of it does."""
+        left_out = set(self._left_out)
+        values = [
+            each
+            for at in range(start, end)
+            if at not in left_out and (each := column.value(self._rows[at][column.at])) is not None
+        ]
+        return len(values) > 1 and min(values) <= value <= max(values) and min(values) < max(values)

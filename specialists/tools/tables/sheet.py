@@ -1,0 +1,272 @@
+"""A sheet: what a reader makes of a file, as names and rows of text, and what looked wrong on the way."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from specialists.tools.tables.naming import unlike
+from specialists.tools.tables.total_rows import set_apart
+
+Row = list[str]
+Spans = dict[int, list[tuple[int, int]]]
+"""Of some lines the cells that stand over several columns: the first and the last column of each, from 0."""
+
+MOST_COLUMNS = 500
+BETWEEN = "\x1f"
+"""The unit separator, which no file of people's holds."""
+_LONGEST_NAME = 100
+_LINES_NAMED = 5
+_HEAD = 50
+_ENGLISH_YEARS = re.compile(r"(19|20)\d\d")
+_NUMBER_OR_DATE = re.compile(r"[-+]?[€$£¥]?\s?\d[\d.,:/\-\s]*[%€]?([eE][-+]?\d+)?(T[\d:.Z+\-]+)?")
+_TITLES = 8
+_MOST_HEADERS = 4
+_NUMBERS = {2: "two", 3: "three", 4: "four"}
+BETWEEN_HEADERS = " / "
+"""What stands in a column's name between the group and the column."""
+
+
+@dataclass(slots=True)
+class Sheet:
+    """A table of a file. Every row has as many cells as there are names; an empty cell is "".
+
+    `facts` are worth knowing; `faults` are what looks wrong and belongs in the answer's gaps.
+    `apart` tells of rows that are not counted, such as totals, of rows that are hidden, and of guesses. `separator`
+    stood between the cells, if one did. `plain` says that no cell holds a line break, a quotation mark or `BETWEEN`.
+    """
+
+    names: list[str]
+    rows: list[Row]
+    title: str = ""
+    separator: str = ""
+    plain: bool = False
+    facts: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+    apart: list[str] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
+    """The line of the file that each row stands in."""
+
+
+def sheet_of(rows: list[Row], lines: list[int], spans: Spans | None = None) -> Sheet:
+    """Make a sheet from raw rows (no blank ones) and the line number of each: find the header, even out the rest.
+
+    A header of several rows becomes one of names such as "group / column". `spans` says how far its groups reach, where
+    that is known.
+    """
+    spans = spans or {}
+    start = _last_row_of_header(rows, lines, spans, _first_row_of_table(rows))
+    header, body, body_lines = rows[start], rows[start + 1 :], lines[start + 1 :]
+    titles = rows[:start]
+    facts: list[str] = []
+    faults: list[str] = []
+    depth = 1
+    while titles and depth < _MOST_HEADERS:
+        spanned = spans.get(lines[len(titles) - 1], [])
+        if not _groups(titles[-1], header, spanned):
+            break
+        header = _under(titles.pop(), header, spanned)
+        depth += 1
+    if depth > 1:
+        facts.append(f"{_NUMBERS[depth]} rows of headers made one")
+    if titles:
+        above = " / ".join(" ".join(cell for cell in row if cell) for row in titles)
+        facts.append(f"{_count(len(titles), 'line')} above the header skipped: {above[:120]}")
+    if _is_data(header, body[:_HEAD]):
+        body, body_lines = rows[start:], lines[start:]
+        header = []
+        faults.append("no header row seen: columns are named column1, column2 ...")
+    width = _width(header, body)
+    names = _names(header, width, body, faults)
+    sheet = Sheet(names=names, rows=body, facts=facts, faults=faults)
+    sheet.lines = body_lines
+    _drop_repeated_headers(sheet, rows[start] if header else [], body_lines)
+    short, long = _even_out(sheet)
+    apart = _set_apart(sheet, body_lines)
+    _say_uneven(sheet, [body_lines[at] for at in short if at not in apart], [body_lines[at] for at in long])
+    return sheet
+
+
+def _first_row_of_table(rows: list[Row]) -> int:
+    """Find the index of the first row that is not a title above the table."""
+    filled = [sum(1 for cell in row if cell.strip()) for row in rows[:_HEAD]]
+    usual = Counter(filled).most_common(1)[0][0]
+    if usual == 1:
+        return 0
+    first = next((index for index, cells in enumerate(filled) if cells > 1 and cells * 2 >= usual), 0)
+    for index in range(first + 1, min(first + _TITLES, len(filled))):
+        if filled[index] > max(filled[first:index]) and _heads_numbers(rows[index], rows[index + 1 : index + _HEAD]):
+            return index
+    return first
+
+
+def _heads_numbers(row: Row, body: list[Row]) -> bool:
+    """Say if a row is all words and stands above numbers, as only a header does."""
+    words = [index for index, cell in enumerate(row) if cell.strip()]
+    if any(_NUMBER_OR_DATE.fullmatch(row[index].strip()) for index in words):
+        return False
+    return any(_mostly_numbers(body, index) for index in words)
+
+
+def _last_row_of_header(rows: list[Row], lines: list[int], spans: Spans, start: int) -> int:
+    """Find the lowest row of a header that begins at `start`: rows of words below groups, above numbers."""
+    for index in range(start, min(start + _MOST_HEADERS - 1, len(rows) - 2)):
+        below = rows[index + 1]
+        if not (
+            _groups(rows[index], below, spans.get(lines[index], []))
+            and _heads_numbers(below, rows[index + 2 : index + _HEAD])
+        ):
+            return index
+        start = index + 1
+    return start
+
+
+def _groups(above: Row, header: Row, spans: Sequence[tuple[int, int]]) -> bool:
+    """Say if the row above a header names groups of its columns: it spans several, or leaves room for them.
+
+    A line of words above a table fills cells side by side, or one alone.
+    """
+    width = max(len(above), len(header))
+    above = [*(cell.strip() for cell in above), *[""] * (width - len(above))]
+    header = [*(cell.strip() for cell in header), *[""] * (width - len(header))]
+    header = ["" if cell == group else cell for group, cell in zip(above, header, strict=True)]
+    filled = [index for index, cell in enumerate(above) if cell]
+    if any(_NUMBER_OR_DATE.fullmatch(above[index]) and not _is_year(above[index]) for index in filled):
+        return False
+    if any(first in filled and any(header[first + 1 : last + 1]) for first, last in spans):
+        wide = max(last - first + 1 for first, last in spans)
+        return len(filled) > 1 or wide < sum(map(bool, header))
+    names = [cell.casefold() for cell in header if cell]
+    if len(filled) < 2 or not any(cell and not group for group, cell in zip(above, header, strict=True)):
+        return False  # it leaves no room
+    if len(set(names)) < len(names):
+        return True
+    apart = all(after - at > 1 or not header[at] for at, after in pairwise([*filled, width]) if at != filled[-1])
+    last_reaches = any(header[filled[-1] + 1 :]) or not header[filled[-1]]
+    return apart and (last_reaches or len(filled) > 2) and len(names) >= len(filled)
+
+
+def _is_year(text: str) -> bool:
+    return _ENGLISH_YEARS.fullmatch(text) is not None
+
+
+def _under(above: Row, header: Row, spans: Sequence[tuple[int, int]]) -> Row:
+    """Put the group of each column before its name. A group goes on until the next begins, or as far as it spans."""
+    reach = dict(spans)
+    joined, group, until = [], "", -1
+    for index in range(max(len(header), len(above))):
+        own = "".join(above[index : index + 1]).strip()
+        name = "".join(header[index : index + 1]).strip()
+        if own:
+            group, until = own, reach.get(index, index) if reach else MOST_COLUMNS
+        inside = group if index <= until else ""
+        joined.append(BETWEEN_HEADERS.join(filter(None, (inside, name))) if name and name != inside else name or own)
+    return joined
+
+
+def _is_data(header: Row, body: list[Row]) -> bool:
+    """Say if the first row is no header: its cells are numbers or dates in the same columns as the others'."""
+    if not body:
+        return False
+    like = [index for index in range(len(header)) if _mostly_numbers(body, index)]
+    first = [header[index].strip() for index in like]
+    if not like or all(_ENGLISH_YEARS.fullmatch(cell) for cell in first):
+        return False
+    return all(_NUMBER_OR_DATE.fullmatch(cell) for cell in first)
+
+
+def _mostly_numbers(body: list[Row], index: int) -> bool:
+    cells = [row[index].strip() for row in body if index < len(row) and row[index].strip()]
+    return bool(cells) and sum(1 for cell in cells if _NUMBER_OR_DATE.fullmatch(cell)) >= 0.8 * len(cells)
+
+
+def _width(header: Row, body: list[Row]) -> int:
+    usual = Counter(len(row) for row in body).most_common(1)
+    return max(len(header), usual[0][0] if usual else 0)
+
+
+def _names(header: Row, width: int, body: list[Row], faults: list[str]) -> list[str]:
+    """Make the column names all different without regard to case, as SQL needs them."""
+    while width > 1 and not "".join(header[width - 1 : width]).strip():
+        if any(len(row) >= width and row[width - 1].strip() for row in body):
+            break
+        width -= 1  # a separator at the end of every line makes an empty column
+    if width > MOST_COLUMNS:
+        faults.append(f"{width:,} columns: only the first {MOST_COLUMNS} were read")
+        width = MOST_COLUMNS
+    plain = [" ".join("".join(header[index : index + 1]).split())[:_LONGEST_NAME] for index in range(width)]
+    nameless = [index + 1 for index, name in enumerate(plain) if not name]
+    if header and nameless:
+        faults.append(f"no header for column {_listed(nameless)}: named column{nameless[0]} and so on")
+    wanted = [name or f"column{index + 1}" for index, name in enumerate(plain)]
+    names = unlike(wanted)
+    doubles = [name for name, want in zip(names, wanted, strict=True) if name != want]
+    if doubles:
+        faults.append(f"header names occur twice: renamed to {_listed(doubles)}")
+    return names
+
+
+def _drop_repeated_headers(sheet: Sheet, header: Row, lines: list[int]) -> None:
+    """Drop the headers in the middle of files that were stuck together."""
+    again = [index for index, row in enumerate(sheet.rows) if row == header] if header else []
+    if again:
+        where = _listed([lines[index] for index in again])
+        sheet.faults.append(f"the header occurs again (line {where}): {_count(len(again), 'row')} left out")
+        for index in reversed(again):
+            del sheet.rows[index], lines[index]
+
+
+def _even_out(sheet: Sheet) -> tuple[list[int], list[int]]:
+    """Give each row as many cells as there are names; gives the rows that had fewer, and those that lose some."""
+    width = len(sheet.names)
+    short, long = [], []
+    for index, row in enumerate(sheet.rows):
+        if len(row) == width:
+            continue
+        if len(row) < width:
+            short.append(index)
+            row.extend([""] * (width - len(row)))
+        else:
+            if any(cell.strip() for cell in row[width:]) and width < MOST_COLUMNS:
+                long.append(index)
+            del row[width:]
+    return short, long
+
+
+def _say_uneven(sheet: Sheet, short: list[int], long: list[int]) -> None:
+    """Name the lines with fewer or more cells than the header."""
+    if short:
+        sheet.faults.append(
+            f"{_count(len(short), 'row')} with fewer cells than the header (line {_listed(short)}): filled up empty"
+        )
+    if long:
+        sheet.faults.append(
+            f"{_count(len(long), 'row')} with more cells than the header (line {_listed(long)}): "
+            "the cells beyond it were dropped"
+        )
+
+
+def _set_apart(sheet: Sheet, lines: list[int]) -> set[int]:
+    """Take out the totals and the notes below the table, and say so; gives their places."""
+    if not sheet.rows:
+        sheet.faults.append("header only: there are no rows")
+        return set()
+    found = set_apart(sheet.rows, lines, len(sheet.names))
+    sheet.apart += found.notes
+    sheet.faults += found.faults
+    if found.rows:
+        sheet.rows = [row for index, row in enumerate(sheet.rows) if index not in found.rows]
+        sheet.lines = [line for index, line in enumerate(lines) if index not in found.rows]
+    return found.rows
+
+
+def _listed(things: list[int] | list[str]) -> str:
+    shown = ", ".join(str(thing) for thing in things[:_LINES_NAMED])
+    return shown + (" ..." if len(things) > _LINES_NAMED else "")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")

@@ -1,0 +1,34 @@
+"""Marks the rows of a sheet that its workbook hides, so that a query can leave them out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from specialists.tools.tables.naming import unlike
+from specialists.tools.tables.sheet import Sheet
+
+HIDDEN = "hidden_row"
+"""The column that says of each row whether the workbook hides it; only there if it hides some."""
+
+
+def hidden_noted(sheet: Sheet, hidden: Collection[int], *, by_filter: bool = False) -> None:
+    """Say how many rows are hidden, and add a column that tells them.
+
+    Args:
+        sheet: The sheet, with the line of each of its rows.
+        hidden: The lines that are hidden, counted from 1.
+        by_filter: A filter is set on the sheet, which hides them.
+    """
+    number = sum(line in hidden for line in sheet.lines)
+    if not number:
+        return
+    column = unlike([HIDDEN], {name.casefold() for name in sheet.names})[0]
+    how = "by a filter " if by_filter else ""
+    sheet.apart.append(
+        f"{number:,} of {len(sheet.lines):,} rows {'is' if number == 1 else 'are'} hidden {how}in the workbook; "
+        f"{'it is' if number == 1 else 'they are'} counted "
+        f"(the column {column} tells them: WHERE NOT {column} leaves them out)"
+    )
+    sheet.names.append(column)
+    for row, line in zip(sheet.rows, sheet.lines, strict=True):
+        row.append("true" if line in hidden else "false")

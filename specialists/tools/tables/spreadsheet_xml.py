@@ -1,0 +1,101 @@
+"""Reads the XML that Excel 2003 saves workbooks as (SpreadsheetML), which many programs write and name .xls."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from xml.etree import ElementTree as ET
+
+from specialists.tools.tables.decoding import say_how_decoded, text_of
+from specialists.tools.tables.refused import TableRefused
+from specialists.tools.tables.sheet import MOST_COLUMNS, Row, Sheet, Spans, sheet_of
+from specialists.tools.tables.sheet_rows import hidden_noted
+
+_MOST_SHEETS = 20
+_MOST_GAP = 100_000
+"""Rows that may be left out at once: a file can say any number."""
+_PROLOG = re.compile(r"\A\s*<\?xml[^>]*>")
+_SS = "{urn:schemas-microsoft-com:office:spreadsheet}"
+
+
+def spreadsheet_sheets(data: bytes) -> list[Sheet]:
+    """Read the worksheets that hold anything.
+
+    Raises:
+        TableRefused: the XML is broken, or every sheet is empty.
+    """
+    read = text_of(data)
+    try:
+        sheets = [sheet for sheet in _worksheets(_PROLOG.sub("", read.text)) if sheet is not None]
+    except ET.ParseError as error:
+        raise TableRefused(
+            f"is a broken workbook ({str(error)[:80]}); save it again as .xlsx and attach that"
+        ) from None
+    if not sheets:
+        raise TableRefused("is a workbook without any filled sheet")
+    if len(sheets) > _MOST_SHEETS:
+        sheets[0].faults.append(f"{len(sheets)} sheets: only the first {_MOST_SHEETS} were read")
+    for sheet in sheets:
+        say_how_decoded(read, sheet)
+    return sheets[:_MOST_SHEETS]
+
+
+def _worksheets(text: str) -> Iterator[Sheet | None]:
+    for _, element in ET.iterparse(io.BytesIO(text.encode(errors="replace"))):  # noqa: S314 - expat bounds entities; the child bounds the rest
+        if element.tag == f"{_SS}Worksheet":
+            yield _sheet(element)
+            element.clear()
+
+
+def _sheet(worksheet: ET.Element) -> Sheet | None:
+    rows: list[Row] = []
+    lines: list[int] = []
+    spans: Spans = {}
+    hidden: set[int] = set()
+    line = 0
+    for element in worksheet.iterfind(f"{_SS}Table/{_SS}Row"):
+        line = _place(element, line + 1)
+        if element.get(f"{_SS}Hidden") == "1":
+            span = int(element.get(f"{_SS}Span") or 0)
+            hidden.update(range(line, line + 1 + min(span, _MOST_GAP)))
+        row = _cells(element, line, spans)
+        if any(row):
+            rows.append(row)
+            lines.append(line)
+    if not rows:
+        return None
+    sheet = sheet_of(rows, lines, spans)
+    sheet.title = worksheet.get(f"{_SS}Name", "")
+    hidden_noted(sheet, hidden)
+    return sheet
+
+
+def _cells(element: ET.Element, line: int, spans: Spans) -> Row:
+    row: Row = []
+    for cell in element.iterfind(f"{_SS}Cell"):
+        at = min(_place(cell, len(row) + 1) - 1, MOST_COLUMNS)
+        row += [""] * (at - len(row))
+        row.append(_text(cell))
+        across = min(int(cell.get(f"{_SS}MergeAcross") or 0), MOST_COLUMNS)
+        if across and row[-1]:
+            spans.setdefault(line, []).append((at, at + across))
+        row += [""] * across
+    return row
+
+
+def _place(element: ET.Element, following: int) -> int:
+    said = element.get(f"{_SS}Index")
+    return min(max(int(said), following), following + _MOST_GAP) if said and said.isdecimal() else following
+
+
+def _text(cell: ET.Element) -> str:
+    data = cell.find(f"{_SS}Data")
+    if data is None:
+        return ""
+    text = "".join(data.itertext()).strip()
+    if data.get(f"{_SS}Type") == "DateTime":
+        return text.removesuffix(".000").removesuffix("T00:00:00").replace("T", " ")
+    if data.get(f"{_SS}Type") == "Boolean":
+        return "true" if text == "1" else "false"
+    return "" if data.get(f"{_SS}Type") == "Error" else text

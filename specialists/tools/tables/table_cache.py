@@ -1,0 +1,152 @@
+"""Tables that were read once, kept on this machine as Parquet, so that no later query reads the file again.
+
+An entry is a folder named by the file's sha256, its ending and the version of our readers. It is written beside the
+entries and renamed when it is whole, so several processes can share the folder. What was not used for longest goes
+first, and what was not used for a day goes in any case: a file should not outlive its job for long.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+MOST_BYTES = 512 * 1024 * 1024
+MOST_SECONDS = 24 * 3600.0
+_LARGEST_ENTRY = 256 * 1024 * 1024
+_ABANDONED = 600.0
+_MAKING = "making-"
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_PACKAGE = Path(__file__).parents[2]
+_READERS = (Path(__file__).parent, _PACKAGE / "formats", _PACKAGE / "reading")
+
+
+class TableCache:
+    """The entries in one folder. Whoever asks for a file's entry has to hold the file's id.
+
+    Args:
+        folder: Made, for us alone, if it is not there. None, or a folder of somebody else's: nothing is kept.
+        most_bytes: What all entries may take together.
+        most_seconds: How long an entry lives that nobody uses.
+    """
+
+    def __init__(
+        self, folder: Path | None, *, most_bytes: int = MOST_BYTES, most_seconds: float = MOST_SECONDS
+    ) -> None:
+        self._folder = folder if folder is not None and _is_ours(folder) else None
+        self._most_bytes, self._most_seconds = most_bytes, most_seconds
+
+    def find(self, key: str) -> Path | None:
+        """Give the folder of an entry, and note that it was used; None if there is none."""
+        if self._folder is None or not key:
+            return None
+        entry = self._folder / key
+        try:
+            if time.time() - entry.stat().st_mtime > self._most_seconds:
+                return None
+            os.utime(entry)
+        except OSError:
+            return None
+        return entry
+
+    def room(self, key: str) -> Path | None:
+        """Make a folder in which an entry can be written; None if none is kept."""
+        if self._folder is None or not key:
+            return None
+        try:
+            return Path(tempfile.mkdtemp(prefix=_MAKING, dir=self._folder))
+        except OSError:
+            return None
+
+    def keep(self, key: str, made: Path) -> None:
+        """Take in what was written, unless it is empty or too large or another process was first."""
+        size = _size(made)
+        if self._folder is not None and 0 < size <= min(_LARGEST_ENTRY, self._most_bytes):
+            try:
+                made.rename(self._folder / key)
+            except OSError:
+                shutil.rmtree(made, ignore_errors=True)
+        else:
+            shutil.rmtree(made, ignore_errors=True)
+        self._trim()
+
+    def drop(self, entry: Path) -> None:
+        """Remove an entry that cannot be read."""
+        shutil.rmtree(entry, ignore_errors=True)
+
+    def forget(self, digests: Iterable[str]) -> None:
+        """Remove the entries of files, by their sha256."""
+        wanted = set(digests)
+        for entry in self._folder.iterdir() if self._folder is not None else ():
+            if entry.name.partition("-")[0] in wanted:
+                shutil.rmtree(entry, ignore_errors=True)
+
+    def sweep(self) -> None:
+        """Remove what is too old, abandoned or too much. It is done with every new entry, and at a start."""
+        self._trim()
+
+    def _trim(self) -> None:
+        """Remove what is too old or abandoned, then what was not used for longest until the rest is small enough."""
+        now, left, whole = time.time(), [], 0
+        for entry in self._folder.iterdir() if self._folder is not None else ():
+            try:
+                used = entry.stat().st_mtime
+            except OSError:
+                continue  # another process removed it
+            if now - used > (_ABANDONED if entry.name.startswith(_MAKING) else self._most_seconds):
+                shutil.rmtree(entry, ignore_errors=True)
+            elif not entry.name.startswith(_MAKING):
+                left.append((used, entry, _size(entry)))
+        whole = sum(size for _, _, size in left)
+        for _, entry, size in sorted(left, key=lambda each: each[0]):
+            if whole <= self._most_bytes:
+                break
+            shutil.rmtree(entry, ignore_errors=True)
+            whole -= size
+
+
+def cache_folder() -> Path:
+    """Name the folder of the tables: `$XDG_CACHE_HOME/leadhand/tables`, or that in `~/.cache`."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "leadhand" / "tables"
+
+
+def key_of(digest: str, name: str) -> str:
+    """Name the entry of a file by its sha256, in hex, and its ending; "" for an id that is no sha256."""
+    ending = re.sub(r"\W", "", Path(name).suffix.lower())
+    return f"{digest}-{ending}-{_reader_version()}" if _DIGEST.fullmatch(digest) else ""
+
+
+@functools.cache
+def _reader_version() -> str:
+    """Tell our readers from those of other releases: any change to one may change what it reads."""
+    digest = hashlib.sha256()
+    for path in sorted(file for folder in _READERS for file in folder.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def _is_ours(folder: Path) -> bool:
+    """Make the folder if need be; False if it cannot be made, or is not ours alone."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = folder.lstat()
+        if found.st_uid != os.geteuid() or folder.is_symlink():
+            return False
+        if found.st_mode & 0o077:
+            folder.chmod(0o700)
+    except OSError:
+        return False
+    return True
+
+
+def _size(folder: Path) -> int:
+    try:
+        return sum(file.stat().st_size for file in folder.iterdir())
+    except OSError:
+        return 0

@@ -1,0 +1,146 @@
+"""The process that reads what people attach: first the files, then the doors are shut.
+
+In: `{"files": [{"file", "name", "table", "kept", "keep"}], "taken": [...], "sql": str | null, "most": int}`. `file` is
+what it was given: the file or, if `kept`, the folder of tables that were read before. `keep` is the path of a folder to
+write them to; it may be "".
+Out: `{"error"}`, `{"broken"}` (`kept` cannot be read), or a query's answer (see `query`) or `{"text"}` for a profile,
+each with `read` (the names of the files it is from), `faults` (what looked wrong in them), `apart` (rows in them that
+are not counted) and `refused` (files that could not be read).
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from specialists.sandbox.confine import given, limit_processor_from_now, own_stdout, write_no_more_files
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+    from specialists.tools.tables.database import LoadedTable
+
+MEMORY = (
+    "That needs more memory than one query may use. Aggregate, filter or LIMIT earlier; "
+    "a file this large is better cut to the columns and rows that matter."
+)
+_PARQUET = b"PAR1"
+
+
+def main() -> None:
+    """Answer the request on stdin."""
+    reply = own_stdout()
+    gc.disable()  # rows are many lists without cycles: looking through them again and again takes longer than reading
+    request = json.load(sys.stdin)
+    try:
+        answer = _answer(request)
+    except MemoryError:
+        answer = {"error": MEMORY}
+    except ModuleNotFoundError as error:
+        answer = {"error": f"Tables cannot be read here: {error.name} is missing (install leadhand[tables])."}
+    with reply:
+        reply.write(json.dumps(answer).encode())
+
+
+def _answer(request: dict[str, Any]) -> dict[str, Any]:
+    import duckdb  # noqa: PLC0415
+
+    from specialists.tools.tables.database import opened, shut  # noqa: PLC0415
+    from specialists.tools.tables.kept_tables import EntryBroken  # noqa: PLC0415
+    from specialists.tools.tables.profile import profile  # noqa: PLC0415
+    from specialists.tools.tables.query import query  # noqa: PLC0415
+    from specialists.tools.tables.refused import TableRefused  # noqa: PLC0415
+
+    try:
+        connection = opened()
+        tables, refused, files = _load(connection, request)
+        shut(connection, files)
+        write_no_more_files()
+        limit_processor_from_now(5)
+        if not tables:
+            return {"error": " ".join(refused)}
+        if request["sql"] is None:
+            answer: dict[str, Any] = {"text": "\n\n".join(profile(connection, table) for table in tables)}
+        else:
+            answer = query(connection, request["sql"], request["most"])
+    except TableRefused as refusal:
+        return {"error": " ".join([str(refusal), *refused])}
+    except EntryBroken:
+        return {"broken": True}
+    except duckdb.OutOfMemoryException:
+        return {"error": MEMORY}
+    used = answer.pop("used", None)
+    read = [table for table in tables if used is None or table.name.casefold() in used]
+    faults = [f"{table.title}: {fault}" for table in read for fault in table.faults]
+    apart = [f"{table.title}: {note}" for table in read for note in table.apart]
+    return answer | {"read": [table.file for table in read], "faults": faults, "apart": apart, "refused": refused}
+
+
+def _load(connection: DuckDBPyConnection, request: dict[str, Any]) -> tuple[list[LoadedTable], list[str], list[str]]:
+    """Give the tables, what could not be read, and the files that the tables read when they are asked."""
+    from specialists.tools.tables.kept_tables import open_kept, read_list, write_tables  # noqa: PLC0415
+    from specialists.tools.tables.naming import unlike  # noqa: PLC0415
+    from specialists.tools.tables.refused import TableRefused  # noqa: PLC0415
+
+    tables: list[LoadedTable] = []
+    refused, files = [], []
+    for file in request["files"]:
+        others = ({*request["taken"]} - {file["table"]}) | {table.name for table in tables}
+
+        def name(found: list[LoadedTable], file: dict[str, Any] = file, others: set[str] = others) -> None:
+            names = unlike([file["table"] + table.ending for table in found], others)
+            for table, name in zip(found, names, strict=True):
+                table.name = name
+
+        try:
+            if file["kept"]:
+                found = read_list(Path(given(file["file"])), file["name"])
+                name(found)
+                files += open_kept(connection, found, given(file["file"]))
+            else:
+                found = _read(connection, file, name)
+                if file["keep"]:
+                    write_tables(connection, found, Path(file["keep"]))
+            tables += found
+        except TableRefused as refusal:
+            refused.append(f"{file['name']} {refusal}.")
+    return tables, refused, files
+
+
+def _read(
+    connection: DuckDBPyConnection, file: dict[str, Any], name: Callable[[list[LoadedTable]], None]
+) -> list[LoadedTable]:
+    """Read the tables of a file. `name` gives them their names. Raises `TableRefused`."""
+    from specialists.tools.tables.database import LoadedTable, load_parquet  # noqa: PLC0415
+    from specialists.tools.tables.refused import TableRefused  # noqa: PLC0415
+    from specialists.tools.tables.sheet_loading import load_sheet  # noqa: PLC0415
+    from specialists.tools.tables.sheet_sources import sheets_of  # noqa: PLC0415
+
+    path = Path(given(file["file"]))
+    data = path.read_bytes()
+    if not data:
+        raise TableRefused("is empty (0 bytes)")
+    if data.startswith(_PARQUET):
+        found = [LoadedTable("", file["name"])]
+        name(found)
+        load_parquet(connection, found[0], path)
+        return found
+    sheets = sheets_of(data, file["name"])
+    several = len(sheets) > 1
+    found = [
+        LoadedTable("", file["name"], sheet.title if several else "", _ending(sheet.title) if several else "")
+        for sheet in sheets
+    ]
+    name(found)
+    for sheet, table in zip(sheets, found, strict=True):
+        load_sheet(connection, table, sheet, Path("rows.csv"))
+    return found
+
+
+def _ending(title: str) -> str:
+    letters = "".join(letter if letter.isalnum() else "_" for letter in title.lower())
+    return "".join(f"_{part}" for part in letters.split("_") if part)

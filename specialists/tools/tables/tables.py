@@ -1,0 +1,300 @@
+"""Tables that people attach: look at one, and ask all of them in SQL. Nothing is read in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from handoff.contracts import Artifact
+from handoff.evidence.grids import ONLY
+from specialists.sandbox.child_process import BUSY, NO_WALLS, Given, Limits, run_child
+from specialists.tools.tables.cells import shown, typed
+from specialists.tools.tables.profile import named_in
+from specialists.tools.tables.table_cache import TableCache, cache_folder, key_of
+from specialists.tools.tool import Tool, ToolOutcome, Workbench
+
+_PARQUET = frozenset({".parquet", ".pq"})
+ENDINGS = _PARQUET | {".csv", ".tsv", ".tab", ".txt", ".xlsx", ".xlsm", ".xls", ".ods", ".json", ".jsonl", ".ndjson"}
+"""The endings of files that are read as tables."""
+_RESERVED = (
+    "all analyse analyze and any array as asc between by case cast check collate column constraint create cross "
+    "default desc describe distinct do else end except false fetch filter for foreign from full grant group having "
+    "in inner intersect into is join left like limit natural not null offset on only or order outer pivot placing "
+    "primary qualify references returning right select show some summarize table then to true union unique unpivot "
+    "using values when where window with"
+)
+_LARGEST = 32 * 1024 * 1024
+_DEADLINE = 20.0
+_LIMITS = Limits(memory_mb=1500, cpu_seconds=10, file_mb=256)
+_LARGEST_REPLY = 16 * 1024 * 1024
+_ROWS_SHOWN = 100
+_TEXT_SHOWN = 12_000
+_MOST_COUNTED = 100_000
+_NEXT = "\n\nThese figures are of whole columns. For any other, call query_table with one SELECT ... FROM {table} ..."
+_FAILURES = {
+    "time": "That took longer than 20 s and was stopped. Filter or aggregate earlier.",
+    "cpu": "That took too much processor time (10 s to read, 5 s to query) and was stopped. "
+    "Attach fewer rows or columns; filter or aggregate earlier, avoid cross joins.",
+    "crash": "Reading that ran out of memory or broke the reader. Try fewer rows or columns (in a workbook, "
+    "delete stray cells far from the table), or save it as CSV.",
+    "busy": BUSY,
+    "unwalled": NO_WALLS,
+    "too_much": "That gave more than can be passed on. Select fewer columns, or LIMIT the rows.",
+}
+
+
+class ProfileTable(BaseModel):
+    """The arguments of `profile_table`."""
+
+    model_config = ConfigDict(extra="forbid")
+    file: str = Field(description="Name of an attached file")
+
+
+class QueryTable(BaseModel):
+    """The arguments of `query_table`."""
+
+    model_config = ConfigDict(extra="forbid")
+    sql: str = Field(description="One DuckDB SELECT")
+
+
+@dataclass(frozen=True, slots=True)
+class QueryRows:
+    """The rows of a query. `total` is None if there are more rows than were counted (100,000).
+
+    Cells are int, float, str, bool, date, datetime, Decimal or None; `types` are DuckDB's names. `apart` tells of rows
+    that are not counted, such as totals, of rows that a workbook hides, and of guesses. `cut_from` is how many rows
+    there were before the query's own LIMIT cut them; None: it cut none. `filters` say which rows were counted.
+    """
+
+    columns: tuple[str, ...]
+    types: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    total: int | None
+    gaps: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    apart: tuple[str, ...] = ()
+    cut_from: int | None = None
+    filters: tuple[str, ...] = ()
+
+
+class QueryFailed(Exception):
+    """The query gave nothing. The text says why and what to do."""
+
+
+def tools() -> tuple[Tool, ...]:
+    """Make the tools of this kit."""
+    return (
+        Tool("profile_table", "read", ProfileTable, profile_table, endings=ENDINGS, previews=named_in),
+        Tool("query_table", "read", QueryTable, query_table, endings=ENDINGS, query="sql"),
+    )
+
+
+async def profile_table(arguments: ProfileTable, workbench: Workbench) -> ToolOutcome:
+    """Describe an attached CSV, TSV, XLS(X), ODS, Parquet or JSON file: table name, columns, types, ranges, samples.
+
+    Do this once per file before querying it.
+    """
+    tables = table_names(workbench.artifacts)
+    artifact = _named(arguments.file, tables)
+    if artifact is None:
+        return ToolOutcome(_no_such_file(arguments.file, workbench.artifacts, tables), failed=True)
+    try:
+        answer = await _ask([artifact], tables, workbench, sql=None, most=0)
+    except QueryFailed as failure:
+        return ToolOutcome(str(failure), gaps=(f"Not read: {failure}",), sources=(artifact.name,), failed=True)
+    gaps = tuple(answer["faults"])
+    table = next(name for name, each in tables.items() if each is artifact)
+    text = answer["text"] + _report(gaps) + _NEXT.format(table=table)
+    return ToolOutcome(text, gaps=gaps, sources=(artifact.name,), notes=tuple(answer["apart"]))
+
+
+async def query_table(arguments: QueryTable, workbench: Workbench) -> ToolOutcome:
+    """Run one read-only DuckDB SELECT over the attached tables (sales.csv is table sales).
+
+    Aggregate in SQL: at most 100 rows come back. Never work out numbers yourself.
+    """
+    try:
+        result = await run_query(arguments.sql, workbench, most=_ROWS_SHOWN)
+    except QueryFailed as failure:
+        return ToolOutcome(str(failure), failed=True)
+    text = _as_text(result) + _report(result.gaps)
+    return ToolOutcome(text, gaps=result.gaps, sources=result.sources, notes=result.apart)
+
+
+async def run_query(sql: str, workbench: Workbench, *, most: int = 5000) -> QueryRows:
+    """Run one SELECT over the tables of the workbench, and give at most `most` rows.
+
+    Raises:
+        QueryFailed: the SQL is wrong, a file cannot be read, or a limit was reached.
+    """
+    tables = table_names(workbench.artifacts)
+    if not tables:
+        raise QueryFailed("No table is attached (CSV, TSV, XLSX, Parquet or JSON).")
+    text = sql.casefold()
+    wanted = [artifact for name, artifact in tables.items() if name in text] or list(tables.values())
+    answer = await _ask(wanted, tables, workbench, sql=sql, most=most)
+    types = answer["types"]
+    rows = tuple(tuple(typed(cell, kind) for cell, kind in zip(row, types, strict=True)) for row in answer["rows"])
+    gaps = tuple(answer["faults"]) + tuple(f"Not read: {line}" for line in answer["refused"])
+    sources = tuple(dict.fromkeys(answer["read"]))
+    return QueryRows(
+        tuple(answer["columns"]),
+        tuple(types),
+        rows,
+        answer["total"],
+        gaps,
+        sources,
+        tuple(answer["apart"]),
+        answer["cut_from"],
+        tuple(answer["filters"]),
+    )
+
+
+def table_names(artifacts: tuple[Artifact, ...]) -> dict[str, Artifact]:
+    """List the files that may be tables, by the name that each has in SQL."""
+    names: dict[str, Artifact] = {}
+    seen: set[tuple[str, str]] = set()
+    for artifact in artifacts:
+        path = Path(artifact.name)
+        if path.suffix.lower() not in ENDINGS or (artifact.id, artifact.name) in seen:
+            continue
+        seen.add((artifact.id, artifact.name))
+        stem = re.sub(r"\W+", "_", path.stem.casefold()).strip("_") or "data"
+        if stem[0].isdigit() or stem in _RESERVED.split():
+            stem = f"t_{stem}"
+        name, number = stem, 1
+        while name in names:
+            number += 1
+            name = f"{stem}_{number}"
+        names[name] = artifact
+    return names
+
+
+def _named(file: str, tables: dict[str, Artifact]) -> Artifact | None:
+    wanted = file.strip().strip("'\"").casefold()
+    for artifact in tables.values():
+        if artifact.name.casefold() == wanted:
+            return artifact
+    return tables.get(wanted)
+
+
+def _no_such_file(file: str, artifacts: tuple[Artifact, ...], tables: dict[str, Artifact]) -> str:
+    names = ", ".join(dict.fromkeys(artifact.name for artifact in tables.values()))
+    if any(artifact.name == file for artifact in artifacts):
+        return f"{file} is no table (CSV, TSV, XLSX, Parquet or JSON). Tables attached: {names or 'none'}."
+    return f"No file named {file!r}. Tables attached: {names or 'none'}."
+
+
+async def _ask(
+    wanted: list[Artifact], tables: dict[str, Artifact], workbench: Workbench, *, sql: str | None, most: int
+) -> dict[str, Any]:
+    """Get the child's answer, from what was kept of the files or from themselves. Raises `QueryFailed`."""
+    cache = TableCache(cache_folder())
+    named = {name: artifact for name, artifact in tables.items() if artifact in wanted}
+    kept = {name: cache.find(key_of(artifact.id, artifact.name)) for name, artifact in named.items()}
+    question = {"taken": list(tables), "sql": sql, "most": most}
+    answer = await _answered(cache, named, kept, workbench, question)
+    if "broken" in answer:
+        for entry in filter(None, kept.values()):
+            await asyncio.to_thread(cache.drop, entry)
+        answer = await _answered(cache, named, {}, workbench, question)
+    if "error" in answer:
+        raise QueryFailed(answer["error"])
+    return answer
+
+
+async def _answered(
+    cache: TableCache,
+    named: Mapping[str, Artifact],
+    kept: Mapping[str, Path | None],
+    workbench: Workbench,
+    question: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Run the child on the files, each from what was `kept` of it or from itself, and keep what it read."""
+    files: list[dict[str, str | bool]] = []
+    given: dict[str, Path | bytes] = {}
+    rooms: list[tuple[str, Path]] = []
+    try:
+        for number, (name, artifact) in enumerate(named.items()):
+            entry = kept.get(name)
+            # Numbered, as names of files come from whoever attached them. Their endings are in `name`.
+            given[str(number)] = entry or await _small_enough(artifact, workbench)
+            key = "" if entry else key_of(artifact.id, artifact.name)
+            room = cache.room(key)
+            if room:
+                rooms.append((key, room))
+            files.append(
+                {
+                    "file": str(number),
+                    "name": artifact.name,
+                    "table": name,
+                    "kept": entry is not None,
+                    "keep": str(room or ""),
+                }
+            )
+        reply = await run_child(
+            "specialists.tools.tables.table_child",
+            {"files": files, **question},
+            limits=_LIMITS,
+            deadline=_DEADLINE,
+            largest_reply=_LARGEST_REPLY,
+            given=Given(files=given, writes=[room for _, room in rooms]),
+        )
+        if reply.failure:
+            raise QueryFailed(_FAILURES[reply.failure])
+        for key, room in rooms:
+            await asyncio.to_thread(cache.keep, key, room)
+        answer: dict[str, Any] = json.loads(reply.output)
+        return answer
+    finally:
+        for _, room in rooms:
+            shutil.rmtree(room, ignore_errors=True)
+
+
+async def _small_enough(artifact: Artifact, workbench: Workbench) -> Path:
+    """Get the file. Raises `QueryFailed` if it is too large to be read."""
+    path = await workbench.path(artifact)
+    size = path.stat().st_size
+    if size > _LARGEST:
+        smaller = "" if path.suffix.lower() in _PARQUET else ", or save it as Parquet"
+        raise QueryFailed(
+            f"{artifact.name} has {size / 2**20:.0f} MB; the limit is {_LARGEST // 2**20} MB. "
+            f"Attach fewer rows or columns{smaller}."
+        )
+    return path
+
+
+def _as_text(result: QueryRows) -> str:
+    lines = [" | ".join(result.columns)]
+    length = 0
+    for row in result.rows:
+        line = " | ".join(shown(cell) for cell in row)
+        length += len(line)
+        if length > _TEXT_SHOWN:
+            break
+        lines.append(line)
+    counted = (f"{ONLY} {one}" for one in result.filters)
+    lines.append(f"({'; '.join((_how_many(len(lines) - 1, result), *counted, *result.apart))})")
+    return "\n".join(lines)
+
+
+def _how_many(given: int, result: QueryRows) -> str:
+    if result.cut_from is not None:
+        whole = f"{result.cut_from:,}" if result.cut_from <= _MOST_COUNTED else f"more than {_MOST_COUNTED:,}"
+        return f"{given} of {whole} rows: the LIMIT cut the others, so say that there are more"
+    total = f"{result.total:,}" if result.total is not None else f"more than {_MOST_COUNTED:,}"
+    if given == result.total:
+        return f"{total} row{'' if given == 1 else 's'}"
+    return f"the first {given} of {total} rows; aggregate or LIMIT to see what matters"
+
+
+def _report(gaps: tuple[str, ...]) -> str:
+    return "\n\nParse report:\n" + "\n".join(f"- {gap}" for gap in gaps) if gaps else ""

@@ -1,0 +1,323 @@
+"""Finds the rows of a table that are totals of other rows, and the notes below it, so that neither is counted.
+
+A total is found by arithmetic, in any language: its numbers are the sums of the rows since an earlier total, or of
+all rows. Sums agree by chance too, so a row without the word for a total also has to lack what all other rows have.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from specialists.tools.tables import column_types
+from specialists.tools.tables.row_sums import Numbers, Sums, numbers_of
+
+Row = list[str]
+
+_SAMPLE = 200
+_STARTS = 60
+_FEW, _OFTEN = 10, 0.5
+"""Rows that lack the same cells may be totals if they are no more than so many, or than this part of all rows."""
+_DIGITS, _FEWER_DIGITS = 3, 2
+_SUMS = (
+    "total totals subtotal subtotals sum sums grand overall altogether summe zwischensumme teilsumme gesamt "
+    "gesamtsumme insgesamt gesamtergebnis endsumme somme totaux ensemble totale totali subtotale totaal subtotaal "
+    "suma razem ogółem "
+    "összesen celkem summa totalt yhteensä итого всего 合計 合计 总计 小計 小计 총계 toplam"
+)
+_MEANS = "average avg mean durchschnitt mittelwert schnitt moyenne promedio media média gemiddelde medel średnia"
+_WORDS = {**dict.fromkeys(_SUMS.split(), "total"), **dict.fromkeys(_MEANS.split(), "average")}
+_LETTERS = re.compile(r"[^\W\d_]+")
+_NOTE = re.compile(r"[*†‡¹²³#(\[].*|.*\w: .*|(\S+\s+){4,}\S+|.*\b(https?://|www\.)\S+.*|©.*", re.DOTALL)
+
+
+@dataclass(slots=True)
+class SetApart:
+    """The rows that are not counted, by index, and what is said of them: `notes` always, `faults` as in `Sheet`."""
+
+    rows: set[int] = field(default_factory=set)
+    notes: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+
+
+def set_apart(rows: Sequence[Row], lines: Sequence[int], width: int) -> SetApart:
+    """Find the totals of a table, and the notes below it. `lines` are the line numbers of the rows."""
+    found = SetApart()
+    end = _end_of_table(rows, lines, width, found)
+    if end > 1:
+        _Totals(rows[:end], lines, width, found).find()
+    return found
+
+
+def _end_of_table(rows: Sequence[Row], lines: Sequence[int], width: int, found: SetApart) -> int:
+    """Set apart the notes below the table; gives the number of rows above them."""
+    end = len(rows)
+    texts: list[str] = []
+    while end > 2 and width > 1:
+        filled = [(at, cell.strip()) for at, cell in enumerate(rows[end - 1]) if cell.strip()]
+        if len(filled) != 1 or not _LETTERS.search(filled[0][1]) or label_of(filled[0][1]):
+            break
+        at, text = filled[0]
+        others = [row[at] for row in rows[: end : max(1, end // _SAMPLE)][:-1] if row[at].strip()]
+        numbers = bool(others) and sum(cell.strip()[-1:].isdigit() for cell in others) >= 0.8 * len(others)
+        if not (numbers or lines[end - 1] - lines[end - 2] > 1 or _NOTE.fullmatch(text)):
+            if width > 2:
+                said = f"the last row has one cell only ('{text[:40]}'): it may be a note, and is counted as data"
+                found.faults.append(said)
+            break
+        end -= 1
+        texts.insert(0, text)
+    if texts:
+        found.rows.update(range(end, len(rows)))
+        found.notes.append(f"{_rows(len(texts), 'note')} below the table not counted: {' / '.join(texts)[:160]}")
+    return end
+
+
+def label_of(text: str) -> str:
+    """Say what the words of a cell call its row: `total`, `average` or ""."""
+    words = _LETTERS.findall(text.casefold()) if len(text) <= 60 else []
+    kinds = [_WORDS[word] for word in words if word in _WORDS]
+    return kinds[0] if kinds and len(words) <= 5 else ""
+
+
+def is_label(text: str) -> bool:
+    """Say if a cell holds nothing but the word for a total or an average."""
+    words = _LETTERS.findall(text.casefold()) if len(text) <= 40 else []
+    return bool(words) and all(word in _WORDS for word in words)
+
+
+class _Totals:
+    """The search for totals in one table."""
+
+    def __init__(self, rows: Sequence[Row], lines: Sequence[int], width: int, found: SetApart) -> None:
+        self._rows, self._lines, self._found = rows, lines, found
+        self._width = width
+        samples = [_sample(rows, at) for at in range(width)]
+        commas = column_types.writes_decimal_commas(samples)
+        self._numbers: list[Numbers] = []
+        self._texts: list[int] = []
+        self._dates: list[int] = []
+        for at, sample in enumerate(samples):
+            kinds = column_types.candidates(sample, commas=commas) if sample else []
+            if kinds and kinds[0].name in column_types.NUMERIC:
+                self._numbers.append(numbers_of(at, sample, kinds[0].name))
+            else:
+                (self._dates if kinds else self._texts).append(at)
+        self._sums = Sums(rows)
+        self._kept: list[str] = []
+        self._patterns: dict[frozenset[int], list[int]] = {}
+        for index, row in enumerate(rows):
+            if "" in row:
+                self._patterns.setdefault(_blanks(row), []).append(index)
+        self._never = {at for at in range(width) if all(not row[at] for row in rows)}
+
+    def find(self) -> None:
+        """Find them all, and say so."""
+        candidates = self._candidates()
+        totals: dict[int, str] = {}
+        starts = [0]
+        for index in candidates:
+            if kind := self._judged(index, starts, totals):
+                totals[index] = kind
+                self._sums.leave_out(index)
+                starts = [*starts[-_STARTS:], index + 1]
+        if 0 not in totals and (kind := self._first_row(totals)):
+            totals[0] = kind
+        self._found.rows.update(totals)
+        for kind in ("total", "average"):
+            at = sorted(index for index, each in totals.items() if each == kind)
+            if at:
+                named = ", ".join(f"line {self._lines[index]}{self._named(index)}" for index in at[:5])
+                more = " ..." if len(at) > 5 else ""
+                self._found.notes.insert(0, f"{_rows(len(at), kind + ' row')} set apart, not counted: {named}{more}")
+        self._found.faults += self._kept
+
+    # ------------------------------------------------------------ which rows to look at
+
+    def _candidates(self) -> list[int]:
+        """List the rows that a look is worth: with a word for a total, without what others have, or the last."""
+        rows = self._rows
+        found = {
+            index
+            for others in self._patterns.values()
+            if len(others) <= max(_FEW, _OFTEN * len(rows))
+            for index in others
+        }
+        for at in self._texts[:2]:
+            labels = {text for text in {row[at] for row in rows} if label_of(text)}
+            if labels:
+                found.update(index for index, row in enumerate(rows) if row[at] in labels)
+        for at in [*self._dates, *(column.at for column in self._numbers)][:2]:
+            found.update(
+                index
+                for index, row in enumerate(rows)
+                if row[at] and not row[at][-1].isdigit() and not any(map(str.isdigit, row[at]))
+            )
+        return sorted(found | {len(rows) - 1})
+
+    # ------------------------------------------------------------ is it a total
+
+    def _judged(self, index: int, starts: Sequence[int], totals: Mapping[int, str]) -> str:
+        """Say what a row is: `total`, `average`, or "" for one that counts. Notes what is not certain."""
+        label, last = _label(self._rows[index]), index == len(self._rows) - 1
+        filled = [column for column in self._numbers if column.value(self._rows[index][column.at]) is not None]
+        sums = [(start, self._adds_up(index, start, filled)) for start in reversed(starts) if start < index and filled]
+        if not (label or last or any(digits is not None for _, digits in sums)):
+            return ""
+        lacking = self._lacking(index, totals)
+        if not filled or index == 0:
+            return "total" if label == "total" and lacking and not filled and index else ""
+        for start, digits in sums:
+            if digits is None:
+                continue
+            whole = self._sums.rows(start, index)
+            if label == "total" and (whole > 1 or lacking or is_label(self._first_cell(index))):
+                return "total"
+            enough = _FEWER_DIGITS if lacking > 1 or self._like_another(index, totals) else _DIGITS
+            if lacking and whole > 1 and digits >= enough:
+                return "total"
+            if last and whole > 2 and digits >= (_FEWER_DIGITS if lacking else _DIGITS + 1):
+                self._say(index, "is the sum of rows above it", "if it is a total, leave it out of sums")
+                return ""
+        if lacking and index > 1 and (last or label == "average") and self._is_mean(index, filled, totals, label):
+            return "average"
+        return self._called(index, label, last=last, lacking=lacking) if label else ""
+
+    def _called(self, index: int, label: str, *, last: bool, lacking: int) -> str:
+        """Judge a row whose words and numbers disagree: `label` if it is not to be counted."""
+        called = f"is called {'an average' if label == 'average' else 'a total'}"
+        if not is_label(self._first_cell(index)):
+            return ""
+        if not (last and lacking):
+            self._say(index, called, "leave it out of sums if it is one")
+            return ""
+        self._kept.append(
+            f"line {self._lines[index]}{self._named(index)} {called} and does not agree with the rows above it: "
+            "it is not counted; check which is right"
+        )
+        return label
+
+    def _lacking(self, index: int, totals: Container[int]) -> int:
+        """Count the columns in which the row lacks what the others have: a cell, or a date or number in it."""
+        row = self._rows[index]
+        mine = _blanks(row)
+        count = sum(self._only_here(at, mine, totals) for at in mine)
+        for at in (*self._dates, *(column.at for column in self._numbers)):
+            cell = row[at].strip()
+            count += bool(cell) and not any(map(str.isdigit, cell)) and cell.lower() not in column_types.NOTHINGS
+        return count
+
+    def _like_another(self, index: int, totals: Iterable[int]) -> bool:
+        """Say if a total that was found lacks the very same cells."""
+        mine = _blanks(self._rows[index])
+        return bool(mine) and any(_blanks(self._rows[at]) == mine for at in totals)
+
+    def _only_here(self, at: int, mine: frozenset[int], totals: Container[int]) -> bool:
+        """Say if a cell is empty in no other row but totals, and rows that lack the same cells, fewer or more."""
+        return at not in self._never and not any(
+            at in blanks and not (blanks <= mine or mine <= blanks) and any(other not in totals for other in others)
+            for blanks, others in self._patterns.items()
+        )
+
+    def _adds_up(self, index: int, start: int, filled: Sequence[Numbers]) -> int | None:
+        """Count the digits by which a row's numbers are the sums of the rows from `start` on; None: they are not.
+
+        A number that is none may be a rate or a mean: it lies between the lowest and highest of its column.
+        """
+        digits, agree, others = 0, 0, []
+        for column in filled:
+            value = column.value(self._rows[index][column.at]) or 0.0
+            if self._sums.too_much(column, start, index, value):
+                others.append((column, value))
+                continue
+            whole, rows = self._sums.between(column, start, index)
+            if _agrees(column, value, whole, rows):
+                agree += bool(value) and rows > 0
+                digits += _digits(value, column.decimals)
+            else:
+                others.append((column, value))
+        if not agree or not all(
+            column.share or self._sums.within(column, value, start, index) for column, value in others
+        ):
+            return None
+        return digits
+
+    def _is_mean(self, index: int, filled: Sequence[Numbers], totals: Container[int], label: str) -> bool:
+        """Say if all numbers of a row are the means of the rows above it, more exactly than chance would have it."""
+        digits = 0
+        for column in filled:
+            text = self._rows[index][column.at]
+            value = column.value(text) or 0.0
+            values = [column.value(self._rows[at][column.at]) for at in range(index) if at not in totals]
+            there = [each for each in values if each is not None]
+            if len(there) < 2 or abs(value - sum(there) / len(there)) > 0.51 * 10.0 ** -_decimals(text):
+                return False
+            digits += _digits(value, _decimals(text))
+        return label == "average" or digits >= _DIGITS + 1
+
+    def _first_row(self, totals: Container[int]) -> str:
+        """Say `total` if the first row is the sum of all below it and lacks what they have, or is called so."""
+        row, end = self._rows[0], len(self._rows)
+        label, lacking = _label(row), self._lacking(0, totals)
+        if end < 3 or not (label or lacking):
+            return ""
+        digits, agree = 0, 0
+        for column in self._numbers:
+            value = column.value(row[column.at])
+            if value is None or column.share:
+                continue
+            if self._sums.too_much(column, 1, end, value):
+                return ""
+            whole, rows = self._sums.between(column, 1, end)
+            if not _agrees(column, value, whole, rows):
+                return ""
+            agree += bool(value)
+            digits += _digits(value, column.decimals)
+        return "total" if agree and (label == "total" or (lacking and digits >= _DIGITS)) else ""
+
+    # ------------------------------------------------------------ words
+
+    def _say(self, index: int, what: str, remedy: str) -> None:
+        self._kept.append(f"line {self._lines[index]}{self._named(index)} {what} and is counted as data: {remedy}")
+
+    def _first_cell(self, index: int) -> str:
+        return next((cell.strip() for cell in self._rows[index] if cell.strip()), "")
+
+    def _named(self, index: int) -> str:
+        text = self._first_cell(index)
+        return f" ('{text[:40]}')" if _LETTERS.search(text) else ""
+
+
+def _label(row: Row) -> str:
+    return next((kind for cell in row if cell and (kind := label_of(cell))), "")
+
+
+def _blanks(row: Row) -> frozenset[int]:
+    return frozenset(at for at, cell in enumerate(row) if not cell.strip())
+
+
+def _agrees(column: Numbers, value: float, whole: float, rows: int) -> bool:
+    """Say if a number is a sum, but for what rounding may have done to it and to its parts."""
+    rounding = min(0.5 * 10.0**-column.decimals * (rows + 1), 0.005 * abs(whole))
+    return abs(value - whole) <= max(rounding, 1e-9 * max(abs(whole), 1.0))
+
+
+def _sample(rows: Sequence[Row], at: int) -> list[str]:
+    step = max(1, len(rows) // _SAMPLE)
+    cells = (row[at].strip() for row in rows[::step])
+    return [cell for cell in cells if cell and cell.lower() not in column_types.NOTHINGS][:_SAMPLE]
+
+
+def _digits(value: float, decimals: int) -> int:
+    """Count the digits that a sum could have had otherwise: zeros at its end may be there in all of its parts."""
+    return len(f"{abs(value):.{decimals}f}".replace(".", "").strip("0"))
+
+
+def _decimals(text: str) -> int:
+    found = re.search(r"[.,](\d+)\D*$", text.strip())
+    return len(found[1]) if found and len(found[1]) != 3 else 0
+
+
+def _rows(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")

@@ -1,0 +1,197 @@
+"""Gives each column of a table of text the type that all of its values have, and says what was done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from specialists.tools.tables import column_types
+from specialists.tools.tables.date_kinds import TWINS, in_either_order
+from specialists.tools.tables.kind import Kind
+from specialists.tools.tables.number_dress import SHARES, Dress, dress_of, plain_digits, plain_digits_sql, units_of
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_EXAMPLES = 3
+_ORDERED = {**TWINS, **{second: first for first, second in TWINS.items()}}
+_DAY_FIRST = {*TWINS.values(), "dashes"} - {"mdy dashes"}
+_NOTHING = ", ".join(f"'{word}'" for word in column_types.NOTHINGS)
+
+
+@dataclass(frozen=True, slots=True)
+class Misfits:
+    """Filled cells that a kind does not fit: how many, and how many more that mean "nothing"."""
+
+    bad: int
+    empty: int
+
+
+@dataclass(slots=True)
+class Column:
+    """A column of text and what is known of it: `column` is its name in `raw_rows`, `name` people's.
+
+    `left` are the kinds not yet tried, `tried` those that were, `fitting` those that hold for every row.
+    """
+
+    name: str
+    column: str
+    sample: Sequence[str]
+    dress: Dress
+    left: list[Kind]
+    tried: dict[str, tuple[Kind, Misfits]] = field(default_factory=dict)
+    fitting: list[Kind] = field(default_factory=list)
+
+    @property
+    def foreign(self) -> bool:
+        """Whether its digits are full-width, Arabic or Indian ones."""
+        return any(plain_digits(value) != value for value in self.sample)
+
+    def read(self, kind: Kind) -> str:
+        """Write the SQL that reads the column as that kind."""
+        value = f"trim({self.column})"
+        value = plain_digits_sql(value) if self.foreign else value
+        return kind.read(self.dress.sql(value) if kind.name in column_types.NUMERIC else value)
+
+    @property
+    def chosen(self) -> Kind | None:
+        """The kind that it is read as; None: it stays text."""
+        return self.fitting[0] if len(self.fitting) == 1 else None
+
+
+@dataclass(slots=True)
+class Said:
+    """What is said of the columns, as in `Sheet`."""
+
+    facts: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+
+
+def typed_columns(
+    connection: DuckDBPyConnection, samples: Mapping[str, tuple[str, Sequence[str]]], *, semicolons: bool
+) -> tuple[list[str], Said]:
+    """Write the expression for each column of `raw_rows`. A kind counts only if it holds for every row.
+
+    Args:
+        connection: Where `raw_rows` is.
+        samples: For each column of it the name that people know, and some of its cells.
+        semicolons: Semicolons stand between cells, as if the comma had another use.
+    """
+    commas = column_types.writes_decimal_commas([sample for _, sample in samples.values()])
+    columns = [_column(name, column, sample, commas=commas) for column, (name, sample) in samples.items()]
+    while waiting := [column for column in columns if column.left]:
+        _try_next(connection, waiting)
+    _settle_orders(columns)
+    said = Said()
+    for column in columns:
+        _tell(connection, column, said)
+        if semicolons and not commas and column.chosen is not None:
+            either = column_types.either_way(column.chosen, [column.dress.off(value) for value in column.sample])
+            said.faults += [f"column {column.name}: {either}"] if either else []
+    return [column.read(column.chosen) if column.chosen else f"nullif({column.column}, '')" for column in columns], said
+
+
+def _column(name: str, column: str, sample: Sequence[str], *, commas: bool) -> Column:
+    kinds = column_types.candidates(sample, commas=commas) if sample else []
+    return Column(name, column, sample, dress_of(sample) if sample else Dress(), kinds)
+
+
+def _try_next(connection: DuckDBPyConnection, waiting: Sequence[Column]) -> None:
+    """Try the next kind of each column, in one reading of the table."""
+    parts = []
+    for column in waiting:
+        cell = f"trim({column.column})"
+        lost = f"{cell} <> '' AND ({column.read(column.left[0])}) IS NULL"
+        nothing = f"lower({cell}) IN ({_NOTHING})"
+        parts += [f"count(*) FILTER ({lost} AND NOT {nothing})", f"count(*) FILTER ({lost} AND {nothing})"]
+    counts = connection.execute(f"SELECT {', '.join(parts)} FROM raw_rows").fetchone() or (0,) * len(parts)  # noqa: S608 - our own SQL
+    for index, column in enumerate(waiting):
+        kind, found = column.left.pop(0), Misfits(*counts[2 * index : 2 * index + 2])
+        column.tried[kind.name] = kind, found
+        if not found.bad:
+            column.fitting.append(kind)
+            twin = _ORDERED.get(kind.name)
+            column.left = [other for other in column.left if other.name == twin]
+
+
+def _settle_orders(columns: Sequence[Column]) -> None:
+    """Read dates whose day and month cannot be told apart as another column of the table shows that it writes them."""
+    shown = {
+        kind.name in _DAY_FIRST for column in columns if (kind := column.chosen) is not None and kind.name in _ORDERED
+    }
+    if len(shown) != 1:
+        return
+    (day_first,) = shown
+    for column in columns:
+        if len(column.fitting) > 1:
+            column.fitting = [kind for kind in column.fitting if (kind.name in _DAY_FIRST) == day_first]
+
+
+def _tell(connection: DuckDBPyConnection, column: Column, said: Said) -> None:
+    """Say how the column is read, or why it stays text."""
+    name, kind = column.name, column.chosen
+    if kind is None:
+        if why := _why_text(connection, column):
+            said.faults.append(f"column {name}: {why}")
+        return
+    if column.foreign:
+        said.facts.append(f"{name}: digits of another script, read as 0 to 9")
+    if kind.fact:
+        said.facts.append(f"{name}: {kind.fact}")
+    if kind.name in column_types.NUMERIC:
+        said.facts.extend(f"{name}: {fact}" for fact in column.dress.facts)
+        if column.dress.symbol in SHARES:
+            said.faults += _bare_shares(connection, column)
+    if empty := column.tried[kind.name][1].empty:
+        said.facts.append(f"{name}: {empty:,} cells such as 'n/a' read as empty")
+
+
+def _why_text(connection: DuckDBPyConnection, column: Column) -> str:
+    """Say why a column that could be dates or numbers stays text; "" for one that is words."""
+    if column.fitting:
+        example = in_either_order(column.sample)
+        return (
+            f"day and month cannot be told apart ('{example}'), so it was kept as text; "
+            "ask which comes first, then use strptime"
+        )
+    units = units_of(column.sample)
+    if len(units) > 1 and _numbers_with(units, column.sample):
+        listed = ", ".join(units[:_EXAMPLES])
+        return f"numbers in different units ({listed}), so it was kept as text"
+    if column.tried:
+        nearest, found = min(column.tried.values(), key=lambda each: each[1].bad)
+        return _unfit(connection, column, nearest, found)
+    if words := column_types.looks_like(column.sample):
+        return f"looks like {words} ('{column.sample[0][:40]}') in a form that is not read, so it was kept as text"
+    return ""
+
+
+def _numbers_with(units: Sequence[str], sample: Sequence[str]) -> bool:
+    bare = [next((Dress(unit).off(value) for unit in units if unit in value), value) for value in sample]
+    return sum(value[:1].isdigit() or value[:1] in "-(" for value in bare) >= 0.6 * len(bare)
+
+
+def _bare_shares(connection: DuckDBPyConnection, column: Column) -> list[str]:
+    """Name the numbers without the sign that the others carry: 0.12 beside 12 % may mean the same."""
+    sign, cell = column.dress.symbol, f"trim({column.column})"
+    found = connection.execute(
+        f"SELECT count(*) FROM raw_rows WHERE {cell} <> '' AND NOT contains({cell}, '{sign}') "  # noqa: S608 - our own names
+        f"AND lower({cell}) NOT IN ({_NOTHING})"
+    ).fetchone()
+    bare = found[0] if found else 0
+    return [f"column {column.name}: {_values(bare)} without the {sign} of the others, read as they are"] if bare else []
+
+
+def _unfit(connection: DuckDBPyConnection, column: Column, kind: Kind, found: Misfits) -> str:
+    cell = f"trim({column.column})"
+    examples = connection.execute(
+        f"SELECT DISTINCT {cell}[:40] FROM raw_rows WHERE {cell} <> '' AND ({column.read(kind)}) IS NULL "  # noqa: S608 - our own SQL
+        f"AND lower({cell}) NOT IN ({_NOTHING}) ORDER BY 1 LIMIT {_EXAMPLES}"
+    ).fetchall()
+    shown = ", ".join(f"'{example}'" for (example,) in examples)
+    return f"{_values(found.bad)} not {kind.words} like the rest ({shown}), so it was kept as text"
+
+
+def _values(number: int) -> str:
+    return f"{number:,} value" + ("" if number == 1 else "s")

@@ -1,0 +1,106 @@
+"""Reads Excel and OpenDocument workbooks, every sheet of them, with calamine.
+
+Some files make calamine abort the process, so this runs in the child only.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import io
+from typing import Any
+
+from specialists.tools.tables.hidden_cells import Hidden, hidden_in
+from specialists.tools.tables.library_words import words_of
+from specialists.tools.tables.refused import TableRefused
+from specialists.tools.tables.sheet import Sheet, Spans, sheet_of
+from specialists.tools.tables.sheet_rows import hidden_noted
+from specialists.tools.tables.uncomputed_cells import uncomputed
+
+_MOST_SHEETS = 20
+_NAMED = 5
+
+
+def workbook_sheets(data: bytes) -> list[Sheet]:
+    """Read the sheets that hold anything.
+
+    Raises:
+        TableRefused: the workbook is broken, or empty.
+    """
+    from python_calamine import CalamineError, CalamineWorkbook, SheetVisibleEnum  # noqa: PLC0415 - for workbooks alone
+
+    try:
+        book = CalamineWorkbook.from_filelike(io.BytesIO(data))
+        unseen = hidden_in(data)
+        sheets = [_sheet(book, name, unseen.get(name, Hidden())) for name in book.sheet_names[:_MOST_SHEETS]]
+        hidden = {sheet.name for sheet in book.sheets_metadata if sheet.visible != SheetVisibleEnum.Visible}
+    except (CalamineError, ValueError, OSError) as error:
+        raise TableRefused(
+            f"is a broken workbook ({words_of(error, 120)}); save it again as .xlsx and attach that"
+        ) from None
+    filled = [sheet for sheet in sheets if sheet is not None]
+    if not filled:
+        raise TableRefused("is a workbook without any filled sheet")
+    lacking = uncomputed(data)
+    for sheet in filled:
+        sheet.apart += ["the sheet is hidden in the workbook; its rows are counted"] if sheet.title in hidden else []
+        sheet.faults += [lacking[sheet.title]] if sheet.title in lacking else []
+    if len(book.sheet_names) > _MOST_SHEETS:
+        filled[0].faults.append(f"{len(book.sheet_names)} sheets: only the first {_MOST_SHEETS} were read")
+    return filled
+
+
+def _sheet(book: Any, name: str, hidden: Hidden) -> Sheet | None:
+    rows, lines = [], []
+    page = book.get_sheet_by_name(name)
+    table = page.to_python(skip_empty_area=False)
+    ranges = page.merged_cell_ranges or []
+    merged = _fill_merged(table, ranges)
+    for index, cells in enumerate(table):
+        row = [_text(cell) for cell in cells]
+        if any(row):
+            rows.append(row)
+            lines.append(index + 1)
+    if not rows:
+        return None
+    first = min(next(index for index, cell in enumerate(row) if cell) for row in rows)
+    spans: Spans = {}
+    for (top, left), (_, right) in ranges:
+        if right > left >= first:
+            spans.setdefault(top + 1, []).append((left - first, right - first))
+    sheet = sheet_of([row[first:] for row in rows], lines, spans)
+    sheet.title = name
+    unseen = [sheet.names[at - first] for at in sorted(hidden.columns) if 0 <= at - first < len(sheet.names)]
+    if unseen:
+        shown = ", ".join(unseen[:_NAMED]) + (" ..." if len(unseen) > _NAMED else "")
+        what = "1 column is" if len(unseen) == 1 else f"{len(unseen)} columns are"
+        sheet.apart.append(f"{what} hidden in the workbook, and read all the same: {shown}")
+    hidden_noted(sheet, hidden.rows, by_filter=hidden.filtered)
+    if merged:
+        sheet.facts.append("text of merged cells stands in each of their rows")
+    return sheet
+
+
+def _fill_merged(table: list[list[Any]], ranges: list[tuple[tuple[int, int], tuple[int, int]]]) -> bool:
+    """Give each row that a merged cell spans its text: the others hold nothing, and would belong to no group.
+
+    A number is left as it is, or it would be counted once per row; so is what spans columns, such as a title.
+    """
+    filled = False
+    for (top, left), (bottom, right) in ranges:
+        if left == right and bottom < len(table) and left < len(table[top]) and isinstance(table[top][left], str):
+            for row in table[top + 1 : bottom + 1]:
+                row[left] = table[top][left]
+            filled = True
+    return filled
+
+
+def _text(cell: Any) -> str:
+    """Write the cell as a person would type it into a CSV file."""
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    if isinstance(cell, float):
+        return str(int(cell)) if cell.is_integer() and abs(cell) < 2**53 else repr(cell)
+    if isinstance(cell, dt.datetime):
+        midnight = cell.time() == dt.time(0)
+        return cell.date().isoformat() if midnight else cell.isoformat(sep=" ")
+    return "" if cell is None else str(cell).strip()

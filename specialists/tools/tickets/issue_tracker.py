@@ -1,0 +1,122 @@
+"""Issues of GitHub and GitLab by REST: open one, and find one by its mark. Bounded in time and size, no redirects."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import datetime
+from typing import Any
+
+import aiohttp
+
+from specialists.outbound.clients import open_session
+from specialists.outbound.faults import network_fault
+from specialists.tools.tickets.issue_text import mark_of
+from specialists.tools.tickets.ticket_desk import TicketDesk
+
+SECONDS = 20.0
+LARGEST = 8 * 1024 * 1024
+PAGE, MOST_PAGES = 100, 3
+SURE = 14 * 86_400.0
+"""Seconds: an issue of ours is younger. Where all that were looked through are, nobody can tell."""
+
+
+class NotOpened(Exception):
+    """An issue was certainly not opened. The text says why, and what to do."""
+
+
+class CannotTell(Exception):
+    """Nobody can tell whether an issue was opened."""
+
+
+class IssueTracker:
+    """The issues of one repository or project."""
+
+    def __init__(self, desk: TicketDesk) -> None:
+        self._desk = desk
+        github = desk.kind == "github"
+        token = {"Authorization": f"Bearer {desk.token}"} if github else {"PRIVATE-TOKEN": desk.token}
+        kind = "application/vnd.github+json" if github else "application/json"
+        self._headers = {"Accept": kind, "User-Agent": "leadhand", **token}
+        self._body = "body" if github else "description"
+
+    async def open(self, title: str, body: str, key: str) -> str:
+        """Open an issue, its body `defused`, and give its address.
+
+        Raises NotOpened, and CannotTell if no answer says whether it is.
+        """
+        fields = {"title": title, self._body: f"{body}\n\n{mark_of(key)}"}
+        try:
+            status, data = await self._asked("POST", json_body=fields)
+        except (aiohttp.ClientConnectorError, aiohttp.ClientHttpProxyError) as error:  # nothing was sent
+            why = f" ({fault})" if (fault := network_fault(error)) else ""
+            raise NotOpened(f"{self._desk.host} cannot be reached{why}") from error
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise CannotTell(f"{self._desk.host} gave no answer") from error
+        if status >= 500 or status == 408:
+            raise CannotTell(f"{self._desk.host} answered {status}")
+        if status not in {200, 201}:
+            raise NotOpened(self._refusal(status, data))
+        return _address(_read(data))
+
+    async def find(self, key: str) -> str | None:
+        """Give the address of the issue that carries a key; None if there certainly is none. Raises CannotTell."""
+        order = {"sort": "created", "direction": "desc"} if self._desk.kind == "github" else {"order_by": "created_at"}
+        mark, oldest = mark_of(key), time.time()
+        for page in range(1, MOST_PAGES + 1):
+            try:
+                status, data = await self._asked("GET", {"state": "all", "per_page": PAGE, "page": page, **order})
+            except (aiohttp.ClientError, TimeoutError) as error:
+                raise CannotTell(f"{self._desk.host} gave no answer") from error
+            issues = _read(data) if status == 200 else None
+            if not isinstance(issues, list):
+                raise CannotTell(f"{self._desk.host} answered {status}")
+            for one in issues:
+                if mark in str(one.get(self._body) or ""):
+                    return _address(one)
+                oldest = min(oldest, _made(one))
+            if len(issues) < PAGE or oldest < time.time() - SURE:
+                return None
+        raise CannotTell(f"{PAGE * MOST_PAGES} issues were opened there in {SURE / 86_400:.0f} days")
+
+    async def _asked(
+        self, method: str, query: dict[str, str | int] | None = None, json_body: dict[str, str] | None = None
+    ) -> tuple[int, bytes]:
+        async with (
+            open_session(seconds=SECONDS, headers=self._headers) as session,
+            session.request(method, self._desk.issues, params=query, json=json_body, allow_redirects=False) as answer,
+        ):
+            data = bytearray()
+            async for piece in answer.content.iter_chunked(64 * 1024):
+                data += piece
+                if len(data) > LARGEST:
+                    break
+            return answer.status, bytes(data)
+
+    def _refusal(self, status: int, data: bytes) -> str:
+        desk = self._desk
+        if status in {401, 403, 404, 410}:
+            name = "GITHUB_TOKEN" if desk.kind == "github" else "GITLAB_TOKEN"
+            return f"{desk.host} answered {status}: there is no {desk.path} with issues, or {name} may not open them"
+        said = _read(data)
+        told = said.get("message", "") if isinstance(said, dict) else ""
+        return f"{desk.host} answered {status}" + (f": {str(told)[:200]}" if told else "")
+
+
+def _read(data: bytes) -> Any:
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _address(issue: Any) -> str:
+    about = issue if isinstance(issue, dict) else {}
+    return str(about.get("html_url") or about.get("web_url") or "an address that was not told")
+
+
+def _made(issue: Any) -> float:
+    try:
+        return datetime.fromisoformat(str(issue.get("created_at"))).timestamp()
+    except ValueError:
+        return time.time()

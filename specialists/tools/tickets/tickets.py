@@ -1,0 +1,151 @@
+"""Opens a ticket where the operator says (`LEADHAND_TICKETS`), once, after somebody has approved what it says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pydantic import BaseModel, Field
+from pydantic.json_schema import SkipJsonSchema
+
+from handoff.visible_text import visible
+from specialists.tools.messages.messages import NO_MESSENGER, about
+from specialists.tools.messenger import Addressee, DeliveryUnknown, Messenger
+from specialists.tools.tickets.issue_text import defused
+from specialists.tools.tickets.issue_tracker import IssueTracker, NotOpened
+from specialists.tools.tickets.ticket_desk import CONTACT, NAME, NOWHERE, TicketDesk, desk_of, is_reachable
+from specialists.tools.tool import Prepared, Sent, Tool, ToolOutcome, Workbench
+from specialists.tools.toolkit import Toolkit, ToolSettings
+
+LONGEST = 6_000
+"""Characters of a ticket's body."""
+
+
+class OpenTicketArguments(BaseModel):
+    """Arguments of open_ticket. `to` is no model's to choose: it is filled in, for people to see."""
+
+    to: SkipJsonSchema[str] = ""
+    title: str = Field(min_length=1, max_length=200)
+    body: str = Field(min_length=1, max_length=LONGEST)
+
+
+def toolkit(settings: ToolSettings | None = None) -> Toolkit:
+    """Make the tool, and what proves its setting."""
+    env = settings.env if settings is not None else {}
+    desk = desk_of(env)
+
+    async def prove() -> tuple[str, ...]:
+        return (desk.fault,) if desk.fault else ()
+
+    return Toolkit(NAME, tools(settings), prove=prove if env.get(NAME) else None)
+
+
+def tools(settings: ToolSettings | None = None) -> tuple[Tool, ...]:
+    """Make the tool."""
+    desk = _Desk(desk_of(settings.env if settings is not None else {}))
+
+    async def open_ticket(arguments: OpenTicketArguments, workbench: Workbench, key: str) -> ToolOutcome:
+        """Open a ticket for people to act on, once somebody has approved it.
+
+        The body is Markdown: what happens, since when, whom it hits, what was found and tried, what is asked for.
+        """
+        return await desk.open(arguments, workbench, key)
+
+    tool = Tool(
+        "open_ticket",
+        "write",
+        OpenTicketArguments,
+        open_ticket,
+        key="marks",
+        look_up=desk.look_up,
+        what=lambda arguments: f"Open a ticket: {arguments.title}",
+        target=lambda arguments: arguments.to,
+        prepare=desk.prepare,
+        sends=desk.sends if desk.place.issues else None,
+    )
+    return (tool,)
+
+
+@dataclass(frozen=True, slots=True)
+class _Desk:
+    place: TicketDesk
+
+    async def prepare(self, arguments: OpenTicketArguments, workbench: Workbench) -> Prepared | ToolOutcome:
+        """Say where it goes, and who will read it."""
+        if self.place.fault:
+            return ToolOutcome(self.place.fault, failed=True)
+        texts = {"title": " ".join(visible(arguments.title).split()), "body": visible(arguments.body).strip()}
+        if not all(texts.values()):
+            return ToolOutcome("The title or the body is empty; give both.", failed=True)
+        if self.place.issues:
+            texts["body"] = defused(texts["body"])
+            if len(texts["body"]) > LONGEST:
+                return ToolOutcome(f"The body is too long; {LONGEST:,} characters are allowed.", failed=True)
+            why = f"It leaves the workspace: whoever may read {self.place.path} at {self.place.host} can read it."
+            return Prepared(arguments.model_copy(update={"to": self.place.written, **texts}), why=why)
+        messenger, goes = await self._goes(workbench)
+        if messenger is None or isinstance(goes, str):
+            return ToolOutcome(str(goes), failed=True)
+        readers = await messenger.crossing(goes)
+        how = "becomes a row of the list of tickets there" if self.place.kind == "list" else "goes out as a message"
+        ready = arguments.model_copy(update={"to": goes.written, **texts})
+        return Prepared(ready, why=f"It {how}. {about(goes, readers)}", readers=readers)
+
+    async def open(self, arguments: OpenTicketArguments, workbench: Workbench, key: str) -> ToolOutcome:
+        """Open it. Raises CannotTell and DeliveryUnknown."""
+        if not self.place.issues:
+            return await self._message(arguments, workbench, key)
+        try:
+            address = await IssueTracker(self.place).open(arguments.title, arguments.body, key)
+        except NotOpened as error:
+            return ToolOutcome(f"No ticket was opened: {error}.", failed=True)
+        return _opened(address)
+
+    async def look_up(self, arguments: OpenTicketArguments, workbench: Workbench, key: str) -> ToolOutcome | None:
+        """Find out if it was opened. Raises CannotTell and DeliveryUnknown."""
+        if self.place.issues:
+            address = await IssueTracker(self.place).find(key)
+            return None if address is None else _opened(address)
+        messenger, goes = await self._goes(workbench)
+        if messenger is None or isinstance(goes, str):
+            raise DeliveryUnknown(str(goes))
+        rows = self.place.kind == "list"
+        found = await (messenger.look_up_row(goes, key=key) if rows else messenger.look_up(goes, key=key))
+        return None if found is None else _sent(found.id, found.fault, arguments)
+
+    def sends(self, _arguments: OpenTicketArguments) -> Sent:
+        """Say who gets what: all of it stands in the arguments."""
+        return Sent(self.place.host, "", in_arguments=True)
+
+    async def _message(self, arguments: OpenTicketArguments, workbench: Workbench, key: str) -> ToolOutcome:
+        messenger, goes = await self._goes(workbench)
+        if messenger is None or isinstance(goes, str):
+            return ToolOutcome(str(goes), failed=True)
+        if self.place.kind == "list":
+            sent = await messenger.add_row(goes, arguments.title, arguments.body, key=key)
+        else:
+            sent = await messenger.send(goes, f"**{arguments.title}**\n\n{arguments.body}", key=key)
+        return _sent(sent.id, sent.fault, arguments)
+
+    async def _goes(self, workbench: Workbench) -> tuple[Messenger | None, Addressee | str]:
+        messenger = workbench.messenger
+        if messenger is None:
+            return None, NO_MESSENGER
+        if self.place.path == CONTACT and not is_reachable(messenger.contact):
+            return messenger, f"{NOWHERE}."
+        to = messenger.contact if self.place.path == CONTACT else self.place.path
+        goes = await messenger.find(to)
+        if self.place.kind == "list" and not isinstance(goes, str) and goes.kind != "channel":
+            goes = (
+                f"A list of tickets is kept for a channel, and {goes.name} is none; whoever runs the bot mends {NAME}."
+            )
+        return messenger, goes
+
+
+def _opened(address: str) -> ToolOutcome:
+    return ToolOutcome(f"The ticket is open: {address}.", sources=(address,) if "://" in address else ())
+
+
+def _sent(sent: str, fault: str, arguments: OpenTicketArguments) -> ToolOutcome:
+    if not sent:
+        return ToolOutcome(f"The ticket was not sent: {fault}.", failed=True)
+    return ToolOutcome(f"The ticket was sent to {arguments.to}.")

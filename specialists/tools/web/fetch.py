@@ -1,0 +1,173 @@
+"""Fetching a page that a model names: the address is hostile until proven otherwise, and so is the page.
+
+`ssrfguard` refuses addresses that are not public, and connects only to the
+addresses it checked; `outbound.clients` says what holds behind a proxy. What it
+leaves open is closed here: redirects are followed one by one (their bodies are
+never read), the body is counted after decoding, and one deadline holds for
+names, connections and bytes together.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import cache
+from http import HTTPStatus
+from ipaddress import ip_network
+from typing import TYPE_CHECKING
+
+from specialists.outbound.clients import NameUnknownHere, Resolver, guarded_client
+from specialists.outbound.faults import network_fault
+from specialists.outbound.network import tls_context
+from specialists.tools.blocking import load
+
+if TYPE_CHECKING:
+    import httpx
+    from ssrfguard import Policy
+
+AZURE_PLATFORM = "168.63.129.16/32"
+"""Azure's metadata and DNS address. It is public by registry, so no table of special addresses names it."""
+
+_REDIRECTS = 5
+_ELSEWHERE = "The page redirects to {url}, which was not opened. If that is needed, ask for it by itself."
+_HEADERS = {"User-Agent": "Leadhand (a bot that reads a page when somebody asks)", "Accept-Encoding": "identity, gzip"}
+
+
+@dataclass(frozen=True, slots=True)
+class FetchSettings:
+    """The limits of a fetch.
+
+    Attributes:
+        timeout: Seconds for all of it: names, connections, redirects and bytes.
+        max_bytes: Bytes of the decoded body that are read; the rest is left.
+        allow_hosts: `address:port` pairs that are allowed though they are not public. For tests.
+        resolver: Stands in for `socket.getaddrinfo`. Its answers are checked all the same. For tests.
+    """
+
+    timeout: float = 20.0
+    max_bytes: int = 1_000_000
+    allow_hosts: tuple[str, ...] = ()
+    resolver: Resolver | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Download:
+    """A fetched page. `url` is the final address; `whole` is false if `max_bytes` cut it."""
+
+    url: str
+    media_type: str
+    charset: str
+    body: bytes
+    whole: bool
+
+
+class FetchFailed(Exception):
+    """The page was not fetched: refused by policy, unreachable, an error status, too slow."""
+
+
+async def download(
+    url: str, settings: FetchSettings, accepts: Callable[[str], str], follows: Callable[[str, str], Awaitable[bool]]
+) -> Download:
+    """Fetch a page over http or https from a public address.
+
+    Args:
+        url: Its address, from anywhere.
+        settings: The limits.
+        accepts: Told the media type before the body is read; says why it is of no use, or nothing.
+        follows: Told an address and the one that it redirects to; says if that may be asked for.
+
+    Raises:
+        FetchFailed: The text says why.
+    """
+    await _ready()
+    import httpx  # noqa: PLC0415  # loaded a moment ago, off the loop
+    from ssrfguard import SSRFGuardError  # noqa: PLC0415  # the same
+
+    try:
+        async with asyncio.timeout(settings.timeout):
+            for _ in range(_REDIRECTS + 1):
+                found = await _hop(url, settings, accepts)
+                if isinstance(found, Download):
+                    return found
+                if not await follows(url, found):
+                    raise FetchFailed(_ELSEWHERE.format(url=found[:400]))
+                url = found
+    except TimeoutError as error:
+        raise FetchFailed(f"The page took longer than {settings.timeout:g} s, so it was left.") from error
+    except NameUnknownHere as error:
+        raise FetchFailed(f"The page cannot be reached: {error}.") from error
+    except SSRFGuardError as error:
+        raise FetchFailed(f"This address may not be fetched: {str(error)[:400]}") from error
+    except (httpx.HTTPError, httpx.InvalidURL, OSError, UnicodeError, zlib.error) as error:
+        why = network_fault(error) or f"{type(error).__name__}: {str(error)[:200]}"
+        raise FetchFailed(f"The page cannot be reached ({why}).") from error
+    raise FetchFailed(f"The page redirects more than {_REDIRECTS} times, so it was left.")
+
+
+async def _hop(url: str, settings: FetchSettings, accepts: Callable[[str], str]) -> Download | str:
+    """Make one request: get the page, or the address it redirects to."""
+    async with guarded(url, settings) as client, client.stream("GET", url, headers=_HEADERS) as response:
+        if response.has_redirect_location:
+            return str(response.url.join(response.headers["location"]))
+        return await _read(response, settings, accepts)
+
+
+@asynccontextmanager
+async def guarded(url: str, settings: FetchSettings) -> AsyncIterator[httpx.AsyncClient]:
+    """Give a client for one request to a public address, see `guarded_client`."""
+    await _ready()
+    policy = _policy(settings.allow_hosts)
+    async with guarded_client(url, policy, settings.timeout, settings.resolver) as client:
+        yield client
+
+
+async def _read(response: httpx.Response, settings: FetchSettings, accepts: Callable[[str], str]) -> Download:
+    status = response.status_code
+    if status != HTTPStatus.OK:
+        phrase = HTTPStatus(status).phrase if status in set(HTTPStatus) else "unknown status"
+        raise FetchFailed(f"The page answered {status} ({phrase}).")
+    media_type, _, rest = response.headers.get("content-type", "").partition(";")
+    media_type = media_type.strip().lower()
+    refusal = accepts(media_type)
+    if refusal:
+        raise FetchFailed(refusal)
+    charset = next((part.partition("=")[2] for part in rest.split(";") if "charset=" in part.lower()), "")
+    body, whole = await _body(response, settings.max_bytes)
+    return Download(str(response.url), media_type, charset.strip(" \"'"), body, whole)
+
+
+async def _body(response: httpx.Response, limit: int) -> tuple[bytes, bool]:
+    """Read the decoded body up to `limit` bytes, decoded piece by piece so that no bomb ever unfolds."""
+    encoding = response.headers.get("content-encoding", "identity").strip().lower()
+    if encoding not in ("identity", "", "gzip", "x-gzip"):
+        raise FetchFailed(f"The page comes in an encoding that was not asked for ({encoding[:40]}).")
+    decoder = zlib.decompressobj(31) if "gzip" in encoding else None
+    body = bytearray()
+    async for chunk in response.aiter_raw():
+        room = limit + 1 - len(body)
+        body += decoder.decompress(chunk, room) if decoder else chunk[:room]
+        if len(body) > limit:
+            return bytes(body[:limit]), False
+    return bytes(body), True
+
+
+async def _ready() -> None:
+    """Import and build what is slow, in a thread, so that nothing else waits for it."""
+    await load("httpx", "ssrfguard.httpx")
+    await asyncio.to_thread(tls_context)
+
+
+@cache
+def _policy(allow_hosts: tuple[str, ...]) -> Policy:
+    from ssrfguard import DEFAULT_DENIED, AddressTable, Block, Policy, Reach  # noqa: PLC0415  # only a fetch pays
+
+    azure = Block(ip_network(AZURE_PLATFORM), "Azure platform address", "not registered", Reach.DENIED)
+    allowed = [host.rpartition(":") for host in allow_hosts]
+    return Policy(
+        denied_networks=AddressTable((*DEFAULT_DENIED.blocks, azure)),
+        allowed_networks=tuple(ip_network(address) for address, _, _ in allowed),
+        allowed_ports=frozenset({80, 443, *(int(port) for _, _, port in allowed)}),
+    )

@@ -1,0 +1,28 @@
+"""The process that gets the text out of a page.
+
+In: `{"url", "media_type", "charset"}`, and the page's bytes as the file `page`. Out: `{"title", "text"}`, or nothing
+for a page that is built to be unreadable.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from specialists.sandbox.confine import given, own_stdout
+from specialists.tools.web import pagetext
+
+
+def main() -> None:
+    """Answer the request on stdin."""
+    request = json.load(sys.stdin)
+    reply = own_stdout()
+    body = Path(given("page")).read_bytes()
+    page = pagetext.Page(request["url"], request["media_type"], request["charset"], body)
+    try:
+        title, text = pagetext.read(page)
+    except (RecursionError, ValueError, MemoryError):
+        return
+    with reply:
+        reply.write(json.dumps({"title": title, "text": text}, ensure_ascii=False).encode("utf-8", "replace"))

@@ -1,0 +1,180 @@
+"""Web pages that were recorded: a folder of files, each with its address, and the tools of the web over these alone.
+
+    pages/index.yml     - {url: https://acme.example/prices, file: acme.html, recorded: 2026-11-02, title: Prices}
+
+For demos, tests and evaluations: the same question brings the same pages, and nothing leaves this machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from html import unescape
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urldefrag, urlsplit
+
+import yaml
+
+from specialists.files import crew_nodes as nodes
+from specialists.files.frontmatter import CrewFault
+from specialists.files.yaml_root import yaml_root
+from specialists.tools.tool import Tool, ToolOutcome, Workbench
+from specialists.tools.web import web
+
+if TYPE_CHECKING:
+    from specialists.tools.web.fetch import Download
+
+SETTING = "LEADHAND_RECORDED_PAGES"
+INDEX = "index.yml"
+MOST = 200
+LARGEST = 2_000_000
+_SNIPPET = 300
+_KEYS = ("url", "file", "title", "recorded", "about")
+_TYPES = {".html": "text/html", ".txt": "text/plain", ".csv": "text/csv", ".json": "application/json"}
+SAID = "From recorded pages: this bot reads no others, and asked nobody."
+_TOLD = 8
+"""Addresses that are named where one is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedPage:
+    """A page as it was on the day `recorded`. `about` is what a search shows of it."""
+
+    url: str
+    file: Path
+    title: str
+    recorded: str = ""
+    about: str = ""
+
+    def body(self) -> bytes:
+        """Return its bytes. Raises OSError."""
+        return self.file.read_bytes()[:LARGEST]
+
+    def words(self) -> str:
+        """Its title and text, roughly: what a search looks in."""
+        plain = re.sub(r"<[^<>]{0,500}>", " ", self.body().decode(errors="replace"))
+        return f"{self.title} {self.about} {unescape(plain)}"
+
+
+@dataclass(slots=True)
+class RecordedWeb:
+    """The pages of a folder, with what is wrong with its index."""
+
+    path: Path
+    pages: tuple[RecordedPage, ...] = ()
+    faults: list[CrewFault] = field(default_factory=list)
+
+    def fault(self, node: yaml.Node, text: str) -> None:
+        """Note a fault at a node's line."""
+        self.faults.append(CrewFault(self.path, node.start_mark.line + 1, text))
+
+    def page(self, url: str) -> RecordedPage | None:
+        """Find the page of an address; None if it was not recorded. `#fragment` and a last `/` do not count."""
+        return next((one for one in self.pages if _plain(one.url) == _plain(url)), None)
+
+    def missing(self, url: str) -> str:
+        """Say that a page was not recorded, and which were."""
+        there = ", ".join(one.url for one in self.pages[:_TOLD]) or "none"
+        more = f" and {len(self.pages) - _TOLD} more" if len(self.pages) > _TOLD else ""
+        return f"{url} was not recorded, and this bot has recorded pages only: {there}{more}."
+
+    def found(self, query: str, count: int) -> list[RecordedPage]:
+        """List the pages that hold words of a query, those with most of them first."""
+        asked = set(_words(query))
+        scored = [(len(asked & set(_words(one.words()))), one) for one in self.pages]
+        best = sorted((pair for pair in scored if pair[0]), key=lambda pair: -pair[0])
+        return [one for _, one in best[:count]]
+
+
+def read(folder: Path) -> RecordedWeb:
+    """Read the index of a folder. What is wrong is in `faults`, and what is wrong with a page leaves it out."""
+    found = RecordedWeb(folder / INDEX)
+    root = yaml_root(found.path, found.faults, most=LARGEST)
+    if root is None:
+        return found
+    pages = [_page(found, folder, node) for node in nodes.sequence(found, root, "the index")[:MOST]]
+    found.pages = tuple(page for page in pages if page is not None)
+    return found
+
+
+def tools(folder: Path) -> tuple[Tool, ...]:
+    """Make `web_search` and `fetch_page` over the pages of a folder. What is wrong with it they say when called."""
+    recorded = read(folder)
+    return (
+        Tool("web_search", "read", web.SearchArguments, _searcher(recorded), finds_urls=True),
+        Tool("fetch_page", "read", web.FetchArguments, _fetcher(recorded), finds_urls=True),
+    )
+
+
+def _searcher(recorded: RecordedWeb) -> Callable[..., Awaitable[ToolOutcome]]:
+    async def web_search(arguments: web.SearchArguments, _workbench: Workbench) -> ToolOutcome:
+        """Search the recorded web pages. Gives titles, addresses and snippets; open what matters with fetch_page."""
+        if recorded.faults:
+            return _broken(recorded)
+        hits = await asyncio.to_thread(recorded.found, arguments.query, arguments.count)
+        if not hits:
+            return ToolOutcome(f"{SAID} None of these {len(recorded.pages)} holds any of these words. Try others.")
+        lines = [
+            f"{number}. {hit.title}\n   {hit.url}\n   {hit.about or _beginning(hit)}"
+            for number, hit in enumerate(hits, 1)
+        ]
+        return ToolOutcome("\n".join((web.UNTRUSTED, SAID, *lines)))
+
+    return web_search
+
+
+def _fetcher(recorded: RecordedWeb) -> Callable[..., Awaitable[ToolOutcome]]:
+    async def fetch_page(arguments: web.FetchArguments, _workbench: Workbench) -> ToolOutcome:
+        """Read a recorded web page as text."""
+        page = recorded.page(arguments.url)
+        if recorded.faults or page is None:
+            return _broken(recorded) if recorded.faults else ToolOutcome(recorded.missing(arguments.url), failed=True)
+        outcome = await web.read_page(await asyncio.to_thread(_download, page), arguments.start)
+        day = f" Recorded on {page.recorded}." if page.recorded else ""
+        return ToolOutcome(
+            f"{outcome.text}\n[{SAID}{day}]", sources=outcome.sources, failed=outcome.failed, gaps=outcome.gaps
+        )
+
+    return fetch_page
+
+
+def _download(page: RecordedPage) -> Download:
+    from specialists.tools.web.fetch import Download  # noqa: PLC0415  # only for a call
+
+    return Download(page.url, _TYPES[page.file.suffix], "utf-8", page.body(), whole=True)
+
+
+def _broken(recorded: RecordedWeb) -> ToolOutcome:
+    return ToolOutcome(f"The recorded pages cannot be used: {recorded.faults[0]}.", failed=True)
+
+
+def _page(found: RecordedWeb, folder: Path, node: yaml.Node) -> RecordedPage | None:
+    keys = nodes.mapping(found, node, _KEYS, "a page")
+    values = {key: nodes.text(found, value, key) for key, (_, value) in keys.items()}
+    if not keys:
+        return None
+    url, file = values.get("url", ""), folder / values.get("file", "")
+    if urlsplit(url).scheme not in {"http", "https"} or not urlsplit(url).netloc:
+        found.fault(node, f"url is {url!r}; it takes the address of the page, with https://")
+    elif not file.resolve().is_relative_to(folder.resolve()) or not file.is_file() or file.suffix not in _TYPES:
+        found.fault(node, f"file is {values.get('file', '')!r}; it takes a file of this folder, {', '.join(_TYPES)}")
+    else:
+        return RecordedPage(
+            url, file, values.get("title", "") or file.stem, values.get("recorded", ""), values.get("about", "")
+        )
+    return None
+
+
+def _plain(url: str) -> str:
+    return urldefrag(url.strip())[0].rstrip("/").casefold()
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in re.findall(r"\w+", text.casefold()) if len(word) > 2]
+
+
+def _beginning(page: RecordedPage) -> str:
+    return " ".join(page.words().split())[:_SNIPPET]

@@ -1,0 +1,208 @@
+"""Web search behind one function: a keyless default and two services with keys."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from html import unescape
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import quote, urlencode, urlsplit
+
+from specialists.tools.blocking import in_thread
+from specialists.tools.extras import missing
+from specialists.tools.tool import Sent
+
+if TYPE_CHECKING:
+    import aiohttp
+
+Provider = Literal["ddgs", "brave", "tavily"]
+
+BASE_URLS: Mapping[str, str] = {
+    "brave": "https://api.search.brave.com/res/v1",
+    "tavily": "https://api.tavily.com",
+}
+_BRAVE, _TAVILY = "/web/search", "/search"
+_ENGINES = "public search engines (ddgs chooses them: Bing, Brave, DuckDuckGo, Google, Yahoo, Yandex and others)"
+_ANSWER_LIMIT = 2_000_000
+_SNIPPET_LIMIT = 500
+_UNAUTHORIZED = (401, 403)
+_USED_UP = (402, 429, 432, 433)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSettings:
+    """Settings of the search service. `timeout` in seconds; `base_url` replaces the service's own address."""
+
+    provider: Provider = "ddgs"
+    key: str = field(default="", repr=False)
+    base_url: str = ""
+    timeout: float = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A search result, as plain text."""
+
+    title: str
+    url: str
+    snippet: str
+
+
+class SearchFailed(Exception):
+    """No search took place, or its answer cannot be read. The text says what to do."""
+
+
+def on_the_wire(query: str, count: int, settings: SearchSettings) -> Sent:
+    """Say what a search sends out, and to whom. ddgs asks several engines, each in its own way."""
+    if settings.provider == "ddgs":
+        return Sent(_ENGINES, f"q={quote(query)}", query)
+    url, name = _base(settings), urlsplit(_base(settings)).netloc
+    if settings.provider == "brave":
+        return Sent(name, f"GET {url}{_BRAVE}?{urlencode(_for_brave(query, count))}", query)
+    return Sent(name, f"POST {url}{_TAVILY} {json.dumps(_for_tavily(query, count))}", query)
+
+
+async def search(query: str, count: int, settings: SearchSettings) -> list[Hit]:
+    """Search the web.
+
+    Args:
+        query: What to look for.
+        count: How many hits at most.
+        settings: Which service to ask, and its key.
+
+    Returns:
+        The hits, best first; none if the service found none.
+
+    Raises:
+        SearchFailed: The service did not answer usefully.
+    """
+    if settings.provider == "ddgs":
+        rows = await _ddgs(query, count, settings)
+        hits = [_hit(row, "href", "body") for row in rows]
+    elif not settings.key:
+        raise SearchFailed(f"Web search through {settings.provider} needs a key, and none is set.")
+    elif settings.provider == "brave":
+        hits = [_hit(row, "url", "description") for row in await _brave(query, count, settings)]
+    else:
+        hits = [_hit(row, "url", "content") for row in await _tavily(query, count, settings)]
+    return [hit for hit in hits if hit.url.startswith(("http://", "https://"))][:count]
+
+
+async def _ddgs(query: str, count: int, settings: SearchSettings) -> list[Any]:
+    absent = missing("web", "ddgs")
+    if absent:
+        raise SearchFailed(absent)
+
+    def ask() -> list[Any]:
+        from specialists.outbound.clients import search_client  # noqa: PLC0415  # slow, so only a search pays for it
+
+        client = search_client(max(1, int(settings.timeout / 2)))
+        from ddgs.exceptions import DDGSException  # noqa: PLC0415  # the client loaded it
+
+        try:
+            return list(client.text(query, max_results=count))
+        except DDGSException as error:
+            if str(error) == "No results found.":
+                return []
+            raise SearchFailed("The search engines did not answer. Try again or use other words.") from error
+
+    try:
+        return await in_thread(ask, settings.timeout)
+    except TimeoutError as error:
+        raise SearchFailed(f"The search engines did not answer within {settings.timeout:g} s.") from error
+
+
+async def _brave(query: str, count: int, settings: SearchSettings) -> list[Any]:
+    answer = await _ask(
+        settings,
+        "GET",
+        _BRAVE,
+        params=_for_brave(query, count),
+        headers={"X-Subscription-Token": settings.key},
+    )
+    web = answer.get("web") or {}
+    return _rows(settings, web.get("results") or [] if isinstance(web, dict) else None)
+
+
+def _for_brave(query: str, count: int) -> dict[str, str]:
+    return {"q": query, "count": str(count), "text_decorations": "false"}
+
+
+def _for_tavily(query: str, count: int) -> dict[str, Any]:
+    return {"query": query, "max_results": count, "search_depth": "basic"}
+
+
+def _base(settings: SearchSettings) -> str:
+    return (settings.base_url or BASE_URLS[settings.provider]).rstrip("/")
+
+
+async def _tavily(query: str, count: int, settings: SearchSettings) -> list[Any]:
+    answer = await _ask(
+        settings,
+        "POST",
+        _TAVILY,
+        json=_for_tavily(query, count),
+        headers={"Authorization": f"Bearer {settings.key}"},
+    )
+    return _rows(settings, answer.get("results"))
+
+
+def _rows(settings: SearchSettings, rows: Any) -> list[Any]:
+    if not isinstance(rows, list):
+        raise SearchFailed(f"{settings.provider} answered without results.")
+    return [row for row in rows if isinstance(row, dict)]
+
+
+async def _ask(settings: SearchSettings, method: str, path: str, **request: Any) -> dict[str, Any]:
+    """Make one JSON call. The service is trusted not to be hostile, but not to be well."""
+    import aiohttp  # noqa: PLC0415  # only a search pays for it
+
+    from specialists.outbound.clients import open_session  # noqa: PLC0415  # the same
+    from specialists.outbound.faults import network_fault  # noqa: PLC0415  # the same
+
+    url = _base(settings) + path
+    try:
+        async with (
+            open_session(seconds=settings.timeout, headers={"Accept": "application/json"}) as session,
+            session.request(method, url, allow_redirects=False, **request) as response,
+        ):
+            return await _read(response, settings)
+    except TimeoutError as error:
+        raise SearchFailed(f"{settings.provider} did not answer within {settings.timeout:g} s.") from error
+    except aiohttp.ClientError as error:
+        why = network_fault(error) or type(error).__name__
+        raise SearchFailed(f"{settings.provider} cannot be reached ({why}).") from error
+
+
+async def _read(response: aiohttp.ClientResponse, settings: SearchSettings) -> dict[str, Any]:
+    name, status = settings.provider, response.status
+    if status in _UNAUTHORIZED:
+        raise SearchFailed(f"{name} refused the key ({status}). Whoever runs the bot has to check it.")
+    if status in _USED_UP:
+        raise SearchFailed(f"{name} allows no more searches for now ({status}). Go on with what you have.")
+    if status != 200:
+        raise SearchFailed(f"{name} answered with status {status}. Try again or use other words.")
+    body = bytearray()
+    async for chunk in response.content.iter_any():
+        body += chunk
+        if len(body) > _ANSWER_LIMIT:
+            raise SearchFailed(f"{name} answered with more than {_ANSWER_LIMIT:,} bytes.")
+    try:
+        answer = json.loads(bytes(body))
+    except ValueError as error:
+        raise SearchFailed(f"{name} answered with something that is not JSON.") from error
+    if not isinstance(answer, dict):
+        raise SearchFailed(f"{name} answered without results.")
+    return answer
+
+
+def _hit(row: dict[str, Any], url: str, snippet: str) -> Hit:
+    return Hit(title=_plain(row.get("title")), url=str(row.get(url) or "").strip(), snippet=_plain(row.get(snippet)))
+
+
+def _plain(value: Any) -> str:
+    """Take tags and line breaks out of a text, and cut it to a snippet's length."""
+    text = " ".join(unescape(re.sub(r"<[^>]{0,200}>", "", str(value or ""))).split())
+    return text if len(text) <= _SNIPPET_LIMIT else text[: _SNIPPET_LIMIT - 1] + "…"

@@ -1,0 +1,114 @@
+"""Material that did not fit into a brief: read part by part, or searched. Offered only where there is such."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from handoff.contracts import Artifact, Material
+from handoff.materials import passages
+from handoff.materials.outline import find_part, in_short, place
+from specialists.tools.tool import Tool, ToolOutcome, Workbench
+
+PART = 6_000
+"""Characters of a part that are given at a time."""
+HITS, HITS_LENGTH = 8, 6_000
+"""Passages that a search gives at most, and the characters of all of them."""
+OUTLINE = 1_500
+_NO_PART = "No part called {part!r} was found in {name}, which has: {outline}. search_material looks through all of it."
+
+
+class ReadMaterial(BaseModel):
+    """The arguments of `read_material`."""
+
+    model_config = ConfigDict(extra="forbid")
+    name: str
+    part: str = ""
+
+
+class SearchMaterial(BaseModel):
+    """The arguments of `search_material`."""
+
+    model_config = ConfigDict(extra="forbid")
+    words: str = Field(min_length=1)
+
+
+def readers_of(readable: Sequence[Material], *, tables: bool) -> tuple[Tool, ...]:
+    """Return the tools that read and search the material; of tables only with `tables`. None if there is no text."""
+    texts = tuple(one for one in readable if one.text and (tables or not one.is_table))
+    return _Readers(texts).tools if texts else ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Readers:
+    """The tools that read these texts."""
+
+    texts: tuple[Material, ...]
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The two tools."""
+        return (
+            Tool("read_material", "read", ReadMaterial, self.read_material, public=True),
+            Tool("search_material", "read", SearchMaterial, self.search_material, public=True),
+        )
+
+    async def read_material(self, arguments: ReadMaterial, workbench: Workbench) -> ToolOutcome:
+        """Read more of a material by its name. part: a page, heading or sheet, line 120, or at 12000 (a character)."""
+        material = self._named(arguments.name)
+        if material is None:
+            return ToolOutcome(f"There is no {arguments.name!r}. {self._there()}", failed=True)
+        text = await read_whole(material, workbench)
+        if not text:
+            return ToolOutcome(f"The text of {material.name} is no longer kept.", failed=True)
+        part = find_part(text, material.outline, arguments.part, PART)
+        if part is None:
+            outline = in_short(material, OUTLINE) or f"{len(text):,} characters"
+            return ToolOutcome(_NO_PART.format(part=arguments.part, name=material.name, outline=outline), failed=True)
+        left = len(text) - part.end
+        more = f"\n[{left:,} characters follow, from: at {part.end}]" if left else ""
+        where = place(text, material.outline, part.start)
+        return ToolOutcome(f"[{material.name}, {where}]\n{text[part.start : part.end]}{more}", sources=(material.name,))
+
+    async def search_material(self, arguments: SearchMaterial, workbench: Workbench) -> ToolOutcome:
+        """Find the passages of the material that hold these words, in the material's language; each with its place."""
+        found: list[tuple[float, Material, str, str]] = []
+        for material in self.texts:
+            text = await read_whole(material, workbench)
+            hits = await asyncio.to_thread(passages.search, text, material.outline, arguments.words, HITS)
+            for hit in hits:
+                where = place(text, material.outline, hit.start)
+                found.append((hit.score, material, where, text[hit.start : hit.end].strip()))
+        best = sorted(found, key=lambda one: -one[0])[:HITS]
+        if not best:
+            return ToolOutcome(f"Nothing holds these words. Try others, or read. {self._there()}")
+        lines: list[str] = []
+        length = 0
+        for _, material, where, words in best:
+            length += len(words)
+            if lines and length > HITS_LENGTH:
+                break
+            lines.append(f"[{material.name}, {where}]\n{words}")
+        return ToolOutcome("\n\n".join(lines), sources=tuple(dict.fromkeys(one.name for _, one, _, _ in best)))
+
+    def _named(self, name: str) -> Material | None:
+        wanted = " ".join(name.split()).casefold()
+        alike = [one for one in self.texts if one.name.casefold() == wanted]
+        alike = alike or [one for one in self.texts if wanted and wanted in one.name.casefold()]
+        return alike[0] if len(alike) == 1 or (alike and alike[0].name.casefold() == wanted) else None
+
+    def _there(self) -> str:
+        shown = "; ".join(f"{one.name} ({in_short(one, 200) or f'{one.size:,} characters'})" for one in self.texts)
+        return f"There is: {shown}."
+
+
+async def read_whole(material: Material, workbench: Workbench) -> str:
+    """Return the text of a material; empty if it is no longer kept."""
+    try:
+        path = await workbench.path(Artifact(id=material.text, name="text.txt"))
+    except KeyError:
+        return ""
+    return await asyncio.to_thread(path.read_text, "utf-8", "replace")
