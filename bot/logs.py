@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import Any, TextIO
 
 from bot.settings import Form
-from handoff.audit_entry import AuditEntry
+from handoff.access.audit_entry import AuditEntry
 
 Ids = Mapping[str, str | int]
 

@@ -16,9 +16,9 @@ from bot.access.access_values import ChannelValues
 from bot.limits.rules import MICROS, SCOPES, BadLimit, Rules, Scope, SpendingBudget, read_budget, read_rates
 from bot.store.retention import AS_EVER, DAY, Retention
 from handoff.contracts import Asking, Context, Terms, Tier
+from handoff.conversation.working_time import read_span
 from handoff.effects import ROLES
-from handoff.member_ids import CHANNEL
-from handoff.working_time import read_span
+from handoff.text.member_ids import CHANNEL
 from specialists.outbound.network import PROXY_RESOLVES, proxy_password, setting_fault
 from specialists.service_url import secrets_in, web_fault
 

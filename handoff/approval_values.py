@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from handoff.contracts import REQUESTER, Contract
-from handoff.member_ids import is_group
+from handoff.text.member_ids import is_group
 
 ApprovalKind = Literal["write", "egress", "cost", "sign_in"]
 """What the approval is of.

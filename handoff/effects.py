@@ -13,7 +13,7 @@ from typing import ClassVar, get_args
 
 from handoff.contracts import Tier
 from handoff.events import Aim
-from handoff.state_values import Copy
+from handoff.state.state_values import Copy
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from handoff.again import Again
 from handoff.approval_values import Approval, ApprovalChoice
 from handoff.contracts import (
     Artifact,
@@ -40,6 +39,7 @@ from handoff.contracts import (
     Turn,
     Usage,
 )
+from handoff.conversation.again import Again
 
 SCHEMA = 1
 """Of the first release. One that changes the meaning of a log raises it, and lifts the logs before it."""

@@ -13,7 +13,7 @@ from handoff.approval_values import Approval
 from handoff.contracts import Escalation, Handoff, Material, Result, ToolCall, Turn
 from handoff.evidence.binding import Binding, Document, bind_result
 from handoff.evidence.inserted_rows import with_rows
-from handoff.state_values import UnknownWrite
+from handoff.state.state_values import UnknownWrite
 from specialists.model import Model, ModelCall, ModelError, ModelMessage, Withheld
 from specialists.specialist import Specialist
 from specialists.tools.tool import ToolOutcome, ToolSpec, Workbench

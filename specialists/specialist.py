@@ -16,9 +16,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, get_args
 
 from handoff.approval_values import ASK, ApprovalTerms
-from handoff.context_budget import tokens
 from handoff.contracts import RESERVED, Tier
 from handoff.planning.adhoc import NAME
+from handoff.text.context_budget import tokens
 from specialists.files.frontmatter import Page, did_you_mean, form_of
 from specialists.loading import approval_keys, crew_checks, model_keys, named_servers, skill_folders, skill_reading
 from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules

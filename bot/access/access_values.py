@@ -16,9 +16,9 @@ from bot.access.quiet_hours import OFF, quiet_of, read_quiet_hours
 from bot.access.time_zones import read_zone
 from bot.limits.rules import BadLimit, SpendingBudget, read_budget
 from handoff.contracts import ChannelTerms, Tier
-from handoff.member_ids import CHANNEL, GROUP, PERSON, TEAM
-from handoff.visible_text import visible
-from handoff.working_time import quiet_until
+from handoff.conversation.working_time import quiet_until
+from handoff.text.member_ids import CHANNEL, GROUP, PERSON, TEAM
+from handoff.text.visible_text import visible
 from specialists.files.frontmatter import did_you_mean
 
 Source = Literal["default", "environment", "crew", "file", "form"]

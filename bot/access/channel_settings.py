@@ -13,7 +13,7 @@ from bot.access.kept_form import FormValues, dumped, loaded
 from bot.limits.rules import Rules, Scope, SpendingBudget
 from bot.store.interface import Store, StoreError
 from handoff.contracts import ChannelTerms, Tier
-from handoff.member_ids import CHANNEL
+from handoff.text.member_ids import CHANNEL
 
 HEARD_FOR = 1.5
 """Seconds for which what the form set is not read again. What this instance set itself holds at once."""

@@ -11,7 +11,7 @@ import yaml
 from pydantic import ValidationError
 
 from bot.access.access_values import NAMES, TEXTS, ChannelValues
-from handoff.member_ids import CHANNEL
+from handoff.text.member_ids import CHANNEL
 from specialists.files.frontmatter import CrewFault, did_you_mean
 from specialists.files.yaml_root import yaml_root
 

@@ -11,8 +11,8 @@ from bot.command_line.console import say
 from bot.operation.audit_log import Wanted, entries, line_of
 from bot.settings import Settings, SettingsError
 from bot.store.redis.redis_store import RedisStore
-from handoff.audit_entry import AuditEntry, Deed
-from handoff.dollars import in_dollars
+from handoff.access.audit_entry import AuditEntry, Deed
+from handoff.text.dollars import in_dollars
 
 WIDTHS = (20, 9, 12, 8, 12, 12)
 HEADS = ("when (UTC)", "deed", "who", "outcome", "job", "channel", "what")

@@ -29,7 +29,7 @@ from bot.store.interface import StoreError
 from bot.store.retention import DAY, Retention
 from bot.supervisor.plan_price import PARTS, price_of_plan
 from handoff.contracts import Terms
-from handoff.dollars import in_dollars
+from handoff.text.dollars import in_dollars
 from specialists.crew import Crew
 from specialists.crew_size import crowded
 from specialists.sandbox.wall_proof import ChildBroken, WallReport, prove_walls

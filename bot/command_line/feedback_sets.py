@@ -20,7 +20,7 @@ from bot.settings import Settings, SettingsError
 from bot.store.interface import JobKey, LogBroken, Store
 from bot.store.redis.redis_store import RedisStore
 from handoff import events as ev
-from handoff.state import Job
+from handoff.state.job_state import Job
 from specialists.crew import Crew
 
 GONE = "forgotten, expired or unreadable"

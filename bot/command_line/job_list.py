@@ -19,11 +19,11 @@ from bot.slack.receive.job_named import job_named
 from bot.slack.views.job_rows import JobLine
 from bot.store.interface import Head, JobKey, Store
 from bot.store.redis.redis_store import RedisStore
-from handoff.dollars import in_dollars
-from handoff.shown_rows import rows_of
-from handoff.state import Ask, Job
-from handoff.summary import rows, step, title_of, waited_for
-from handoff.visible_text import visible
+from handoff.state.job_state import Ask, Job
+from handoff.summaries.shown_rows import rows_of
+from handoff.summaries.summary import rows, step, title_of, waited_for
+from handoff.text.dollars import in_dollars
+from handoff.text.visible_text import visible
 
 FOUND, NO_JOB = 0, 1
 TO_TOP, REST_OF_LINE, REST_OF_SCREEN = "\x1b[H", "\x1b[K\n", "\x1b[J"

@@ -29,8 +29,8 @@ from handoff.effects import question_key
 from handoff.engine.answer import gaps, out_of_reach
 from handoff.engine.replay import open_log
 from handoff.evidence.work_receipts import receipts_of
-from handoff.state import Ask, Job
-from handoff.state_values import Question
+from handoff.state.job_state import Ask, Job
+from handoff.state.state_values import Question
 
 CHANNEL = "#general"
 PEOPLE = ("ana", "ben", "cleo")

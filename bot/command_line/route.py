@@ -19,8 +19,8 @@ from bot.supervisor.planning import Planning
 from bot.supervisor.route_words import Routing, decided, in_words, told
 from bot.supervisor.track_record import TrackRecord
 from handoff.contracts import Artifact, Material
+from handoff.conversation.spoken import crew_called
 from handoff.events import RequestFailed
-from handoff.spoken import crew_called
 
 DECIDED, NOBODY, IN_PART = 0, 1, 3
 

@@ -29,10 +29,10 @@ from bot.store.interface import JobKey
 from bot.workspace.terminal import render
 from bot.workspace.workspace_server import Workspace
 from handoff.answering.fixed_words import Phrase, phrase
-from handoff.context_budget import tokens
 from handoff.contracts import Place, ToolCall, Turn, Usage
 from handoff.engine.answer import gaps
-from handoff.state import Job
+from handoff.state.job_state import Job
+from handoff.text.context_budget import tokens
 from specialists.model import ModelCall
 from specialists.sandbox.scratch import scratch
 from specialists.specialist import Specialist

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from handoff import events as ev
-from handoff.state import Ask, Job
+from handoff.state.job_state import Ask, Job
 
 LONGEST_ANSWER = 4_000
 """Characters of an answer that a case shows to who labels it."""

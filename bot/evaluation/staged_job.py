@@ -29,7 +29,7 @@ from handoff import events as ev
 from handoff.contracts import Artifact, Attachment, Material, Member, Place, Plan, Request, Section, Setting, Terms
 from handoff.engine.engine import apply, has_to_gather
 from handoff.engine.outstanding import outstanding
-from handoff.state import Ask, Job, replace
+from handoff.state.job_state import Ask, Job, replace
 from specialists.crew import Crew
 from specialists.formats.contents import Contents
 from specialists.reading.diff_hunks import read_diff

@@ -25,7 +25,7 @@ from bot.slack.show.job_messenger import Messengers
 from bot.slack.show.notices import OutageNotices
 from bot.slack.views.home_part import HomeSection
 from bot.supervisor.instance_board import InstanceBoard
-from handoff.audit_entry import Deed
+from handoff.access.audit_entry import Deed
 from specialists.several_crews import Crews
 
 S = TypeVar("S")

@@ -19,19 +19,19 @@ from bot.limits.breakers import Breakers
 from bot.slack.show.people import StandingOf, nobody_stands
 from bot.store.interface import PayloadTooLarge, Store, StoreError
 from handoff import events as ev
+from handoff.access.audit_entry import AuditEntry, Note, dropped
 from handoff.approval_values import Approval
-from handoff.audit_entry import AuditEntry, Note, dropped
+from handoff.briefs.context import said_before, said_to
+from handoff.briefs.provenance import provenance_of
 from handoff.checking import checks
 from handoff.checking.figures import behind
-from handoff.context import said_before, said_to
 from handoff.contracts import Escalation, Handoff, Result, ToolCall, ToolReply, Turn, Usage
 from handoff.effects import RunSubtask
 from handoff.engine.approvals import earlier, precedents
 from handoff.engine.nested import plan_around, writes_before
 from handoff.materials.at_hand import texts_of
-from handoff.provenance import provenance_of
-from handoff.state import Work
-from handoff.state_values import Earlier, Ruling, UnknownWrite, Written, private_replies, reply_source
+from handoff.state.job_state import Work
+from handoff.state.state_values import Earlier, Ruling, UnknownWrite, Written, private_replies, reply_source
 from specialists.crew import Crew, NotLent, specialist_for
 from specialists.model import Model, ModelError, Withheld
 from specialists.runner import End, run

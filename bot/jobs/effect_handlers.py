@@ -19,15 +19,15 @@ from bot.supervisor.planning import Planning
 from bot.supervisor.track_record import TrackRecord
 from handoff import effects as ef
 from handoff import events as ev
-from handoff.audit_entry import Note, dropped
-from handoff.context import circumstances
+from handoff.access.audit_entry import Note, dropped
+from handoff.briefs.context import circumstances
 from handoff.contracts import NO_TERMS, ChannelTerms, Place
 from handoff.engine import approvals, hearing, second_try
 from handoff.engine.nested import crew_at, handed_up, is_for_people, plan_around
 from handoff.materials.deleted import blanked
 from handoff.planning import plan_brief
 from handoff.planning.adhoc import made_as
-from handoff.state import Ask, Job
+from handoff.state.job_state import Ask, Job
 from specialists.crew import Crew
 from specialists.model import Model
 from specialists.tools.tables.table_cache import TableCache, cache_folder

@@ -27,10 +27,10 @@ from bot.supervisor.planning import Planning
 from bot.supervisor.track_record import TrackRecord
 from handoff import effects as ef
 from handoff import events as ev
-from handoff.audit_entry import Note, dropped
+from handoff.access.audit_entry import Note, dropped
 from handoff.contracts import Terms
-from handoff.state import Ask, Job
-from handoff.summary import QuarantineNotice, TrialNotice
+from handoff.state.job_state import Ask, Job
+from handoff.summaries.summary import QuarantineNotice, TrialNotice
 from specialists.crew import Crew
 from specialists.several_crews import Crews
 

@@ -15,13 +15,13 @@ from bot.jobs.trial import TRIAL
 from bot.logs import log_deed
 from bot.store.interface import Claim, Commit, Entry, Store
 from handoff import events as ev
-from handoff.audit_entry import AuditEntry
-from handoff.deeds import deeds_of
+from handoff.access.audit_entry import AuditEntry
 from handoff.engine.engine import apply
 from handoff.events import NewerEvent
-from handoff.shown_rows import shown_rows
-from handoff.state import Job
-from handoff.summary import projection
+from handoff.state.job_state import Job
+from handoff.summaries.deeds import deeds_of
+from handoff.summaries.shown_rows import shown_rows
+from handoff.summaries.summary import projection
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from typing import Literal
 from bot.store.interface import JobKey, Jobs, LogBroken
 from handoff.engine.replay import open_log
 from handoff.events import NewerEvent
-from handoff.state import Job
+from handoff.state.job_state import Job
 
 log = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ from bot.jobs.job_reading import read_lines
 from bot.slack.show.people import GroupsOf, no_groups
 from bot.store.interface import Head, JobKey, Store
 from handoff import events as ev
-from handoff import rights
-from handoff.audit_entry import AuditEntry, Deed, Note, dropped
+from handoff.access import rights
+from handoff.access.audit_entry import AuditEntry, Deed, Note, dropped
 from handoff.contracts import Place
 
 Denied = Literal["unknown", "not_yours", "newer", "unreadable", "forgotten"]

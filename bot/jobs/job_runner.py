@@ -33,8 +33,8 @@ from handoff.effects import Effect, RunSubtask
 from handoff.engine.ladder import MAX_LOST_OWNERS
 from handoff.engine.outstanding import outstanding
 from handoff.events import NewerEvent
-from handoff.state import Ask, Job
-from handoff.summary import QuarantineNotice, TrialNotice
+from handoff.state.job_state import Ask, Job
+from handoff.summaries.summary import QuarantineNotice, TrialNotice
 
 log = logging.getLogger(__name__)
 

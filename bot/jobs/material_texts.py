@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Iterable, Mapping
 
 from bot.store.interface import JobKey, Store
-from handoff.addresses import addresses_cited, given_in
-from handoff.context import handoff_for, texts_needed
+from handoff.briefs.addresses import addresses_cited, given_in
+from handoff.briefs.context import handoff_for, texts_needed
 from handoff.contracts import Handoff, Packed, Result
 from handoff.evidence.binding import Document
 from handoff.materials.at_hand import material_of, needed_by, texts_of
-from handoff.state import Ask, Job, Work
+from handoff.state.job_state import Ask, Job, Work
 
 LARGE = 300_000
 """Characters from which on the passages of texts are looked for beside the event loop."""

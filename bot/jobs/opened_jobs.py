@@ -15,7 +15,7 @@ from bot.jobs.lease import boottime
 from bot.store.interface import Entry, JobKey
 from handoff import events as ev
 from handoff.engine.engine import apply
-from handoff.state import Job
+from handoff.state.job_state import Job
 
 LONG = 150
 """Events from which on a job is kept: a shorter one is read in a few milliseconds."""

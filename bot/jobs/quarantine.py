@@ -14,8 +14,8 @@ from handoff.engine.engine import apply
 from handoff.engine.ladder import MAX_LOST_OWNERS
 from handoff.engine.replay import open_log
 from handoff.events import NewerEvent
-from handoff.state import Job
-from handoff.summary import NOT_BEGUN, SET_ASIDE, QuarantineNotice
+from handoff.state.job_state import Job
+from handoff.summaries.summary import NOT_BEGUN, SET_ASIDE, QuarantineNotice
 
 log = logging.getLogger(__name__)
 

@@ -13,9 +13,9 @@ from pydantic import ValidationError
 from bot.jobs.gathering import Gathered
 from bot.store.interface import JobKey, Store
 from handoff.contracts import Material
+from handoff.conversation.memory import Memory, place_for
 from handoff.materials.remembered import MEMORY, remembered
-from handoff.memory import Memory, place_for
-from handoff.state import Ask, Job
+from handoff.state.job_state import Ask, Job
 
 if TYPE_CHECKING:
     from bot.slack.show.thread import Thread

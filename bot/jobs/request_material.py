@@ -10,7 +10,7 @@ from bot.jobs.gathering import AT_ONCE, Gathered, gather, keep
 from bot.store.interface import JobKey, Store
 from handoff.contracts import Attachment, ChannelSpan, Material
 from handoff.materials.at_hand import MESSAGE
-from handoff.state import Ask, Job
+from handoff.state.job_state import Ask, Job
 
 if TYPE_CHECKING:
     from bot.slack.receive.thread_text import Shared, ThreadText

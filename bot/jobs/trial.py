@@ -16,7 +16,7 @@ from bot.store.interface import Claim, Commit, Head, JobKey, Store
 from handoff.contracts import Place
 from handoff.engine.ladder import MAX_LOST_OWNERS
 from handoff.events import SCHEMA
-from handoff.summary import NOT_BEGUN, TRIED_ALONE, TrialNotice
+from handoff.summaries.summary import NOT_BEGUN, TRIED_ALONE, TrialNotice
 
 log = logging.getLogger(__name__)
 

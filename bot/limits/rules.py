@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from bot.store.counters import Counter
-from handoff.dollars import in_dollars
-from handoff.state import Ask, Job
+from handoff.state.job_state import Ask, Job
+from handoff.text.dollars import in_dollars
 
 Scope = Literal["job", "person", "channel", "day"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)

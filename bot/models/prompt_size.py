@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from handoff.context_budget import tokens
+from handoff.text.context_budget import tokens
 from specialists.formats.picture_facts import picture_tokens
 from specialists.model import ModelCall
 

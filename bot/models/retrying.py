@@ -15,7 +15,7 @@ from bot.models.model_faults import Fault, fault_of
 from bot.models.prices import Prices
 from bot.models.wire import BadReplyError, Emitter, Reading, Tokens
 from handoff.contracts import Turn, Usage
-from handoff.reply_text import replace_surrogates
+from handoff.text.reply_text import replace_surrogates
 from specialists.model import ModelCall, ModelError
 
 _log = logging.getLogger(__name__)

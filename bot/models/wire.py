@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from bot.models.sight import PictureLimits
 from handoff.contracts import StopReason, Tier, ToolCall
-from handoff.reply_text import is_shallow, replace_surrogates
+from handoff.text.reply_text import is_shallow, replace_surrogates
 from specialists.model import ModelCall, Picture
 
 DEEPEST = 40

@@ -1,6 +1,6 @@
 """The audit: deeds that follow from no event of a job are noted here, and all of them are read again.
 
-Deeds that follow from events are written by the commit of the event (`bot.jobs.event_writer`, `handoff.deeds`).
+Deeds that follow from events (`handoff.summaries.deeds`) are written by the commit of the event.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from bot.logs import log_deed
 from bot.store.interface import Store, StoreError
-from handoff.audit_entry import AuditEntry, Deed
+from handoff.access.audit_entry import AuditEntry, Deed
 
 log = logging.getLogger(__name__)
 

@@ -18,8 +18,8 @@ from handoff import events as ev
 from handoff.contracts import Tier, Turn, Usage
 from handoff.effects import Effect
 from handoff.engine.answer import missing
-from handoff.state import Ask, Job
-from handoff.summary import QuarantineNotice, TrialNotice
+from handoff.state.job_state import Ask, Job
+from handoff.summaries.summary import QuarantineNotice, TrialNotice
 from specialists.crew import Crew
 from specialists.model import ModelCall, ModelError
 from specialists.tools.tool import Tool, ToolOutcome, WorkbenchLost

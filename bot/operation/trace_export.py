@@ -22,8 +22,8 @@ from bot.tracing.span import Span
 from bot.tracing.spans import spans
 from handoff import events as ev
 from handoff.effects import Effect
-from handoff.state import Job
-from handoff.summary import QuarantineNotice, TrialNotice
+from handoff.state.job_state import Job
+from handoff.summaries.summary import QuarantineNotice, TrialNotice
 from specialists.outbound.clients import open_session
 from specialists.outbound.faults import network_fault
 from specialists.service_url import shown, web_fault

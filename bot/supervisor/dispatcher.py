@@ -8,8 +8,8 @@ from bot.supervisor.roles import Case
 from handoff.contracts import Usage
 from handoff.effects import SortMessage
 from handoff.events import Aim, MessageSorted
-from handoff.headings import demote_headings
-from handoff.state import Ask
+from handoff.state.job_state import Ask
+from handoff.text.headings import demote_headings
 from specialists.model import ModelError
 
 MAX_TOKENS = 1024

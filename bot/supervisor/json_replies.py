@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from handoff.reply_text import json_in, replace_surrogates
+from handoff.text.reply_text import json_in, replace_surrogates
 
 
 def json_object(text: str) -> dict[str, Any]:

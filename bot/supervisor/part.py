@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from handoff.context_budget import Pack, Piece, pack
 from handoff.engine.nested import asked
-from handoff.headings import demote_headings
-from handoff.state import Ask, Run
+from handoff.state.job_state import Ask, Run
+from handoff.text.context_budget import Pack, Piece, pack
+from handoff.text.headings import demote_headings
 
 LONGEST = 2_000
 """Characters of the request that are shown: the subtask has a brief of its own."""

@@ -12,20 +12,20 @@ from typing import Any
 from bot.supervisor.adhoc_offer import Making
 from bot.supervisor.json_replies import closed, reply_schema
 from bot.supervisor.prompts import call_of, crew_words, prompt
-from handoff.context_budget import Pack, Piece, pack
 from handoff.contracts import ANSWER, ASK, NOBODY, SEVERAL, Artifact, Material, Member, Note, Plan, Terms, Usage
 from handoff.effects import MakePlan
 from handoff.events import AnswerWritten, PlannerAsked, PlanProposed, PlanRejected, RequestFailed
-from handoff.headings import demote_headings
 from handoff.materials.at_hand import LAST_ANSWER
 from handoff.materials.outline import columns, in_short
-from handoff.once import once
 from handoff.planning.adhoc import Allowance
 from handoff.planning.plan_brief import PlanBrief
 from handoff.planning.plan_check import MAX_SUBTASKS
 from handoff.planning.planner_reply import read_reply
 from handoff.planning.routing import alone
-from handoff.state import Ask
+from handoff.state.job_state import Ask
+from handoff.state.once import once
+from handoff.text.context_budget import Pack, Piece, pack
+from handoff.text.headings import demote_headings
 from specialists.model import Model, ModelError, Withheld
 
 MAX_TOKENS = 8192

@@ -10,7 +10,7 @@ from bot.models.chosen_model import ChosenModel
 from bot.supervisor.roles import fitting
 from bot.supervisor.taken_plan import Taken, taken_up
 from bot.supervisor.track_record import TrackRecord
-from handoff.context import circumstances
+from handoff.briefs.context import circumstances
 from handoff.contracts import (
     NO_TERMS,
     Asking,
@@ -34,7 +34,7 @@ from handoff.planning.pipeline import planned, takes
 from handoff.planning.plan_brief import PlanBrief
 from handoff.planning.routing import FIRST, alone, route, spread
 from handoff.planning.tier_cap import capped_members, capped_plan, lowered
-from handoff.state import Ask, Job, Run, replace
+from handoff.state.job_state import Ask, Job, Run, replace
 from specialists.crew import Crew, NotLent, adhoc_specialist
 from specialists.model import Model
 from specialists.specialist import Specialist

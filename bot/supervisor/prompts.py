@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from handoff.contracts import Terms
-from handoff.headings import demote_headings
+from handoff.text.headings import demote_headings
 from specialists.model import ModelCall, ModelMessage
 
 

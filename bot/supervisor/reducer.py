@@ -5,12 +5,12 @@ from __future__ import annotations
 from bot.supervisor.prompts import call_of
 from bot.supervisor.roles import Case
 from handoff.answering.reducing import Part, condensed, render, uncondensed
-from handoff.context_budget import Pack, Piece, pack
 from handoff.effects import ReduceMaterial
 from handoff.engine.answer import stage
 from handoff.engine.nested import asked
 from handoff.events import MaterialReduced
-from handoff.state import Ask, Run
+from handoff.state.job_state import Ask, Run
+from handoff.text.context_budget import Pack, Piece, pack
 from specialists.model import ModelError
 
 LEAST_TOKENS = 4096

@@ -8,11 +8,11 @@ from bot.supervisor.json_replies import closed, json_object
 from bot.supervisor.part import packed
 from bot.supervisor.prompts import call_of
 from bot.supervisor.roles import Case
-from handoff.context_budget import Pack, Piece, beginnings
 from handoff.effects import RefineBrief
 from handoff.events import BriefRefined
-from handoff.headings import demote_headings
-from handoff.state import Ask, Run
+from handoff.state.job_state import Ask, Run
+from handoff.text.context_budget import Pack, Piece, beginnings
+from handoff.text.headings import demote_headings
 from specialists.model import ModelError
 
 MAX_TOKENS = 4096

@@ -9,15 +9,15 @@ from typing import Any
 from bot.supervisor.json_replies import reply_schema
 from bot.supervisor.planner import MATERIAL, MOST_NAMES, material_line
 from bot.supervisor.prompts import call_of, prompt
-from handoff.context_budget import Pack, Piece, pack
 from handoff.contracts import Material, Member
 from handoff.engine.nested import asked
 from handoff.engine.replan import touchable
 from handoff.events import PlanRevised
-from handoff.headings import demote_headings
 from handoff.planning.revision import MAX_ADDED, RevisionReply, read_revision
-from handoff.state import SETTLED, Ask, Run, Work
-from handoff.state_values import ReplanTrigger
+from handoff.state.job_state import SETTLED, Ask, Run, Work
+from handoff.state.state_values import ReplanTrigger
+from handoff.text.context_budget import Pack, Piece, pack
+from handoff.text.headings import demote_headings
 from specialists.model import Model, ModelError
 
 MAX_TOKENS = 6144

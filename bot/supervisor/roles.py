@@ -13,12 +13,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from handoff.context_budget import tokens
 from handoff.contracts import Context, Terms, Turn
 from handoff.events import Event
 from handoff.evidence.binding import Document
-from handoff.state import Ask, Run
-from handoff.state import replace as copy_state
+from handoff.state.job_state import Ask, Run
+from handoff.state.job_state import replace as copy_state
+from handoff.text.context_budget import tokens
 from specialists.model import Model, ModelCall, ModelError
 
 OnText = Callable[[str], Awaitable[None]]

@@ -11,7 +11,7 @@ from handoff.contracts import Material, Place, Request, Usage
 from handoff.effects import MakePlan
 from handoff.events import AnswerWritten, Event, PlannerAsked, PlanProposed, PlanRejected
 from handoff.planning.plan_brief import of_request
-from handoff.state import Ask, Job
+from handoff.state.job_state import Ask, Job
 from specialists.model import Model
 
 NOWHERE = Place(team="", channel="", thread_ts="0")

@@ -9,7 +9,7 @@ from bot.access.time_zones import zone_of
 from bot.supervisor.json_replies import closed, json_object
 from bot.supervisor.prompts import call_of
 from handoff.contracts import Terms
-from handoff.headings import demote_headings
+from handoff.text.headings import demote_headings
 from specialists.model import Model, ModelError
 
 MAX_TOKENS = 1024

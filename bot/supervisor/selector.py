@@ -16,7 +16,7 @@ from handoff.contracts import Packed, Usage
 from handoff.effects import SelectAnswer
 from handoff.engine.answer import is_draft, rivals, seconds_for_call, text_of
 from handoff.events import AnswerWritten
-from handoff.state import Ask, Run, Work
+from handoff.state.job_state import Ask, Run, Work
 from specialists.model import ModelError
 
 MAX_TOKENS = 4096

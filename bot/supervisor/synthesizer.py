@@ -16,7 +16,6 @@ from handoff.answering.findings import gravity, is_graded, listed
 from handoff.answering.fixed_words import phrase
 from handoff.answering.material import line
 from handoff.answering.reducing import Stage
-from handoff.context_budget import Pack, Piece, pack
 from handoff.effects import WriteAnswer
 from handoff.engine.answer import (
     contents,
@@ -32,8 +31,9 @@ from handoff.engine.answer import (
 from handoff.engine.answer_sources import figures_of_no_result, figures_of_no_source
 from handoff.engine.nested import asked
 from handoff.events import AnswerWritten
-from handoff.headings import demote_headings
-from handoff.state import Ask, Run, Work
+from handoff.state.job_state import Ask, Run, Work
+from handoff.text.context_budget import Pack, Piece, pack
+from handoff.text.headings import demote_headings
 from specialists.model import ModelError
 
 MAX_TOKENS = 8192

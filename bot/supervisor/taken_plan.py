@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from handoff.again import Again
+from handoff.conversation.again import Again
 from handoff.engine import second_try
 from handoff.engine.nested import is_gone
-from handoff.state import SETTLED, Ask, Work
+from handoff.state.job_state import SETTLED, Ask, Work
 
 IsMember = Callable[[str, str], bool]
 """Answers whether somebody (the second) is a member of a crew inside (the first; empty: of this crew)."""

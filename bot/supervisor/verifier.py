@@ -14,7 +14,6 @@ from bot.supervisor.roles import Case
 from handoff.answering.figure_names import named
 from handoff.answering.material import whole
 from handoff.checking.figures import unsupported
-from handoff.context_budget import Pack, Piece, beginnings, fill
 from handoff.contracts import Contradiction, Evidence, Refuted, Result
 from handoff.effects import VerifyAnswer
 from handoff.engine.answer import results, seconds_for_call
@@ -24,10 +23,11 @@ from handoff.evidence.binding import Document
 from handoff.evidence.quotations import find_quotation
 from handoff.evidence.statements import statements_of
 from handoff.evidence.work_receipts import receipts_of
-from handoff.headings import demote_headings
 from handoff.materials.outline import place
 from handoff.materials.passages import excerpt
-from handoff.state import Ask, Run
+from handoff.state.job_state import Ask, Run
+from handoff.text.context_budget import Pack, Piece, beginnings, fill
+from handoff.text.headings import demote_headings
 from specialists.model import ModelError
 
 MAX_TOKENS = 4096

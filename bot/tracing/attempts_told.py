@@ -9,7 +9,7 @@ from bot.tracing.span import SUPERVISORS_LANE, SpanState
 from bot.tracing.span_book import Draft, SpanBook, counted, less
 from handoff import events as ev
 from handoff.contracts import ToolCall
-from handoff.state import SETTLED, Ask, Work
+from handoff.state.job_state import SETTLED, Ask, Work
 from specialists.turns.finish_tools import NAMES as FINISHING
 
 BY_DURATION = "its end is logged; its beginning is that, less the seconds that the model took"

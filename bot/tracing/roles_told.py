@@ -16,7 +16,7 @@ from handoff import effects as ef
 from handoff import events as ev
 from handoff.contracts import Usage
 from handoff.engine.outstanding import outstanding
-from handoff.state import Ask, Job
+from handoff.state.job_state import Ask, Job
 
 SINCE_CALLED_FOR = "its end is logged; it began when the event before it called for it"
 

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from handoff.contracts import Tier, Usage
-from handoff.state_values import Decision
+from handoff.state.state_values import Decision
 
 SpanKind = Literal[
     "request", "gather", "plan", "subtask", "attempt", "chat", "tool", "wait", "pause", "verify", "refine", "synthesis",

@@ -7,7 +7,7 @@ from typing import Any
 
 from bot.tracing.span import Span, SpanKind, SpanState
 from handoff.contracts import Usage
-from handoff.state_values import Decision
+from handoff.state.state_values import Decision
 
 CONTAINERS = frozenset({"request", "subtask"})
 """Kinds that hold others and are no step themselves."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from handoff.contracts import Usage
-from handoff.dollars import in_dollars
+from handoff.text.dollars import in_dollars
 
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
 

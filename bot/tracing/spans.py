@@ -17,7 +17,7 @@ from bot.tracing.steps import Walked, walk
 from bot.tracing.waits_told import Waits
 from handoff import events as ev
 from handoff.engine.engine import CHECKPOINTS
-from handoff.state import Job, RequestState
+from handoff.state.job_state import Job, RequestState
 
 _ENDS: dict[RequestState, SpanState] = {"completed": "done", "failed": "failed", "cancelled": "stopped"}
 

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 from bot.store.interface import Entry
 from handoff import events as ev
+from handoff.access.rights import is_step_of
 from handoff.engine.engine import CHECKPOINTS, apply
-from handoff.rights import is_step_of
-from handoff.state import Job
-from handoff.state_values import Decision
+from handoff.state.job_state import Job
+from handoff.state.state_values import Decision
 
 
 @dataclass(frozen=True, slots=True)

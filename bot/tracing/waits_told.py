@@ -8,8 +8,8 @@ from bot.tracing.attempts_told import Attempts, lane_of
 from bot.tracing.span import SUPERVISORS_LANE, SpanState
 from bot.tracing.span_book import Draft, SpanBook
 from handoff import events as ev
-from handoff.state import Ask, Work
-from handoff.state_values import Answered, Question
+from handoff.state.job_state import Ask, Work
+from handoff.state.state_values import Answered, Question
 
 AWAY_DERIVED = "the log holds its end and how long it was"
 

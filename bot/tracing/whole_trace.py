@@ -10,11 +10,11 @@ from bot.tracing.span import SUPERVISORS_LANE, Span
 from bot.tracing.span_book import counted
 from bot.tracing.spans import SpanReader
 from bot.tracing.steps import Step, walk
+from handoff.access.rights import is_step_of
 from handoff.contracts import Usage
 from handoff.engine.nested import SLASH
-from handoff.rights import is_step_of
-from handoff.state import Ask, Job
-from handoff.summary import gain_words, side_by_side
+from handoff.state.job_state import Ask, Job
+from handoff.summaries.summary import gain_words, side_by_side
 
 MOST_SPANS = 20_000
 """Spans of a trace; a log of 10,000 events has fewer, unless models ask for many calls at once."""

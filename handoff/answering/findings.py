@@ -14,8 +14,8 @@ from typing import get_args
 
 from handoff.answering.code_places import place_in
 from handoff.contracts import Finding, Result, Severity
-from handoff.headings import demote_headings
-from handoff.text_words import words
+from handoff.text.headings import demote_headings
+from handoff.text.text_words import words
 
 ALIKE = 0.6
 """The share of the shorter finding's words that two findings of one place and the same figures must share."""

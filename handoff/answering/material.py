@@ -7,7 +7,7 @@ from functools import lru_cache
 from handoff.answering.findings import is_graded, place_of
 from handoff.answering.fixed_words import phrase
 from handoff.contracts import Finding, Result, Terms
-from handoff.text_words import words
+from handoff.text.text_words import words
 
 HELD = 0.7
 """The share of a finding's words that a text must have to contain it, beside all of its figures."""

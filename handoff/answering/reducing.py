@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from handoff.checking.quantities import quantities
-from handoff.context_budget import fits, tokens
 from handoff.contracts import Note
-from handoff.headings import demote_headings
-from handoff.text_words import sentences, words
+from handoff.text.context_budget import fits, tokens
+from handoff.text.headings import demote_headings
+from handoff.text.text_words import sentences, words
 
 MATERIAL = 0.75
 """The share of a context that the results may take: the request, contradictions and a draft need room beside them."""

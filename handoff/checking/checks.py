@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Literal
 
 from handoff.contracts import Result
-from handoff.text_words import words_in_order
+from handoff.text.text_words import words_in_order
 
 DOUBTFUL = 60
 """The confidence of a whole result, 0 to 100, below which somebody should look at it."""

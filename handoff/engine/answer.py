@@ -23,8 +23,8 @@ from handoff.effects import Effect, ReduceMaterial, SelectAnswer, VerifyAnswer, 
 from handoff.evidence.omissions import add_omissions
 from handoff.evidence.refutations import add_refutations
 from handoff.materials.at_hand import not_needed, unneeded
-from handoff.state import Ask, Run, Work, replace
-from handoff.state_values import PLEASE_CHECK
+from handoff.state.job_state import Ask, Run, Work, replace
+from handoff.state.state_values import PLEASE_CHECK
 
 if TYPE_CHECKING:
     from handoff.answering.reducing import Stage

@@ -10,7 +10,7 @@ from handoff.checking.figures import unsupported
 from handoff.contracts import Result
 from handoff.engine.answer import gaps, results
 from handoff.engine.nested import asked
-from handoff.state import Ask, Run
+from handoff.state.job_state import Ask, Run
 
 
 def figures_of_no_source(ask: Ask, run: Run, text: str, earlier: Sequence[str] = ()) -> tuple[str, ...]:

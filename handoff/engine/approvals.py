@@ -11,6 +11,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 
 from handoff import events as ev
+from handoff.access.rights import Actor
 from handoff.approval_values import (
     ADMINS,
     Approval,
@@ -20,12 +21,11 @@ from handoff.approval_values import (
     digest_of,
 )
 from handoff.contracts import REQUESTER, Estimate, Terms
-from handoff.dollars import in_dollars
 from handoff.engine.nested import is_open
 from handoff.engine.subtask import ready, settle
-from handoff.rights import Actor
-from handoff.state import Ask, Job, Run, Work, replace
-from handoff.state_values import Answered, Earlier, Question, Ruling, Vote, may_answer
+from handoff.state.job_state import Ask, Job, Run, Work, replace
+from handoff.state.state_values import Answered, Earlier, Question, Ruling, Vote, may_answer
+from handoff.text.dollars import in_dollars
 
 
 def deciders(terms: ApprovalTerms, requester: str) -> tuple[str, ...]:

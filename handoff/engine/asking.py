@@ -11,14 +11,14 @@ import re
 from collections.abc import Sequence
 
 from handoff import events as ev
-from handoff import spoken
 from handoff.contracts import ANYONE, NO_QUIET, REQUESTER, Asking, Escalation, Known
+from handoff.conversation import spoken
+from handoff.conversation.working_time import after_work, span
 from handoff.engine import approvals
 from handoff.engine.subtask import ended
-from handoff.member_ids import PERSON
-from handoff.state import Ask, Job, Work, replace
-from handoff.state_values import Answered, Failure, Question, Reminder
-from handoff.working_time import after_work, span
+from handoff.state.job_state import Ask, Job, Work, replace
+from handoff.state.state_values import Answered, Failure, Question, Reminder
+from handoff.text.member_ids import PERSON
 
 MOST_REMINDERS = 4
 """Reminders of one question in all."""

@@ -11,8 +11,8 @@ import dataclasses
 
 from handoff.contracts import Note
 from handoff.engine import replan
-from handoff.state import LATER, SETTLED, Ask, replace
-from handoff.state_values import Correction, ReplanTrigger
+from handoff.state.job_state import LATER, SETTLED, Ask, replace
+from handoff.state.state_values import Correction, ReplanTrigger
 
 MOST = 5
 """Corrections of one request; what comes after is a request of its own."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from handoff import events as ev
 from handoff.engine.ladder import seconds_for
 from handoff.engine.subtask import charged_so_far, cut, settle
-from handoff.state import SETTLED, Ask, replace
-from handoff.state_values import Failure
+from handoff.state.job_state import SETTLED, Ask, replace
+from handoff.state.state_values import Failure
 
 BEFORE = "an earlier release ended it"
 

@@ -23,8 +23,7 @@ from collections.abc import Iterable
 from typing import assert_never
 
 from handoff import events as ev
-from handoff import rights
-from handoff.change_names import names_a_change
+from handoff.access import rights
 from handoff.contracts import Request
 from handoff.effects import answer_key, card_end_key
 from handoff.engine import approvals, hearing, replan, second_try
@@ -32,8 +31,9 @@ from handoff.engine.nested import is_open
 from handoff.engine.subtask import ready
 from handoff.engine.transitions import TRANSITIONS, cancelled, withdrawn
 from handoff.materials.deleted import deleted, without_deleted
-from handoff.state import SETTLED, Ask, Job, RequestState, Run, SubtaskState, Work, replace
-from handoff.state_values import Failure
+from handoff.state.job_state import SETTLED, Ask, Job, RequestState, Run, SubtaskState, Work, replace
+from handoff.state.state_values import Failure
+from handoff.text.change_names import names_a_change
 
 CHECKPOINTS = (ev.TurnTaken, ev.ToolStarted, ev.ToolReturned)
 """Events that leave all states as they are.

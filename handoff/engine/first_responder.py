@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from handoff.contracts import EscalationReason
-from handoff.state import Ask, Run, Work, replace
+from handoff.state.job_state import Ask, Run, Work, replace
 
 HANDED_OVER: frozenset[EscalationReason] = frozenset({"hand_over", "out_of_scope", "confidence_too_low"})
 """The escalations of a first responder that bring in the planner: it says so, or it cannot do it."""

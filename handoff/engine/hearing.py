@@ -12,14 +12,14 @@ import dataclasses
 from collections.abc import Iterable
 
 from handoff import events as ev
-from handoff import spoken
 from handoff.contracts import Usage
+from handoff.conversation import spoken
 from handoff.effects import Acknowledge, Effect, SortMessage
 from handoff.engine import correcting, second_try
 from handoff.engine.transitions import question_answered
 from handoff.events import Aim
-from handoff.state import Ask, Job, replace
-from handoff.state_values import Heard, Outcome, Question, Talk, may_answer
+from handoff.state.job_state import Ask, Job, replace
+from handoff.state.state_values import Heard, Outcome, Question, Talk, may_answer
 
 SOON = 15 * 60.0
 """Seconds after the bot's last words in which a question of the requester is for the bot without a doubt."""

@@ -14,8 +14,8 @@ from handoff.contracts import Member, Result, Tier, Usage
 from handoff.engine import replan
 from handoff.engine.asking import WITHOUT, question_of
 from handoff.engine.subtask import cut, ended, unsettled_inside
-from handoff.state import Ask, Work, replace
-from handoff.state_values import Candidate, ReplanTrigger, Rung, Trouble
+from handoff.state.job_state import Ask, Work, replace
+from handoff.state.state_values import Candidate, ReplanTrigger, Rung, Trouble
 
 MAX_FAILURES = 3
 """Failures of one subtask, of any kind, after which it ends. The same number of model calls may bring it nothing."""

@@ -15,8 +15,8 @@ from handoff.answering.material import whole
 from handoff.checking import checks
 from handoff.contracts import Finding, Plan, Result, Terms
 from handoff.engine.answer import findings, gaps, text_of
-from handoff.state import Ask, Run, Work, replace
-from handoff.state_values import Written
+from handoff.state.job_state import Ask, Run, Work, replace
+from handoff.state.state_values import Written
 
 SLASH = "/"
 """The separator between the id of a subtask and those inside it, and between the name of a crew and its members."""

@@ -10,8 +10,8 @@ from types import MappingProxyType
 
 from handoff import events as ev
 from handoff.effects import OpenThread, answer_key, card_end_key
-from handoff.state import Ask, replace
-from handoff.state_values import Failure
+from handoff.state.job_state import Ask, replace
+from handoff.state.state_values import Failure
 
 STEP = "opening the thread"
 OPENED = "The thread is open; the work goes on there."

@@ -27,7 +27,7 @@ from handoff.engine.ladder import attempt_seconds, seconds_left
 from handoff.engine.nested import is_open
 from handoff.engine.opening import opening
 from handoff.engine.subtask import ready
-from handoff.state import SETTLED, Ask, Job, Run, Work
+from handoff.state.job_state import SETTLED, Ask, Job, Run, Work
 
 BEYOND = 20.0
 """Seconds after its deadline at which an attempt that did not end by itself is cut off."""

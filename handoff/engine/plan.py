@@ -12,8 +12,8 @@ from handoff.contracts import Estimate, Member, Plan, PlanChange, Subtask
 from handoff.engine import asking, ladder, replan, taken_works
 from handoff.engine.nested import room_left
 from handoff.engine.subtask import settle
-from handoff.state import Ask, Run, Work, replace
-from handoff.state_values import Answered, Failure, ReplanTrigger
+from handoff.state.job_state import Ask, Run, Work, replace
+from handoff.state.state_values import Answered, Failure, ReplanTrigger
 
 MAX_REJECTED_PLANS = 2
 """Rejected plans after which the run fails: the planner may correct its plan once."""

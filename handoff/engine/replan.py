@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from handoff.contracts import Result
 from handoff.engine.nested import is_open
-from handoff.state import Ask, Work, replace
-from handoff.state_values import ReplanTrigger
+from handoff.state.job_state import Ask, Work, replace
+from handoff.state.state_values import ReplanTrigger
 
 MAX_REVISIONS = 2
 """The number of times that the planner may be asked to revise the plans of one request, whatever comes of it."""

@@ -14,7 +14,7 @@ from typing import get_args
 
 from handoff import events as ev
 from handoff.engine.engine import fold
-from handoff.state import Job, replace
+from handoff.state.job_state import Job, replace
 
 CHECKPOINTS = frozenset({"TurnTaken", "ToolReturned"})
 ENDS = frozenset({"ResultReturned", "AttemptFailed", "Escalated"})

@@ -6,8 +6,8 @@ from handoff import events as ev
 from handoff.engine import ladder
 from handoff.engine.ladder import LEAST_SECONDS, seconds_left
 from handoff.engine.subtask import complete, with_gaps
-from handoff.state import Ask, Work, replace
-from handoff.state_values import Candidate
+from handoff.state.job_state import Ask, Work, replace
+from handoff.state.state_values import Candidate
 
 MAX_ROUNDS = 3
 """Results of one subtask that may be found wanting; after the last, the best of them is taken, its faults named."""

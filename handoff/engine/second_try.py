@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from handoff import rights
-from handoff.again import Again
-from handoff.again_words import wish_of
+from handoff.access import rights
 from handoff.contracts import Request
+from handoff.conversation.again import Again
+from handoff.conversation.again_words import wish_of
 from handoff.materials.at_hand import needed_by
 from handoff.materials.deleted import FAULT
-from handoff.state import Ask, Job, Run, Work, replace
-from handoff.state_values import PLEASE_CHECK, Failure, Question, Written
+from handoff.state.job_state import Ask, Job, Run, Work, replace
+from handoff.state.state_values import PLEASE_CHECK, Failure, Question, Written
 
 KEEP, DO_AGAIN, GO_ON, STOP = "Keep what is done", "Do it again", "Go on without", "Stop"
 """The answers before a second try begins. Nothing but the words of the second one has anything done again."""

@@ -11,8 +11,8 @@ from handoff.engine import replan
 from handoff.engine.answer import concluded, is_draft, text_of
 from handoff.engine.nested import gathered, is_open
 from handoff.events import TurnTaken
-from handoff.state import SETTLED, Ask, Run, Work, replace
-from handoff.state_values import Candidate, Failure, ReplanTrigger
+from handoff.state.job_state import SETTLED, Ask, Run, Work, replace
+from handoff.state.state_values import Candidate, Failure, ReplanTrigger
 
 _CHECK_FIRST = "Look first at what is unknown, then mention me again and say what is still to be done."
 _AFTER_ALL = "If it is to be done after all, have it tried again, and approve it then."

@@ -9,8 +9,8 @@ from handoff import events as ev
 from handoff.contracts import Estimate, Member, Tier, Usage
 from handoff.engine.approvals import deciders
 from handoff.engine.nested import is_gone, is_open
-from handoff.state import SETTLED, Ask, Run, Work, replace
-from handoff.state_values import Checkpoint, Ruling, Written
+from handoff.state.job_state import SETTLED, Ask, Run, Work, replace
+from handoff.state.state_values import Checkpoint, Ruling, Written
 
 
 def works(ask: Ask, event: ev.PlanProposed) -> dict[str, Work] | None:

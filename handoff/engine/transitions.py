@@ -17,8 +17,8 @@ from handoff.engine.first_responder import HANDED_OVER, hand_over
 from handoff.engine.nested import is_open, opened
 from handoff.engine.opening import thread_opened
 from handoff.engine.subtask import charged_so_far
-from handoff.state import SETTLED, Ask, Run, Work, replace
-from handoff.state_values import Answered, Failure, Trouble
+from handoff.state.job_state import SETTLED, Ask, Run, Work, replace
+from handoff.state.state_values import Answered, Failure, Trouble
 
 UNTOLD = "The requester has said since: “{words}” It was not taken in."
 """The fault of a result that was made without a correction."""

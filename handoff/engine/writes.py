@@ -10,8 +10,8 @@ from __future__ import annotations
 from handoff import events as ev
 from handoff.contracts import Usage
 from handoff.engine.subtask import failed
-from handoff.state import Ask, Work, replace
-from handoff.state_values import Checked, DoubtVerdict, Question, UnknownWrite
+from handoff.state.job_state import Ask, Work, replace
+from handoff.state.state_values import Checked, DoubtVerdict, Question, UnknownWrite
 
 HAPPENED = "It happened"
 NOT_HAPPENED = "It did not happen"

@@ -23,7 +23,7 @@ from handoff.evidence.place_words import SENTENCE_END, Kind, places_named, spans
 from handoff.evidence.quotations import Quotation, SearchableText, find_quotation, quotations_in
 from handoff.evidence.typed_constants import typed_constants
 from handoff.materials.outline import place
-from handoff.text_words import words
+from handoff.text.text_words import words
 
 FEW_WORDS, FEW_SIGNS = 3, 12
 """A quotation of fewer words, or of fewer signs in a script without spaces, may be a mere name or term."""

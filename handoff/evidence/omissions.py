@@ -13,7 +13,7 @@ from handoff.answering.findings import Shared
 from handoff.answering.fixed_words import Phrase, phrase
 from handoff.answering.material import holds, line
 from handoff.contracts import Severity
-from handoff.text_words import words
+from handoff.text.text_words import words
 
 GRAVE: Mapping[Severity, Phrase] = {"critical": "critical", "high": "high"}
 """Severities that no answer may leave out, the gravest first, each with its phrase for a count."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from handoff.answering.fixed_words import phrase
 from handoff.materials.at_hand import LAST_ANSWER, REQUEST, unneeded
-from handoff.state import Ask, Work
+from handoff.state.job_state import Ask, Work
 
 _COUNTED = re.compile(r": ([\d,]+) of ([\d,]+) rows$")
 _CALL = re.compile(r"\w\(|\(\s*select\b", re.IGNORECASE)

@@ -9,8 +9,8 @@ from itertools import islice
 
 from handoff.answering.material import whole
 from handoff.contracts import Artifact, Material
-from handoff.once import once
-from handoff.state import Ask, Job, Work
+from handoff.state.job_state import Ask, Job, Work
+from handoff.state.once import once
 
 LONG_REQUEST, LONG_LINES = 600, 8
 """Characters, and lines, from which on the text of a request is material: a brief in the planner's words loses it."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from handoff.contracts import Material
-from handoff.state import Ask, Job, replace
-from handoff.state_values import Copy
+from handoff.state.job_state import Ask, Job, replace
+from handoff.state.state_values import Copy
 
 FAULT = "It was deleted in Slack, and my copy with it."
 BLANK = "(This message was deleted.)"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from handoff.answering.findings import gravity, is_graded
 from handoff.answering.material import line, whole
-from handoff.context_budget import Piece
 from handoff.contracts import Material, Section
 from handoff.materials.outline import in_short
 from handoff.materials.passages import excerpt
-from handoff.state import Work
+from handoff.state.job_state import Work
+from handoff.text.context_budget import Piece
 
 RESULT, NEEDED = 2_000, 1_000
 """Weights: of a result that the subtask waits for, to which its confidence is added; of material, less its place."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from handoff.context_budget import tokens
 from handoff.contracts import Section
+from handoff.conversation.memory import Memory
+from handoff.conversation.working_time import day_of
 from handoff.materials.passages import ranked
-from handoff.memory import Memory
-from handoff.working_time import day_of
+from handoff.text.context_budget import tokens
 
 MEMORY = "memory"
 """The name of the material."""

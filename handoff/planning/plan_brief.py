@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from handoff.again_words import names_the_last
-from handoff.context import BY
+from handoff.briefs.context import BY
 from handoff.contracts import Artifact, Handoff, Material, Note, Plan
+from handoff.conversation.again_words import names_the_last
 from handoff.materials.at_hand import material_of, needed_by
-from handoff.state import Ask, Job, Work
+from handoff.state.job_state import Ask, Job, Work
 
 BEGINNING = 1_500
 """Characters of a material's text that the planner is shown, where there is room."""

@@ -14,7 +14,7 @@ from handoff.planning.adhoc import Allowance
 from handoff.planning.mending import mend
 from handoff.planning.plan_brief import PlanBrief
 from handoff.planning.routing import alone
-from handoff.reply_text import json_in, replace_surrogates
+from handoff.text.reply_text import json_in, replace_surrogates
 
 MAX_OPTIONS = 5
 MAX_ANSWER = 12_000

@@ -16,9 +16,9 @@ from handoff.engine.nested import AGAIN, SLASH, room_left
 from handoff.engine.replan import touchable
 from handoff.planning import needs, plan_check
 from handoff.planning.mending import mend
-from handoff.reply_text import json_in
-from handoff.state import SETTLED, Ask, Run
-from handoff.state_values import ReplanTrigger
+from handoff.state.job_state import SETTLED, Ask, Run
+from handoff.state.state_values import ReplanTrigger
+from handoff.text.reply_text import json_in
 
 MAX_ADDED = 6
 """Subtasks that one revision may add."""

@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 
 from handoff.approval_values import ADMINS, ASK, ApprovalTerms
 from handoff.contracts import REQUESTER
-from handoff.member_ids import is_group, is_person
+from handoff.text.member_ids import is_group, is_person
 from specialists.files.frontmatter import CrewFault, Page, did_you_mean, form_of
 from specialists.tools.tool import Tool
 

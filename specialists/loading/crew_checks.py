@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from handoff.contracts import ANYONE, REQUESTER
-from handoff.member_ids import is_group, is_person
+from handoff.text.member_ids import is_group, is_person
 from specialists.files.frontmatter import Page, did_you_mean, form_of
 from specialists.tools.tool import Tool
 

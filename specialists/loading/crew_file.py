@@ -16,10 +16,10 @@ from typing import Any, get_args
 import yaml
 
 from handoff.contracts import Tier
+from handoff.conversation.working_time import read_span
 from handoff.planning.adhoc import Allowance
 from handoff.planning.pipeline import Pipeline
 from handoff.planning.routing import Rule
-from handoff.working_time import read_span
 from specialists.files import crew_nodes as nodes
 from specialists.files.frontmatter import CrewFault, Page, did_you_mean
 from specialists.files.yaml_root import yaml_root

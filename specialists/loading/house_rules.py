@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from handoff.headings import demote_headings
+from handoff.text.headings import demote_headings
 from specialists.files.frontmatter import CrewFault
 
 FILES = ("AGENTS.md", "CLAUDE.md")

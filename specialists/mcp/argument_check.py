@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 from pydantic import JsonValue, RootModel, model_validator
 from pydantic_core import PydanticCustomError
 
-from handoff.visible_text import visible
+from handoff.text.visible_text import visible
 from specialists.mcp import safe_schema
 
 LARGEST = 256 * 1024

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from handoff.visible_text import visible
+from handoff.text.visible_text import visible
 from specialists.mcp.oauth_requests import ask
 from specialists.mcp.sdk import load_sdk
 from specialists.tools.signing_in import KeptSignIns, SignInFailed

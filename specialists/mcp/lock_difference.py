@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from handoff.visible_text import visible
+from handoff.text.visible_text import visible
 from specialists.mcp.server_tools import changes, unusable
 from specialists.mcp.tool_lock import LockedTool
 

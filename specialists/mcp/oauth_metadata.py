@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from handoff.visible_text import visible
+from handoff.text.visible_text import visible
 from specialists.mcp.oauth_requests import ask, fault_of
 from specialists.mcp.sdk import load_sdk
 from specialists.tools.signing_in import SignInFailed

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from handoff.visible_text import visible
+from handoff.text.visible_text import visible
 from specialists.mcp.shown_schema import shown
 
 DEEPEST = 24

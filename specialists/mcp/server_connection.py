@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from handoff.visible_text import visible
+from handoff.text.visible_text import visible
 from specialists.mcp import tool_lock
 from specialists.mcp.http_stream import http_client
 from specialists.mcp.sdk import load_sdk

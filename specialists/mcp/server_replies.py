@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from handoff.contracts import Artifact
-from handoff.visible_text import visible
+from handoff.text.visible_text import visible
 from specialists.tools.tool import ToolOutcome, Workbench
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from handoff.visible_text import visible
+from handoff.text.visible_text import visible
 from specialists.mcp.kept_grant import GrantRefused, KeptGrant, TokenPlace, exchanged
 from specialists.mcp.oauth_metadata import Authority, discover
 from specialists.mcp.oauth_requests import ask

@@ -15,8 +15,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from handoff.context_budget import tokens
-from handoff.visible_text import visible
+from handoff.text.context_budget import tokens
+from handoff.text.visible_text import visible
 from specialists.files.frontmatter import CrewFault
 from specialists.mcp import safe_schema, server_config, server_replies, shown_schema, tool_lock
 from specialists.mcp.argument_check import ServerArguments, arguments_by

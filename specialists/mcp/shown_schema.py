@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from handoff.visible_text import visible
+from handoff.text.visible_text import visible
 
 LONGEST_TEXT = 300
 """Characters of one description inside it, and of one value."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from handoff.visible_text import visible
+from handoff.text.visible_text import visible
 from specialists.mcp.flood_meter import LONGEST_MESSAGE, Flood, FloodMeter
 from specialists.mcp.server_config import ServerConfig
 from specialists.outbound.network import network_variables

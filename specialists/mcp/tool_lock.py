@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from handoff.visible_text import visible
+from handoff.text.visible_text import visible
 
 NAME = "mcp.lock"
 LARGEST = 4 * 1024 * 1024

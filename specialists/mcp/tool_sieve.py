@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
 from typing import Any, Self
 
-from handoff.visible_text import visible
+from handoff.text.visible_text import visible
 from specialists.mcp.safe_schema import DEEPEST, is_deeper_than
 
 LONGEST_REASON = 200

@@ -76,7 +76,7 @@ class Messenger(Protocol):
         """Resolve a channel or a person, by name or id; a text says why there is none, fit for a model."""
 
     async def crossing(self, goes: Addressee) -> Readers | None:
-        """Say who may allow what was said in the job to go there; None: it may go unasked (`handoff.audience`)."""
+        """Say who may allow what was said in the job to go there; None: it may go unasked, see `audience`."""
 
     async def send(self, to: Addressee, text: str, *, key: str, draft: bool = False) -> Delivered:
         """Post Markdown once, in the job's name. A `draft` goes to the requester alone, for them to send.

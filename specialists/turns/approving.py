@@ -16,8 +16,8 @@ from pydantic import BaseModel
 
 from handoff.approval_values import ADMINS, ASK, Approval, ApprovalTerms, digest_of, together
 from handoff.contracts import REQUESTER, PrivateSource, ToolCall
-from handoff.state_values import Earlier, Ruling
-from handoff.visible_text import spelt
+from handoff.state.state_values import Earlier, Ruling
+from handoff.text.visible_text import spelt
 from specialists.tools.messenger import Readers
 from specialists.tools.signing_in import SignIn
 from specialists.tools.tool import ToolOutcome

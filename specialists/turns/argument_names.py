@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from handoff.visible_text import spelt, visible
+from handoff.text.visible_text import spelt, visible
 
 MOST_STEPS = 50_000
 """Values and parts of a schema that one check looks at: references can make many of a small schema."""

@@ -8,7 +8,7 @@ from typing import Protocol
 from handoff.approval_values import Approval
 from handoff.contracts import ToolCall, ToolReply, Turn
 from handoff.events import ToolStarted
-from handoff.state_values import Checkpoint, Earlier, Ruling
+from handoff.state.state_values import Checkpoint, Earlier, Ruling
 from specialists.tools.tool import ToolOutcome
 
 

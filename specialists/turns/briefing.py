@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from handoff.contracts import Artifact, Handoff
-from handoff.headings import demote_headings
+from handoff.text.headings import demote_headings
 
 TASK = "# Task"
 DONE_WHEN = "# Done when"

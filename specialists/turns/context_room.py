@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, Field
 
-from handoff.context_budget import tokens
 from handoff.contracts import ToolReply, Turn
+from handoff.text.context_budget import tokens
 from specialists.formats.picture_facts import picture_tokens
 from specialists.model import ModelMessage
 from specialists.tools.tool import Tool, ToolOutcome, Workbench

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from pydantic import ValidationError
 
-from handoff.addresses import cited
+from handoff.briefs.addresses import cited
 from handoff.contracts import Artifact, Finding, Reading, Result, ToolCall, ToolReply, Turn, Usage
 from handoff.events import ToolReturned
 from handoff.evidence.binding import Document

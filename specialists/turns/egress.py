@@ -4,7 +4,7 @@ Whoever runs a host, or a search engine, sees what it is asked for. So:
 
 - **Nothing private in view.** Queries are free. So is any URL until something was read; from then on it must be known,
   that is given word for word by the requester, a search or a page, or lie on a host that the requester named.
-- **Something private in view** (`handoff.provenance`), from the brief on or since a tool gave it: only what the
+- **Something private in view** (`handoff.briefs.provenance`), from the brief on or since a tool gave it: only what the
   requester gave is free, URLs and words alike, and what choosing among those can carry is counted in bits. The rest
   waits for a person, who sees what would leave.
 
@@ -25,10 +25,10 @@ from urllib.parse import quote, unquote
 
 from pydantic import BaseModel, ValidationError
 
-from handoff.addresses import addresses_in
+from handoff.briefs.addresses import addresses_in
+from handoff.briefs.provenance import Provenance
 from handoff.contracts import ToolReply
-from handoff.provenance import Provenance
-from handoff.state_values import reply_source
+from handoff.state.state_values import reply_source
 from specialists.tools.tool import Sent, Tool
 from specialists.turns.approving import Leaving
 from specialists.turns.free_words import BITS, Budget, free_words

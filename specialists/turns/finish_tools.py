@@ -15,7 +15,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from handoff.contracts import Escalation, EscalationReason, Evidence, Finding, Result, Severity, ToolCall
 from handoff.evidence.inserted_rows import PLACE
-from handoff.reply_text import replace_surrogates
+from handoff.text.reply_text import replace_surrogates
 from specialists.tools.tool import ToolSpec
 
 RETURN = "return_result"

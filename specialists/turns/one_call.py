@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pydantic import BaseModel, ValidationError
 
 from handoff.contracts import ToolCall, Usage
-from handoff.state_values import Ruling
+from handoff.state.state_values import Ruling
 from specialists.tools.messenger import Readers
 from specialists.tools.tool import NotKept, Tool, ToolOutcome, Workbench, WorkbenchLost
 from specialists.turns.argument_names import name_fault

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from handoff.approval_values import Approval
 from handoff.contracts import ToolCall, ToolReply
 from handoff.events import ToolStarted, TurnTaken
-from handoff.state_values import Checked, Checkpoint, Ruling, UnknownWrite
+from handoff.state.state_values import Checked, Checkpoint, Ruling, UnknownWrite
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 from specialists.turns import briefing, finish_tools
 from specialists.turns.approving import Approvals, on_one_card, where_to

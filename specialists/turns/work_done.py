@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 
 from handoff.contracts import ToolCall, ToolReply
-from handoff.text_words import words
+from handoff.text.text_words import words
 from specialists.tools.tool import Tool
 from specialists.turns import briefing
 

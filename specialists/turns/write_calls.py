@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from handoff.events import ToolStarted
-from handoff.state_values import UnknownWrite
+from handoff.state.state_values import UnknownWrite
 from specialists.tools.tool import ToolOutcome, Workbench, WorkbenchLost
 from specialists.turns import briefing
 from specialists.turns.one_call import Ready, capped, prepared

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from handoff.contracts import ToolCall, Turn
-from handoff.reply_text import is_shallow, replace_surrogates
+from handoff.text.reply_text import is_shallow, replace_surrogates
 from specialists.tools.tool import ToolSpec
 from specialists.turns.finish_tools import ALSO_READ, RETURN
 

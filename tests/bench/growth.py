@@ -21,8 +21,8 @@ from handoff.effects import card_key, question_key
 from handoff.engine.engine import fold
 from handoff.engine.outstanding import outstanding
 from handoff.engine.replay import open_log
-from handoff.state import Job
-from handoff.summary import projection
+from handoff.state.job_state import Job
+from handoff.summaries.summary import projection
 from tests.bench.child import child
 from tests.bench.long_log import MEMBERS, PLACE, long_log
 

@@ -12,7 +12,7 @@ from handoff import events as ev
 from handoff.engine.answer import gaps
 from handoff.engine.engine import fold
 from handoff.engine.replay import open_log
-from handoff.state import Ask, Job
+from handoff.state.job_state import Ask, Job
 from tests.chaos.errands import FILE_NAME
 from tests.chaos.faults import cuts_stream
 from tests.chaos.once import repeated, too_many_a_minute, twice_in

@@ -12,7 +12,7 @@ from bot.operation.audit_log import AuditLog
 from bot.store.interface import StoreError
 from bot.store.redis.redis_store import RedisStore
 from bot.store.redis_server import Server
-from handoff.audit_entry import AuditEntry
+from handoff.access.audit_entry import AuditEntry
 from tests.command_line.command import environment, leadhand
 from tests.store.kit import tcp_server
 from tests.system.brains import connect, in_turn, plan, provider, result, subtask, tool_call

@@ -18,7 +18,7 @@ from bot.slack.send.lookup import key_of
 from bot.slack.send.outbox import STREAMED
 from bot.workspace.refusal import ActionFailed
 from handoff.effects import answer_key
-from handoff.state import Job
+from handoff.state.job_state import Job
 from specialists.model import ModelCall, ModelError
 from specialists.registry import load_crew
 from tests.crash.__main__ import BOTS, stages_on

@@ -10,7 +10,7 @@ from bot.store.redis.redis_store import RedisStore
 from handoff import events as ev
 from handoff.effects import card_key
 from handoff.engine.ladder import MAX_LOST_OWNERS
-from handoff.state import Job
+from handoff.state.job_state import Job
 from tests.crash.bot import Start
 from tests.crash.deadly_bot import DEADLY, HARMLESS, go_file
 from tests.nursery.nursery import nursery

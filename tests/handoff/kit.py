@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from handoff import events as ev
-from handoff.context import handoff_for
+from handoff.briefs.context import handoff_for
 from handoff.contracts import Escalation, Handoff, Member, Place, Plan, Request, Result, Subtask, Usage
 from handoff.effects import Effect, MakePlan, RunSubtask
 from handoff.engine.engine import fold
@@ -13,7 +13,7 @@ from handoff.engine.outstanding import outstanding
 from handoff.planning.adhoc import Allowance
 from handoff.planning.plan_brief import PlanBrief
 from handoff.planning.planner_reply import read_reply
-from handoff.state import Ask, Job
+from handoff.state.job_state import Ask, Job
 
 PLACE = Place(team="T1", channel="C1", thread_ts="1.0")
 R = "1.0"

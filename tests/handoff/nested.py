@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from handoff.state import Ask
+from handoff.state.job_state import Ask
 
 
 def level(ask: Ask, subtask: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from handoff import events as ev
-from handoff.addresses import addresses_in, cited, given_in, known_addresses
+from handoff.briefs.addresses import addresses_in, cited, given_in, known_addresses
 from handoff.contracts import Finding, Material, Request, Result, Section
 from tests.handoff.kit import PLACE, R, asked, job, planned, returned, started, subtask
 

@@ -37,7 +37,7 @@ from handoff.engine.outstanding import outstanding
 from handoff.evidence.binding import Document
 from handoff.evidence.work_receipts import statements_of_no_source
 from handoff.planning.plan_brief import of_request
-from handoff.state import Job
+from handoff.state.job_state import Job
 
 R = "1.0"
 LOW = Evidence(quotation="Churn was 4.2 %.", source="churn.csv", place="row 3", is_found=True)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from handoff import events as ev
+from handoff.access.rights import Actor
 from handoff.approval_values import Approval, ApprovalTerms, digest_of, together
 from handoff.contracts import Estimate, Request, Terms
 from handoff.effects import Post, RunSubtask, question_key
@@ -17,10 +18,9 @@ from handoff.engine.approvals import deciders, earlier, may_decide
 from handoff.engine.engine import apply, fold
 from handoff.engine.outstanding import outstanding
 from handoff.engine.replay import open_log
-from handoff.rights import Actor
-from handoff.state import Ask, Job, Work
-from handoff.state_values import Ruling
-from handoff.summary import open_questions, projection
+from handoff.state.job_state import Ask, Job, Work
+from handoff.state.state_values import Ruling
+from handoff.summaries.summary import open_questions, projection
 from tests.handoff.kit import R, ask, asked, job, planned, returned, started, subtask
 
 OF: dict[str, Any] = {"request": R, "subtask": "a", "attempt": 1}

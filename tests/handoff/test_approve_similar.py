@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handoff import events as ev
+from handoff.access.rights import Actor
 from handoff.approval_values import ADMINS, Approval, ApprovalTerms, digest_of
 from handoff.contracts import REQUESTER, Request
 from handoff.engine.approvals import deciders, earlier, unable
 from handoff.engine.engine import apply
-from handoff.rights import Actor
-from handoff.state import Ask, Job
-from handoff.state_values import Earlier, Question, Ruling
+from handoff.state.job_state import Ask, Job
+from handoff.state.state_values import Earlier, Question, Ruling
 from tests.handoff.kit import MEMBERS, PLACE, subtask
 
 PEOPLE = ("U1", "U2", "U3", "U4")

@@ -8,15 +8,15 @@ import pytest
 
 from handoff import events as ev
 from handoff.approval_values import Approval, ApprovalTerms
+from handoff.briefs.provenance import people_said
 from handoff.contracts import Asking, Known, Member, Plan, Request, Setting, Terms
 from handoff.effects import ExpireQuestion, Post, RemindOfQuestion, question_key, reminder_key
 from handoff.engine.asking import MOST_REMINDERS, askable
 from handoff.engine.engine import apply
 from handoff.engine.outstanding import outstanding
-from handoff.provenance import people_said
-from handoff.state import Job, replace
-from handoff.state_values import may_answer
-from handoff.summary import notes
+from handoff.state.job_state import Job, replace
+from handoff.state.state_values import may_answer
+from handoff.summaries.summary import notes
 from tests.handoff.kit import MEMBERS, PLACE, R, ask, asked, escalated, job, started, subtask
 
 HOUR = 3600.0

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from handoff.audience import Crossing, crossings, may_allow, may_go
+from handoff.access.audience import Crossing, crossings, may_allow, may_go
 from handoff.contracts import Audience, Material
 
 PLACES = [

@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from handoff import events as ev
-from handoff.context import circumstances
+from handoff.briefs.context import circumstances
+from handoff.briefs.provenance import provenance_of
 from handoff.contracts import Setting
 from handoff.effects import MakePlan, Post, RunSubtask, WriteAnswer, answer_key, card_end_key, card_key, question_key
 from handoff.engine.nested import asked as to_answer
 from handoff.engine.outstanding import CARD_FIRST, outstanding
 from handoff.engine.replay import open_log
 from handoff.planning.plan_brief import of_request
-from handoff.provenance import provenance_of
-from handoff.state import Job
-from handoff.summary import OpenQuestion, open_questions, projection, step
+from handoff.state.job_state import Job
+from handoff.summaries.summary import OpenQuestion, open_questions, projection, step
 from tests.handoff.kit import R, ask, asked, effects, handed, job, planned, running, started, subtask
 
 CARD = ev.Posted(at=1.0, request=R, key=card_key(R), ts="1.1")

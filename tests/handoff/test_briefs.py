@@ -6,10 +6,10 @@ from types import MappingProxyType
 
 import pytest
 
-from handoff.context import BRIEF, handoff_for
-from handoff.context_budget import FULL
+from handoff.briefs.context import BRIEF, handoff_for
 from handoff.contracts import Context, Member, Note, Place, Plan, Request, Result, Subtask
-from handoff.state import Ask, Job, Run, Work
+from handoff.state.job_state import Ask, Job, Run, Work
+from handoff.text.context_budget import FULL
 
 NOW = 100.0
 

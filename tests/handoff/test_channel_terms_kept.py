@@ -8,9 +8,9 @@ import pytest
 
 from handoff import events as ev
 from handoff.contracts import Asking, ChannelTerms, Made, Member, Plan, Quiet, Setting, Subtask
+from handoff.conversation.working_time import after_work
 from handoff.planning.adhoc import Allowance
 from handoff.planning.tier_cap import capped_allowance, capped_members, capped_plan
-from handoff.working_time import after_work
 
 HOUR = 3600
 ASKING = Asking(remind_after=4 * HOUR)

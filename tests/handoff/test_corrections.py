@@ -6,14 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handoff import events as ev
-from handoff.context import handoff_for
+from handoff.briefs.context import handoff_for
+from handoff.briefs.provenance import own_words
 from handoff.contracts import Note, Request
 from handoff.effects import SortMessage
 from handoff.engine.correcting import MOST, SAID
 from handoff.engine.hearing import PAUSES, waiting
 from handoff.engine.outstanding import outstanding
-from handoff.provenance import own_words
-from handoff.state import LATER, Job
+from handoff.state.job_state import LATER, Job
 from tests.handoff.kit import R, ask, asked, effects, job, planned, started, subtask
 
 AT_WORK = (asked(), planned(subtask("a"), subtask("b", "a")), started("a"))

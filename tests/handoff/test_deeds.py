@@ -3,13 +3,13 @@
 import pytest
 
 from handoff import events as ev
+from handoff.access.audit_entry import AuditEntry
 from handoff.approval_values import Approval, digest_of
-from handoff.audit_entry import AuditEntry
 from handoff.contracts import Escalation, Request, Result, ToolCall, ToolReply, Turn, Usage
-from handoff.deeds import CLOSED, NO_REQUEST, NOTHING_TO_STOP, deeds_of
 from handoff.effects import answer_key, card_end_key
 from handoff.engine.engine import apply
-from handoff.state import Job
+from handoff.state.job_state import Job
+from handoff.summaries.deeds import CLOSED, NO_REQUEST, NOTHING_TO_STOP, deeds_of
 from tests.handoff.kit import PLACE, R, asked, planned, returned, started, subtask
 
 CANARY = "zanzibar"

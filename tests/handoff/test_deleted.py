@@ -4,8 +4,8 @@ from handoff import events as ev
 from handoff.contracts import Artifact, Material, Section
 from handoff.effects import DropCopies
 from handoff.materials.deleted import BLANK, FAULT, blanked
-from handoff.state import Job
-from handoff.state_values import Copy
+from handoff.state.job_state import Job
+from handoff.state.state_values import Copy
 from tests.handoff.kit import R, ask, asked, effects, job
 
 FILE = Material(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from handoff.dollars import in_dollars
+from handoff.text.dollars import in_dollars
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from handoff.effects import Post, RunSubtask, question_key
 from handoff.engine.answer import gaps
 from handoff.engine.outstanding import outstanding
 from handoff.engine.writes import OPTIONS, verdict_of
-from handoff.state import Job, Work
-from handoff.state_values import Checked
+from handoff.state.job_state import Job, Work
+from handoff.state.state_values import Checked
 from tests.handoff.kit import R, ask, asked, escalated, failed, handed, job, planned, started, subtask
 
 OF = {"request": R, "subtask": "a", "attempt": 1}

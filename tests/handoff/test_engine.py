@@ -21,8 +21,8 @@ from handoff.effects import (
 from handoff.engine.answer import gaps, missing
 from handoff.engine.engine import apply, fold
 from handoff.engine.outstanding import outstanding
-from handoff.state import Job
-from handoff.summary import speed_up
+from handoff.state.job_state import Job
+from handoff.summaries.summary import speed_up
 from tests.handoff.kit import (
     R,
     ask,

@@ -29,7 +29,7 @@ from handoff.engine.replan import MAX_REVISIONS, current_trigger, touchable
 from handoff.engine.returning import MAX_ROUNDS
 from handoff.engine.writes import OPTIONS
 from handoff.planning.revision import Revision, read_revision
-from handoff.state import ENDED, Job, Work
+from handoff.state.job_state import ENDED, Job, Work
 
 MEMBERS = tuple(Member(name=name, fallback=fallback) for name, fallback in [("a", "b"), ("b", "c"), ("c", "")])
 REPLIES = ("that", *OPTIONS)

@@ -13,7 +13,7 @@ from handoff.answering.fixed_words import PHRASES, Language, Phrase, language_of
 from handoff.answering.material import NAMED, marked
 from handoff.checking.figures import unsupported
 from handoff.contracts import Finding, Result, Terms
-from handoff.text_words import sentences, words
+from handoff.text.text_words import sentences, words
 
 
 @pytest.mark.parametrize("name", get_args(Phrase))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from handoff.headings import demote_headings
+from handoff.text.headings import demote_headings
 
 
 @pytest.mark.parametrize(

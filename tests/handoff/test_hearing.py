@@ -9,7 +9,7 @@ from handoff.engine.correcting import MOST, SAID
 from handoff.engine.hearing import by_rules, waiting
 from handoff.engine.replan import MAX_REVISIONS
 from handoff.events import Aim
-from handoff.state import Job
+from handoff.state.job_state import Job
 from tests.handoff.kit import R, ask, asked, effects, handed, job, planned, returned, running, started, subtask
 
 CARD = ev.Posted(at=1.5, request=R, key=card_key(R), ts="1.1")

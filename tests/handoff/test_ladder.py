@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handoff import events as ev
-from handoff.context import said_to
+from handoff.briefs.context import said_to
 from handoff.contracts import Member, Result, Terms
 from handoff.effects import ReachDeadline, RefineBrief, RunSubtask, VerifyAnswer, WriteAnswer
 from handoff.engine.answer import LATE, gaps, missing, seconds_for_call
@@ -27,8 +27,8 @@ from handoff.engine.ladder import (
 )
 from handoff.engine.outstanding import BEYOND, outstanding
 from handoff.engine.returning import MAX_ROUNDS
-from handoff.state import Job
-from handoff.state_values import Rung, Trouble
+from handoff.state.job_state import Job
+from handoff.state.state_values import Rung, Trouble
 from tests.handoff.kit import (
     R,
     ask,

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from handoff import events as ev
-from handoff.context import handoff_for
+from handoff.briefs.context import handoff_for
 from handoff.contracts import Finding, OnlyFor, Subtask
 from handoff.effects import WriteAnswer
 from handoff.engine.answer import gaps
 from handoff.engine.engine import apply
 from handoff.planning.plan_check import parsed
-from handoff.state import Job
+from handoff.state.job_state import Job
 from tests.handoff.kit import ask, asked, effects, failed, job, planned, returned, running, started, subtask
 from tests.handoff.test_taken_up import all_failed, ended, proposed, wants
 

@@ -27,7 +27,7 @@ from handoff.engine.answer import contents, gaps
 from handoff.engine.engine import apply
 from handoff.engine.nested import handed_up, inner_plan, is_for_people
 from handoff.evidence.work_receipts import statements_of_no_source
-from handoff.state import SETTLED, Job
+from handoff.state.job_state import SETTLED, Job
 from tests.handoff.kit import R, ask, asked, effects, escalated, failed, handed, job, running
 from tests.handoff.nested import level
 

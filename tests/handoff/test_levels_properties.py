@@ -38,7 +38,7 @@ from handoff.engine.replan import MAX_REVISIONS
 from handoff.engine.replay import open_log
 from handoff.engine.returning import MAX_ROUNDS
 from handoff.planning.revision import MAX_ADDED
-from handoff.state import ENDED, SETTLED, Ask, Job, Work
+from handoff.state.job_state import ENDED, SETTLED, Ask, Job, Work
 from tests.handoff.nested import level
 from tests.handoff.test_engine_properties import OUTCOMES, REPLIES, World
 

@@ -9,21 +9,21 @@ from types import FrameType
 from bot.slack.receive.thread_reader import read_until
 from bot.slack.show.session import retitled
 from handoff import events as ev
-from handoff.addresses import known_addresses
+from handoff.briefs.addresses import known_addresses
+from handoff.briefs.context import handoff_for, said_before
+from handoff.briefs.provenance import provenance_of
 from handoff.checking.figures import unsupported
-from handoff.context import handoff_for, said_before
 from handoff.contracts import Plan, Request, Result, Subtask
-from handoff.deeds import deeds_of
 from handoff.effects import answer_key, card_end_key, card_key
 from handoff.engine.engine import apply
 from handoff.engine.outstanding import outstanding
 from handoff.materials.at_hand import texts_of
-from handoff.once import once
 from handoff.planning.plan_brief import of_request
-from handoff.provenance import provenance_of
-from handoff.state import Ask, Job, replace
-from handoff.subject import subject_of
-from handoff.summary import projection
+from handoff.state.job_state import Ask, Job, replace
+from handoff.state.once import once
+from handoff.summaries.deeds import deeds_of
+from handoff.summaries.subject import subject_of
+from handoff.summaries.summary import projection
 from tests.handoff.kit import MEMBERS, PLACE
 
 FEW, MANY = 20, 200

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handoff.context_budget import FULL, Piece, fill, fits, tokens
 from handoff.contracts import Artifact, Material, Section
 from handoff.materials.outline import find_part, in_short, place
 from handoff.materials.passages import excerpt, search, split
+from handoff.text.context_budget import FULL, Piece, fill, fits, tokens
 
 PAGES = "".join(f"Page {n} says nothing of note.\n" * 20 for n in range(1, 4))
 OUTLINE = tuple(Section(name=f"page {n + 1}", start=n * 600) for n in range(3))

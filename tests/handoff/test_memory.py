@@ -2,9 +2,9 @@
 
 import pytest
 
-from handoff.context_budget import tokens
+from handoff.conversation.memory import Memory, Wish, is_plain, meant, place_for, wish_in
 from handoff.materials.remembered import ROOM, remembered
-from handoff.memory import Memory, Wish, is_plain, meant, place_for, wish_in
+from handoff.text.context_budget import tokens
 
 
 @pytest.mark.parametrize(

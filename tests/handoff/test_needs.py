@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from handoff import events as ev
-from handoff.context import handoff_for, texts_needed
+from handoff.briefs.context import handoff_for, texts_needed
+from handoff.briefs.provenance import provenance_of
 from handoff.contracts import Artifact, Material, Plan, Result, Subtask
 from handoff.engine.answer import gaps
 from handoff.materials.at_hand import digest_of, material_of, needed_by, texts_of
 from handoff.planning.needs import settle
 from handoff.planning.plan_brief import BEGINNING, of_request, of_subtask
-from handoff.provenance import provenance_of
-from handoff.state import Job, replace
+from handoff.state.job_state import Job, replace
 from tests.handoff.kit import NOW, PLACE, R, ask, asked, job, planned, returned, started, subtask
 
 LONG = "The log says:\n" + "worker 7 waits\n" * 60

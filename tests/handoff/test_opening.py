@@ -16,7 +16,7 @@ from handoff.engine.engine import apply, fold
 from handoff.engine.outstanding import outstanding
 from handoff.engine.replay import _lines_that_matter, open_log
 from handoff.events import NewerEvent
-from handoff.state import ENDED, Job, replace
+from handoff.state.job_state import ENDED, Job, replace
 from tests.bench.long_log import long_log
 from tests.handoff.test_engine_properties import MEMBERS, REPLIES, World
 

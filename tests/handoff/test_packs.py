@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.settings import SettingsError, read_settings
-from handoff.context_budget import Piece, beginnings, fits, pack, tokens
 from handoff.contracts import Context
+from handoff.text.context_budget import Piece, beginnings, fits, pack, tokens
 
 TEXT = st.text(alphabet="ab é漢\n", max_size=400)
 

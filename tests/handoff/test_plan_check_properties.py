@@ -14,7 +14,7 @@ from handoff.engine.answer import gaps
 from handoff.engine.engine import apply
 from handoff.engine.outstanding import outstanding
 from handoff.planning.plan_check import MAX_DEPTH, MAX_FAULT_LENGTH, MAX_FAULTS, MAX_SUBTASKS, check
-from handoff.state import ENDED
+from handoff.state.job_state import ENDED
 from tests.handoff.kit import read_plan
 
 NAMES = ("analyst", "researcher", "writer", "reviewer")

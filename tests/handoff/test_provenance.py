@@ -8,6 +8,7 @@ import pytest
 
 from handoff import events as ev
 from handoff.approval_values import Approval, ApprovalTerms
+from handoff.briefs.provenance import provenance_of
 from handoff.contracts import (
     Artifact,
     Attachment,
@@ -26,9 +27,8 @@ from handoff.effects import GatherMaterial, MakePlan, answer_key
 from handoff.engine.engine import apply
 from handoff.engine.nested import inner_plan
 from handoff.engine.outstanding import outstanding
-from handoff.provenance import provenance_of
-from handoff.state import Job, replace
-from handoff.state_values import reply_source
+from handoff.state.job_state import Job, replace
+from handoff.state.state_values import reply_source
 from tests.handoff.kit import MEMBERS, PLACE, R, asked, escalated, failed, job, planned, returned, started, subtask
 
 

@@ -10,8 +10,8 @@ from handoff.effects import MakePlan
 from handoff.engine.answer import gaps
 from handoff.evidence.work_receipts import receipt_lines, receipts_of
 from handoff.planning.routing import FIRST, alone
-from handoff.state import Ask, Job
-from handoff.summary import rows
+from handoff.state.job_state import Ask, Job
+from handoff.summaries.summary import rows
 from tests.handoff.kit import MEMBERS, R, ask, asked, effects, escalated, job, planned, returned, started, subtask
 
 SALES = Material(name="sales.csv", file=Artifact(id="a", name="sales.csv"), text="1" * 64, size=9)

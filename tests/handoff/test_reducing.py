@@ -18,8 +18,8 @@ from handoff.answering.reducing import (
     stage,
     uncondensed,
 )
-from handoff.context_budget import fits, tokens
 from handoff.contracts import Note
+from handoff.text.context_budget import fits, tokens
 
 BUDGET = 400
 WORDS = st.lists(

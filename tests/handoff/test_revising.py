@@ -17,7 +17,7 @@ from handoff.engine.answer import gaps
 from handoff.engine.engine import apply, fold
 from handoff.engine.replan import MAX_REVISIONS, current_trigger, said_of_the_plan, touchable
 from handoff.planning.revision import MAX_ADDED, Revision, read_revision
-from handoff.state import Ask, Job, Work
+from handoff.state.job_state import Ask, Job, Work
 from tests.handoff.kit import R, ask, asked, effects, failed, handed, job, planned, returned, running, started, subtask
 from tests.handoff.test_opening import played
 

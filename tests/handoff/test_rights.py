@@ -3,9 +3,9 @@
 import pytest
 
 from handoff import events as ev
-from handoff import rights
+from handoff.access import rights
+from handoff.access.rights import Actor
 from handoff.contracts import Request
-from handoff.rights import Actor
 from tests.handoff.kit import PLACE, R, asked, job, planned, started, subtask
 
 BEN = "2.0"

@@ -12,7 +12,7 @@ from handoff.events import RequestAdded
 from handoff.planning.plan_brief import PlanBrief, of_request
 from handoff.planning.plan_check import check
 from handoff.planning.routing import LONGEST, Load, Rule, lightest, route, spread
-from handoff.state import Job, replace
+from handoff.state.job_state import Job, replace
 
 
 def rule(name: str, *to: str, when: str, unless: str = "", files: object = "any") -> Rule:

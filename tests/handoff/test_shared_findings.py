@@ -10,7 +10,7 @@ from handoff.answering.findings import is_same, shared
 from handoff.answering.material import whole
 from handoff.contracts import Finding, Result
 from handoff.engine.engine import fold
-from handoff.state import replace
+from handoff.state.job_state import replace
 from tests.handoff.test_answering import after_results
 
 OFF = Finding(message="The total is off by 40 euros.", severity="medium", where="invoice.pdf, p. 3", confidence=70)

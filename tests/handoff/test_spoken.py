@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from handoff import events as ev
-from handoff import spoken
 from handoff.contracts import Request
+from handoff.conversation import spoken
 from handoff.engine.hearing import LATE, SOON, answers_plainly, by_rules
 from handoff.events import Aim
 from tests.handoff.kit import R, asked, job

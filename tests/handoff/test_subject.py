@@ -6,8 +6,8 @@ from types import MappingProxyType
 import pytest
 
 from handoff.contracts import Place, Request
-from handoff.state import Ask, Job, Run
-from handoff.subject import subject_of
+from handoff.state.job_state import Ask, Job, Run
+from handoff.summaries.subject import subject_of
 
 PLACE = Place(team="T1", channel="C1", thread_ts="1.0")
 FIRST = "Summarise the sales of the northern region by month"

@@ -9,10 +9,10 @@ import pytest
 from handoff import events as ev
 from handoff.contracts import Artifact, Attachment, Finding, Request, Result
 from handoff.engine import outstanding
-from handoff.reply_text import is_shallow, json_in, replace_surrogates
-from handoff.state import Job
-from handoff.state_values import may_answer
-from handoff.summary import open_questions, projection, rows, speed_up, step
+from handoff.state.job_state import Job
+from handoff.state.state_values import may_answer
+from handoff.summaries.summary import open_questions, projection, rows, speed_up, step
+from handoff.text.reply_text import is_shallow, json_in, replace_surrogates
 from tests.handoff.kit import PLACE, R, ask, asked, escalated, failed, job, planned, returned, started, subtask
 
 

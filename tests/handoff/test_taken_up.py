@@ -10,12 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handoff import events as ev
-from handoff import rights
-from handoff.again import Again
-from handoff.again_words import Wish, names_the_last, wish_of
+from handoff.access import rights
 from handoff.approval_values import Approval, ApprovalTerms
 from handoff.contracts import Artifact, Attachment, Material, Request, Result, Subtask, ToolReply, Turn, Usage
-from handoff.deeds import deeds_of
+from handoff.conversation.again import Again
+from handoff.conversation.again_words import Wish, names_the_last, wish_of
 from handoff.effects import Effect, MakePlan, Post, RunSubtask, file_key
 from handoff.engine import second_try
 from handoff.engine.engine import apply, fold
@@ -23,9 +22,10 @@ from handoff.engine.outstanding import outstanding
 from handoff.engine.replay import open_log
 from handoff.materials.at_hand import material_of
 from handoff.materials.deleted import FAULT
-from handoff.state import ENDED, SETTLED, Ask, Job
-from handoff.state_values import Ruling
-from handoff.step_names import step_line, step_meant
+from handoff.state.job_state import ENDED, SETTLED, Ask, Job
+from handoff.state.state_values import Ruling
+from handoff.summaries.deeds import deeds_of
+from handoff.summaries.step_names import step_line, step_meant
 from tests.handoff.kit import MEMBERS, PLACE, R, asked, effects, job, planned, running, subtask
 from tests.handoff.test_levels import broken, done, of_kind, outer, part, up, within
 from tests.handoff.test_levels_properties import Levels

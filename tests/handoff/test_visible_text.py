@@ -3,7 +3,7 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from handoff.visible_text import spelt, unspelt, visible
+from handoff.text.visible_text import spelt, unspelt, visible
 
 ODD = st.sampled_from(["\u200b", "\u202e", "\u2028", "\u3164", "\x07", " ", "\t", "\n", "[U+200B]", "[3 spaces]", "x"])
 TEXTS = st.lists(st.tuples(ODD, st.integers(1, 40)), max_size=8).map(lambda parts: "".join(one * n for one, n in parts))

@@ -6,7 +6,7 @@ import pytest
 
 from handoff import events as ev
 from handoff.contracts import Request
-from handoff.spoken import crew_called
+from handoff.conversation.spoken import crew_called
 from tests.handoff.kit import PLACE, R, ask, asked, job, planned, subtask
 
 CREWS = ("general", "review", "Support-2")

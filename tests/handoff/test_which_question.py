@@ -8,8 +8,8 @@ from handoff import events as ev
 from handoff.contracts import Plan, Request, Subtask
 from handoff.engine import hearing
 from handoff.engine.engine import apply
-from handoff.state import Job
-from handoff.state_values import Heard
+from handoff.state.job_state import Job
+from handoff.state.state_values import Heard
 from tests.handoff.kit import MEMBERS, R, ask, asked, escalated, job, started
 
 TITLES = {"place": "Find a place", "food": "Order the food", "time": "Set the time"}

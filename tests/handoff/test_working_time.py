@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handoff.contracts import Asking
-from handoff.working_time import after_work, read_span, span
+from handoff.conversation.working_time import after_work, read_span, span
 
 USUAL = Asking()
 HOUR = 3600.0

@@ -16,14 +16,14 @@ from typing import Any, Protocol
 from bot.jobs.attempt import Around, run_attempt
 from bot.store.interface import JobKey
 from handoff import events as ev
+from handoff.access.rights import Actor
 from handoff.approval_values import Approval, ApprovalChoice
 from handoff.contracts import Member, Place, Plan, Request, Subtask
 from handoff.effects import RunSubtask
 from handoff.engine.engine import apply
 from handoff.engine.outstanding import outstanding
-from handoff.rights import Actor
-from handoff.state import Ask, Job
-from handoff.state_values import Question
+from handoff.state.job_state import Ask, Job
+from handoff.state.state_values import Question
 from specialists.crew import Crew
 from specialists.model import Model
 from specialists.registry import load_crew

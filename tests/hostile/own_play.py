@@ -15,8 +15,8 @@ from urllib.parse import parse_qs, urlsplit
 
 from bot.workspace.person import Attached
 from handoff import events as ev
-from handoff.memory import LONGEST
-from handoff.state import Job
+from handoff.conversation.memory import LONGEST
+from handoff.state.job_state import Job
 from specialists.crew import Crew
 from tests.hostile.own_orders import LANGUAGES, NAMED_BEN, Case
 from tests.hostile.own_stage import EVIL, SEARCHED, TURNS, Play, Stage, stage

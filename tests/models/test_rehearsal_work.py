@@ -18,7 +18,7 @@ from bot.slack.receive.thread_text import ABOUT
 from handoff.approval_values import Approval
 from handoff.contracts import Artifact, Escalation, Handoff, Note, Plan, Result, ToolCall, ToolReply, Turn
 from handoff.events import ToolStarted
-from handoff.state_values import Earlier, Ruling
+from handoff.state.state_values import Earlier, Ruling
 from specialists.model import ModelCall, ModelError, ModelMessage
 from specialists.registry import load_crew
 from specialists.runner import run

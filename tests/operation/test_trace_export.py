@@ -15,7 +15,7 @@ from bot.store.interface import JobKey, Store
 from bot.tracing.span import Span
 from handoff import events as ev
 from handoff.contracts import Place, Request, Usage
-from handoff.state_values import Decision
+from handoff.state.state_values import Decision
 from tests.operation.collector import Collector, attributes, collecting, said
 from tests.patience import patience
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from handoff.engine.answer import gaps
-from handoff.state import Ask, Job
+from handoff.state.job_state import Ask, Job
 from specialists.crew import Crew
 from specialists.registry import CREWS, load_crew
 from specialists.tools.catalogue import all_tools

@@ -14,7 +14,7 @@ from bot.features.schedules.service import BUSY, FULL, GONE, NOT_YOURS, TOO_MANY
 from bot.features.schedules.written_rule import reading_of
 from bot.store.redis import layout
 from bot.store.redis.redis_store import RedisStore
-from handoff.audit_entry import AuditEntry
+from handoff.access.audit_entry import AuditEntry
 
 NOW = 1_800_000_000.0
 MONDAYS = Rule(cron="0 9 * * mon")

@@ -14,7 +14,7 @@ from bot.slack.send.budget import Budget
 from bot.slack.send.web_calls import WebCalls
 from bot.slack.show.people import People
 from bot.store.interface import Store, StoreError
-from handoff.audit_entry import AuditEntry
+from handoff.access.audit_entry import AuditEntry
 
 
 class MemorySettings:

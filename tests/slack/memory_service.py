@@ -37,7 +37,7 @@ from bot.tracing.whole_trace import read_trace
 from handoff import events as ev
 from handoff.contracts import Place, Request
 from handoff.engine.engine import fold
-from handoff.state import Job
+from handoff.state.job_state import Job
 
 
 @dataclass

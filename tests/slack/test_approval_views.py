@@ -16,8 +16,8 @@ from bot.workspace.blocks import check_message_blocks, check_view
 from handoff import events as ev
 from handoff.approval_values import Approval, ApprovalTerms, digest_of
 from handoff.contracts import Place
-from handoff.state import Job
-from handoff.state_values import Answered, Question, Ruling
+from handoff.state.job_state import Job
+from handoff.state.state_values import Answered, Question, Ruling
 from tests.handoff.kit import ask, asked, job, planned, started, subtask
 from tests.system.scene import buttons, shown
 

@@ -17,8 +17,8 @@ from bot.store.interface import Claim, JobKey
 from bot.store.redis.redis_store import RedisStore
 from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place, Plan, Request, Subtask, Usage
-from handoff.state import Ask, Job, Run, SubtaskState, Work, replace
-from handoff.state_values import ReplanTrigger
+from handoff.state.job_state import Ask, Job, Run, SubtaskState, Work, replace
+from handoff.state.state_values import ReplanTrigger
 from tests.patience import patience
 
 MANIFEST = Path(__file__).parents[1] / "workspace" / "manifest.yml"

@@ -14,7 +14,7 @@ from bot.features.approvals.view import arguments_window, edit_window
 from bot.slack.views.argument_blocks import FIELD, argument_blocks, fields, read_back, read_fields
 from bot.workspace.blocks import check_message_blocks, check_view
 from handoff.approval_values import digest_of
-from handoff.visible_text import spelt, unspelt, visible
+from handoff.text.visible_text import spelt, unspelt, visible
 from tests.slack.test_approval_views import asking, drawn
 from tests.system.scene import buttons, shown
 

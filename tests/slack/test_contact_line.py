@@ -10,7 +10,7 @@ from bot.slack.views.answer_message import answer_end
 from bot.slack.views.ending import failed as failed_message
 from handoff import events as ev
 from handoff.contracts import Setting
-from handoff.state import Job
+from handoff.state.job_state import Job
 from tests.handoff.kit import R, ask, asked, failed, job, planned, returned, started, subtask
 
 NAMES = {"S034CD": "@it-help", "U077KD": "Kim Dee"}

@@ -22,8 +22,8 @@ from bot.slack.views.card import plan_card
 from bot.slack.views.question import question
 from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place, Plan, Request, Result, Subtask
-from handoff.state import Ask, Job, Run, Work
-from handoff.state_values import Question
+from handoff.state.job_state import Ask, Job, Run, Work
+from handoff.state.state_values import Question
 from tests.slack.gates import MemoryGate
 from tests.slack.memory_service import MemoryService, listening
 

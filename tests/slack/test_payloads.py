@@ -29,7 +29,7 @@ from bot.slack.receive.payloads import (
     parse_stop,
 )
 from handoff.contracts import Attachment, Place
-from handoff.memory import Wish, wish_in
+from handoff.conversation.memory import Wish, wish_in
 
 BOT = "U0BOT"
 FILE = {"id": "F1", "name": "a.csv", "mimetype": "text/csv", "size": 12, "url_private_download": "https://x/F1"}

@@ -11,7 +11,7 @@ from bot.slack.views.answer_message import context_line
 from bot.slack.views.card import card_title, plan_card
 from bot.slack.views.read_words import read_words
 from handoff.contracts import Artifact, Material, Place, Request, Section
-from handoff.state import Ask, Job
+from handoff.state.job_state import Ask, Job
 
 PLACE = Place(team="T1", channel="C1", thread_ts="1.0")
 

@@ -27,11 +27,11 @@ from bot.slack.views.try_again import TRY_AGAIN
 from bot.store.interface import JobKey
 from bot.store.redis.redis_store import RedisStore
 from handoff import events as ev
-from handoff.audit_entry import AuditEntry
+from handoff.access.audit_entry import AuditEntry
 from handoff.contracts import Place, Request
 from handoff.engine.engine import fold
-from handoff.state import Job
-from handoff.summary import begun, projection
+from handoff.state.job_state import Job
+from handoff.summaries.summary import begun, projection
 from tests.slack.memory_service import Real
 from tests.slack.signed import Door, signed_door
 

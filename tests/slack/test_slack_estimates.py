@@ -15,7 +15,7 @@ from bot.tracing.steps import steps_of
 from handoff import events as ev
 from handoff.contracts import Estimate, Member, Place, Plan, Request, Result, Subtask, Usage
 from handoff.engine.engine import fold
-from handoff.state import Job
+from handoff.state.job_state import Job
 
 PARTS = tuple(
     Subtask(id=name, title=f"Part {name}", intent="Write one sentence about the sea.", specialist="writer", after=after)

@@ -27,8 +27,8 @@ from handoff import events as ev
 from handoff.contracts import Attachment, Finding, Material, Place, Plan, Request, Result, Subtask, Usage
 from handoff.engine.answer import gaps, out_of_reach
 from handoff.engine.writes import OPTIONS
-from handoff.state import Ask, Job, Run, SubtaskState, Work
-from handoff.state_values import Answered, Failure, Question, UnknownWrite
+from handoff.state.job_state import Ask, Job, Run, SubtaskState, Work
+from handoff.state.state_values import Answered, Failure, Question, UnknownWrite
 
 PLACE = Place(team="T1", channel="C1", thread_ts="100.1")
 EVIL = "<!channel> [x](https://evil.com) <@U0000000A> & https://evil.com \u202e"

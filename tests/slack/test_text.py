@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bot.slack.text.cleaning import StreamCleaner, clean, clean_markdown, mention, plain
 from bot.slack.text.stream_cleaner import Target
-from handoff.visible_text import visible
+from handoff.text.visible_text import visible
 
 Cleaner = Callable[[str], str]
 

@@ -17,7 +17,7 @@ from bot.slack.send.web_calls import WebCalls, close_client, make_client
 from bot.slack.show.people import People
 from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place, Request
-from handoff.state import Ask, Job
+from handoff.state.job_state import Ask, Job
 
 MANIFEST = Path(__file__).parents[2] / "manifest.yml"
 CSV = ("labs.csv", b"test,value\nHbA1c,41\n")

@@ -19,7 +19,7 @@ from bot.slack.receive.thread_text import (
     people_in,
     thread_text,
 )
-from handoff.context_budget import tokens
+from handoff.text.context_budget import tokens
 
 NAMES = {"U1": "Ana Duarte", "U2": "Ben Okafor"}
 

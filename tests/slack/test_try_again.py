@@ -14,7 +14,7 @@ from bot.slack.views.try_again import try_again, try_line
 from handoff import events as ev
 from handoff.contracts import Usage
 from handoff.engine.engine import apply
-from handoff.state import replace
+from handoff.state.job_state import replace
 from tests.handoff.kit import PLACE, asked
 from tests.handoff.test_taken_up import AGAIN, in_part, proposed, stopped, wants, with_writes
 from tests.system.scene import buttons, shown

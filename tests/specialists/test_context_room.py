@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 
-from handoff.context_budget import tokens
 from handoff.contracts import Constraints, Handoff, Result, Turn, Usage
+from handoff.text.context_budget import tokens
 from specialists.model import ModelCall, ModelError
 from specialists.runner import End, run
 from specialists.tools.tool import ToolOutcome

@@ -10,7 +10,7 @@ import pytest
 
 from handoff.contracts import Escalation, Result, ToolReply, Turn
 from handoff.events import ToolReturned, ToolStarted
-from handoff.state_values import Checked, UnknownWrite
+from handoff.state.state_values import Checked, UnknownWrite
 from specialists.model import ModelCall
 from specialists.runner import End, run
 from specialists.tools.tool import Key, Tool, ToolOutcome, Workbench, WorkbenchLost

@@ -23,7 +23,7 @@ from bot.workspace.workspace_server import Workspace
 from handoff import events as ev
 from handoff.contracts import Place
 from handoff.engine.engine import fold
-from handoff.state import Job
+from handoff.state.job_state import Job
 from specialists.crew import Crew
 from specialists.several_crews import Crews
 from tests.patience import patience

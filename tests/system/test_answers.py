@@ -8,9 +8,9 @@ from typing import Any
 from bot.slack.views.status import trace_timeline
 from bot.tracing.steps import steps_of
 from handoff import events as ev
-from handoff.context_budget import tokens
 from handoff.contracts import Context, Packed, Terms
 from handoff.engine.answer import gaps
+from handoff.text.context_budget import tokens
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.server import ProviderServer

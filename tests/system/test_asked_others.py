@@ -6,7 +6,7 @@ from bot.settings import TERMS
 from bot.slack.show import notices
 from handoff import events as ev
 from handoff.contracts import Asking
-from handoff.state import Job
+from handoff.state.job_state import Job
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
 from tests.system.brains import connect, escalation, plan, played, provider, result, subtask

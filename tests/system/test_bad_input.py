@@ -10,7 +10,7 @@ from bot.slack.receive.attachments import LARGEST
 from bot.slack.show import notices
 from bot.workspace.person import Attached
 from handoff import events as ev
-from handoff.state import Job
+from handoff.state.job_state import Job
 from tests.system.brains import Gate, played, purposes
 from tests.system.scene import SAMPLE, Scene, Talk, card_title, shown
 

@@ -13,7 +13,7 @@ from handoff import events as ev
 from handoff.contracts import ToolCall
 from handoff.engine.answer import gaps
 from handoff.planning.plan_check import MAX_SUBTASKS
-from handoff.state import Job
+from handoff.state.job_state import Job
 from specialists.registry import CREWS, load_crew
 from specialists.tools.catalogue import all_tools
 from specialists.tools.tool import Tool

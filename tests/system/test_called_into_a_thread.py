@@ -9,7 +9,7 @@ import pytest
 from handoff import events as ev
 from handoff.contracts import Material
 from handoff.engine.answer import gaps
-from handoff.state import Job
+from handoff.state.job_state import Job
 from tests.providers.scripts import purpose_of
 from tests.providers.server import ProviderServer
 from tests.system.brains import Gate, connect, in_turn, plan, played, provider, result, subtask, tool_call

@@ -18,7 +18,7 @@ from handoff.engine.answer import gaps
 from handoff.engine.engine import fold
 from handoff.engine.nested import MAX_IN_ALL
 from handoff.engine.outstanding import outstanding
-from handoff.summary import APART
+from handoff.summaries.summary import APART
 from specialists.crew import Crew
 from specialists.registry import load_crew
 from tests.handoff.nested import level

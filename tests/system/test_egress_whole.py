@@ -13,7 +13,7 @@ from urllib.parse import quote
 from aiohttp import web
 
 from handoff import events as ev
-from handoff.audit_entry import AuditEntry
+from handoff.access.audit_entry import AuditEntry
 from specialists.crew import Crew
 from specialists.registry import CREWS, load_crew
 from specialists.tools.catalogue import all_tools

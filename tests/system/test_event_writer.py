@@ -14,7 +14,7 @@ from bot.store.retention import Retention
 from handoff import events as ev
 from handoff.contracts import Place, Request
 from handoff.effects import Effect, MakePlan
-from handoff.state import Job
+from handoff.state.job_state import Job
 from tests.patience import patience
 from tests.store.kit import MovedClock
 from tests.system.scene import eventually

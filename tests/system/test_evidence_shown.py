@@ -13,7 +13,7 @@ from handoff.answering.fixed_words import phrase
 from handoff.contracts import Finding, Place, Request, Result, Subtask
 from handoff.engine.answer import gaps
 from handoff.evidence.work_receipts import receipt_lines, receipts_of, statements_of_no_source
-from handoff.state import Ask, Job, Run, Work
+from handoff.state.job_state import Ask, Job, Run, Work
 from tests.providers.rendering import Reply
 from tests.providers.scripts import purpose_of
 from tests.system.brains import in_turn, plan, played, purposes, result, subtask, tool_call

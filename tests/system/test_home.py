@@ -10,7 +10,7 @@ from bot.slack.show import notices
 from bot.store.interface import JobKey, Store
 from handoff import events as ev
 from handoff.contracts import Place, Request
-from handoff.summary import begun
+from handoff.summaries.summary import begun
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
 from tests.system.brains import connect, escalation, plan, provider, result, subtask

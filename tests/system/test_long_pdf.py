@@ -10,9 +10,9 @@ import textwrap
 import pytest
 
 from handoff import events as ev
-from handoff.context import BRIEF
-from handoff.context_budget import FULL, tokens
+from handoff.briefs.context import BRIEF
 from handoff.contracts import Context, ToolCall
+from handoff.text.context_budget import FULL, tokens
 from tests.providers.rendering import Reply
 from tests.providers.scripts import first_text, purpose_of
 from tests.providers.wire import Api, WireRequest

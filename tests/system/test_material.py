@@ -12,10 +12,10 @@ import pytest
 
 from bot.supervisor.prompts import prompt
 from handoff import events as ev
-from handoff.context import BRIEF
-from handoff.context_budget import FULL, tokens
+from handoff.briefs.context import BRIEF
 from handoff.contracts import Context, ToolCall
 from handoff.engine.answer import gaps
+from handoff.text.context_budget import FULL, tokens
 from specialists.crew import Crew
 from specialists.registry import load_crew
 from tests.providers.rendering import Reply

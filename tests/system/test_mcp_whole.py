@@ -10,7 +10,7 @@ import pytest
 
 from bot.slack.views.status import trace_timeline
 from bot.tracing.steps import steps_of
-from handoff.state import Job
+from handoff.state.job_state import Job
 from specialists.registry import load_crew
 from specialists.turns import tool_calls
 from tests.mcp_servers.harbour import TEXT, Harbour, told

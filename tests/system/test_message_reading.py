@@ -7,7 +7,7 @@ import re
 import pytest
 
 from bot.features.requests.messages import FORWARDED
-from handoff.provenance import own_words
+from handoff.briefs.provenance import own_words
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
 from tests.system.brains import Gate, in_turn, plan, played, result, subtask, tool_call

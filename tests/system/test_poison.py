@@ -21,8 +21,8 @@ from handoff import events as ev
 from handoff.contracts import Place, Request
 from handoff.effects import Effect
 from handoff.engine.ladder import MAX_LOST_OWNERS
-from handoff.state import Job
-from handoff.summary import QuarantineNotice, TrialNotice
+from handoff.state.job_state import Job
+from handoff.summaries.summary import QuarantineNotice, TrialNotice
 from tests.store.kit import MovedClock
 from tests.system.brains import Gate, connect, plan, provider, result, subtask
 from tests.system.scene import Scene, Talk, card_title, eventually, shown

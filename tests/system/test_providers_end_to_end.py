@@ -8,7 +8,7 @@ import pytest
 
 from handoff import events as ev
 from handoff.effects import answer_key
-from handoff.summary import speed_up
+from handoff.summaries.summary import speed_up
 from tests.providers.rendering import Reply
 from tests.providers.wire import Api
 from tests.system.brains import plan, played, purposes, result, subtask

@@ -6,7 +6,7 @@ import pytest
 
 from bot.slack.show import notices
 from handoff import events as ev
-from handoff.state import Job
+from handoff.state.job_state import Job
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
 from tests.system.brains import Gate, connect, escalation, plan, played, provider, purposes, result, subtask

@@ -11,7 +11,7 @@ import pytest
 
 from bot.slack.views.try_again import GO_ON, TRY_AGAIN
 from handoff import events as ev
-from handoff.state import Ask
+from handoff.state.job_state import Ask
 from specialists.registry import load_crew
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply

@@ -19,8 +19,8 @@ from bot.store.redis.redis_store import RedisStore
 from handoff import events as ev
 from handoff.contracts import Place, Request
 from handoff.effects import Effect, MakePlan, Post, answer_key, card_end_key
-from handoff.state import Job
-from handoff.summary import QuarantineNotice, TrialNotice
+from handoff.state.job_state import Job
+from handoff.summaries.summary import QuarantineNotice, TrialNotice
 from tests.operation.probe import Samples
 from tests.patience import patience
 from tests.store.kit import MovedClock

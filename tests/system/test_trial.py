@@ -18,8 +18,8 @@ from handoff import events as ev
 from handoff.contracts import Place, Request
 from handoff.effects import Effect, MakePlan
 from handoff.engine.ladder import MAX_LOST_OWNERS
-from handoff.state import Job
-from handoff.summary import QuarantineNotice, TrialNotice
+from handoff.state.job_state import Job
+from handoff.summaries.summary import QuarantineNotice, TrialNotice
 from tests.patience import slow_cores
 from tests.system.scene import eventually
 

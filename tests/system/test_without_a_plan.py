@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from handoff import events as ev
-from handoff.state import Job
+from handoff.state.job_state import Job
 from tests.providers.rendering import Reply
 from tests.providers.scripts import purpose_of
 from tests.providers.server import ProviderServer

@@ -15,7 +15,7 @@ from bot.slack.views.status import trace_timeline
 from bot.tracing.steps import steps_of
 from handoff import events as ev
 from handoff.contracts import Terms
-from handoff.state import Job
+from handoff.state.job_state import Job
 from specialists import runner
 from specialists.crew import Crew
 from specialists.registry import load_crew

@@ -13,7 +13,7 @@ from bot.tracing.whole_trace import Unreadable, read_trace
 from handoff import events as ev
 from handoff.contracts import Usage
 from handoff.engine.engine import fold
-from handoff.summary import gain_words
+from handoff.summaries.summary import gain_words
 from tests.handoff.test_opening import played
 from tests.tracing.made_logs import R, a_day, entries
 

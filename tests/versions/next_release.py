@@ -20,7 +20,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from handoff import events as ev
-from handoff.state import Job
+from handoff.state.job_state import Job
 
 PRESENT = ev.SCHEMA
 NEXT = PRESENT + 1
@@ -70,16 +70,16 @@ def become_next() -> None:
     ev._adapter = NextForm(ev._adapter)  # type: ignore[assignment]
     ev.dump = dump_next
 
-    import handoff.summary  # noqa: PLC0415 - knows nothing of schemas
+    import handoff.summaries.summary  # noqa: PLC0415 - knows nothing of schemas
 
-    of_present = handoff.summary.projection
+    of_present = handoff.summaries.summary.projection
 
     def projection(job: Job) -> dict[str, str]:
         fields = of_present(job)
         questions = [{**one, "urgency": "high"} for one in json.loads(fields["questions"] or "[]")]
         return {**fields, "mood": "sunny", "questions": json.dumps(questions) if questions else ""}
 
-    handoff.summary.projection = projection
+    handoff.summaries.summary.projection = projection
 
 
 if __name__ == "__main__":

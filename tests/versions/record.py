@@ -20,7 +20,7 @@ from typing import Any
 from bot.store.embedded import start_embedded, stop_embedded
 from handoff.engine.answer import gaps
 from handoff.events import SCHEMA
-from handoff.state import Ask, Job
+from handoff.state.job_state import Ask, Job
 from specialists.crew import Crew
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest

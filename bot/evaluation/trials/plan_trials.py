@@ -13,7 +13,7 @@ from bot.evaluation.outcome import Outcome
 from bot.evaluation.staged_job import Bench, StagedJob
 from bot.supervisor.json_replies import json_object
 from handoff.engine.plan import MAX_REJECTED_PLANS
-from handoff.state import Ask
+from handoff.state.job_state import Ask
 
 NOBODY = "nobody"
 ARROW = ">"

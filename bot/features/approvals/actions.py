@@ -33,7 +33,7 @@ from bot.slack.views.argument_blocks import FIELD, read_fields
 from bot.slack.views.outgoing import moment
 from handoff.approval_values import ApprovalChoice
 from handoff.contracts import Place
-from handoff.state_values import Ruling
+from handoff.state.state_values import Ruling
 
 log = logging.getLogger(__name__)
 

@@ -18,13 +18,13 @@ from bot.slack.show.people import GroupsOf, StandingOf, no_groups, nobody_stands
 from bot.slack.views.approval import Spot
 from bot.store.interface import JobKey, Store
 from handoff import events as ev
+from handoff.access.audit_entry import AuditEntry, Deed, Note, dropped
+from handoff.access.rights import Actor
 from handoff.approval_values import Approval, ApprovalChoice
-from handoff.audit_entry import AuditEntry, Deed, Note, dropped
 from handoff.contracts import Place
 from handoff.engine.approvals import deciders, may_decide, unable
-from handoff.rights import Actor
-from handoff.state import Ask, Job, Work
-from handoff.state_values import Answered, Question, Ruling
+from handoff.state.job_state import Ask, Job, Work
+from handoff.state.state_values import Answered, Question, Ruling
 from specialists.crew import Crew
 from specialists.several_crews import Crews
 from specialists.tools.signing_in import SignIn

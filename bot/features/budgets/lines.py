@@ -6,7 +6,7 @@ import time
 
 from bot.limits.spending import Spent
 from bot.slack.views.outgoing import counted
-from handoff.dollars import in_dollars
+from handoff.text.dollars import in_dollars
 
 
 def spent_words(spent: Spent, now: float, *, everybody: bool = False) -> str:

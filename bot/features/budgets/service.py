@@ -10,7 +10,7 @@ from bot.limits.call_limits import CallLimits
 from bot.limits.rules import SCOPES, Payer
 from bot.limits.spending import EVERYBODY, Spending
 from bot.slack.text.cleaning import clean, plain
-from handoff.audit_entry import AuditEntry
+from handoff.access.audit_entry import AuditEntry
 from handoff.contracts import Place
 
 NO_ADMIN = "not an admin"

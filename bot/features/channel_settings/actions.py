@@ -26,7 +26,7 @@ from bot.slack.show.people import People
 from bot.slack.views.channel_words import SECTIONS, names_in
 from bot.slack.views.outgoing import Outgoing
 from bot.store.interface import PayloadTooLarge
-from handoff.audit_entry import AuditEntry, Note, dropped
+from handoff.access.audit_entry import AuditEntry, Note, dropped
 from handoff.contracts import Place
 
 log = logging.getLogger(__name__)

@@ -25,8 +25,8 @@ from bot.slack.views.channel_words import (
 )
 from bot.slack.views.outgoing import Block, context, section
 from handoff.contracts import Tier
-from handoff.member_ids import PERSON
 from handoff.planning.tier_cap import TIERS
+from handoff.text.member_ids import PERSON
 
 SETTINGS = "channel_settings"
 """The callback_id of the window."""

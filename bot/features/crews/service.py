@@ -14,8 +14,8 @@ from bot.supervisor.planning import Planning
 from bot.supervisor.route_words import decided, in_words, told
 from bot.supervisor.track_record import TrackRecord
 from handoff.contracts import Terms
+from handoff.conversation.spoken import crew_called
 from handoff.events import RequestFailed
-from handoff.spoken import crew_called
 from specialists.crew import Crew
 from specialists.several_crews import Crews
 

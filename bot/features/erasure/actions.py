@@ -22,7 +22,7 @@ from bot.slack.show import notices
 from bot.slack.show.notices import Unrecorded, note, open_window, soon, tell
 from bot.slack.views.outgoing import Outgoing
 from handoff.contracts import Place
-from handoff.member_ids import PERSON
+from handoff.text.member_ids import PERSON
 
 log = logging.getLogger(__name__)
 

@@ -29,10 +29,10 @@ from bot.slack.send.taking_back import SETTLES_IN, TakenBack, take_back
 from bot.slack.send.web_calls import NoReply
 from bot.slack.show.direct_message import tell_person
 from bot.store.interface import EVERYBODY, Head, JobKey, Store, StoreError
-from handoff.audit_entry import AuditEntry, Note, dropped
+from handoff.access.audit_entry import AuditEntry, Note, dropped
+from handoff.access.forgettable import askers, kept_files, may_forget, sources
 from handoff.contracts import Place
-from handoff.forgettable import askers, kept_files, may_forget, sources
-from handoff.state import ENDED, Job
+from handoff.state.job_state import ENDED, Job
 from specialists.tools.tables.table_cache import TableCache, cache_folder
 
 log = logging.getLogger(__name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from bot.slack.views.outgoing import Block, button
-from handoff.state import Ask, Job
+from handoff.state.job_state import Ask, Job
 
 IN_WORDS = "home_answer"
 """The action_id of the button."""

@@ -23,8 +23,8 @@ from bot.store.interface import EVERYBODY, Claim, JobKey, Store, StoreError
 from handoff import events as ev
 from handoff.contracts import Place
 from handoff.effects import Effect
-from handoff.state import Job
-from handoff.summary import QuarantineNotice, TrialNotice
+from handoff.state.job_state import Job
+from handoff.summaries.summary import QuarantineNotice, TrialNotice
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from bot.slack.show import notices
 from bot.slack.show.notices import note
 from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.outgoing import Outgoing
-from handoff.state import Job
+from handoff.state.job_state import Job
 
 FILTERS: tuple[Filter, ...] = get_args(Filter)
 DENIED: dict[Denied, str] = {

@@ -11,9 +11,9 @@ from bot.slack.views.message_link import message_link
 from bot.slack.views.paging import ROWS, Page, page_of, part_of, within
 from bot.store.interface import EVERYBODY, Head, JobKey, Store
 from handoff.approval_values import ADMINS
-from handoff.shown_rows import rows_of
-from handoff.state import ENDED
-from handoff.summary import joined, open_questions
+from handoff.state.job_state import ENDED
+from handoff.summaries.shown_rows import rows_of
+from handoff.summaries.summary import joined, open_questions
 
 Filter = Literal["", "open", "waiting", "over", "done", "failed", "stopped"]
 """Which jobs of a list: all, those not over, those that wait for people, those over, or those that ended so."""

@@ -24,9 +24,9 @@ from bot.slack.views.question import question
 from bot.store.interface import Head, JobKey, Store
 from handoff.engine.approvals import may_decide
 from handoff.engine.asking import expires
-from handoff.state import Ask, Job
-from handoff.state_values import Question, may_answer
-from handoff.summary import open_questions
+from handoff.state.job_state import Ask, Job
+from handoff.state.state_values import Question, may_answer
+from handoff.summaries.summary import open_questions
 
 TITLE = "Waiting for you"
 NONE = "Nothing waits for you."

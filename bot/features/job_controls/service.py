@@ -9,9 +9,9 @@ from bot.jobs.job_reading import read_job
 from bot.jobs.job_records import Denied, JobRecords, key_of
 from bot.store.interface import JobKey
 from handoff import events as ev
-from handoff import rights
+from handoff.access import rights
 from handoff.contracts import Place
-from handoff.state import Job
+from handoff.state.job_state import Job
 
 CancelVerdict = Literal["cancelling", "noted", "nothing", "not_yours", "unknown", "forgotten"]
 """`noted`: the job is set aside with requests of others, so the Stop counts once it is released. `nothing`: the job is

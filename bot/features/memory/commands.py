@@ -25,7 +25,7 @@ from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.paging import page_of
 from bot.store.interface import MEMORIES_LIMIT
 from handoff.contracts import Place
-from handoff.memory import LONGEST, Wish, is_plain, meant, place_for, wish_in
+from handoff.conversation.memory import LONGEST, Wish, is_plain, meant, place_for, wish_in
 
 OPENED = "The window shows what I remember here and about you."
 NOT_OPENED = "Slack did not open the window. Try `/leadhand memory` again."

@@ -12,11 +12,11 @@ from bot.jobs.recalling import by_age, memories_of
 from bot.slack.views.message_link import message_link
 from bot.store.interface import JobKey, PayloadTooLarge, Store
 from handoff import events as ev
-from handoff.audit_entry import AuditEntry, Deed, Note, dropped
+from handoff.access.audit_entry import AuditEntry, Deed, Note, dropped
 from handoff.contracts import Place
+from handoff.conversation.memory import LONGEST, Memory, may_change, own_words, place_for, wish_in
+from handoff.conversation.spoken import words_of
 from handoff.materials.remembered import SOURCE
-from handoff.memory import LONGEST, Memory, may_change, own_words, place_for, wish_in
-from handoff.spoken import words_of
 
 MOST_MARKS = 200
 """Commands that forgot something whose second delivery is known as such."""

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.outgoing import Block, Outgoing, actions, button, context, section
 from bot.slack.views.paging import ROWS, Page, page_buttons
-from handoff.memory import LONGEST, Memory
+from handoff.conversation.memory import LONGEST, Memory
 
 WINDOW, EDIT_WINDOW = "memory", "memory_edit"
 """The callback_ids of the window that shows what is remembered, and of the one with the words of one thing."""

@@ -13,13 +13,13 @@ from bot.jobs.job_records import JobRecords, key_of
 from bot.limits.call_limits import CallLimits
 from bot.store.interface import Head, JobKey
 from handoff import events as ev
-from handoff import rights
+from handoff.access import rights
 from handoff.contracts import Place, Request
-from handoff.deeds import CLOSED
+from handoff.conversation.spoken import chooses, crew_called, is_thanks
 from handoff.engine.hearing import answers_plainly
-from handoff.spoken import chooses, crew_called, is_thanks
-from handoff.state import ENDED
-from handoff.summary import OpenQuestion, begun, joined, open_questions
+from handoff.state.job_state import ENDED
+from handoff.summaries.deeds import CLOSED
+from handoff.summaries.summary import OpenQuestion, begun, joined, open_questions
 
 if TYPE_CHECKING:
     from bot.slack.views.question import Choice

@@ -23,9 +23,9 @@ from bot.slack.show import notices
 from bot.slack.show.notices import Unrecorded, note, received, soon, tell
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.try_again import GO_ON, TRY_AGAIN
-from handoff.again import AgainMode
-from handoff.again_words import Wish, wish_of
 from handoff.contracts import Place
+from handoff.conversation.again import AgainMode
+from handoff.conversation.again_words import Wish, wish_of
 
 log = logging.getLogger(__name__)
 

@@ -15,17 +15,17 @@ from bot.jobs.job_reading import read_job
 from bot.slack.show.people import GroupsOf, no_groups
 from bot.store.interface import JobKey, Store
 from handoff import events as ev
-from handoff import rights
-from handoff.again import Again, AgainMode
-from handoff.again_words import Wish
-from handoff.audit_entry import AuditEntry, Note, dropped
+from handoff.access import rights
+from handoff.access.audit_entry import AuditEntry, Note, dropped
 from handoff.contracts import Attachment, Material, Place, Request
+from handoff.conversation.again import Again, AgainMode
+from handoff.conversation.again_words import Wish
+from handoff.conversation.spoken import chooses
 from handoff.engine import second_try
 from handoff.materials.at_hand import needed_by
-from handoff.spoken import chooses
-from handoff.state import Ask, Job
-from handoff.step_names import step_line, step_meant
-from handoff.summary import begun, title_of
+from handoff.state.job_state import Ask, Job
+from handoff.summaries.step_names import step_line, step_meant
+from handoff.summaries.summary import begun, title_of
 
 NOT_THEIRS = "neither who asked for it nor an admin"
 MOST_LOOKED_AT = 40

@@ -15,7 +15,7 @@ from bot.features.schedules.rule_times import following
 from bot.features.schedules.run_start import begin_run
 from bot.features.schedules.schedule import KIND, LastRun, Schedule, Unscheduled, name_of
 from bot.store.interface import PayloadTooLarge, Store
-from handoff.audit_entry import AuditEntry, Note, dropped
+from handoff.access.audit_entry import AuditEntry, Note, dropped
 
 DRAFT_FOR = 86_400.0
 """Seconds after which a draft that nobody saved is dropped."""

@@ -14,7 +14,7 @@ from bot.limits.call_limits import CallLimits
 from bot.limits.rules import Payer
 from bot.slack.show.job_messenger import Messengers
 from bot.store.interface import Store
-from handoff.audit_entry import Note
+from handoff.access.audit_entry import Note
 from handoff.contracts import Place, Terms
 
 

@@ -10,10 +10,10 @@ from bot.jobs.job_reading import read_job
 from bot.jobs.job_records import Denied, JobRecords, key_of
 from bot.store.interface import JobKey, LogBroken
 from bot.tracing.whole_trace import Trace, read_trace
-from handoff import rights
-from handoff.audit_entry import AuditEntry
+from handoff.access import rights
+from handoff.access.audit_entry import AuditEntry
 from handoff.contracts import Place
-from handoff.state import Job
+from handoff.state.job_state import Job
 
 log = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from handoff.spoken import is_question, is_thanks, may_call, words_of
+from handoff.conversation.spoken import is_question, is_thanks, may_call, words_of
 
 FOLLOWS_UP = frozenset(
     re.findall(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from bot.models.rehearsal.rehearsed_profile import Column, Table
 from bot.models.rehearsal.rehearsed_words import BY, FILLERS, FOLDS, NOT, OR, WHICH, alike, close
-from handoff.text_words import stem
+from handoff.text.text_words import stem
 
 _TOKEN = re.compile(r"\d[\d.,]*\d|\d+|[^\W\d_]+(?:['\u2019][^\W\d_]+)*\d*|%")
 _FULL, _PART, _LIKE = 3, 2, 1

@@ -8,7 +8,7 @@ from datetime import date
 
 from bot.models.rehearsal.rehearsed_brief import words
 from bot.models.rehearsal.rehearsed_words import FILLERS, FLOWS, NEVER_ADDED, RATES, STOCKS, UNITS
-from handoff.text_words import stem
+from handoff.text.text_words import stem
 from specialists.tools.tables.profile import COLUMN, VALUES
 from specialists.tools.tables.sheet_rows import HIDDEN
 

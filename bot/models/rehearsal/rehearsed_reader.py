@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bot.models.rehearsal.moves import Move, give_up, hand_in
 from bot.models.rehearsal.rehearsed_brief import Brief
 from bot.models.rehearsal.rehearsed_words import FILLERS, close, word_set
-from handoff.text_words import stem
+from handoff.text.text_words import stem
 
 _OUTLINE = word_set(
     "outline structure headings sections contents summary summarise summarize overview gliedere gliederung inhalt "

@@ -14,7 +14,7 @@ from bot.models.rehearsal.rehearsed_mentions import Chosen, Mention, Words, colu
 from bot.models.rehearsal.rehearsed_periods import Period, periods_in
 from bot.models.rehearsal.rehearsed_profile import Column, Table
 from bot.models.rehearsal.rehearsed_words import Fold
-from handoff.text_words import stem
+from handoff.text.text_words import stem
 
 _FEW = re.compile(
     r"\b(?:top|first|best|largest|biggest|highest|(?P<low>bottom|last|worst|smallest|lowest))\s+(?P<number>\d{1,2})\b",

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from bot.models.rehearsal.moves import Move, fitted, give_up, hand_in, what_failed
 from bot.models.rehearsal.rehearsed_brief import Brief, keywords, sentences, urls, words
 from handoff.contracts import ToolCall, ToolReply
-from handoff.text_words import stem
+from handoff.text.text_words import stem
 from specialists.tools.tool import ToolSpec
 
 _MOST_PAGES = 3

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, TypeVar
 
-from handoff.text_words import stem
+from handoff.text.text_words import stem
 
 Fold = Literal["sum", "mean", "median", "max", "min", "count", "share"]
 """How the values of a column become one figure."""

@@ -26,7 +26,7 @@ from bot.slack.receive.payloads import (
     parse_stop,
 )
 from bot.slack.receive.reactions import reaction_in
-from handoff.audit_entry import Deed
+from handoff.access.audit_entry import Deed
 from handoff.contracts import Place
 
 Way = Literal["mention", "message", "edit", "stop", "home", "click", "command", "shortcut", "view", "event"]

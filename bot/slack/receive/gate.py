@@ -27,7 +27,7 @@ from bot.slack.show.people import People
 from bot.slack.views.home import closed_home
 from bot.slack.views.refusal_line import PUT_OFF, REASONS, refusal_line
 from bot.store.interface import StoreError
-from handoff.audit_entry import AuditEntry, Deed, Note, dropped
+from handoff.access.audit_entry import AuditEntry, Deed, Note, dropped
 from handoff.contracts import Place
 
 log = logging.getLogger(__name__)

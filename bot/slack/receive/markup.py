@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from handoff.member_ids import PERSON
-from handoff.visible_text import visible
+from handoff.text.member_ids import PERSON
+from handoff.text.visible_text import visible
 from specialists.turns.known_urls import named_in
 
 NO_NAMES: Mapping[str, str] = MappingProxyType({})

@@ -16,7 +16,7 @@ from typing import Any
 from bot.slack.receive.block_words import BlockWords, read_blocks, stamp_words
 from bot.slack.receive.markup import joined_once, plain_text
 from handoff.contracts import Attachment
-from handoff.visible_text import visible
+from handoff.text.visible_text import visible
 
 Json = Mapping[str, Any]
 

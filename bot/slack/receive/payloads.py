@@ -14,8 +14,8 @@ from typing import Any
 from bot.slack.receive.markup import plain_text
 from bot.slack.receive.message_reader import read_message
 from handoff.contracts import Attachment, Place
-from handoff.member_ids import PERSON
-from handoff.visible_text import visible
+from handoff.text.member_ids import PERSON
+from handoff.text.visible_text import visible
 
 Json = Mapping[str, Any]
 

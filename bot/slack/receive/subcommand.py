@@ -12,7 +12,7 @@ from bot.slack.receive.payloads import Command, Incoming
 from bot.slack.receive.services import Services
 from bot.slack.send.web_calls import Background
 from bot.slack.views.outgoing import Outgoing
-from handoff.audit_entry import Deed
+from handoff.access.audit_entry import Deed
 from handoff.contracts import Place
 
 S = TypeVar("S")

@@ -34,8 +34,8 @@ from bot.slack.send.web_calls import NoReply, Refused, WebCalls
 from bot.slack.show.people import People
 from bot.slack.views.outgoing import counted
 from handoff.contracts import Attachment, Material, Place, Request
-from handoff.once import once
-from handoff.state import Ask, Job
+from handoff.state.job_state import Ask, Job
+from handoff.state.once import once
 
 log = logging.getLogger(__name__)
 

@@ -15,9 +15,9 @@ from typing import Any
 from bot.slack.receive.markup import PERSON_MENTION, plain_text
 from bot.slack.receive.message_reader import CUT, read_message
 from bot.slack.views.outgoing import counted
-from handoff.addresses import APP
-from handoff.context_budget import tokens
+from handoff.briefs.addresses import APP
 from handoff.contracts import Attachment, Section
+from handoff.text.context_budget import tokens
 
 Json = Mapping[str, Any]
 

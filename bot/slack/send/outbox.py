@@ -23,7 +23,7 @@ from bot.slack.send.web_calls import CALL_SECONDS, Allowed, Gone, Needless, NoRe
 from bot.slack.views.outgoing import Outgoing
 from bot.store.interface import Claim, Intent, Store
 from handoff.contracts import Place
-from handoff.summary import SET_ASIDE, TRIED_ALONE
+from handoff.summaries.summary import SET_ASIDE, TRIED_ALONE
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ NO_STREAM = frozenset({"message_not_found", "message_not_in_streaming_state", "m
 
 
 ELSEWHERE = "it would have gone outside of its job's thread, which nobody allowed"
-"""Said of what a job would post in another place: see `handoff.audience` for what may go there."""
+"""Said of what a job would post in another place: see `handoff.access.audience` for what may go there."""
 
 
 Drawn = Outgoing | Callable[[], Outgoing]

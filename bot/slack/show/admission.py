@@ -7,8 +7,8 @@ from bot.access.channel_settings import ChannelSettings
 from bot.access.person_facts import Facts
 from bot.access.ruling import Why, ruling
 from bot.slack.show.people import FACTS_KEPT, GROUPS_KEPT, People
+from handoff.access.rights import Actor
 from handoff.contracts import Place
-from handoff.rights import Actor
 
 
 class Admission:

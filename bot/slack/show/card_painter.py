@@ -18,7 +18,7 @@ from bot.slack.views.card import plan_card
 from bot.slack.views.outgoing import Outgoing
 from bot.store.interface import StoreError
 from handoff.effects import question_key
-from handoff.state import Ask, Job, RequestState
+from handoff.state.job_state import Ask, Job, RequestState
 
 log = logging.getLogger(__name__)
 

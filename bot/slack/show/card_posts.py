@@ -10,7 +10,7 @@ from bot.slack.views.card import plan_card
 from bot.slack.views.outgoing import Outgoing
 from bot.store.interface import Claim, JobKey
 from handoff.effects import card_key
-from handoff.state import Ask, Job
+from handoff.state.job_state import Ask, Job
 
 PATIENCE = 1.0
 """Seconds that a card may still wait for its turn once its request has ended: the answer stands below it then. Where

@@ -16,12 +16,12 @@ from bot.slack.show.people import People
 from bot.slack.text.cleaning import clean, clean_markdown
 from bot.slack.views.outgoing import Outgoing, context, section
 from bot.store.interface import Claim, StoreError
-from handoff.addresses import known_addresses
-from handoff.audience import may_go
+from handoff.access.audience import may_go
+from handoff.briefs.addresses import known_addresses
 from handoff.contracts import Audience
 from handoff.materials.at_hand import material_of
-from handoff.state import Ask, Job
-from handoff.visible_text import visible
+from handoff.state.job_state import Ask, Job
+from handoff.text.visible_text import visible
 from specialists.tools.messenger import Addressee, Delivered, DeliveryUnknown, Readers
 from specialists.tools.tool import WorkbenchLost
 

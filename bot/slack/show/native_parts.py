@@ -15,7 +15,7 @@ from bot.slack.views.native_tables import with_native_table
 from bot.slack.views.outgoing import Block, Outgoing
 from handoff.contracts import Artifact
 from handoff.effects import file_key
-from handoff.state import Ask
+from handoff.state.job_state import Ask
 
 log = logging.getLogger(__name__)
 

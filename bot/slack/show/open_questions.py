@@ -10,9 +10,9 @@ from bot.slack.send.web_calls import Allowed, NoReply, Refused
 from bot.slack.views.approval import approval_decided, approval_dropped
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.question import asker, question_answered, question_dropped
-from handoff.addresses import known_addresses
+from handoff.briefs.addresses import known_addresses
 from handoff.effects import question_key
-from handoff.state import Ask, Job
+from handoff.state.job_state import Ask, Job
 
 log = logging.getLogger(__name__)
 

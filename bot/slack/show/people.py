@@ -20,8 +20,8 @@ from bot.access.access_values import groups_in, kind_of
 from bot.access.person_facts import Facts, Home, facts_of
 from bot.slack.send.published_limits import Priority
 from bot.slack.send.web_calls import NoReply, Refused, WebCalls
+from handoff.access.rights import Actor
 from handoff.contracts import Audience, Known, Place, Setting
-from handoff.rights import Actor
 
 log = logging.getLogger(__name__)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.slack.show.directory import Directory
-from handoff.audience import may_go
+from handoff.access.audience import may_go
 from handoff.contracts import Audience
 from specialists.tools.messenger import Addressee
 

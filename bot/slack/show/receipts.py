@@ -13,8 +13,8 @@ from bot.slack.views.receipt import asks, is_beyond_rules, receipt
 from bot.store.interface import Claim
 from handoff.contracts import Place
 from handoff.effects import receipt_key
-from handoff.state import Job
-from handoff.state_values import Heard, Outcome
+from handoff.state.job_state import Job
+from handoff.state.state_values import Heard, Outcome
 
 log = logging.getLogger(__name__)
 

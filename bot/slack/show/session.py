@@ -17,8 +17,8 @@ from bot.slack.send.web_calls import Allowed, Gone, Needless, NoReply, Refused, 
 from bot.slack.text.cleaning import plain
 from bot.store.interface import JobKey, StoreError
 from handoff.contracts import Place
-from handoff.state import Ask, Job, RequestState
-from handoff.subject import subject_of
+from handoff.state.job_state import Ask, Job, RequestState
+from handoff.summaries.subject import subject_of
 
 log = logging.getLogger(__name__)
 

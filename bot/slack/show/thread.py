@@ -33,14 +33,14 @@ from bot.slack.views.card import plan_card
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.question import asker, question, question_dropped, reminder
 from bot.store.interface import Claim, JobKey, Store
-from handoff.addresses import known_addresses
+from handoff.briefs.addresses import known_addresses
 from handoff.contracts import Artifact, Attachment, Audience, ChannelSpan, Place
 from handoff.effects import answer_key, card_end_key, card_key, file_key, question_key, reminder_key
 from handoff.engine.asking import askable, expires
 from handoff.events import SettingKnown
-from handoff.state import Ask, Job
-from handoff.state_values import Heard, Question
-from handoff.summary import QuarantineNotice, TrialNotice
+from handoff.state.job_state import Ask, Job
+from handoff.state.state_values import Heard, Question
+from handoff.summaries.summary import QuarantineNotice, TrialNotice
 
 if TYPE_CHECKING:
     from bot.slack.receive.channel_reader import ChannelRead

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 
 from bot.slack.text.safe_text import plain
 from bot.slack.text.stream_cleaner import StreamCleaner, Target
-from handoff.member_ids import is_group, is_person
+from handoff.text.member_ids import is_group, is_person
 
 __all__ = ["LIMIT", "StreamCleaner", "clean", "clean_markdown", "mention", "plain", "split_answer"]
 

@@ -12,7 +12,7 @@ from collections.abc import Collection
 from urllib.parse import unquote, urlsplit
 
 from bot.slack.text.safe_text import find
-from handoff.visible_text import visible
+from handoff.text.visible_text import visible
 
 LONGEST = 2000
 """Characters of the longest address that is a link."""

@@ -12,8 +12,8 @@ from typing import Literal
 
 from bot.slack.text import known_links, safe_text
 from bot.slack.text.safe_text import BROADCAST
-from handoff.addresses import endings
-from handoff.visible_text import visible
+from handoff.briefs.addresses import endings
+from handoff.text.visible_text import visible
 
 Target = Literal["markdown", "mrkdwn"]
 

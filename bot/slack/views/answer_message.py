@@ -12,15 +12,15 @@ from bot.slack.views.kept_in_mind import kept_in_mind
 from bot.slack.views.outgoing import CONTEXT_LIMIT, SECTION_LIMIT, Block, Outgoing, button, context, seconds, section
 from bot.slack.views.read_words import read_words
 from bot.slack.views.try_again import spent_before, try_again
-from handoff.addresses import known_addresses
 from handoff.answering.findings import gravity, place_of
 from handoff.answering.fixed_words import phrase
+from handoff.briefs.addresses import known_addresses
 from handoff.contracts import Finding, Usage
-from handoff.dollars import in_dollars
 from handoff.engine.answer import gaps
 from handoff.evidence.work_receipts import Receipts, receipt_lines, receipts_of, statements_of_no_source
-from handoff.state import Ask, Job
-from handoff.summary import gain_words, notes
+from handoff.state.job_state import Ask, Job
+from handoff.summaries.summary import gain_words, notes
+from handoff.text.dollars import in_dollars
 
 FEEDBACK = "feedback"
 """The action_id of the thumbs below an answer."""

@@ -15,10 +15,10 @@ from bot.slack.views.argument_blocks import argument_blocks, is_spelt_out, quote
 from bot.slack.views.outgoing import Block, Outgoing, actions, button, context, counted, moment, section
 from bot.slack.views.waiting import in_row, named
 from handoff.approval_values import Approval
-from handoff.state import Ask, Job
-from handoff.state_values import Answered, Question, Ruling
-from handoff.summary import title_of
-from handoff.visible_text import spelt
+from handoff.state.job_state import Ask, Job
+from handoff.state.state_values import Answered, Question, Ruling
+from handoff.summaries.summary import title_of
+from handoff.text.visible_text import spelt
 
 APPROVE, ALIKE, EDIT, APART, DENY, SHOW, SIGN_IN = (
     f"approval:{name}" for name in ("approve", "alike", "edit", "apart", "deny", "show", "sign_in")

@@ -9,7 +9,7 @@ from typing import Any
 
 from bot.slack.views.outgoing import Block
 from bot.slack.views.waiting import element
-from handoff.visible_text import spelt, unspelt, visible
+from handoff.text.visible_text import spelt, unspelt, visible
 
 SHORT, BRIEF, WHOLE = (600, 12), (240, 4), (2_900, 60)
 """Characters and lines that a card shows: of an argument, of anything once it is decided, of what would leave.

@@ -13,15 +13,15 @@ from bot.slack.views.outgoing import Block, Outgoing, actions, at_least, button,
 from bot.slack.views.read_words import faults_of_others, read_words, thread_faults
 from bot.slack.views.try_again import try_line
 from bot.slack.views.waiting import waits_for
-from handoff import summary
 from handoff.approval_values import Approval
 from handoff.engine.answer import gaps
 from handoff.engine.nested import plan_around
 from handoff.engine.replan import current_trigger, holds
 from handoff.engine.returning import MAX_ROUNDS
 from handoff.planning.adhoc import made_as
-from handoff.state import Ask, Job, Work
-from handoff.state_values import Question, Rung
+from handoff.state.job_state import Ask, Job, Work
+from handoff.state.state_values import Question, Rung
+from handoff.summaries import summary
 
 MAX_LINE = 500
 LOOKING = "a second look at the plan"

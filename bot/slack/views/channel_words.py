@@ -10,7 +10,7 @@ from bot.access.quiet_hours import OFF
 from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.outgoing import moment
 from handoff.contracts import NO_QUIET, ChannelTerms
-from handoff.member_ids import PERSON
+from handoff.text.member_ids import PERSON
 
 YES, NO, EVERYBODY, NAMED = "yes", "no", "everybody", "named"
 """What menus carry for a value."""

@@ -6,7 +6,7 @@ from bot.access.access_values import kind_of
 from bot.slack.text.cleaning import clean, mention
 from handoff.answering.fixed_words import phrase
 from handoff.engine.answer import missing
-from handoff.state import Ask
+from handoff.state.job_state import Ask
 
 
 def after_failure(ask: Ask) -> str:

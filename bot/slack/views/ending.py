@@ -11,9 +11,9 @@ from bot.slack.views.contact_line import after_failure
 from bot.slack.views.outgoing import Block, Outgoing, context, seconds, section
 from bot.slack.views.try_again import spent_before, try_again
 from handoff.engine.answer import out_of_reach
-from handoff.state import SETTLED, Ask, Job, Work
-from handoff.state_values import PLEASE_CHECK
-from handoff.summary import at_hand, title_of
+from handoff.state.job_state import SETTLED, Ask, Job, Work
+from handoff.state.state_values import PLEASE_CHECK
+from handoff.summaries.summary import at_hand, title_of
 
 _LISTED = 12
 _QUOTED = 120

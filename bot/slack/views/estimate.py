@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from bot.slack.views.answer_message import usage_words
 from handoff.contracts import Estimate, Usage
-from handoff.state import Work
+from handoff.state.job_state import Work
 
 
 def estimate_words(estimates: Iterable[Estimate]) -> str:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.outgoing import counted, moment
 from bot.slack.views.waiting import whom_words
-from handoff.shown_rows import ShownRow
-from handoff.state import SubtaskState
+from handoff.state.job_state import SubtaskState
+from handoff.summaries.shown_rows import ShownRow
 
 STATES = {
     "submitted": (":hourglass_flowing_sand:", "planning"),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bot.slack.text.cleaning import clean
 from bot.slack.views.outgoing import CONTEXT_LIMIT
-from handoff.addresses import addresses_in
-from handoff.state import Ask
+from handoff.briefs.addresses import addresses_in
+from handoff.state.job_state import Ask
 
 SHOWN = 3
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from bot.slack.text.cleaning import clean, plain
 from bot.slack.views.outgoing import Block, context
 from handoff.contracts import Artifact, ChartSeries, ChartShape
-from handoff.state import Ask
+from handoff.state.job_state import Ask
 
 MOST_CHARTS = 2
 """Charts of a message."""

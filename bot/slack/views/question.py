@@ -17,14 +17,14 @@ from bot.slack.views.outgoing import (
 )
 from bot.slack.views.try_again import ordinal
 from bot.slack.views.waiting import ANYBODY, whom_words
-from handoff.addresses import known_addresses
+from handoff.briefs.addresses import known_addresses
+from handoff.conversation.working_time import span
 from handoff.engine.asking import expires
 from handoff.engine.second_try import DO_AGAIN
 from handoff.engine.writes import OPTIONS
-from handoff.state import Ask, Job
-from handoff.state_values import PLEASE_CHECK, Answered, Question, UnknownWrite
-from handoff.summary import title_of
-from handoff.working_time import span
+from handoff.state.job_state import Ask, Job
+from handoff.state.state_values import PLEASE_CHECK, Answered, Question, UnknownWrite
+from handoff.summaries.summary import title_of
 
 ANSWER = "answer:"
 """The start of the action_id of an answer's button; the number of the option follows."""

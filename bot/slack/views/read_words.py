@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from bot.slack.text.cleaning import clean
 from bot.slack.views.outgoing import counted
-from handoff.state import Ask
+from handoff.state.job_state import Ask
 
 NAMED = 3
 """Names of files that could not be read."""

@@ -9,8 +9,8 @@ from bot.slack.text.cleaning import clean, mention
 from bot.slack.views.outgoing import Outgoing, counted, section
 from bot.slack.views.question import asker, called
 from handoff.engine import hearing
-from handoff.state import Ask, Job
-from handoff.state_values import Heard
+from handoff.state.job_state import Ask, Job
+from handoff.state.state_values import Heard
 
 _BRIEF = 300
 NOT_APPLIED = (

@@ -18,10 +18,10 @@ from bot.tracing.steps import Step
 from handoff import events as ev
 from handoff.contracts import Packed, ToolCall
 from handoff.engine.answer import gaps
-from handoff.state import Ask, Job, SubtaskState, Work
-from handoff.state_values import Decision
-from handoff.summary import rows, title_of, waited_for
-from handoff.visible_text import visible
+from handoff.state.job_state import Ask, Job, SubtaskState, Work
+from handoff.state.state_values import Decision
+from handoff.summaries.summary import rows, title_of, waited_for
+from handoff.text.visible_text import visible
 
 MAX_LINES = 60
 MAX_LEFT = 20

@@ -7,10 +7,10 @@ import json
 from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.outgoing import Block, actions, button, context
 from bot.slack.views.waiting import in_row
-from handoff.dollars import in_dollars
 from handoff.engine.second_try import lacking
-from handoff.state import Ask, Job
-from handoff.summary import title_of
+from handoff.state.job_state import Ask, Job
+from handoff.summaries.summary import title_of
+from handoff.text.dollars import in_dollars
 
 TRY_AGAIN, GO_ON = "try_again", "go_on"
 """The action_ids of the buttons."""

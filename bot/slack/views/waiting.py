@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bot.slack.text.cleaning import mention
 from bot.slack.views.outgoing import Block
 from handoff.approval_values import ADMINS
-from handoff.member_ids import is_group
+from handoff.text.member_ids import is_group
 
 ANYBODY = "anyone in this thread"
 

@@ -10,7 +10,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable
 
-from handoff.change_names import BETWEEN
+from handoff.text.change_names import BETWEEN
 from specialists.tools.code.code_history import diff_of
 from specialists.tools.code.named_repositories import Repository
 from specialists.tools.code.pull_requests import Forge, PullRequest, Said, requests_in

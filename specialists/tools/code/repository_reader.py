@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from handoff.visible_text import visible
+from handoff.text.visible_text import visible
 from specialists.tools.code.bare_copy import BareCopies, RepositoryAway
 from specialists.tools.code.git_process import MOST_OUTPUT, GitReply, copy_arguments, git
 from specialists.tools.code.named_repositories import VARIABLE, Named, Repository

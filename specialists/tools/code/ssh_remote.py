@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from handoff.visible_text import visible
+from handoff.text.visible_text import visible
 
 KEY, HOSTS = "LEADHAND_SSH_KEY", "LEADHAND_SSH_KNOWN_HOSTS"
 NO_SSH = "ssh is not installed here; whoever runs the bot can install it (openssh-client)."

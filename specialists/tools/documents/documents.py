@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from handoff.contracts import Artifact
-from handoff.visible_text import visible
+from handoff.text.visible_text import visible
 from specialists.sandbox.child_process import BUSY, NO_WALLS, ChildReply, Given, Limits, run_child
 from specialists.tools.extras import missing
 from specialists.tools.tool import Tool, ToolOutcome, Workbench

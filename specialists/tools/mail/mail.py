@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from handoff.contracts import Artifact
-from handoff.visible_text import visible
+from handoff.text.visible_text import visible
 from specialists.tools.extras import missing
 from specialists.tools.mail.smtp_server import (
     SERVER,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, Field
 
-from handoff.visible_text import visible
+from handoff.text.visible_text import visible
 from specialists.tools.messenger import Addressee, Delivered, DeliveryUnknown, Messenger, Readers
 from specialists.tools.tool import Prepared, Tool, ToolOutcome, Workbench
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from handoff.visible_text import visible
+from handoff.text.visible_text import visible
 
 _MENTION = re.compile(r"(?<![\w`/.@-])@(?=[A-Za-z0-9])([\w./-]*[\w-])")
 _PICTURE = re.compile(r"!\[")

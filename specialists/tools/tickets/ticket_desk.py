@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import quote, urlsplit
 
-from handoff.member_ids import CHANNEL, is_person
+from handoff.text.member_ids import CHANNEL, is_person
 from specialists.service_url import read_url, web_fault
 
 NAME = "LEADHAND_TICKETS"

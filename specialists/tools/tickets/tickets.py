@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel, Field
 from pydantic.json_schema import SkipJsonSchema
 
-from handoff.visible_text import visible
+from handoff.text.visible_text import visible
 from specialists.tools.messages.messages import NO_MESSENGER, about
 from specialists.tools.messenger import Addressee, DeliveryUnknown, Messenger
 from specialists.tools.tickets.issue_text import defused

@@ -15,7 +15,7 @@ from bot.command_line.one_job import do_one_job, verdict
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Settings
 from bot.workspace.world import Draft
-from handoff.state import Job
+from handoff.state.job_state import Job
 from specialists.loading import demo_file
 from specialists.registry import CREWS, available_crews
 from tests.system.scene import Scene, Talk, scene_on

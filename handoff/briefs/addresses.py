@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterable, Iterator
 
 from handoff.answering.line_links import line_links
+from handoff.briefs.provenance import people_said
 from handoff.contracts import Material, Result
-from handoff.once import once
-from handoff.provenance import people_said
-from handoff.state import Ask, Job
+from handoff.state.job_state import Ask, Job
+from handoff.state.once import once
 
 APP = " (app)"
 """The end of the name of an author that is no person: a model may write for it, as one does for this bot."""

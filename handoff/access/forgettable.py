@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from handoff.state import Job
+from handoff.state.job_state import Job
 
 
 def askers(job: Job) -> dict[str, str]:

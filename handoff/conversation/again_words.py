@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from handoff.again import AgainMode
-from handoff.spoken import words_of
+from handoff.conversation.again import AgainMode
+from handoff.conversation.spoken import words_of
 
 MOST_WORDS = 60
 """Words of a request that is the last one in other words; a longer one says itself what it wants."""

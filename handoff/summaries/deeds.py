@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from handoff import events as ev
+from handoff.access.audit_entry import AuditEntry, Deed
 from handoff.approval_values import Approval
-from handoff.audit_entry import AuditEntry, Deed
 from handoff.engine import answer
-from handoff.state import Ask, Job
+from handoff.state.job_state import Ask, Job
 
 NO_REQUEST = "no request in it, or not from a person"
 CLOSED = "not asked, or closed by then"

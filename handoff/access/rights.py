@@ -2,7 +2,7 @@
 
 Whoever asked for something may stop it and see each step of it. Whoever spoke in the thread may see what the thread
 showed of all of it. Admins may do both with everything. Who may answer a question is said by the question:
-`handoff.state_values.may_answer`.
+`handoff.state.state_values.may_answer`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from handoff import events as ev
-from handoff.state import Ask, Job
+from handoff.state.job_state import Ask, Job
 
 
 @dataclass(frozen=True, slots=True)

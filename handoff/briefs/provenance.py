@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from handoff.contracts import Material, PrivateSource, Request
 from handoff.engine.nested import plan_around
 from handoff.materials.at_hand import answer_digest, material_of, needed_by
-from handoff.once import Step, once, step
-from handoff.state import Ask, Job, Work, replace
-from handoff.state_values import Answered, source
-from handoff.text_words import words_in_order
+from handoff.state.job_state import Ask, Job, Work, replace
+from handoff.state.once import Step, once, step
+from handoff.state.state_values import Answered, source
+from handoff.text.text_words import words_in_order
 
 _QUOTE = ">"
 _ADDRESS = re.compile(r"\S*[.:/]\S*")

@@ -16,8 +16,8 @@ from handoff.engine.nested import SLASH, is_open
 from handoff.engine.plan import PLANNED_ANEW
 from handoff.engine.replan import current_trigger
 from handoff.materials.at_hand import not_needed
-from handoff.state import SETTLED, Ask, Job, Work
-from handoff.state_values import may_answer
+from handoff.state.job_state import SETTLED, Ask, Job, Work
+from handoff.state.state_values import may_answer
 
 TITLE = 200
 """Characters of a job's title."""

@@ -6,10 +6,10 @@ anything.
 
 from __future__ import annotations
 
-from handoff.once import Step, step
-from handoff.spoken import ASKING
-from handoff.state import Ask, Job
-from handoff.text_words import words
+from handoff.conversation.spoken import ASKING
+from handoff.state.job_state import Ask, Job
+from handoff.state.once import Step, step
+from handoff.text.text_words import words
 
 ENOUGH = 4
 """Words of a request that can name a thread; "and in euros?" cannot."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from difflib import SequenceMatcher
 
+from handoff.conversation.spoken import words_of
 from handoff.engine.nested import SLASH
-from handoff.spoken import words_of
-from handoff.state import Ask, Work
-from handoff.summary import rows, title_of
+from handoff.state.job_state import Ask, Work
+from handoff.summaries.summary import rows, title_of
 
 _NUMBER = re.compile(r"^(?:step|part|number|no\.?|#)?\s*#?\s*(\d{1,3})$", re.IGNORECASE)
 _NOUN = re.compile(r"^(?:step|part)\s+", re.IGNORECASE)

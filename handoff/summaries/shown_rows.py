@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from handoff.state import Ask, Job, SubtaskState
-from handoff.summary import STEP_TITLE, rows, title_of
+from handoff.state.job_state import Ask, Job, SubtaskState
+from handoff.summaries.summary import STEP_TITLE, rows, title_of
 
 ROWS = "rows"
 """The field of the head."""

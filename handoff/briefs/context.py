@@ -11,15 +11,15 @@ from types import MappingProxyType
 
 from handoff.answering.figure_names import without
 from handoff.answering.material import whole
-from handoff.context_budget import Piece, beginnings, fill
 from handoff.contracts import Artifact, Constraints, Handoff, Material, Note, Packed, Setting
+from handoff.conversation.working_time import day_of
 from handoff.engine.ladder import MAX_FAILURES, attempt_seconds
 from handoff.engine.nested import writes_before
 from handoff.materials.at_hand import Needed, needed_by, result_material
 from handoff.materials.fitting import of_material, of_result
 from handoff.materials.outline import columns
-from handoff.state import Ask, Job, Work
-from handoff.working_time import day_of
+from handoff.state.job_state import Ask, Job, Work
+from handoff.text.context_budget import Piece, beginnings, fill
 
 BRIEF = 0.5
 """The share of a tier's context that a brief may take: the rest is for the work itself."""

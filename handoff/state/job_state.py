@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from handoff.again import Again
 from handoff.approval_values import Approval, RulingOutcome
 from handoff.contracts import (
     Artifact,
@@ -32,9 +31,10 @@ from handoff.contracts import (
     Tier,
     Usage,
 )
+from handoff.conversation.again import Again
 from handoff.events import AnswerVerified, ToolReturned, ToolStarted
-from handoff.once import KEPT, once
-from handoff.state_values import (
+from handoff.state.once import KEPT, once
+from handoff.state.state_values import (
     Answered,
     Candidate,
     Checked,
@@ -223,7 +223,7 @@ class Work:
     instead_of: str = ""
     """The id of the subtask that this one replaces."""
     private: bool = False
-    """True if a tool gave something private in an attempt that is over, see `handoff.provenance`."""
+    """True if a tool gave something private in an attempt that is over, see `handoff.briefs.provenance`."""
     sources: tuple[PrivateSource, ...] = ()
     """What that was."""
     kept: bool = False
