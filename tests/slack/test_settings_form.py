@@ -18,10 +18,12 @@ from bot.access.kept_form import FormValues
 from bot.features.channel_settings.view import CHANGE, settings_text
 from bot.features.channel_settings.window import AS_BEFORE, Drawn, settings_modal
 from bot.slack.send.web_calls import close_client, make_client
+from bot.slack.show import notices
 from bot.slack.views.channel_words import EVERYBODY, NAMED, NO, SECTIONS, YES
 from bot.store.redis.redis_store import RedisStore
 from bot.workspace.blocks import check_message_blocks, check_view
 from bot.workspace.workspace_server import Workspace
+from tests.patience import patience
 from tests.slack.gates import MemoryGate
 from tests.slack.memory_service import MemoryService, listening
 from tests.slack.test_listeners import MANIFEST
@@ -63,9 +65,15 @@ class Town:
         return await self.gate.settings.of(self.workspace.team_id, self.workspace.channel_id(channel))
 
 
+@pytest.fixture(autouse=True)
+def _time_to_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is said here about a store that is away is said because it is, and not because this machine is slow."""
+    monkeypatch.setattr(notices, "SOON", patience())
+
+
 @asynccontextmanager
 async def town() -> AsyncIterator[Town]:
-    workspace = await Workspace.start(MANIFEST, rate_limits=False)
+    workspace = await Workspace.start(MANIFEST, rate_limits=False, ack_seconds=patience())
     client = make_client(workspace.bot_token, workspace.api_url)
     app = AsyncApp(client=client, process_before_response=True, signing_secret="s")
     gate = MemoryGate(client, workspace.team_id, admins=frozenset({workspace.person("ana").id}))

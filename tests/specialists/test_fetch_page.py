@@ -26,6 +26,12 @@ the year, which the same office keeps.</p><table><tr><th>hour</th><th>mm</th></t
 </table><script>steal()</script></article></body></html>"""
 
 
+@pytest.fixture(autouse=True)
+def _time_to_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A child that turns a page into text has as long as this machine needs to start one."""
+    monkeypatch.setattr(web_toolkit, "READING_TIME", patience())
+
+
 async def fetch(url: str, start: int = 0, *, follows: bool = True, **settings: Any) -> ToolOutcome:
     tool = web_toolkit.tools(fetch=FetchSettings(**settings))[1]
     bench = EmptyBench(follows=follows)
