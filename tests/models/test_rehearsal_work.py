@@ -140,7 +140,7 @@ async def test_the_analyst_tells_what_a_file_holds_without_asking_back(tmp_path:
 
 
 async def test_what_somebody_else_said_counts_where_the_requester_names_no_figure(tmp_path: Path) -> None:
-    said = f"({ABOUT} Times: UTC.)\n[2026-11-23 04:21] Ben: Total revenue by plan went up again"
+    said = f"({ABOUT} Times: UTC.)\n[2026-11-23 04:21] Ben: Total revenue by plan"
     about = [Note(source="message", text=said)]
     outcome, _ = await work("analyst", "What is the total revenue?", tmp_path, given=about, orders=ORDERS)
     assert isinstance(outcome, Result)
@@ -149,7 +149,10 @@ async def test_what_somebody_else_said_counts_where_the_requester_names_no_figur
     outcome, _ = await work("analyst", "Is that so?", tmp_path, given=about, orders=ORDERS)
     assert isinstance(outcome, Result)
     assert "by plan" in outcome.content
-    assert "again" in " ".join(outcome.gaps), "and then its words count as asked for"
+    about = [Note(source="message", text=f"{said} went up again")]
+    outcome, _ = await work("analyst", "Is that so?", tmp_path, given=about, orders=ORDERS)
+    assert isinstance(outcome, Escalation), "and then its words count as asked for"
+    assert "“again”" in outcome.message
 
 
 async def test_plain_arithmetic_is_worked_out_by_the_tool(tmp_path: Path) -> None:
@@ -192,25 +195,11 @@ async def test_the_writer_admits_that_it_has_no_material(tmp_path: Path) -> None
     assert "nothing to write from" in outcome.message
 
 
-async def test_the_reviewer_finds_numbers_without_a_source(tmp_path: Path) -> None:
-    notes = [
-        Note(source="Find why", text="Revenue was 1,200 in March."),
-        Note(source="Write", text="# Note\n\n## Why\n\nRevenue was 1200 in in March and 77 in May. TODO\n\n## Next"),
-    ]
+async def test_a_review_takes_a_model_and_nothing_is_said_to_be_checked(tmp_path: Path) -> None:
+    notes = [Note(source="Find why", text="Revenue was 1,200 in March.")]
     outcome, _ = await work("reviewer", "Check the note", tmp_path, context=notes)
-    assert isinstance(outcome, Result)
-    found = " ".join(finding.message for finding in outcome.findings)
-    assert "4 findings" in outcome.content.splitlines()[0]
-    assert "sound" not in outcome.content
-    assert "77" in found
-    assert "1200" not in found
-    assert "TODO" in found
-    assert "“in” stands twice" in found
-    assert "“Next” is empty" in found
-    outcome, _ = await work("reviewer", "Check the note", tmp_path, context=notes[:1])
-    assert isinstance(outcome, Result)
-    assert "nothing found" in outcome.content
-    assert "rules cannot tell" in outcome.content
+    assert isinstance(outcome, Escalation)
+    assert "no rules for the work of reviewer" in outcome.message
 
 
 SEARCH = ToolSpec("web_search", "", {"properties": {"query": {}}, "required": ["query"]})

@@ -157,12 +157,7 @@ ASKED: tuple[Asked, ...] = (
     Asked(REPORT, "amount by region after discount", CAREFUL),
     # survey
     Asked(SURVEY, "average satisfaction by department", RIGHT, lambda r: by(r, "Department", SCORE, mean)),
-    Asked(
-        SURVEY,
-        "how many people would recommend us?",
-        RIGHT,
-        lambda r: [sum(x["Would you recommend us?"].lower() == "yes" for x in r)],
-    ),
+    Asked(SURVEY, "how many people would recommend us?", CAREFUL),
     Asked(SURVEY, "how many respondents are there?", RIGHT, lambda r: [len(r)]),
     Asked(SURVEY, "what do people complain about?", CAREFUL),
     # staff: stocks at the end of each month
@@ -190,12 +185,7 @@ ASKED: tuple[Asked, ...] = (
     ),
     # tickets
     Asked(TICKETS, "how many tickets are there?", RIGHT, lambda r: [len(r)]),
-    Asked(
-        TICKETS,
-        "how long does it take us to close a ticket on average?",
-        RIGHT,
-        lambda r: [mean((x["closed"] - x["opened"]).days for x in r if x["closed"])],
-    ),
+    Asked(TICKETS, "how long does it take us to close a ticket on average?", CAREFUL),
     Asked(
         TICKETS,
         "how many high priority tickets are still open?",
@@ -212,7 +202,7 @@ ASKED: tuple[Asked, ...] = (
     Asked(TICKETS, "average hours spent by team", RIGHT, lambda r: by(r, "team", HOURS, mean)),
     Asked(TICKETS, "how many tickets were opened in March 2026?", RIGHT, lambda r: [len(in_month(r, "opened", 3))]),
     # log
-    Asked(LOG, "how many requests by status", PART),
+    Asked(LOG, "how many requests by status", CAREFUL),
     Asked(LOG, "how many rows by status", RIGHT, lambda r: by(r, "status", "path", len)),
     Asked(LOG, "median duration by path", RIGHT, lambda r: by(r, "path", "duration_ms", median)),
     Asked(LOG, "how many errors are there?", RIGHT, lambda r: [len(only(r, level="ERROR"))]),
@@ -220,7 +210,7 @@ ASKED: tuple[Asked, ...] = (
     Asked(LOG, "who attacked the server?", CAREFUL),
     # bank
     Asked(BANK, "total amount by category", RIGHT, lambda r: by(r, "Category", "Amount")),
-    Asked(BANK, "what is the balance at the end?", RIGHT, lambda r: [r[-1]["Balance"]]),
+    Asked(BANK, "what is the balance at the end?", CAREFUL),
     Asked(
         BANK, "how much did we spend on Housing?", RIGHT, lambda r: [sum(col(only(r, Category="Housing"), "Amount"))]
     ),
@@ -240,7 +230,7 @@ ASKED: tuple[Asked, ...] = (
     Asked(GOODS, "top 5 products by price", RIGHT, lambda r: top(by(r, "sku", "price"), 5)),
     # subscriptions
     Asked(PLANS, "what percentage of customers are on Pro?", RIGHT, lambda r: [share(only(r, plan="Pro"), r)]),
-    Asked(PLANS, "how many customers have cancelled?", RIGHT, lambda r: [len(col(r, "cancelled_on"))]),
+    Asked(PLANS, "how many customers have cancelled?", CAREFUL),
     Asked(PLANS, "total mrr by region", RIGHT, lambda r: by(r, "region", "mrr")),
     Asked(
         PLANS,

@@ -48,7 +48,7 @@ async def _end(talk: Talk, number: int) -> Job:
 
 
 def _outcome(ask: Ask, text: str, asked: Asked) -> str:
-    if ask.state != "completed" or not ask.work:
+    if ask.state != "completed" or all(one.handed_over for one in ask.work.values()):
         return DECLINED
     # What reading the file had to change is said of every answer from it, and is no part of the request left open.
     if any(not gap.startswith(asked.file or "-") for gap in gaps(ask, ask.run)):

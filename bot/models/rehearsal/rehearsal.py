@@ -4,19 +4,16 @@ A deterministic planner and writer over the real specialists, tools, files and
 Slack calls, so that everything but the wording is real. It reads only what a
 model would read, and knows no file in advance.
 
-The map: `_turn` below goes by the purpose of a call, and each purpose has its rules in a file of its own.
+The map: `_turn` below goes by the purpose of a call.
 
-    the supervisor's calls   planner -> rehearsed_planner     refiner, replanner -> rehearsed_mending
-                             dispatcher -> rehearsed_dispatcher   rule_reader -> rehearsed_rule_reader
-                             synthesizer -> rehearsed_answer  reducer, selector, verifier -> rehearsed_review
+    the supervisor's calls   planner -> rehearsed_planner, synthesizer -> rehearsed_answer, others -> rehearsed_roles
     a specialist's calls     each is a `Move` (moves): the tools to call next, or the end of its work
-                             rehearsed_analyst (rehearsed_profile: which columns there are; rehearsed_request: what is
-                             asked of them, from rehearsed_mentions, rehearsed_periods and the words of rehearsed_words;
-                             rehearsed_sql: which queries; rehearsed_telling: what their rows say), rehearsed_reader,
-                             rehearsed_researcher, rehearsed_writer, rehearsed_reviewer
-                             rehearsed_demo, before all others, where the request is that of a crew's demo;
-                             rehearsed_corrections, what was said meanwhile and cannot be applied
-                             rehearsed_stranger, where a specialist has tools that there are no rules for
+                             rehearsed_demo, before all others, where the request is that of a crew's demo
+                             rehearsed_analyst: which columns there are (rehearsed_profile), what is asked of them
+                             (rehearsed_request, with rehearsed_periods and the words of rehearsed_words), its SQL
+                             (rehearsed_sql), and what the rows say (rehearsed_telling)
+                             rehearsed_quotes: outlines and quotations of texts and pages
+                             rehearsed_writer: a note on results
     what all of them read    rehearsed_brief: the sections, files, tool calls and words of a prompt
 """
 
@@ -27,33 +24,45 @@ import json
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any
 
 from bot.models.rehearsal import (
     rehearsed_analyst,
-    rehearsed_corrections,
     rehearsed_demo,
-    rehearsed_dispatcher,
-    rehearsed_mending,
-    rehearsed_reader,
-    rehearsed_researcher,
-    rehearsed_review,
-    rehearsed_reviewer,
-    rehearsed_rule_reader,
-    rehearsed_stranger,
+    rehearsed_quotes,
+    rehearsed_roles,
     rehearsed_writer,
 )
-from bot.models.rehearsal.moves import Move
+from bot.models.rehearsal.moves import ESCALATE, RETURN, Move, give_up
 from bot.models.rehearsal.rehearsed_answer import write_answer
 from bot.models.rehearsal.rehearsed_brief import read_brief, tool_history
 from bot.models.rehearsal.rehearsed_planner import decide
 from bot.models.sight import without_pictures
 from handoff.contracts import Tier, ToolCall, Turn, Usage
-from specialists.model import ModelCall, ModelError
+from handoff.engine.correcting import SAID
+from specialists.model import ModelCall, ModelError, ModelMessage
 from specialists.turns.finish_tools import HAND_OVER
 
 NAME = "rehearsal"
 HELD = 3000.0
 """Seconds that a call takes which a script holds."""
+KNOWN = frozenset(
+    {
+        *("profile_table", "query_table", "calculate", "draw_chart", "web_search", "fetch_page", "publish_document"),
+        *("read_material", "search_material", "return_result", "escalate"),
+    }
+)
+"""Tools that the rehearsal has rules for: a specialist with any other does work that they know nothing of."""
+NO_RULES = (
+    "This is the rehearsal, no language model. It has no rules for the work of {name}, so nothing was done. "
+    "ANTHROPIC_API_KEY, OPENAI_API_KEY or an Ollama give it a model; the steps of a crew's own demo are shown by "
+    "`leadhand try --crew NAME --demo`."
+)
+NOT_APPLIED = "“{words}” was not applied: this is a rehearsal, and no model reads what is said meanwhile"
+_MEANWHILE = re.compile("has said meanwhile: \u201c(?P<words>.*?)\u201d (?:Work by|Take that)", re.DOTALL)
+_SINCE = re.compile(rf"^## {re.escape(SAID)}\n(?P<words>.*?)(?=\n#|\Z)", re.DOTALL | re.MULTILINE)
+"""What was said before the specialist began, and after its part was planned."""
+_LONGEST = 160
 _PIECE = re.compile(r"\S+\s*|\s+")
 _PIECE_WORDS = 6
 
@@ -130,41 +139,24 @@ class RehearsalModel:
             await asyncio.sleep(self._pace / len(pieces))
 
 
-_DECIDED: Mapping[str, Callable[[str], object]] = {
-    "dispatcher": rehearsed_dispatcher.sort,
-    "refiner": rehearsed_mending.refine,
-    "replanner": lambda _: rehearsed_mending.replan(),
-    "rule_reader": rehearsed_rule_reader.read,
-}
-"""The roles that reply with JSON from their brief alone."""
-
-
 def _first(call: ModelCall) -> str:
     return next((message.text for message in call.messages if message.role == "user"), "")
 
 
 def _turn(call: ModelCall, script: rehearsed_demo.Script) -> Turn:
     first = _first(call)
-    if call.purpose == "planner":
-        decided = script.plan(first) or decide(first, call.system)
-        return Turn(text=json.dumps(decided, ensure_ascii=False), stop="end", usage=Usage())
-    if call.purpose in _DECIDED:
-        said = json.dumps(_DECIDED[call.purpose](first), ensure_ascii=False)
-        return Turn(text=said, stop="end", usage=Usage())
-    if call.purpose in rehearsed_review.REPLIES:
-        return Turn(text=rehearsed_review.REPLIES[call.purpose](first), stop="end", usage=Usage())
-    if call.purpose == "synthesizer":
-        return Turn(text=write_answer(first), stop="end", usage=Usage())
     if call.purpose.startswith(("specialist:", "made:")):
-        move = _specialists_move(call, first, script)
-        return _as_turn(rehearsed_corrections.confess(move, call), len(call.messages))
-    return Turn(text="Ready: the rehearsal model answers by rules.", stop="end", usage=Usage())
+        return _as_turn(_confessed(_specialists_move(call, first, script), call), len(call.messages))
+    if call.purpose == "planner":
+        said: str | None = json.dumps(script.plan(first) or decide(first, call.system), ensure_ascii=False)
+    else:
+        said = write_answer(first) if call.purpose == "synthesizer" else rehearsed_roles.reply(call.purpose, first)
+    return Turn(text=said or "Ready: the rehearsal model answers by rules.", stop="end", usage=Usage())
 
 
 def _specialists_move(call: ModelCall, first: str, script: rehearsed_demo.Script) -> Move:
     """Return the next move of the rehearsed specialist that has such tools, or had them in earlier turns."""
-    brief = read_brief(first)
-    history = tool_history(call)
+    brief, history = read_brief(first), tool_history(call)
     tools = {tool.name: tool for tool in call.tools}
     known = tools.keys() | {each.name for each, _ in history}
     name = call.purpose.partition(":")[2]
@@ -172,19 +164,36 @@ def _specialists_move(call: ModelCall, first: str, script: rehearsed_demo.Script
         return move
     if HAND_OVER in tools:
         return Move(calls=((HAND_OVER, {"why": "The rehearsal has rules for a planner alone."}),))
-    if rehearsed_stranger.is_strange(known):
-        return rehearsed_stranger.next_move(name)
+    if not known <= KNOWN or re.search(r"review|check|proof|critic", name):
+        return give_up("out_of_scope", NO_RULES.format(name=name))
     if "profile_table" in known or name == "analyst":
         return rehearsed_analyst.next_move(brief, history, tools)
     if known & {"web_search", "fetch_page"} or name == "researcher":
-        return rehearsed_researcher.next_move(brief, history, tools)
+        return rehearsed_quotes.from_the_web(brief, history, tools)
     texts = {file.name for file in brief.files if not file.is_table}
-    checks = re.search(r"\b(review|check|proof|verif|critique|validate)", brief.own_words, re.IGNORECASE)
-    if not brief.notes and not checks and any(source in texts for source, _ in brief.given):
-        return rehearsed_reader.next_move(brief)
-    if "publish_document" in known or name == "writer" or not re.search("review|check|proof|critic", name):
-        return rehearsed_writer.next_move(brief, history, tools)
-    return rehearsed_reviewer.next_move(brief)
+    if not brief.notes and any(source in texts for source, _ in brief.given):
+        return rehearsed_quotes.from_texts(brief)
+    return rehearsed_writer.next_move(brief, history, tools)
+
+
+def _confessed(move: Move, call: ModelCall) -> Move:
+    """Add to the end of a specialist's work what was said meanwhile, which rules cannot apply."""
+    texts = [text for message in call.messages for text in _heard(message)]
+    said = [words for text in texts for pattern in (_SINCE, _MEANWHILE) for words in pattern.findall(text)]
+    gaps = [NOT_APPLIED.format(words=" ".join(words.split())[:_LONGEST]) for words in dict.fromkeys(said)]
+    return Move(tuple((name, _with(name, given, gaps)) for name, given in move.calls), move.text) if gaps else move
+
+
+def _heard(message: ModelMessage) -> list[str]:
+    return [message.text, *(reply.text for reply in message.replies)] if message.role == "user" else []
+
+
+def _with(name: str, arguments: dict[str, Any], gaps: list[str]) -> dict[str, Any]:
+    if name == RETURN:
+        return {**arguments, "gaps": [*arguments.get("gaps", ()), *gaps]}
+    if name == ESCALATE:
+        return {**arguments, "message": ". ".join([str(arguments.get("message", "")).rstrip("."), *gaps])}
+    return arguments
 
 
 def _as_turn(move: Move, turn: int) -> Turn:

@@ -10,7 +10,7 @@ from typing import Any
 from bot.models.rehearsal.moves import Move, choice, fitted, give_up, hand_in, what_failed
 from bot.models.rehearsal.rehearsed_brief import WORKED_OUT, Brief, File, sum_in
 from bot.models.rehearsal.rehearsed_profile import Table, read_profile
-from bot.models.rehearsal.rehearsed_request import Asked, read_request
+from bot.models.rehearsal.rehearsed_request import Query, read_request
 from bot.models.rehearsal.rehearsed_sql import Question, in_words, questions, unit_of
 from bot.models.rehearsal.rehearsed_telling import Rows, cut, read_rows, statements
 from handoff.contracts import ToolCall, ToolReply
@@ -54,7 +54,7 @@ def next_move(brief: Brief, history: History, tools: Mapping[str, ToolSpec]) -> 
 
 
 def _worked(
-    found: list[Asked] | Move, replies: Mapping[str, ToolReply], history: History, tools: Mapping[str, ToolSpec]
+    found: list[Query] | Move, replies: Mapping[str, ToolReply], history: History, tools: Mapping[str, ToolSpec]
 ) -> Move:
     """Query, draw and report what was understood."""
     if isinstance(found, Move):
@@ -98,37 +98,35 @@ def _files(brief: Brief) -> list[File] | Move:
 # ---------------------------------------------------------------- what is asked, and of which table
 
 
-def _read(table: Table, brief: Brief) -> Asked:
+def _read(table: Table, brief: Brief) -> Query:
     """What the task asks of a table, with a column that a person chose."""
     own = _of_sheet(table).sub(" ", _USE.sub("", brief.own_words))
     names = [file.name for file in brief.files]
-    asked = read_request(table, own, names, brief.before)
-    if brief.message and (asked.trouble or asked.choices or not asked.understood):
+    query = read_request(table, own, names, brief.before)
+    if brief.message and (query.trouble or query.choices or not query.understood):
         # "Is that so?" asks for what the message names.
-        asked = read_request(table, f"{own}\n{brief.message}", names, brief.before)
+        query = read_request(table, brief.message, names, brief.before)
     for answer in reversed(brief.answers):
         for column in table.measures:
-            if asked.choices and re.search(rf"(?<!\w){re.escape(column.name)}(?!\w)", answer, re.IGNORECASE):
-                return replace(asked, measures=(column,), fold=asked.fold or "sum", choices=(), trouble="")
-    return asked
+            if query.choices and re.search(rf"(?<!\w){re.escape(column.name)}(?!\w)", answer, re.IGNORECASE):
+                return replace(query, measures=(column,), fold=query.fold or "sum", choices=())
+    return query
 
 
-def _about(tables: Sequence[Table], brief: Brief) -> list[Asked] | Move:
+def _about(tables: Sequence[Table], brief: Brief) -> list[Query] | Move:
     """What is asked of the table that fits best, of each where several fit as well; or why it is declined."""
     named = [table for table in tables if table.sheet and _of_sheet(table).search(brief.own_words)]
     read = [_read(table, brief) for table in named or tables]
     fit = [one for one in read if not one.trouble]
     if not fit:
-        nearest = max(read, key=lambda one: (one.understood, -len(one.left)))
+        nearest = max(read, key=lambda one: (one.understood, -len(one.unused)))
         what = nearest.trouble.replace(nearest.table.name, nearest.table.file)
         return give_up("out_of_scope", f"{_CAN}; I can't work out {what} in {nearest.table.file}.")
-    best = max(one.understood - len(one.left) for one in fit)
-    fit = [one for one in fit if one.understood - len(one.left) == best]
-    if fit[0].choices:
-        names = list(fit[0].choices)
-        return give_up(
-            "ambiguous_input", f"Which figure in {fit[0].table.file} do you mean: {', '.join(names)}?", names
-        )
+    best = max(one.understood for one in fit)
+    fit = [one for one in fit if one.understood == best]
+    if names := fit[0].choices:
+        which = f"Which figure in {fit[0].table.file} do you mean: {', '.join(names)}?"
+        return give_up("ambiguous_input", which, list(names))
     return fit[:_MOST_FILES]
 
 
@@ -140,24 +138,19 @@ def _of_sheet(table: Table) -> re.Pattern[str]:
     return re.compile(name if table.sheet else r"(?!)", re.IGNORECASE)
 
 
-def _titled(question: Question) -> str:
-    """Give the title of what answers a question, with the sheet that it is about."""
-    return _capital(question.title) + (f" ({question.sheet})" if question.sheet else "")
-
-
 def _look_up(tables: Sequence[Table], brief: Brief) -> str:
     """A query for words that may be values which the profile does not list; empty if there are none to look for."""
     parts: list[str] = []
     for table in tables:
-        wide = [one for one in table.columns if one.kind == "VARCHAR" and one.distinct > len(one.values)]
-        left = [word.casefold() for word in _read(table, brief).left][:_MOST_LOOKED_UP]
+        left = [word.casefold() for word in _read(table, brief).unused][:_MOST_LOOKED_UP]
         wanted = ", ".join("'" + form.replace("'", "''") + "'" for word in left for form in {word, word.rstrip("s")})
-        if wanted:
-            parts += [
-                f"SELECT DISTINCT '{table.name}' AS of_table, '{one.name.replace(chr(39), chr(39) * 2)}' AS of_column, "  # noqa: S608 - names are quoted, and reading is all that tables allow
-                f'{one.sql} AS found FROM "{table.name}" WHERE lower({one.sql}) IN ({wanted})'
-                for one in wide
-            ]
+        for one in table.columns if wanted else ():
+            if one.kind == "VARCHAR" and one.distinct > len(one.values):
+                quoted = one.name.replace("'", "''")
+                parts.append(
+                    f"SELECT DISTINCT '{table.name}' AS of_table, '{quoted}' AS of_column, {one.sql} AS found "  # noqa: S608 - names are quoted, and reading is all that tables allow
+                    f'FROM "{table.name}" WHERE lower({one.sql}) IN ({wanted})'
+                )
     return " UNION ALL ".join(parts)
 
 
@@ -166,15 +159,14 @@ def _with_values(tables: list[Table], reply: ToolReply | None) -> list[Table]:
     rows = read_rows(reply.text) if reply is not None and not reply.failed else None
     if rows is None or rows.columns != ("of_table", "of_column", "found"):
         return tables
+    found: dict[tuple[str, str], tuple[str, ...]] = {}
+    for table_name, column_name, value in rows.rows:
+        found[table_name, column_name] = (*found.get((table_name, column_name), ()), value)
     return [
         replace(
             table,
             columns=tuple(
-                replace(
-                    column,
-                    values=(*column.values, *(row[2] for row in rows.rows if row[:2] == (table.name, column.name))),
-                )
-                for column in table.columns
+                replace(one, values=(*one.values, *found.get((table.name, one.name), ()))) for one in table.columns
             ),
         )
         for table in tables
@@ -182,6 +174,11 @@ def _with_values(tables: list[Table], reply: ToolReply | None) -> list[Table]:
 
 
 # ---------------------------------------------------------------- what is shown
+
+
+def _titled(question: Question) -> str:
+    """Give the title of what answers a question, with the sheet that it is about."""
+    return _capital(question.title) + (f" ({question.sheet})" if question.sheet else "")
 
 
 def _chart(
@@ -236,7 +233,7 @@ def _contents(table: Table) -> str:
 
 
 def _report(
-    found: Sequence[Asked], asked: Sequence[Question], replies: Mapping[str, ToolReply], history: History
+    found: Sequence[Query], asked: Sequence[Question], replies: Mapping[str, ToolReply], history: History
 ) -> Move:
     said: list[str] = []
     blocks: list[str] = []
@@ -264,26 +261,14 @@ def _report(
             part for part in (head, *blocks, method, *([f"What did not work: {failed}"] if failed else [])) if part
         ),
         findings=[{"message": line, "source": source, "confidence": 100} for line in (said or [source])[:3]],
-        gaps=[gap for one in found for gap in _gaps(one)],
     )
 
 
-def _premise(asked: Asked, said: Sequence[str]) -> list[str]:
+def _premise(query: Query, said: Sequence[str]) -> list[str]:
     """Contradict a rise or a fall that the request takes for granted and that the data does not show."""
     course = next((line for line in said if line.startswith("From ")), "")
     word = "fell" if " fell from " in course else "rose" if " rose from " in course else "stayed the same"
-    claimed = {1: "rose", -1: "fell"}.get(asked.change or 0)
-    if not asked.why or not course or claimed is None or claimed == word:
+    claimed = {1: "rose", -1: "fell"}.get(query.change)
+    if not course or claimed is None or claimed == word:
         return []
     return [f"So from the first to the last period it did not {'rise' if claimed == 'rose' else 'fall'}: it {word}."]
-
-
-def _gaps(asked: Asked) -> list[str]:
-    """What of the request no query used."""
-    gaps = []
-    if asked.left:
-        named = ", ".join(f"“{word}”" for word in asked.left)
-        gaps.append(f"no query used {named}: no column, value or period of {asked.table.file} is called that")
-    if asked.why and asked.periods:
-        gaps.append(f"no query used “{asked.periods[0].words}”: what is shown is the whole course of time")
-    return gaps

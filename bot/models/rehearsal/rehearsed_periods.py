@@ -1,11 +1,11 @@
-"""The periods that a request names: a day, month, quarter, half or year, a start, an end, or several to compare."""
+"""The periods that a request names: a month, quarter or year, a start, an end, or several to compare."""
 
 from __future__ import annotations
 
 import calendar
 import re
 from dataclasses import dataclass, replace
-from datetime import date, timedelta
+from datetime import date
 
 _NAMES = {
     1: "january jan januar enero",
@@ -25,14 +25,12 @@ _MONTHS = {name: number for number, names in _NAMES.items() for name in names.sp
 _YEAR = r"(?P<year>(?:19|20)\d\d)"
 _MONTH = rf"(?P<month>{'|'.join(sorted(_MONTHS, key=len, reverse=True))})"
 _FORMS = (
-    re.compile(rf"\b{_YEAR}-(?P<number>0[1-9]|1[0-2])-(?P<day>[0-3]\d)\b"),
-    re.compile(rf"\b{_YEAR}-(?P<number>0[1-9]|1[0-2])\b"),
+    re.compile(rf"\b{_YEAR}-(?P<number>0[1-9]|1[0-2])\b(?!-)"),
     re.compile(rf"\b(?:in |im |en )?{_MONTH}\.?,?(?: de)?(?: of)? {_YEAR}\b", re.IGNORECASE),
     re.compile(rf"\bq(?P<quarter>[1-4])(?:[\s/-]*(?:of )?{_YEAR})?\b", re.IGNORECASE),
-    re.compile(rf"\b(?:h(?P<half>[12])|(?P<which>first|second) half)(?:[\s/-]*(?:of )?{_YEAR})?\b", re.IGNORECASE),
     # Without a year only where it stands as a month does: "may" and "mar" are other words too.
-    re.compile(rf"\b(?:in|im|en|of|since|until|during|for|to|from|than) {_MONTH}\b", re.IGNORECASE),
-    re.compile(rf"(?<![\d.,$]){_YEAR}(?![\d.,]\d)\b"),
+    re.compile(rf"\b(?:in|im|en|of|since|until|for|to|from|than|and|or|with) {_MONTH}\b", re.IGNORECASE),
+    re.compile(rf"(?<![\d.,$-]){_YEAR}(?![\d.,-]\d)\b"),
 )
 _BEFORE = re.compile(
     r"\b(?P<word>since|seit|desde|from|ab|after|nach|before|vor|until|till|through|to|bis|hasta|between|and|und|y)\s*"
@@ -41,6 +39,7 @@ _BEFORE = re.compile(
 )
 _SINCE = frozenset({"since", "seit", "desde", "from", "ab", "between"})
 _UNTIL = frozenset({"until", "till", "through", "to", "bis", "hasta"})
+_AND = frozenset({"and", "und", "y"})
 _FIRST, _LAST = date.min, date.max
 
 
@@ -73,36 +72,22 @@ def periods_in(text: str, first: date, last: date) -> list[Period]:
             period = _read(match, first, last)
             if period is not None:
                 found.append(period)
-    return _spans(sorted(found, key=lambda one: one.span), text)
+    return _with_words_before(sorted(found, key=lambda one: one.span), text)
 
 
 def _read(match: re.Match[str], first: date, last: date) -> Period | None:
     named = match.groupdict()
     number = int(named["number"]) if named.get("number") else _MONTHS.get((named.get("month") or "").lower(), 0)
-    half = named.get("half") or {"first": "1", "second": "2"}.get((named.get("which") or "").lower(), "")
     quarter = named.get("quarter") or ""
-    length = 1 if number else 3 if quarter else 6 if half else 12
-    begins = number or (int(quarter) * 3 - 2 if quarter else int(half) * 6 - 5 if half else 1)
+    length = 1 if number else 3 if quarter else 12
+    begins = number or (int(quarter) * 3 - 2 if quarter else 1)
     year = int(named["year"]) if named.get("year") else _only_year(begins, length, first, last)
     if not year:
         return None
-    words = (
-        f"in {calendar.month_name[begins]} {year}" if number else f"in Q{quarter} {year}" if quarter
-        else f"in the {'first' if half == '1' else 'second'} half of {year}" if half else f"in {year}"
-    )  # fmt: skip
+    words = f"{calendar.month_name[begins]} {year}" if number else f"Q{quarter} {year}" if quarter else f"{year}"
     span = match.span("month") if named.get("month") else match.span()
-    if named.get("year"):
-        span = (span[0], match.end())
-    if named.get("day"):
-        return _day(year, begins, int(named["day"]), span)
-    return Period(date(year, begins, 1), _months_on(year, begins, length), words, span)
-
-
-def _day(year: int, month: int, day: int, span: tuple[int, int]) -> Period | None:
-    if day > calendar.monthrange(year, month)[1] or not day:
-        return None
-    start = date(year, month, day)
-    return Period(start, start + timedelta(days=1), f"on {start}", span)
+    span = (span[0], match.end()) if named.get("year") else span
+    return Period(date(year, begins, 1), _months_on(year, begins, length), f"in {words}", span)
 
 
 def _only_year(month: int, length: int, first: date, last: date) -> int:
@@ -120,26 +105,26 @@ def _months_on(year: int, month: int, months: int) -> date:
     return date(later // 12, later % 12 + 1, 1)
 
 
-def _spans(found: list[Period], text: str) -> list[Period]:
+def _with_words_before(found: list[Period], text: str) -> list[Period]:
     """The periods with the words before them: `since`, `until`, `from ... to ...`."""
     made: list[Period] = []
     for period in found:
         before = _BEFORE.search(text[: period.span[0]])
         word = before["word"].lower() if before else ""
-        start = before.start() if before else period.span[0]
+        span = (before.start() if before else period.span[0], period.span[1])
         bare = period.words.partition(" ")[2]
         open_start = made[-1] if made and made[-1].end == _LAST else None
-        if open_start is not None and (word in _UNTIL or word in {"and", "und", "y"}):
-            made[-1] = replace(open_start, end=period.end, words=f"{open_start.words} to {bare}",
-                               span=(open_start.span[0], period.span[1]))  # fmt: skip
+        if open_start is not None and word in _UNTIL | _AND:
+            words, span = f"{open_start.words} to {bare}", (open_start.span[0], period.span[1])
+            made[-1] = replace(open_start, end=period.end, words=words, span=span)
         elif word in _SINCE:
-            made.append(Period(period.start, _LAST, f"from {bare}", (start, period.span[1])))
+            made.append(Period(period.start, _LAST, f"from {bare}", span))
         elif word in {"after", "nach"}:
-            made.append(Period(period.end, _LAST, f"after {bare}", (start, period.span[1])))
+            made.append(Period(period.end, _LAST, f"after {bare}", span))
         elif word in {"before", "vor"}:
-            made.append(Period(_FIRST, period.start, f"before {bare}", (start, period.span[1])))
+            made.append(Period(_FIRST, period.start, f"before {bare}", span))
         elif word in _UNTIL - {"to"}:
-            made.append(Period(_FIRST, period.end, f"until {bare}", (start, period.span[1])))
+            made.append(Period(_FIRST, period.end, f"until {bare}", span))
         else:
-            made.append(period)
+            made.append(replace(period, span=span) if word in _AND else period)
     return made

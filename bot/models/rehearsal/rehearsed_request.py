@@ -1,21 +1,24 @@
-"""What a request asks of a table: measure, fold, groups, rows and period. What is not certain is declined."""
+"""What a request asks of a table, as one shape of query: a measure, groups, filters, a period and an order.
+
+Each word of the request must become a part of the query or say nothing at all; one that does not is in `Query.unused`,
+and the request is declined. So nothing is answered with half of what it asked for.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
 from pathlib import PurePath
 
 from bot.models.rehearsal import rehearsed_words as lexicon
 from bot.models.rehearsal.rehearsed_brief import words as split
-from bot.models.rehearsal.rehearsed_mentions import Chosen, Mention, Words, columns_in, values_in
 from bot.models.rehearsal.rehearsed_periods import Period, periods_in
 from bot.models.rehearsal.rehearsed_profile import Column, Table
 from bot.models.rehearsal.rehearsed_words import Fold
 from handoff.text.text_words import stem
 
+_TOKEN = re.compile(r"\d[\d.,]*\d|\d+|[^\W\d_]+(?:['\u2019][^\W\d_]+)*\d*|%")
 _FEW = re.compile(
     r"\b(?:top|first|best|largest|biggest|highest|(?P<low>bottom|last|worst|smallest|lowest))\s+(?P<number>\d{1,2})\b",
     re.IGNORECASE,
@@ -24,434 +27,545 @@ _OVER = r"over|above|more than|greater than|exceeding|at least|über|mehr als|m�
 _UNDER = r"under|below|less than|fewer than|at most|unter|weniger als|menos de|<=?"
 _LIMIT = re.compile(rf"(?:\b|(?<=\s))(?P<how>{_OVER}|{_UNDER})\s*[$€£]?(?P<number>\d[\d,]*(?:\.\d+)?)\b", re.IGNORECASE)
 _AT = {"at least": ">=", ">=": ">=", "at most": "<=", "<=": "<="}
-_HOW_MANY = re.compile(r"\b(how many|number of|count of|wie ?viele|anzahl|cu[aá]nt[oa]s|count)\b", re.IGNORECASE)
-_HOW_LONG = re.compile(r"\b(how long|wie lange|cuánto tiempo)\b", re.IGNORECASE)
+_HOW_MANY = re.compile(
+    r"\b(how many|number of|count of|wie ?viele|anzahl(?: der)?|cu[aá]nt[oa]s|count)\b", re.IGNORECASE
+)
 _CONTENTS = re.compile(
     r"\b(what('s| is| does)? (in|this|these|the (file|data|table))|was ist (in|das)|qué hay)\b", re.IGNORECASE
 )
-_MOST_LEFT = 3
+_OVER_TIME = re.compile(r"\bover time\b", re.IGNORECASE)
+_ARTICLES = frozenset({"the", "der", "die", "das", "dem", "den", "el", "la", "los", "las", "each", "a", "an"})
+_MOST_NAMED = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
-    """A measure compared with a number."""
+class Filter:
+    """Which rows count: those with one of some values of a column, or with none of them, or beyond a number."""
 
     column: Column
-    sign: str
-    number: str
+    values: tuple[str, ...] = ()
+    excluded: bool = False
+    limit: str = ""
+    """A sign and a number, such as `> 500`, in place of values."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A request, as far as it is understood. `left` are words that nothing took; `trouble` is why it is declined.
+class Query:
+    """A request as a query. `unused` are words that are no part of it; `trouble` is another reason to decline it.
 
-    `unit` is the period that rows are grouped by, `most` how many groups are wanted (0: all), `filled` a column that
-    must not be empty, `since` and `until` the columns of a duration, `change` the direction that is claimed.
+    `unit` is the period that rows are grouped by, `most` how many groups are wanted (0: all), `extreme` whether the
+    largest or smallest is asked for, and `change` the direction of a change that is taken for granted (0: none).
     """
 
     table: Table
     fold: Fold | None = None
     measures: tuple[Column, ...] = ()
     groups: tuple[Column, ...] = ()
+    filters: tuple[Filter, ...] = ()
+    periods: tuple[Period, ...] = ()
     unit: str = ""
     when: Column | None = None
-    values: tuple[Chosen, ...] = ()
-    limits: tuple[Limit, ...] = ()
-    periods: tuple[Period, ...] = ()
+    counting: bool = False
     counted: Column | None = None
-    filled: Column | None = None
-    yes: Column | None = None
-    duration: tuple[Column, Column] | None = None
     most: int = 0
     upward: bool = False
     extreme: bool = False
-    compared: bool = False
-    why: bool = False
-    change: int | None = None
     chart: bool = False
+    changed: bool = False
+    change: int = 0
     overview: bool = False
-    left: tuple[str, ...] = ()
+    goes_on: bool = False
+    unused: tuple[str, ...] = ()
     trouble: str = ""
     choices: tuple[str, ...] = ()
-    """Columns of which one must be chosen by a person."""
+    """Columns of which a person must choose one."""
     understood: int = 0
-    few: bool = False
-    """True if the request names how many it wants to see."""
-    contents: bool = False
-    """True if it asks what the file holds."""
-    dated: bool = False
-    """True if it names the column `when`."""
 
 
-def read_request(table: Table, text: str, files: Sequence[str] = (), before: Sequence[str] = ()) -> Asked:
-    """What a text asks of a table. `files` are names of files, whose words say nothing more.
+@dataclass(frozen=True, slots=True)
+class _Token:
+    text: str
+    low: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Mention:
+    """A column named by the tokens from `at` to before `end`; `rivals` could be meant as well."""
+
+    column: Column
+    at: int
+    end: int
+    rivals: tuple[Column, ...] = ()
+
+
+def read_request(table: Table, text: str, files: Sequence[str] = (), before: Sequence[str] = ()) -> Query:
+    """Return what a text asks of a table. `files` are names of files, whose words say nothing more.
 
     `before` are the requests that it may go on from, oldest first: one that names no figure of its own does.
     """
-    now = _read(table, text, files)
-    if before and not (now.measures or now.overview or now.duration or (now.fold == "count" and now.understood > 1)):
-        earlier = [_read(table, one, files) for one in before]
-        whole = earlier[0]
-        for one in (*earlier[1:], now):
-            whole = go_on(whole, one)
-        now = replace(whole, left=now.left)
+    now = _Reader(table, text, files).read()
+    for earlier in reversed(before):
+        if not (now.goes_on or not (now.measures or now.overview or now.counting)):
+            break
+        now = _go_on(_Reader(table, earlier, files).read(), now)
     return _settled(now)
 
 
-def _read(table: Table, text: str, files: Sequence[str]) -> Asked:
-    words = Words(text)
-    for name in files:
-        for match in re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE):
-            words.take_span(*match.span())
-    return _Reader(table, words).read()
-
-
-def go_on(before: Asked, now: Asked) -> Asked:
+def _go_on(before: Query, now: Query) -> Query:
     """A follow-up with what was asked before: what it names replaces that, and the rest stays."""
-    if now.measures:
-        return now
-    again = {one.column.name for one in now.values}
-    kept = tuple(one for one in before.values if one.column.name not in again)
+    again = {one.column.name for one in now.filters}
     grouped = bool(now.groups or now.unit)
     return replace(
-        before,
+        before if not (now.measures or now.counting) else now,
         fold=now.fold or before.fold,
         groups=now.groups if grouped else before.groups,
         unit=now.unit if grouped else before.unit,
         when=now.when or before.when,
-        values=(*kept, *now.values),
-        limits=now.limits or before.limits,
+        filters=(*(one for one in before.filters if one.column.name not in again), *now.filters),
         periods=now.periods or before.periods,
         most=now.most or before.most,
-        few=now.few or before.few,
         upward=now.upward or before.upward,
         chart=now.chart,
-        compared=now.compared or before.compared,
-        why=now.why,
-        change=now.change,
-        trouble=now.trouble,
+        unused=(*before.unused, *now.unused),
+        trouble=now.trouble or before.trouble,
         understood=before.understood + now.understood,
     )
 
 
 class _Reader:
-    def __init__(self, table: Table, words: Words) -> None:
-        self.table = table
-        self.words = words
-        self.asked = Asked(table)
-        self.mentions: list[Mention] = []
+    """Takes the words of a request, most certain first; each is taken once, and what nobody takes is left over."""
 
-    def read(self) -> Asked:
-        """Take what each rule knows, most certain first; the rest is left over."""
-        words, text = self.words, self.words.text
-        first, last = self._range()
-        periods = periods_in(text, first, last) if first and last else []
-        for period in periods:
-            words.take_span(*period.span)
-        few = _FEW.search(text)
-        if few:
-            words.take_span(*few.span())
-        limits = list(_LIMIT.finditer(text))
+    def __init__(self, table: Table, text: str, files: Sequence[str]) -> None:
+        self.table, self.text = table, text
+        self.tokens = [_Token(one[0], one[0].lower(), *one.span()) for one in _TOKEN.finditer(text)]
+        self.used: set[int] = set()
+        self.trouble = ""
+        for name in files:
+            for match in re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE):
+                self.take_span(match.span())
+
+    # ------------------------------------------------------------ words
+
+    def take_span(self, span: tuple[int, int]) -> None:
+        """Use every token in a part of the text."""
+        self.used |= {at for at, one in enumerate(self.tokens) if one.start < span[1] and span[0] < one.end}
+
+    def take(self, wanted: Collection[str]) -> list[int]:
+        """Use all free tokens that are among these words; their places."""
+        found = [at for at, one in enumerate(self.tokens) if at not in self.used and one.low in wanted]
+        self.used.update(found)
+        return found
+
+    def low(self, at: int) -> str:
+        """The word at a place, in lower case; empty beyond the ends."""
+        return self.tokens[at].low if 0 <= at < len(self.tokens) else ""
+
+    def before(self, at: int) -> int:
+        """The place of the word before, articles passed over."""
+        at -= 1
+        while at > 0 and self.low(at) in _ARTICLES:
+            at -= 1
+        return at
+
+    # ------------------------------------------------------------ the request
+
+    def read(self) -> Query:
+        """Make the query of all words."""
+        periods = self._periods()
+        few = self._span(_FEW)
+        limits = list(_LIMIT.finditer(self.text))
         for match in limits:
-            words.take_span(*match.span())
-        counting, long = _HOW_MANY.search(text), _HOW_LONG.search(text)
-        names = {" ".join(split(column.name)) for column in self.table.columns}
-        values = values_in(words, self.table.columns, names)
-        mentions, rivals = columns_in(words, self.table)
-        mentions = self.mentions = self._without_folds(mentions)
-        self.asked = replace(
-            self.asked,
+            self.take_span(match.span())
+        counting, contents = self._span(_HOW_MANY), _CONTENTS.search(self.text)
+        filters = self._values()
+        mentions = self._mentions()
+        fold, bounds = self._folds()
+        query = Query(
+            self.table,
+            fold=fold,
             periods=tuple(periods),
-            values=tuple(values),
+            filters=tuple(filters),
+            counting=counting is not None,
             most=max(1, min(25, int(few["number"]))) if few else 0,
-            upward=bool(few and few["low"]),
-            compared=bool(words.take(lexicon.VERSUS)),
-            chart=bool(words.take(lexicon.CHART)),
-            overview=bool(words.take(lexicon.OVERVIEW)),
+            upward=bool(few and few["low"]) or bounds == "low",
+            extreme=bool(bounds),
+            chart=bool(self.take(lexicon.CHART)),
+            goes_on=bool(self.tokens) and self.low(0) in lexicon.AND,
         )
-        self._folds(counted=bool(counting))
-        self._columns(mentions, rivals, counting=bool(counting))
-        self._limits(limits, mentions)
-        self._units()
-        self._entity(counting.end() if counting else -1)
-        self._change()
-        if long:
-            self._duration(mentions)
-        words.take(lexicon.PASSED)
-        self.asked = replace(self.asked, few=few is not None, contents=_CONTENTS.search(text) is not None)
-        return self._end()
+        query = self._columns(query, mentions, limits)
+        query = self._units(query)
+        query = self._change(query)
+        query = self._rows_named(query, counting.end() if counting else -1)
+        query = self._rest(query)
+        overview = bool(self.take(lexicon.OVERVIEW)) or contents is not None
+        asks = query.measures or query.fold or query.groups or query.counting or query.filters or query.unit
+        unused = self._unused()
+        understood = query.understood + len(mentions) + len(filters) + len(periods)
+        return replace(
+            query, overview=overview and not asks, unused=unused, trouble=self.trouble, understood=understood
+        )
 
-    def _without_folds(self, mentions: list[Mention]) -> list[Mention]:
-        """`total units` is no column `total` where another measure follows."""
-        starts = {one.at for one in mentions if one.column.is_measure}
-        dropped = [one for one in mentions if self.words.low(one.at) in lexicon.FOLDS and one.end in starts]
-        for one in dropped:
-            self.words.used -= set(range(one.at, one.end))
-        return [one for one in mentions if one not in dropped]
+    def _span(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        match = pattern.search(self.text)
+        if match:
+            self.take_span(match.span())
+        return match
 
-    def _range(self) -> tuple[date | None, date | None]:
-        """The first and the last day of all dates."""
+    def _periods(self) -> list[Period]:
         firsts = [column.first for column in self.table.dates if column.first]
         lasts = [column.last for column in self.table.dates if column.last]
-        return (min(firsts), max(lasts)) if firsts and lasts else (None, None)
+        found = periods_in(self.text, min(firsts), max(lasts)) if firsts and lasts else []
+        for period in found:
+            self.take_span(period.span)
+        return found
 
-    def _folds(self, *, counted: bool) -> None:
-        """How values become one figure."""
-        found: list[Fold] = []
-        for at, token in enumerate(self.words.tokens):
-            fold = lexicon.FOLDS.get(token.low)
-            if fold is None or at in self.words.used:
+    def _unused(self) -> tuple[str, ...]:
+        silent = lexicon.FILLERS | lexicon.AND
+        left = (one.text for at, one in enumerate(self.tokens) if at not in self.used and one.low not in silent)
+        return tuple(dict.fromkeys(left))
+
+    # ------------------------------------------------------------ filters
+
+    def _values(self) -> list[Filter]:
+        """The values that the words name, longest first; one that stands in several columns is nobody's."""
+        found: dict[tuple[int, int], list[tuple[Column, str]]] = {}
+        for column in self.table.columns:
+            for value in () if column.is_number or column.is_date else column.values:
+                for place in self._places(value):
+                    found.setdefault(place, []).append((column, value))
+        taken: dict[int, tuple[int, Filter]] = {}
+        for (at, end), meant in sorted(found.items(), key=lambda one: (one[0][0] - one[0][1], one[0][0])):
+            if self.used & set(range(at, end)) or len({column.name for column, _ in meant}) > 1:
                 continue
-            if token.low in {"much", "viel", "many", "viele"} and self.words.low(at - 1) not in {"how", "wie"}:
-                continue
-            self.words.used.add(at)
-            found.append(fold)
-        if any(token.low == "%" for token in self.words.tokens):
-            found.append("share")
-        folds = [one for one in dict.fromkeys(found) if one != "sum" or len(set(found)) == 1]
-        if counted and not (set(folds) - {"count"}):
-            folds = ["count"]
-        elif "count" in folds and len(folds) > 1:
-            folds.remove("count")  # "the average number of ..."
-        if len(folds) > 1:
-            self.asked = replace(self.asked, trouble=f"{' and '.join(folds)} at once")
-        only = folds[0] if folds else None
-        most, least = self._near(lexicon.MOST), self._near(lexicon.LEAST)
-        self.asked = replace(self.asked, fold=only, extreme=most or least, upward=self.asked.upward or least)
+            self.used |= set(range(at, end))
+            values = tuple(dict.fromkeys(value.casefold() for _, value in meant))
+            taken[at] = end, Filter(meant[0][0], values, excluded=self._is_excluded(at))
+        return self._joined(taken)
 
-    def _near(self, wanted: frozenset[str]) -> bool:
-        return any(token.low in wanted for token in self.words.tokens)
+    def _places(self, value: str) -> list[tuple[int, int]]:
+        """Where the words name a value: one by one, or in its plural, and not as part of a column's name."""
+        own = [each[0] for each in _TOKEN.finditer(value)]
+        if not own or value.endswith("…"):
+            return []
+        names = {" ".join(split(column.name)) for column in self.table.columns}
+        parts = {stem(word) for name in names for word in name.split()}
+        silent = lexicon.FILLERS | lexicon.BY | lexicon.FOLDS.keys()
+        places = []
+        for at in range(len(self.tokens) - len(own) + 1):
+            said = self.tokens[at : at + len(own)]
+            if len(own) > 1:
+                same = [one.low for one in said] == [one.lower() for one in own]
+            elif said[0].low in silent or len(said[0].low) < 3:
+                same = said[0].text == own[0]
+            else:
+                low, exact = said[0].low, said[0].low == own[0].lower()
+                same = low not in names if exact else stem(low) == stem(own[0].lower()) and stem(low) not in parts
+            if same:
+                places.append((at, at + len(own)))
+        return places
 
-    def _columns(self, mentions: list[Mention], rivals: list[Mention], *, counting: bool) -> None:
+    def _is_excluded(self, at: int) -> bool:
+        before = self.before(at)
+        if self.low(before) == "than" and self.low(before - 1) == "other":
+            self.used |= {before, before - 1}
+            return True
+        if self.low(before) in lexicon.ONLY:
+            self.used.add(before)
+        if self.low(before) not in lexicon.NOT:
+            return False
+        self.used.add(before)
+        return True
+
+    def _joined(self, taken: dict[int, tuple[int, Filter]]) -> list[Filter]:
+        """Values of one column are alternatives; what is excluded stays apart."""
+        made: dict[tuple[str, bool], Filter] = {}
+        last_end, last = -2, None
+        for at, (end, named) in sorted(taken.items()):
+            goes_on = last is not None and last.excluded and last.column == named.column and at - last_end <= 1
+            one = replace(named, excluded=named.excluded or goes_on)
+            key = (one.column.name, one.excluded)
+            made[key] = replace(one, values=(*made[key].values, *one.values)) if key in made else one
+            last_end, last = end, one
+        both = [one for one in made.values() if one.excluded and (one.column.name, False) in made]
+        self._decline("what is both named and excluded", when=bool(both))
+        return list(made.values())
+
+    def _decline(self, what: str, *, when: bool) -> None:
+        self.trouble = self.trouble or (what if when else "")
+
+    # ------------------------------------------------------------ columns
+
+    def _mentions(self) -> list[_Mention]:
+        """The columns that the words name: by all words of a name, by some, or by words that people use for them."""
+        candidates = []
+        for column in self.table.columns:
+            for at in range(len(self.tokens)):
+                end, grade = self._run(at, column.stems)
+                if end > at:
+                    candidates.append((at - end, -grade, len(column.stems), at, end, column))
+        candidates.sort(key=lambda one: one[:4])
+        taken: dict[int, tuple[tuple[int, int], _Mention]] = {}
+        for size, grade, _, at, end, column in candidates:
+            known = taken.get(at)
+            if known and known[0] == (size, grade) and known[1].end == end:
+                rivals = (*known[1].rivals, column)
+                taken[at] = known[0], replace(known[1], rivals=rivals)
+            elif not self.used & set(range(at, end)):
+                taken[at] = (size, grade), _Mention(column, at, end)
+                self.used |= set(range(at, end))
+        found = [mention for _, (_, mention) in sorted(taken.items())]
+        starts = {one.at for one in found if one.column.is_measure}
+        folds = [one for one in found if self.low(one.at) in lexicon.FOLDS and one.end in starts]
+        self.used -= {at for one in folds for at in range(one.at, one.end)}  # `total units` is no column `total`
+        return [one for one in found if one not in folds]
+
+    def _run(self, at: int, own: tuple[str, ...]) -> tuple[int, int]:
+        """Where the tokens end that name a column from here on, and how well: 4 whole, 3 exact, 2 near, 1 alike."""
+        end, near, left = at, False, list(own)
+        while end < len(self.tokens) and end not in self.used:
+            low = self.low(end)
+            if low in lexicon.BY | lexicon.WHICH | lexicon.AND | lexicon.FILLERS and low not in own:
+                break
+            exact = next((one for one in left if one in {low, stem(low)}), None)
+            found = exact or next((one for one in left if len(low) > 3 and lexicon.close(one, low)), None)
+            if found is None:
+                alike = end == at and len(low) > 2 and low not in lexicon.FOLDS
+                if alike and any(lexicon.alike(one, low) for one in own):
+                    return end + 1, 1
+                break
+            left.remove(found)
+            near = near or exact is None
+            end += 1
+        return end, 2 if near else 3 if left else 4
+
+    def _columns(self, query: Query, mentions: list[_Mention], limits: list[re.Match[str]]) -> Query:
         """Sort the columns that are named into measures, groups, dates and what is counted."""
-        measures: list[Column] = []
-        groups: list[Column] = []
-        valued = {one.column.name for one in self.asked.values}
-        grouped_end = -2
-        for mention in mentions:
-            column, place = mention.column, self.words.before(mention.at)
-            before = self.words.low(place)
-            if self._is_of_which_most(mention.at):
-                self.asked = replace(self.asked, extreme=True, fold=None, upward=self.asked.fold == "min")
-            by = before in lexicon.BY or before in lexicon.WHICH or before.isdigit()
-            by = by or (before in lexicon.OR and place == grouped_end)
-            if column.is_date:
-                unit = lexicon.UNITS.get(self.words.low(mention.at), "") if by else ""
-                self.asked = replace(self.asked, when=column, unit=unit or self.asked.unit)
-            elif column.is_measure:
-                if before in {"per", "pro", "je"}:
-                    self.asked = replace(self.asked, trouble=f"“per {column.name}”")
-                measures.append(column)
-            elif by:
-                groups.append(column)
-                grouped_end = mention.end
-            elif column.name not in valued and not self._is_counted(column, counting=counting):
-                groups.append(column)
-        choices = [one.column.name for one in rivals if one.column.is_measure]
-        self.asked = replace(
-            self.asked,
-            choices=(measures[0].name, *choices) if choices and len(measures) == 1 else (),
-            measures=tuple(dict.fromkeys(measures)),
-            groups=tuple(dict.fromkeys(groups))[:2],
-            understood=len(mentions) + len(self.asked.values) + len(self.asked.periods),
-        )
-
-    def _is_counted(self, column: Column, *, counting: bool) -> bool:
-        """A column that is named without `by` where something is counted: what is counted, or must be yes."""
-        if counting and self._is_yes_or_no(column):
-            self.asked = replace(self.asked, yes=column)
-            return True
-        if self.asked.fold in {"count", "share"} or column.distinct == self.table.rows:
-            self.asked = replace(self.asked, counted=self.asked.counted or column)
-            return True
-        return False
-
-    def _is_of_which_most(self, at: int) -> bool:
-        """`which region has the highest revenue`, `largest customers`: of the groups, and not of single rows."""
-        before = self.words.low(self.words.before(at))
-        which = before in lexicon.WHICH or lexicon.FOLDS.get(before) in {"max", "min"}
-        column = next((one.column for one in self.mentions if one.at == at), None)
-        return which and self.asked.fold in {"max", "min"} and (column is None or not column.is_measure)
-
-    def _is_yes_or_no(self, column: Column) -> bool:
-        given = {value.casefold() for value in column.values}
-        return column.kind == "BOOLEAN" or (bool(given) and given <= lexicon.YES_OR_NO)
-
-    def _limits(self, matches: list[re.Match[str]], mentions: list[Mention]) -> None:
-        """Numbers that a measure must reach: the one named nearest before, or just behind."""
-        limits: list[Limit] = []
-        for match in matches:
-            near = [
-                (0 if self.words.tokens[one.end - 1].end <= match.start() else 1, one.column)
-                for one in mentions
-                if one.column.is_measure
-                and (
-                    0 <= match.start() - self.words.tokens[one.end - 1].end <= 12
-                    or 0 <= self.words.tokens[one.at].start - match.end() <= 2
-                )
-            ]
-            alone = self.table.measures
-            column = min(near, key=lambda one: one[0])[1] if near else alone[0] if len(alone) == 1 else None
+        filters, limited = [*query.filters], set()
+        for match in limits:
+            near = [one for one in mentions if one.column.is_measure and self._is_beside(one, match)]
+            only = self.table.measures[0] if len(self.table.measures) == 1 else None
+            column = near[0].column if near else only
             if column is None:
-                self.asked = replace(self.asked, trouble=f"“{match[0].strip()}”, since it does not say of which column")
-                return
-            how = " ".join(match["how"].lower().split())
-            over = re.fullmatch(_OVER, how) is not None
-            limits.append(Limit(column, _AT.get(how, ">" if over else "<"), match["number"].replace(",", "")))
-        limited = {one.column for one in limits}
-        self.asked = replace(
-            self.asked,
-            limits=tuple(limits),
-            measures=tuple(one for one in self.asked.measures if one not in limited),
-        )
-
-    def _units(self) -> None:
-        """The period that rows are grouped by."""
-        for at, token in enumerate(self.words.tokens):
-            unit = lexicon.UNITS.get(token.low)
-            if unit is None or at in self.words.used:
+                self._decline(f"“{match[0].strip()}”, since it does not say of which column", when=True)
                 continue
-            before = self.words.low(self.words.before(at))
-            grouped = token.low in lexicon.ADVERBS or before in lexicon.BY or before in lexicon.WHICH
-            if grouped and self.table.dates:
-                if self._is_of_which_most(at):
-                    self.asked = replace(self.asked, extreme=True, fold=None, upward=self.asked.fold == "min")
-                self.words.used.add(at)
-                self.asked = replace(self.asked, unit=unit, understood=self.asked.understood + 1)
-        trend = self.words.take(lexicon.TREND) if self.table.dates else []
-        if trend and not self.asked.unit:
-            self.asked = replace(self.asked, unit="auto")
+            limited.add(column.name)
+            how = " ".join(match["how"].lower().split())
+            sign = _AT.get(how, ">" if re.fullmatch(_OVER, how) else "<")
+            filters.append(Filter(column, limit=f"{sign} {match['number'].replace(',', '')}"))
+        query = replace(query, filters=tuple(filters))
+        valued = {one.column.name for one in query.filters}
+        last: _Mention | None = None
+        for one in mentions:
+            if one.column.name in limited and one.column.is_measure:
+                continue
+            query = self._column(query, one, last, valued)
+            last = one
+        return query
 
-    def _entity(self, start: int) -> None:
-        """Words of the file's name stand for its rows: `orders` of shop_orders.csv."""
-        own = {stem(word) for word in split(PurePath(self.table.file).stem) if len(word) > 2}
-        own |= {stem(word) for word in split(self.table.name) if len(word) > 2}
-        for at, token in enumerate(self.words.tokens):
-            if at not in self.words.used and stem(token.low) in own:
-                self.words.used.add(at)
-                self.asked = replace(self.asked, understood=self.asked.understood + 1)
-        if start >= 0:
-            self.asked = replace(self.asked, understood=self.asked.understood + 1)
+    def _is_beside(self, mention: _Mention, match: re.Match[str]) -> bool:
+        before = match.start() - self.tokens[mention.end - 1].end
+        after = self.tokens[mention.at].start - match.end()
+        return 0 <= before <= 12 or 0 <= after <= 2
 
-    def _change(self) -> None:
-        why = bool(self.words.take(lexicon.WHY))
-        verbs = self.words.take(lexicon.CHANGE)
-        directions = {lexicon.CHANGE[self.words.low(at)] for at in verbs} - {0}
-        if why or verbs:
-            change = directions.pop() if len(directions) == 1 else 0
-            self.asked = replace(self.asked, why=True, change=change if verbs else None)
-        if why and not verbs:
-            self.asked = replace(self.asked, trouble="“why”")
+    def _column(self, query: Query, mention: _Mention, last: _Mention | None, valued: Collection[str]) -> Query:
+        column, place = mention.column, self.before(mention.at)
+        word = self.low(place)
+        which = word in lexicon.WHICH or (word in lexicon.FOLDS and lexicon.FOLDS[word] in {"max", "min"})
+        joined = last is not None and word in lexicon.AND and place == last.end
+        by = word in lexicon.BY or word in lexicon.WHICH or word.isdigit() or (joined and bool(query.groups))
+        if column.is_measure:
+            ordered = word in {"by", "nach", "por"} and query.most
+            self._decline(f"“{word} {column.name}”", when=word in lexicon.BY and not ordered)
+            self._decline(f"“{column.name}” beside “{self._named(query)}”", when=bool(query.measures) and not joined)
+            choices = (column.name, *(one.name for one in mention.rivals)) if mention.rivals else ()
+            return replace(query, measures=(*query.measures, column), choices=query.choices or choices)
+        self._decline(f"which column “{self.tokens[mention.at].text}” is", when=bool(mention.rivals))
+        self._decline_two_meanings(query, word)
+        unit = lexicon.UNITS.get(self.low(mention.at), "") if by else ""
+        if by and (unit or not column.is_date):
+            self.used.add(place)
+        if column.is_date and (unit or query.periods):
+            return replace(query, when=column, unit=unit or query.unit, extreme=query.extreme or (which and bool(unit)))
+        if not column.is_date and (by or (which and query.fold in {"max", "min"})):
+            extreme = which and query.fold in {"max", "min"}
+            upward = query.upward or (extreme and query.fold == "min")
+            fold = None if extreme else query.fold
+            groups = tuple(dict.fromkeys((*query.groups, column)))
+            self._decline("more than two groups at once", when=len(groups) > 2)
+            return replace(query, groups=groups, fold=fold, upward=upward, extreme=query.extreme or extreme)
+        if column.name in valued:
+            return query
+        counted = place in self.used or word in lexicon.OF or column.distinct == self.table.rows
+        if counted and not column.is_date and (query.counting or query.fold == "share" or query.filters):
+            return replace(query, counted=query.counted or column)
+        self.used -= set(range(mention.at, mention.end))
+        return query
 
-    def _duration(self, mentions: list[Mention]) -> None:
-        """How long from one date to another, where the table has two and the request names one of them."""
-        dates = self.table.dates
-        if len(dates) == 2 and any(one.column in dates for one in mentions):
-            begin, end = sorted(dates, key=lambda column: column.first or date.max)
-            fold: Fold = "median" if self.asked.fold == "median" else "mean"
-            self.asked = replace(self.asked, duration=(begin, end), fold=fold, measures=(), groups=self.asked.groups)
-            self.asked = replace(self.asked, groups=tuple(g for g in self.asked.groups if g.distinct < self.table.rows))
-        else:
-            self.asked = replace(self.asked, trouble="“how long”")
-
-    def _end(self) -> Asked:
-        """What is beyond rules, and what nothing took."""
-        beyond = next((token.text for at, token in enumerate(self.words.tokens)
-                       if at not in self.words.used and token.low in lexicon.BEYOND), "")  # fmt: skip
-        asked = self.asked
-        own = set(asked.when.stems) if asked.when else set()
-        return replace(
-            asked,
-            trouble=asked.trouble or (f"“{beyond}”" if beyond else ""),
-            left=tuple(self.words.left_over()),
-            dated=any(stem(token.low) in own for token in self.words.tokens),
+    def _decline_two_meanings(self, query: Query, word: str) -> None:
+        """`average revenue per month` may be that of the rows, or of the totals."""
+        added = any(one.is_flow and not one.is_stock for one in query.measures)
+        self._decline(
+            f"an average “{word} ...”, which may be that of rows or of totals",
+            when=query.fold in {"mean", "median"} and word in lexicon.PER and added,
         )
 
+    def _named(self, query: Query) -> str:
+        return query.measures[0].name if query.measures else ""
 
-def _settled(asked: Asked) -> Asked:
-    """Fill in what is certain, and say what is not."""
-    asked = replace(asked, when=asked.when or next(iter(asked.table.dates), None))
-    if asked.contents and not (asked.measures or asked.fold or asked.groups or asked.left):
-        asked = replace(asked, overview=True)
-    asked = _counting(asked)
-    if not asked.measures and asked.fold != "count" and not asked.duration and not asked.overview:
-        asked = _measured(asked)
-    if asked.few and not asked.groups and not asked.unit:
-        asked = _rows_on_top(asked)
-    return _checked(asked)
+    # ------------------------------------------------------------ the words around them
 
+    def _folds(self) -> tuple[Fold | None, str]:
+        """How values become one figure; and `high` or `low` where the most or the least is asked for."""
+        found: list[Fold] = []
+        for at, token in enumerate(self.tokens):
+            fold = "share" if token.low == "%" else lexicon.FOLDS.get(token.low)
+            alone = token.low in {"much", "viel"} and self.low(at - 1) not in {"how", "wie"}
+            if fold is None or at in self.used or alone:
+                continue
+            self.used.add(at)
+            found.append(fold)
+        folds = [one for one in dict.fromkeys(found) if one != "sum" or len(set(found)) == 1]
+        self._decline(f"{' and '.join(folds)} at once", when=len(folds) > 1)
+        most, least = self.take(lexicon.MOST), self.take(lexicon.LEAST)
+        self._decline("the most and the least at once", when=bool(most and least))
+        return folds[0] if folds else None, "high" if most else "low" if least else ""
 
-def _counting(asked: Asked) -> Asked:
-    """A count of rows, or the sum of a column that is a count itself."""
-    if asked.fold == "count" and asked.measures:
-        return replace(asked, fold="sum")
-    named = asked.counted or asked.values or asked.limits
-    if asked.fold is None and not asked.measures and named and not (asked.overview or asked.why or asked.extreme):
-        asked = replace(asked, fold="count")
-    on_a_date = asked.when if asked.dated and asked.when is not None and asked.when.gaps else None
-    if asked.fold == "count" and on_a_date is not None and not asked.periods and not asked.unit:
-        return replace(asked, filled=on_a_date)
-    return asked
-
-
-def _measured(asked: Asked) -> Asked:
-    """The one measure that there is, or the column that a person must choose."""
-    if asked.fold == "share" and (asked.values or asked.groups or asked.counted):
-        return asked
-    measures = asked.table.measures
-    if asked.fold is None and not asked.groups and not asked.unit and not asked.extreme and not asked.why:
-        return asked
-    flows = [one for one in measures if one.is_flow]
-    if len(measures) == 1:
-        return replace(asked, measures=(measures[0],))
-    if asked.extreme and len(flows) == 1:
-        return replace(asked, measures=(flows[0],))
-    if measures and not asked.left and not asked.trouble:
-        return replace(asked, choices=tuple(one.name for one in measures))
-    return asked
-
-
-def _rows_on_top(asked: Asked) -> Asked:
-    """`top 5 products by price`: rows themselves, by the column that names each."""
-    alone = [one for one in asked.table.columns if one.is_category and one.distinct == asked.table.rows]
-    if alone and asked.measures:
-        return replace(asked, groups=(alone[0],), fold="max")
-    return asked
-
-
-def _checked(asked: Asked) -> Asked:
-    """Refuse what would be a guess: sums of rates, prices without a fold, columns that are not there."""
-    if asked.trouble or asked.overview or asked.choices:
-        return asked
-    column = asked.measures[0] if asked.measures else None
-    if asked.fold in {"sum", None} and any(one.is_rate for one in asked.measures):
-        return replace(asked, trouble=f"a total of “{column.name if column else ''}”, which does not add up")
-    if asked.fold is None and not asked.why and column is not None:
-        if not all(one.is_flow for one in asked.measures) and not asked.extreme and not asked.most:
-            return replace(
-                asked, trouble=f"“{column.name}” without being told whether its average, median or total is meant"
+    def _units(self, query: Query) -> Query:
+        """The period that rows are grouped by."""
+        for at, token in enumerate(self.tokens):
+            unit, before = lexicon.UNITS.get(token.low), self.low(self.before(at))
+            grouped = token.low in lexicon.ADVERBS or before in lexicon.BY | lexicon.WHICH
+            if unit is None or at in self.used or not grouped or not self.table.dates:
+                continue
+            self._decline_two_meanings(query, before)
+            self.used |= {at} if token.low in lexicon.ADVERBS else {at, self.before(at)}
+            extreme = before in lexicon.WHICH and query.fold in {"max", "min"}
+            query = replace(
+                query,
+                unit=unit,
+                fold=None if extreme else query.fold,
+                extreme=query.extreme or extreme,
+                upward=query.upward or (extreme and query.fold == "min"),
+                understood=query.understood + 1,
             )
-        asked = replace(asked, fold="sum")
-    if asked.fold is None and not asked.why:
-        return replace(asked, trouble="which figure is meant")
-    if (
-        asked.fold in {"mean", "median", "max", "min", "sum"}
-        and column is None
-        and not asked.duration
-        and not asked.choices
-    ):
-        return replace(asked, trouble=_unknown(asked.left))
-    if asked.why and column is None and not asked.choices:
-        return replace(asked, trouble=_unknown(asked.left))
-    if len(asked.left) > _MOST_LEFT or len(asked.left) > max(1, asked.understood):
-        return replace(asked, trouble=_unknown(asked.left))
-    return asked
+        if self.table.dates and (self._span(_OVER_TIME) or self.take(lexicon.TREND)):
+            query = replace(query, unit=query.unit or "auto")
+        return query
+
+    def _change(self, query: Query) -> Query:
+        """`why did churn rise`: the course of time, and what changed most; rules know no reasons."""
+        why, verbs = self.take(lexicon.WHY), self.take(lexicon.CHANGE)
+        if not why and not verbs:
+            return query
+        directions = {lexicon.CHANGE[self.low(at)] for at in verbs} - {0}
+        self._decline("“why”", when=not verbs)
+        self._decline("what changed within a period", when=bool(query.periods))
+        change = directions.pop() if len(directions) == 1 and why else 0
+        return replace(query, changed=True, change=change)
+
+    def _rows_named(self, query: Query, counted_from: int) -> Query:
+        """Words of the file's name stand for its rows: `orders` of shop_orders.csv."""
+        name = [stem(word) for word in split(PurePath(self.table.file).stem) if len(word) > 2 and not word.isdigit()]
+        for at, token in enumerate(self.tokens):
+            after = 0 <= counted_from <= token.start
+            own = name if after else name[-1:]
+            if at not in self.used and stem(token.low) in own:
+                self.used.add(at)
+                query = replace(query, understood=query.understood + 1)
+        return query
+
+    def _rest(self, query: Query) -> Query:
+        """Words that mean something only beside others: comparisons, and the last moment of a stock."""
+        chosen = [one for one in query.filters if len(one.values) > 1 and not one.excluded]
+        versus = [at for at, one in enumerate(self.tokens) if at not in self.used and one.low in lexicon.VERSUS]
+        if versus and (len(query.periods) > 1 or chosen):
+            self.used.update(versus)
+            if chosen and not query.groups and not query.periods:
+                query = replace(query, groups=(chosen[0].column,))
+        if query.measures and all(one.is_stock for one in query.measures) and not query.periods:
+            self.take(lexicon.NOW)
+        return query
 
 
-def _unknown(left: Sequence[str]) -> str:
-    named = ", ".join(f"“{word}”" for word in left[:_MOST_LEFT])
-    return f"what {named} stands for" if named else "which figure is meant"
+# ---------------------------------------------------------------- what is certain, and what is not
 
 
-NAMES: Mapping[str, str] = {"mean": "average", "max": "largest", "min": "smallest", "sum": "total", "median": "median"}
-"""Folds in words."""
+def _settled(query: Query) -> Query:
+    """Fill in what is certain, and say what is not."""
+    query = replace(query, when=query.when or next(iter(query.table.dates), None))
+    if query.trouble or query.unused:
+        return replace(query, trouble=query.trouble or _unknown(query), choices=())
+    if query.overview:
+        return query
+    if query.counting and query.fold not in {None, "sum", "share"}:
+        return replace(query, trouble=f"a number of rows and its {query.fold} at once")
+    if not query.measures and not query.counting and query.fold != "share":
+        query = _with_measure(query)
+    if query.most and not query.groups and not query.unit:
+        query = _rows_on_top(query)
+    return query if query.choices else _checked(query)
+
+
+def _unknown(query: Query) -> str:
+    named = ", ".join(f"“{word}”" for word in query.unused[:_MOST_NAMED])
+    return f"what {named} {'stands' if len(query.unused) == 1 else 'stand'} for"
+
+
+def _with_measure(query: Query) -> Query:
+    """The one measure that there is, or the column that a person must choose; rows are counted if values are named."""
+    measures = query.table.measures
+    asks = query.fold or query.groups or query.unit or query.extreme or query.changed
+    if query.filters and not (query.fold or query.extreme or query.changed):
+        return replace(query, counting=True)
+    if not asks or not measures:
+        return query
+    if len(measures) == 1:
+        return replace(query, measures=(measures[0],))
+    return replace(query, choices=tuple(one.name for one in measures))
+
+
+def _rows_on_top(query: Query) -> Query:
+    """`top 5 products by price`: rows themselves, by the column that names each."""
+    alone = [one for one in query.table.columns if one.is_category and one.distinct == query.table.rows]
+    return replace(query, groups=(alone[0],), fold="max") if alone and query.measures else query
+
+
+def _checked(query: Query) -> Query:
+    """Decline what would be a guess: sums of rates, prices without a fold, shares of what is not clear."""
+    counting = query.counting and not query.measures
+    query = replace(query, counting=counting)
+    plain = query.fold in {None, "sum"} and not counting
+    fold: Fold | None = "sum" if plain and query.measures else query.fold
+    return replace(query, fold=fold, trouble=_trouble(query, plain=plain))
+
+
+def _trouble(query: Query, *, plain: bool) -> str:
+    measures, grouped = query.measures, bool(query.groups or query.unit)
+    odd = next((one.name for one in measures if not one.is_flow), "")
+    ordered = query.extreme or query.most
+    reasons = (
+        ("what changed", query.changed and (len(measures) != 1 or query.when is None or not plain)),
+        ("a share of what", query.fold == "share" and not _is_share(query, grouped=grouped)),
+        ("which figure is meant", not measures and not query.counting and query.fold != "share"),
+        (f"a total of “{odd}”, which does not add up", plain and any(one.is_rate for one in measures)),
+        (
+            f"“{odd}” without being told whether its average, median or total is meant",
+            query.fold is None and plain and bool(odd) and not ordered,
+        ),
+        ("the most or the least of what", query.extreme and not grouped),
+        ("groups and several periods at once", len(query.periods) > 1 and grouped),
+        ("the first or last few periods", bool(query.most and query.unit)),
+        ("each row for itself", not query.most and any(one.distinct == query.table.rows > 1 for one in query.groups)),
+        ("more than three figures at once", len(measures) > 3),
+    )
+    return next((what for what, holds in reasons if holds), "")
+
+
+def _is_share(query: Query, *, grouped: bool) -> bool:
+    """True if it is clear of what a share is: of each group, or of the rows with certain values."""
+    parts = [one for one in query.filters if one.values]
+    counted = query.counted.distinct if query.counted and not query.measures else 0
+    part = grouped or (len(parts) == 1 and not parts[0].excluded)
+    return part and len(query.measures) < 2 and not 0 < counted < query.table.rows

@@ -1,4 +1,4 @@
-"""The queries that answer what a request asks of a table."""
+"""The SQL of a query, and what it shows in words. A change over time takes further queries of the same shape."""
 
 from __future__ import annotations
 
@@ -7,19 +7,16 @@ import re
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from bot.models.rehearsal.rehearsed_mentions import Chosen
 from bot.models.rehearsal.rehearsed_periods import Period
-from bot.models.rehearsal.rehearsed_profile import Column, Table
-from bot.models.rehearsal.rehearsed_request import NAMES, Asked
-from bot.models.rehearsal.rehearsed_words import YES
+from bot.models.rehearsal.rehearsed_profile import Column
+from bot.models.rehearsal.rehearsed_request import Filter, Query
 
 Kind = Literal["one", "groups", "time", "periods", "change"]
 _UNITS = {"eur": "EUR", "usd": "USD", "chf": "CHF", "gbp": "GBP", "pct": "%", "percent": "%"}
-_MOST = 25
-_MOST_PERIODS = 100
-_MOST_CAUSES = 3
+_MOST, _MOST_PERIODS, _MOST_CAUSES = 25, 100, 3
 _MONTHS, _YEARS = 62, 1830
 _FOLDS = {"sum": "sum({})", "mean": "avg({})", "median": "median({})", "max": "max({})", "min": "min({})"}
+_NAMES = {"mean": "average", "max": "largest", "min": "smallest", "sum": "total", "median": "median"}
 _LABELS = {"month": "%Y-%m", "year": "%Y", "day": "%Y-%m-%d", "week": "%Y-%m-%d"}
 
 
@@ -44,37 +41,16 @@ class Question:
     sheet: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Figure:
-    """A figure of rows: its name, and its SQL for those rows that a condition holds for."""
-
-    name: str
-    pattern: str
-
-    def sql(self, only: str = "") -> str:
-        """Its SQL."""
-        chosen = f" FILTER (WHERE {only})" if only else ""
-        return self.pattern.replace("|", chosen)
-
-
-def questions(asked: Asked) -> list[Question]:
-    """The queries that answer a request, the one that says most first."""
-    if asked.overview:
-        return [_overview(asked, column) for column in asked.table.measures if column.is_flow and not column.is_stock][
-            :3
-        ]
-    figures = _figures(asked)
-    if asked.why:
-        return _why(asked, figures[0])
-    if len(asked.periods) > 1:
-        return [_by_period(asked, figures[0])]
-    if asked.unit and asked.when is not None:
-        return [_timed(asked, figures, asked.when)]
-    if asked.groups:
-        return [_grouped(asked, figures)]
-    where, at = _rows(asked)
-    sql = _select([f"{one.sql()} AS {one.name}" for one in figures], asked.table, where)
-    return [Question(f"{_what(figures)}{at}", sql, figures[0].name, figures[0].name, "one")]
+def questions(query: Query) -> list[Question]:
+    """Return the queries that answer a request: one, but of a change also what changed most, by group."""
+    if query.overview:
+        flows = [one for one in query.table.measures if one.is_flow and not one.is_stock]
+        return [_question(replace(query, fold="sum", measures=(one,))) for one in flows[:_MOST_CAUSES]]
+    if not query.changed:
+        return [_question(query)]
+    whole = replace(query, unit=query.unit or "auto", fold="sum")
+    causes = query.groups or tuple(one for one in query.table.categories if one.values)[:_MOST_CAUSES]
+    return [_question(replace(whole, groups=())), *(_change(whole, cause) for cause in causes)]
 
 
 def unit_of(figure: str) -> str:
@@ -89,132 +65,176 @@ def in_words(figure: str, *, bare: bool = False) -> str:
     return f"{name} in {unit}" if unit and not bare else name
 
 
-def _what(figures: list[_Figure]) -> str:
-    return " and ".join(in_words(one.name) for one in figures)
+def _question(query: Query) -> Question:
+    figures = _figures(query)
+    label, name, kind, order, most = "", "", "one", "", _MOST
+    period, unit = _period(query)
+    if len(query.periods) > 1 and query.when:
+        cases = (f"WHEN {one.sql(query.when.sql)} THEN {_quoted(_bare(one))}" for one in _in_order(query))
+        label, name, kind = f"CASE {' '.join(cases)} END", "period", "periods"
+        order = f"min({query.when.sql})"
+    elif query.unit and query.when:
+        name = " / ".join((unit, *(one.name for one in query.groups)))
+        label, kind = _joined([period, *map(_label, query.groups)]), "groups" if query.groups else "time"
+        order, most = f"min({query.when.sql}), 1", _MOST_PERIODS
+    elif query.groups:
+        label, name, kind = (
+            _joined([*map(_label, query.groups)]),
+            " / ".join(one.name for one in query.groups),
+            "groups",
+        )
+        order, most = f"2 {'ASC' if query.upward else 'DESC'} NULLS LAST, 1", query.most or _MOST
+    where, told = _where(query, period)
+    picked = [f"{sql} AS {figure}" for figure, sql in figures]
+    tail = ""
+    if label:
+        picked.insert(0, f"{label} AS {_name(name)}")
+        few = f" QUALIFY rank() OVER (ORDER BY {figures[0][0]} {'ASC' if query.upward else 'DESC'}) <= {query.most}"
+        kept = few if query.most and query.groups and not query.unit else ""
+        tail = f" GROUP BY 1{kept} ORDER BY {order} LIMIT {most}"
+        if query.fold in {"mean", "median"} and query.measures:
+            picked.append(f"count({query.measures[0].sql}) AS values_counted")
+    by = f" by {' and '.join(name.split(' / '))}" if label and kind != "periods" else ""
+    return Question(
+        f"{' and '.join(in_words(figure) for figure, _ in figures)}{by}{told}",
+        f'SELECT {", ".join(picked)} FROM "{query.table.name}"{where}{tail}',  # noqa: S608 - names are quoted, and reading is all that tables allow
+        name or figures[0][0],
+        figures[0][0],
+        kind,  # type: ignore[arg-type]
+        query.upward,
+        most,
+        unit if kind == "time" else "",
+        _until(query.when, unit) if kind == "time" else "",
+    )
 
 
-def _select(columns: list[str], table: Table, end: str = "") -> str:
-    return f'SELECT {", ".join(columns)} FROM "{table.name}" {end}'.strip()  # noqa: S608 - names are quoted, and reading is all that tables allow
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"\W+", "_", name.casefold()).strip("_") or "value"
-
-
-def _figures(asked: Asked) -> list[_Figure]:
-    fold = asked.fold or "sum"
-    if asked.duration:
-        begin, end = asked.duration
-        days = f"date_diff('day', {begin.sql}, {end.sql})"
-        return [_Figure(f"{NAMES[fold]}_days_from_{_plain(begin.name)}_to_{_plain(end.name)}",
-                        f"round({_FOLDS[fold].format(days)}|, 2)")]  # fmt: skip
+def _figures(query: Query) -> list[tuple[str, str]]:
+    """The name and the SQL of each figure."""
+    fold = query.fold or "sum"
     if fold == "share":
-        return [_share(asked)]
-    if fold == "count" or not asked.measures:
-        column = asked.counted
-        if column is not None and column.distinct < asked.table.rows and not column.is_date:
-            return [_Figure(f"number_of_different_{_plain(column.name)}", f"count(DISTINCT {column.sql})|")]
-        return [_Figure("number_of_rows", "count(*)|")]
+        of = f"sum({query.measures[0].sql})" if query.measures else "count(*)"
+        name = f"share_of_{_plain(query.measures[0].name) if query.measures else 'rows'}_percent"
+        if query.groups or query.unit:
+            return [(name, f"round(100.0 * {of} / sum({of}) OVER (), 2)")]
+        return [(name, f"round(100.0 * {of} FILTER (WHERE {_condition(_part(query))[0]}) / {of}, 2)")]
+    if query.counting or not query.measures:
+        column = query.counted
+        if column is not None and column.distinct < query.table.rows and not column.is_date:
+            return [(f"number_of_different_{_plain(column.name)}", f"count(DISTINCT {column.sql})")]
+        return [("number_of_rows", "count(*)")]
     made = []
-    for column in asked.measures[:3]:
-        pattern = f"round({_FOLDS[fold].format(column.sql)}|, 2)"
-        name = f"{NAMES[fold]}_{_plain(column.name)}"
-        if name.startswith("total_total"):
-            name = f"sum_of_{_plain(column.name)}"
-        made.append(_Figure(name, pattern))
+    for column in query.measures:
+        name = f"{_NAMES[fold]}_{_plain(column.name)}"
+        name = f"sum_of_{_plain(column.name)}" if name.startswith("total_total") else name
+        made.append((name, f"round({_FOLDS[fold].format(column.sql)}, 2)"))
     return made
 
 
-def _share(asked: Asked) -> _Figure:
-    column = asked.measures[0] if asked.measures else None
-    of = f"sum({column.sql})" if column else "count(*)"
-    name = f"share_of_{_plain(column.name) if column else 'rows'}_percent"
-    if asked.groups or asked.unit:
-        return _Figure(name, f"round(100.0 * {of}| / sum({of}) OVER (), 2)")
-    part = _value(asked.values[-1])[0] if asked.values else "true"
-    return _Figure(name, f"round(100.0 * {of} FILTER (WHERE {part}) / {of}|, 2)")
+def _part(query: Query) -> Filter:
+    """The values whose share is asked for."""
+    return next(one for one in query.filters if one.values)
 
 
-def _value(chosen: Chosen) -> tuple[str, str]:
-    listed = ", ".join(_quoted(value) for value in chosen.values)
-    shown = dict.fromkeys(_as_written(chosen.column, value) for value in chosen.values)
-    names = " or ".join(shown)
-    if chosen.excluded:
-        sql = f"({chosen.column.sql} IS NULL OR lower({chosen.column.sql}) NOT IN ({listed}))"
-        return sql, f"where {chosen.column.name} is not {names}"
-    return f"lower({chosen.column.sql}) IN ({listed})", f"where {chosen.column.name} is {names}"
+def _change(query: Query, group: Column) -> Question:
+    """What changed from the first period to the last, by group."""
+    period, unit = _period(query)
+    ((figure, sql),) = _figures(query)
+    when = query.when.sql if query.when else ""
+    where, told = _where(query, period)
+    table = _name(query.table.name)
+    first, last = (
+        # Within `round(..., 2)`.
+        f"{sql[:-4]} FILTER (WHERE {period} = "  # noqa: S608 - see above
+        f"(SELECT {period} FROM {table} WHERE {when} = (SELECT {end}({when}) FROM {table}) LIMIT 1)), 2)"
+        for end in ("min", "max")
+    )
+    picked = (
+        f"{_label(group)} AS {_name(group.name)}, {first} AS first_{unit}, {last} AS last_{unit}, "
+        f"round(coalesce(last_{unit}, 0) - coalesce(first_{unit}, 0), 2) AS change"
+    )
+    tail = f"{where} GROUP BY 1 ORDER BY abs(change) DESC, 1 LIMIT {_MOST}"
+    title = f"change of {in_words(figure)} from the first to the last {unit}, by {group.name}{told}"
+    return Question(title, f'SELECT {picked} FROM "{query.table.name}"{tail}', group.name, "change", "change")  # noqa: S608 - see above
 
 
-def _quoted(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
+# ---------------------------------------------------------------- rows
 
 
-def _as_written(column: Column, value: str) -> str:
-    return next((one for one in column.values if one.casefold() == value), value)
+def _where(query: Query, period: str) -> tuple[str, str]:
+    """The WHERE clause, with a space before it, and the same in words; both empty if all rows count.
 
-
-def _conditions(asked: Asked) -> list[tuple[str, str]]:
-    """What rows must be like, in SQL and in words, but for their period."""
-    parts = [_value(one) for one in asked.values]
-    if asked.fold == "share" and not (asked.groups or asked.unit):
-        of = parts[-1][1] if parts else ""
-        parts = [*parts[:-1], ("", of)]
-    parts += [(f"{one.column.sql} {one.sign} {one.number}", f"where {one.column.name} {one.sign} {one.number}")
-              for one in asked.limits]  # fmt: skip
-    if asked.filled:
-        parts.append((f"{asked.filled.sql} IS NOT NULL", f"where {asked.filled.name} is filled in"))
-    if asked.yes:
-        yes = (
-            asked.yes.sql
-            if asked.yes.kind == "BOOLEAN"
-            else f"lower({asked.yes.sql}) IN ({', '.join(sorted(map(_quoted, YES)))})"
-        )
-        parts.append((yes, f"where “{asked.yes.name}” is yes"))
-    return parts
-
-
-def _is_stock(asked: Asked) -> bool:
-    """True if the figure is a sum of what stood at a moment, and the table has several moments."""
-    fold = asked.fold in {None, "sum", "share"}
-    moments = asked.when is not None and asked.when.distinct > 1
-    return fold and moments and any(column.is_stock for column in asked.measures)
-
-
-def _rows(asked: Asked, period: Period | None = None, *, timed: bool = False, unit: str = "") -> tuple[str, str]:
-    """The WHERE clause, with a space behind it, and the same in words; both empty if all rows count.
-
-    Of a stock only the last moment counts: of all, of the period, or of each period that rows are grouped by.
+    Of a stock only the last moment counts: of all, or of each period that rows are grouped by.
     """
-    parts = _conditions(asked)
-    period = period or (asked.periods[0] if len(asked.periods) == 1 else None)
-    when = asked.when
-    if when is None:
-        return _clause(parts)
-    within = [period.sql(when.sql)] if period else []
-    if timed:
-        within.append(f"{when.sql} IS NOT NULL")
-    if _is_stock(asked):
-        end = f"WHERE {' AND '.join(within)}" if within else ""
-        if timed:
-            last = f"{when.sql} IN ({_select([f'max({when.sql})'], asked.table, f'{end} GROUP BY {unit}')})"
-            told = "at the end of each"
-        else:
-            last = f"{when.sql} = ({_select([f'max({when.sql})'], asked.table, end)})"
-            told = f"at the end ({when.last})" if period is None else f"{period.words}, at its end"
-        return _clause([*parts, (last, told if not timed else (period.words if period else ""))])
-    return _clause([*parts, (" AND ".join(within), period.words if period else "")])
-
-
-def _clause(parts: list[tuple[str, str]]) -> tuple[str, str]:
+    filters = list(query.filters)
+    parts = []
+    if query.fold == "share" and not (query.groups or query.unit):
+        part = _part(query)
+        filters.remove(part)
+        parts.append(("", _condition(part)[1]))
+    parts += [_condition(one) for one in filters]
+    when = query.when
+    if when is not None and (query.periods or query.unit):
+        within = [one.sql(when.sql) for one in query.periods] or [f"{when.sql} IS NOT NULL"]
+        of = f" ({when.name})" if len(query.table.dates) > 1 else ""
+        told = f"{' and '.join(one.words for one in _in_order(query))}{of}" if query.periods else of.strip()
+        parts.append((within[0] if len(within) == 1 else " OR ".join(within).join("()"), told))
     every = [sql for sql, _ in parts if sql]
-    words = [told for _, told in parts if told]
-    return (f"WHERE {' AND '.join(every)} " if every else "", "".join(f", {told}" for told in words))
+    if when is not None and _is_stock(query):
+        all_rows = f" WHERE {' AND '.join(every)}" if every else ""
+        group, told = _moments(query, period)
+        last = f'(SELECT max({when.sql}) FROM "{query.table.name}"{all_rows}{group})'  # noqa: S608 - see above
+        every.append(f"{when.sql} IN {last}")
+        parts.append(("", told))
+    words = "".join(f", {told}" for _, told in parts if told)
+    return (f" WHERE {' AND '.join(every)}" if every else "", words)
 
 
-def _period(when: Column, asked_unit: str) -> tuple[str, str]:
-    """The SQL of the periods that dates are grouped by, and their unit."""
+def _is_stock(query: Query) -> bool:
+    """True if the figure is a sum of what stood at a moment, and the table has several moments."""
+    moments = query.when is not None and query.when.distinct > 1
+    added = query.fold in {None, "sum", "share"} and not query.counting
+    return added and moments and any(one.is_stock for one in query.measures)
+
+
+def _moments(query: Query, period: str) -> tuple[str, str]:
+    """Of which periods the last moments are taken, and how that is told."""
+    if len(query.periods) > 1 and query.when:
+        cases = " ".join(f"WHEN {one.sql(query.when.sql)} THEN {at}" for at, one in enumerate(query.periods))
+        return f" GROUP BY CASE {cases} END", "at the end of each"
+    if query.unit:
+        return f" GROUP BY {period}", "at the end of each"
+    at_the_end = "at its end" if query.periods else f"at the end ({query.when.last if query.when else ''})"
+    return "", at_the_end
+
+
+def _condition(one: Filter) -> tuple[str, str]:
+    """A filter in SQL and in words."""
+    if one.limit:
+        return f"{one.column.sql} {one.limit}", f"where {one.column.name} {one.limit}"
+    listed = ", ".join(map(_quoted, one.values))
+    written = {value.casefold(): value for value in one.column.values}
+    names = " or ".join(dict.fromkeys(written.get(value, value) for value in one.values))
+    if one.excluded:
+        sql = f"({one.column.sql} IS NULL OR lower({one.column.sql}) NOT IN ({listed}))"
+        return sql, f"where {one.column.name} is not {names}"
+    return f"lower({one.column.sql}) IN ({listed})", f"where {one.column.name} is {names}"
+
+
+def _in_order(query: Query) -> list[Period]:
+    return sorted(query.periods, key=lambda one: one.start)
+
+
+def _bare(period: Period) -> str:
+    return period.words.removeprefix("in ")
+
+
+def _period(query: Query) -> tuple[str, str]:
+    """The SQL of the periods that dates are grouped by, and their unit; empty where rows are not."""
+    when = query.when
+    if when is None or not query.unit:
+        return "", ""
     span = (when.last - when.first).days if when.first and when.last else 0
-    unit = asked_unit if asked_unit != "auto" else "year" if span > _YEARS else "month" if span > _MONTHS else "day"
+    unit = query.unit if query.unit != "auto" else "year" if span > _YEARS else "month" if span > _MONTHS else "day"
     if unit == "quarter":
         return f"'Q' || quarter({when.sql}) || ' ' || year({when.sql})", unit
     return f"strftime(date_trunc('{unit}', {when.sql}), '{_LABELS[unit]}')", unit
@@ -231,100 +251,25 @@ def _until(when: Column | None, unit: str) -> str:
     return "" if whole or when.distinct <= months else str(last)
 
 
-def _group_sql(column: Column) -> str:
+# ---------------------------------------------------------------- names
+
+
+def _joined(labels: list[str]) -> str:
+    return labels[0] if len(labels) == 1 else f"concat_ws(' / ', {', '.join(labels)})"
+
+
+def _label(column: Column) -> str:
     folded = [value.casefold() for value in column.values]
     return f"lower({column.sql})" if len(set(folded)) < len(folded) else f"CAST({column.sql} AS VARCHAR)"
 
 
-def _grouped(asked: Asked, figures: list[_Figure]) -> Question:
-    """Figures by the groups that are named, the largest first."""
-    name = " / ".join(column.name for column in asked.groups)
-    where, at = _rows(asked)
-    order, first = "ASC" if asked.upward else "DESC", figures[0].name
-    few = f"QUALIFY rank() OVER (ORDER BY {first} {order}) <= {asked.most} " if asked.most else ""
-    end = f"{where}GROUP BY 1 {few}ORDER BY 2 {order} NULLS LAST, 1 LIMIT {_MOST}"
-    sql = _select(_picked(asked, [_group_sql(one) for one in asked.groups], name, figures), asked.table, end)
-    title = f"{_what(figures)} by {' and '.join(one.name for one in asked.groups)}{at}"
-    return Question(title, sql, name, first, "groups", asked.upward, asked.most or _MOST)
+def _plain(name: str) -> str:
+    return re.sub(r"\W+", "_", name.casefold()).strip("_") or "value"
 
 
-def _timed(asked: Asked, figures: list[_Figure], when: Column) -> Question:
-    """Figures by period, and by the groups that are named besides."""
-    period, unit = _period(when, asked.unit)
-    names = [unit, *(column.name for column in asked.groups)]
-    where, at = _rows(asked, timed=True, unit=period)
-    columns = _picked(asked, [period, *(_group_sql(one) for one in asked.groups)], " / ".join(names), figures)
-    sql = _select(columns, asked.table, f"{where}GROUP BY 1 ORDER BY min({when.sql}), 1 LIMIT {_MOST_PERIODS}")
-    return Question(
-        f"{_what(figures)} by {' and '.join(names)}{at}",
-        sql,
-        " / ".join(names),
-        figures[0].name,
-        "groups" if asked.groups else "time",
-        most=_MOST_PERIODS,
-        unit=unit,
-        until=_until(when, unit),
-    )
-
-
-def _picked(asked: Asked, labels: list[str], name: str, figures: list[_Figure]) -> list[str]:
-    """The columns of a query by groups: their label, the figures, and how many values an average rests on."""
-    label = labels[0] if len(labels) == 1 else f"concat_ws(' / ', {', '.join(labels)})"
-    picked = [f"{label} AS {_quoted_name(name)}", *(f"{one.sql()} AS {one.name}" for one in figures)]
-    if asked.fold in {"mean", "median"} and asked.measures:
-        picked.append(f"count({asked.measures[0].sql}) AS values_counted")
-    return picked
-
-
-def _quoted_name(name: str) -> str:
+def _name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _by_period(asked: Asked, figure: _Figure) -> Question:
-    """One row for each of the periods that are compared, in the order of time."""
-    parts = []
-    for period in sorted(asked.periods, key=lambda one: one.start):
-        where, _ = _rows(asked, period)
-        name = period.words.removeprefix("in ").removeprefix("on ")
-        parts.append(_select([f"{_quoted(name)} AS period", f"{figure.sql()} AS {figure.name}"], asked.table, where))
-    _, at = _clause(_conditions(asked))
-    names = " and ".join(one.words for one in sorted(asked.periods, key=lambda one: one.start))
-    return Question(
-        f"{in_words(figure.name)}{at}, {names}", " UNION ALL ".join(parts), "period", figure.name, "periods"
-    )
-
-
-def _overview(asked: Asked, column: Column) -> Question:
-    name = f"total_{_plain(column.name)}"
-    sql = _select([f"round(sum({column.sql}), 2) AS {name}"], asked.table)
-    return Question(in_words(name), sql, name, name, "one")
-
-
-def _why(asked: Asked, figure: _Figure) -> list[Question]:
-    """The course of time, and what changed between its ends, by the groups named or by those with fewest values."""
-    when = asked.when
-    if when is None:
-        return []
-    asked = replace(asked, periods=())
-    period, unit = _period(when, asked.unit or "auto")
-    where, at = _rows(asked, timed=True, unit=period)
-    what = in_words(figure.name)
-    sql = _select([f"{period} AS {unit}", f"{figure.sql()} AS {figure.name}"], asked.table,
-                  f"{where}GROUP BY 1 ORDER BY min({when.sql}) LIMIT {_MOST_PERIODS}")  # fmt: skip
-    course = Question(f"{what} by {unit}{at}", sql, unit, figure.name, "time", most=_MOST_PERIODS, unit=unit,
-                      until=_until(when, unit))  # fmt: skip
-    causes = list(asked.groups) or [one for one in asked.table.categories if one.values][:_MOST_CAUSES]
-    return [course, *(_change(asked, cause, figure, period, unit) for cause in causes)]
-
-
-def _change(asked: Asked, group: Column, figure: _Figure, period: str, unit: str) -> Question:
-    when = asked.when.sql if asked.when else ""
-    where, at = _rows(asked, timed=True, unit=period)
-    ends = [_select([period], asked.table, f"WHERE {when} = ({_select([f'{end}({when})'], asked.table)}) LIMIT 1")
-            for end in ("min", "max")]  # fmt: skip
-    first, last = (figure.sql(f"{period} = ({end})") for end in ends)
-    columns = [f"{_group_sql(group)} AS {_quoted_name(group.name)}", f"{first} AS first_{unit}",
-               f"{last} AS last_{unit}", f"round(coalesce({last}, 0) - coalesce({first}, 0), 2) AS change"]  # fmt: skip
-    title = f"change of {in_words(figure.name)} from the first to the last {unit}, by {group.name}{at}"
-    sql = _select(columns, asked.table, f"{where}GROUP BY 1 ORDER BY abs(change) DESC, 1 LIMIT {_MOST}")
-    return Question(title, sql, group.name, "change", "change")
+def _quoted(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"

@@ -94,7 +94,8 @@ def _line(question: Question, rows: Rows) -> str:
     at = question.title.partition(", ")[2]
     if len(figures) == 1:
         what, _, cell = figures[0].partition(": ")
-        return f"{_capital(what)}{f', {at}' if at else ' of all rows'}: **{cell}**."
+        of_all = "" if what.startswith("number of") else " of all rows"
+        return f"{_capital(what)}{f', {at}' if at else of_all}: **{cell}**."
     return f"{_capital('; '.join(figures))}{f' ({at})' if at else ''}."
 
 
@@ -131,7 +132,7 @@ def _compared(known: list[tuple[str, Decimal]], question: Question) -> str:
 
 def _by_group(known: list[tuple[str, Decimal]], question: Question) -> list[str]:
     """The ends of a list; of one that was cut off, the end that it begins with."""
-    what = in_words(question.figure)
+    what = in_words(question.figure).removeprefix("largest ")
     high, low = max(known, key=lambda each: each[1]), min(known, key=lambda each: each[1])
     largest = f"{_who(known, high)} the largest {what}: {_number(high[1], question)}."
     if high[1] == low[1]:

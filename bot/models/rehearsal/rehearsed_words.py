@@ -40,25 +40,27 @@ FOLDS: Mapping[str, Fold] = _each(
         "max": "largest highest maximum max biggest peak greatest höchste höchster höchsten größte größter "
         "größten mayor máximo máxima",
         "min": "smallest lowest minimum min kleinste kleinster niedrigste niedrigster menor mínimo mínima",
-        "count": "many count counts number numbers anzahl viele cuántos cuántas número",
         "share": "share shares percentage percent proportion anteil anteile prozent porcentaje proporción",
     }
 )
 MOST = word_set("most best meisten beste bester más mejor")
 LEAST = word_set("least worst fewest wenigsten schlechteste menos peor")
-TOP = word_set("top first best")
-BOTTOM = word_set("bottom worst")
 BY = word_set("by per each every across pro je nach por cada")
+PER = word_set("per pro je por cada")
 WHICH = word_set("which what who welche welcher welches wer qué cuál quién")
+OF = word_set("of von der de")
+"""Words before what is counted."""
 NOT = word_set("excluding exclude except without not ohne außer excl sin excepto")
-OR = word_set("and or und oder y o")
-VERSUS = word_set("compare compared comparing versus vs vergleich verglichen vergleiche comparado compara")
-CHART = word_set("chart charts plot graph diagram diagramm grafik gráfico draw bar line column")
-TREND = word_set("time trend trends course verlauf entwicklung development tendencia evolución")
-LAST = word_set("end now current currently latest last ende aktuell derzeit actual ahora")
+AND = word_set("and or und oder y o")
+VERSUS = word_set(
+    "compare compared comparing versus vs vergleich verglichen vergleiche comparado compara with to mit con"
+)
+CHART = word_set("chart charts plot graph diagram diagramm grafik gráfico draw bar")
+TREND = word_set("trend trends course verlauf entwicklung development tendencia evolución")
+NOW = word_set("end now current currently latest ende aktuell derzeit actual ahora")
+"""Words for the last moment, which is what a stock is told for; of anything else they are not understood."""
 OVERVIEW = word_set(
-    "summarise summarize summary overview describe profile explain analyse analyze analysis look "
-    "zusammenfassung überblick resumen"
+    "summarise summarize summary overview describe profile analyse analyze analysis zusammenfassung überblick resumen"
 )
 UNITS: Mapping[str, str] = _each(
     {
@@ -71,7 +73,7 @@ UNITS: Mapping[str, str] = _each(
 )
 ADVERBS = word_set("daily weekly monthly quarterly yearly annual annually täglich wöchentlich monatlich jährlich")
 CHANGE: Mapping[str, int] = {
-    **dict.fromkeys(word_set("rise rose risen grew grow grown growing growth increase increased increasing"), 1),
+    **dict.fromkeys(word_set("rise rose risen grew grow grown growing increase increased increasing"), 1),
     **dict.fromkeys(
         word_set("fall fell fallen drop dropped dropping decline declined declining decrease decreased"), -1
     ),
@@ -80,25 +82,17 @@ CHANGE: Mapping[str, int] = {
 """Verbs of change, with the direction that they claim."""
 WHY = word_set("why warum wieso weshalb")
 FILLERS = word_set(
-    "a an and are as at be been being but can could did do does doing for from had has have here his how i if "
-    "in into is it its just let like make me my no of off ok on only or our out please same show shown shows "
-    "so some still take takes tell than that the their them then there these they this those to too up us use "
-    "want was we were what when where which who will with would you your about all any also get give given "
-    "given's find see need now well across along among come comes figure figures numbers data table file "
-    "files value values row rows record records entry entries line lines spreadsheet sheet attached following "
-    "list it's what's we've much in much wie hoch ist war sind waren der die das den dem des ein eine einer "
-    "einem im in am an auf aus bei für mit und oder von vom zu zum zur es uns wir ich sie bitte zeig zeige "
-    "gib mir gibt hat haben wurde wurden lang lange so cuál cuáles es son el la los las un una de del en con "
-    "y o para que qué se su sus fue fueron hay me por muestra dame tenemos long did made happened"
+    "a an the this that these those there and are is was were be been do does did have has had can could would will "
+    "i we us our you your me my it its it's of in on at for from to as with please show give tell see let get list "
+    "how what which who when where what's much many figure figures number numbers data table file spreadsheet sheet "
+    "all attached value values row rows record records entry entries so also just any by made find work out need want "
+    "ist sind war waren der die das den dem des ein eine einer einem im in am an auf aus bei für von vom zu zum zur es "
+    "uns wir ich sie bitte zeig zeige gib mir gibt hat haben wie hoch und was welche "
+    "es son el la los las un una de del en y para que qué se su sus fue fueron hay por muestra dame tenemos cuál cuáles"
 )
-"""Words that say nothing about which figure is meant."""
-BEYOND = word_set(
-    "rate rates ratio ratios quote forecast forecasts predict prediction projection prognose pronóstico "
-    "correlation correlate correlated korrelation correlación regression significant significance anomaly "
-    "anomalies outlier outliers reason reasons cause causes cluster clusters recommend suggest should "
-    "translate rewrite rephrase growth variance deviation percentile profit margin"
-)
-"""Words that ask for more than rules can do, where no column has them in its name."""
+"""Words that say nothing about which figure is meant. None of them negates, compares, or tells a state or a time."""
+ONLY = word_set("only just still nur sólo solo noch todavía on")
+"""Words that say nothing beside a value: `only North`, `still open`, `on Pro`; alone they are not understood."""
 
 FLOWS = _stems(
     "sales revenue turnover income proceeds amount total cost costs expense expenses spend spending spent "
@@ -110,7 +104,7 @@ FLOWS = _stems(
 """Words of columns whose values may be added up without being told to."""
 STOCKS = _stems(
     "customers clients accounts users subscribers members headcount staff employees people inventory stock "
-    "balance saldo kontostand bestand kunden mitarbeiter clientes empleados backlog population"
+    "bestand kunden mitarbeiter clientes empleados backlog population"
 )
 """Words of columns that say how many there are at a moment: added up over moments they mean nothing."""
 RATES = _stems(
@@ -142,13 +136,7 @@ ALIKE: tuple[frozenset[str], ...] = tuple(
     )
 )
 """Words that people use for one another: general ones, not those of any file."""
-YES = word_set("yes y true ja j sí si")
-YES_OR_NO = YES | word_set("no n false nein")
 _SHARED = 6
-
-
-PASSED = BY | WHICH | OR | LAST | MOST | LEAST | NOT
-"""Words that order others, and mean nothing alone."""
 
 
 def close(one: str, other: str) -> bool:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.models.rehearsal.rehearsed_brief import Brief
-from bot.models.rehearsal.rehearsed_reader import next_move, passages_of
+from bot.models.rehearsal.rehearsed_quotes import from_texts, passages_of
 
 WORD = st.text("abcdefghijklmnopqrstuvwxyz", min_size=3, max_size=9)
 SENTENCE = st.lists(WORD, min_size=1, max_size=8).map(lambda words: " ".join(words).capitalize() + ".")
@@ -37,20 +37,20 @@ def test_every_word_of_a_text_stands_in_a_passage(lines: list[str]) -> None:
 def test_a_paragraph_right_below_its_heading_is_quoted_with_it(text: str, place: str) -> None:
     found = [one for one in passages_of(text) if "export" in one.text]
     assert [one.place for one in found] == [place]
-    said = repr(next_move(Brief("What does it say about the export?", "", (), (), (), (("minutes.docx", text),))))
+    said = repr(from_texts(Brief("What does it say about the export?", "", (), (), (), (("minutes.docx", text),))))
     assert "The export to PDF moves to May." in said
     assert f"minutes.docx, {place}" in said
 
 
 def test_what_is_only_a_heading_is_found() -> None:
     said = repr(
-        next_move(Brief("does it mention the export?", "", (), (), (), (("a.md", "# Export\n\n## Costs\nFew."),)))
+        from_texts(Brief("does it mention the export?", "", (), (), (), (("a.md", "# Export\n\n## Costs\nFew."),)))
     )
     assert "> Export" in said
 
 
 def test_it_says_what_it_did_and_not_what_a_file_lacks() -> None:
     text = "We ship abroad from June on."
-    said = repr(next_move(Brief("does it mention the export?", "", (), (), (), (("plan.md", text),))))
+    said = repr(from_texts(Brief("does it mention the export?", "", (), (), (), (("plan.md", text),))))
     assert "I looked for “export” in what I was given of plan.md" in said
     assert "the answer may still be there" in said
