@@ -17,6 +17,10 @@ WORK = "import time; t = time.perf_counter(); sum(n * n for n in range(3_000_000
 WORK += "print(time.perf_counter() - t, time.process_time())"
 
 
+SHARED = 3.0
+"""How many times longer work may take beside other work, which is there after the measurement."""
+
+
 def slowdown() -> float:
     """Return how many times longer than on a quick machine work takes here; at least 1."""
     return float(os.environ.get(WALL, "1"))
@@ -28,8 +32,8 @@ def slow_cores() -> float:
 
 
 def patience(seconds: float = 60.0) -> float:
-    """Return that many seconds of a quick machine, in seconds of this one."""
-    return seconds * slowdown()
+    """Return that many seconds of a quick machine to itself, in seconds of this one beside other work."""
+    return SHARED * seconds * slowdown()
 
 
 def measure_slowdown() -> None:

@@ -68,12 +68,12 @@ class Town:
 @pytest.fixture(autouse=True)
 def _time_to_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is said here about a store that is away is said because it is, and not because this machine is slow."""
-    monkeypatch.setattr(notices, "SOON", patience())
+    monkeypatch.setattr(notices, "SOON", patience(2.5))
 
 
 @asynccontextmanager
 async def town() -> AsyncIterator[Town]:
-    workspace = await Workspace.start(MANIFEST, rate_limits=False, ack_seconds=patience())
+    workspace = await Workspace.start(MANIFEST, rate_limits=False, ack_seconds=patience(3))
     client = make_client(workspace.bot_token, workspace.api_url)
     app = AsyncApp(client=client, process_before_response=True, signing_secret="s")
     gate = MemoryGate(client, workspace.team_id, admins=frozenset({workspace.person("ana").id}))

@@ -84,7 +84,7 @@ async def fresh_store(url: str, **options: Any) -> RedisStore:
 async def redis_kit(url: str, *, repeats: bool = False, instances: int = 3, **options: Any) -> Kit:
     """A store on a server, under a prefix of its own."""
     prefix = f"t{secrets.token_hex(4)}"
-    timeout = patience(10.0)  # a server that shares two busy cores is slow, not away
+    timeout = patience(4.0)  # a server that shares two busy cores is slow, not away
     stores = [await RedisStore.connect(url, prefix=prefix, timeout=timeout, **options) for _ in range(instances)]
     if repeats:
         for store in stores:

@@ -16,6 +16,7 @@ from bot.command_line.serve import connected
 from bot.models.chosen_model import ChosenModel
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Settings
+from bot.slack.show import notices
 from bot.store.interface import JobKey, Store
 from bot.store.redis.redis_store import RedisStore
 from bot.workspace.person import Attached, Person
@@ -131,7 +132,9 @@ async def scene_on(url: str, **options: Any) -> AsyncIterator[Scene]:
     """A scene on the store at `url`. `options` are those of `Workspace.start`."""
     prefix = f"s{secrets.token_hex(4)}"
     store = await RedisStore.connect(url, prefix=prefix)
-    workspace = await Workspace.start(manifest_path(), **options)
+    # Slack waits three seconds for an answer to a click, and so the bot takes less; both are longer on a busy machine.
+    notices.SOON = patience(2.5)
+    workspace = await Workspace.start(manifest_path(), **{"ack_seconds": patience(3), **options})
     try:
         yield Scene(workspace, url, store, prefix)
     finally:
