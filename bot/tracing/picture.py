@@ -7,24 +7,25 @@ from pathlib import Path
 
 from bot.tracing.picture_layout import picture_of
 from bot.tracing.whole_trace import Trace
-from specialists.sandbox.child_process import Given, Limits, run_child
+from specialists.sandbox.child_process import Limits, run_child
 
-_LIMITS = Limits(memory_mb=1000, cpu_seconds=20)
+_LIMITS = Limits(memory_mb=1500, cpu_seconds=30)
 _DEADLINE = 40.0
 _LARGEST = 8 * 1024 * 1024
-NOT_INSTALLED = "No picture: drawing one takes Pillow (pip install 'leadhand[charts]', or leadhand[files])."
+NOT_INSTALLED = "No picture: drawing one takes matplotlib (pip install 'leadhand[charts]')."
 NOT_DRAWN = "No picture: it could not be drawn. The page has all that would be on it."
 NOTHING_TO_DRAW = "No picture: no request of this job can be read."
 
 
 async def draw_picture(trace: Trace) -> bytes | str:
     """Draw the latest request of a trace as PNG; if that is not possible, say why, in a line for people."""
-    if find_spec("PIL") is None:
+    if find_spec("matplotlib") is None:
         return NOT_INSTALLED
     if not trace.requests:
         return NOTHING_TO_DRAW
-    # It reads this package beside what each child may read.
-    given = Given(reads=[Path(__file__).parents[1]])
+    from specialists.tools.charts.charts import given_fonts  # noqa: PLC0415 - only where there is something to draw
+
+    given = await given_fonts(Path(__file__).parents[1])  # it reads this package beside what each child may read
     request = picture_of(trace)
     reply = await run_child(
         "bot.tracing.picture_child", request, limits=_LIMITS, deadline=_DEADLINE, largest_reply=_LARGEST, given=given

@@ -1,21 +1,212 @@
-"""The process that draws the picture of a trace, so that Pillow and its fonts are loaded only while one is drawn.
+"""The process that draws the picture of a trace with matplotlib: bars differ by hatch and sign, not by colour alone.
 
-In: what `picture_layout` gives, as JSON. Out: the PNG, or nothing if Pillow is not there.
+In: what `picture_layout` gives, as JSON. Out: the PNG.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import sys
+import textwrap
+import warnings
+from typing import Any
 
 from specialists.sandbox.confine import own_stdout
+
+INK, MUTED, LINE, GROUND = "#1d1c25", "#5c5b6b", "#dcdce3", "#ffffff"
+_WAIT, _BAD, _LOOK = "#b36a00", "#c1293c", "#0f8a7e"
+_PIXELS = 100
+"""Dots per inch: an inch of the figure is a hundred pixels."""
+_BAR, _ROW, _THIN = 36, 52, 16
+_MOST_HEIGHT = 6_000
+_LETTERS_LEFT = 0.7
+"""The part of a title that must be drawable for it to stand for the request."""
+_NARROW = 26
+"""Pixels that a bar must be wide to carry its sign."""
+
+# What fills a bar: its ground, its edge, its hatch, the dashes of its edge, and the sign in its middle.
+_STYLES: dict[str, tuple[str, str, str, str, str]] = {
+    "work": ("#3a6fd8", "#3a6fd8", "", "-", ""),
+    "lead": ("#6a5acd", "#6a5acd", "", "-", ""),
+    "crew": ("#a9c1f0", "#a9c1f0", "", "-", ""),
+    "many": ("#c9cbd6", "#c9cbd6", "", "-", ""),
+    "plain": ("#f4f4f6", MUTED, "", "-", ""),
+    "wait": ("#fbe6c4", _WAIT, "//", "-", "?"),
+    "failed": ("#fdeaec", _BAD, "||", "-", "\N{MULTIPLICATION SIGN}"),
+    "pause": (GROUND, MUTED, "", "--", "..."),
+    "away": (GROUND, MUTED, "", "--", "-"),
+    "verify": (GROUND, _LOOK, "", ":", "✓"),
+    "refine": (GROUND, _LOOK, "..", "-", "↻"),
+}
 
 
 def main() -> None:
     """Draw what the request on stdin asks for."""
     reply = own_stdout()
     request = json.load(sys.stdin)
-    from bot.tracing.picture_canvas import png  # noqa: PLC0415 - after the limits
-
+    warnings.simplefilter("ignore")  # matplotlib warns of glyphs that no font has
     with reply:
         reply.write(png(request))
+
+
+def png(request: dict[str, Any]) -> bytes:
+    """Draw the picture of a layout and return it as PNG."""
+    from matplotlib import rc_context  # noqa: PLC0415 - after the limits
+    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 - the same
+    from matplotlib.figure import Figure  # noqa: PLC0415 - the same
+
+    from specialists.tools.charts.font_list import drawing_fonts  # noqa: PLC0415 - the same
+
+    fonts = drawing_fonts()
+    drawn = [letter for letter in request["title"] if any(_has(file, letter) for _, file in fonts)]
+    if len(drawn) < _LETTERS_LEFT * len(request["title"]):
+        request = {**request, "title": request["otherwise"]}
+    style = {
+        "text.parse_math": False,
+        "font.family": [name for name, _ in fonts],
+        "hatch.linewidth": 3.0,
+        "text.color": INK,
+    }
+    with rc_context(style):  # type: ignore[arg-type]  # the names of settings are literals in its types
+        height = min(_MOST_HEIGHT, 700 + sum(64 + sum(map(_height, lane["rows"])) for lane in request["lanes"]))
+        figure = Figure(figsize=(request["width"] / _PIXELS, height / _PIXELS), dpi=_PIXELS, facecolor=GROUND)
+        FigureCanvasAgg(figure)
+        axes = figure.add_axes((0, 0, 1, 1))
+        axes.set(xlim=(0, request["width"]), ylim=(height, 0))
+        axes.set_axis_off()
+        drawing = _Drawing(axes, request["margin"], request["width"])
+        drawing.head(request)
+        drawing.lanes(request)
+        drawing.legend(request["legend"])
+        target = io.BytesIO()
+        used = min(height, drawing.y + 30)
+        box = figure.bbox_inches.from_extents(
+            0, (height - used) / _PIXELS, request["width"] / _PIXELS, height / _PIXELS
+        )
+        figure.savefig(target, format="png", bbox_inches=box)
+    return target.getvalue()
+
+
+class _Drawing:
+    """A picture that grows downwards: `y` is where the next thing goes, in pixels."""
+
+    def __init__(self, axes: Any, margin: int, width: int) -> None:
+        self._axes = axes
+        self._left, self._right = margin, width - margin
+        self.y = 40.0
+
+    def head(self, request: dict[str, Any]) -> None:
+        """Draw the request, its figures, and the time one by one against side by side."""
+        self._paragraph(request["title"] or request["otherwise"], 40, bold=True, most=3)
+        self._paragraph(request["facts"], 28, MUTED)
+        for note in request["notes"]:
+            self._paragraph(note, 28, _WAIT)
+        if request["gain"]:
+            self._paragraph(request["gain"], 32, bold=True)
+        for words, share, style in request["compared"]:
+            begin = self._left + 400
+            self._text(self._left, self.y + 12, words, 28)
+            self._bar(begin, begin + share * (self._right - begin), self.y, style, height=26)
+            self.y += 42
+        self.y += 30
+
+    def lanes(self, request: dict[str, Any]) -> None:
+        """Draw the axis, and each lane with its bars."""
+        width = self._right - self._left
+        for place, words in request["ticks"]:
+            side = "left" if place == 0 else "right" if place == 1 else "center"
+            self._text(self._left + place * width, self.y, words, 26, MUTED, side=side)
+        self.y += 30
+        breaks = [(self._left + (begin + end) / 2 * width, words) for begin, end, words in request["breaks"]]
+        for x, words in breaks:
+            side = "left" if x < self._left + 90 else "right" if x > self._right - 90 else "center"
+            self._text(x, self.y + 6, words, 26, _WAIT, side=side)
+        self.y += 36 if breaks else 0
+        marks = [self._left + place * width for place, _ in request["ticks"]]
+        for lane in request["lanes"]:
+            self._lane(lane, marks, [x for x, _ in breaks])
+
+    def _lane(self, lane: dict[str, Any], marks: list[float], breaks: list[float]) -> None:
+        self._axes.hlines(self.y, self._left, self._right, color=LINE)
+        self._text(self._left, self.y + 28, lane["name"], 30, bold=True)
+        self._text(self._right, self.y + 28, lane["facts"], 26, MUTED, side="right")
+        self.y += 56
+        bottom = self.y + sum(map(_height, lane["rows"])) - 4
+        self._axes.vlines(marks, self.y - 2, bottom, color=LINE, zorder=0)
+        self._axes.vlines(breaks, self.y - 4, bottom, color=_WAIT, linestyle=(0, (1, 2)), linewidth=4)
+        for row in lane["rows"]:
+            for bar in row:
+                ends = self._left + bar["from"], self._left + bar["to"]
+                self._bar(*ends, self.y, bar["style"], critical=bar["critical"], state=bar["state"])
+            self.y += _height(row)
+        self.y += 8
+
+    def legend(self, entries: list[list[str]]) -> None:
+        """Draw what the styles mean, two a line."""
+        self._axes.hlines(self.y, self._left, self._right, color=LINE)
+        self.y += 24
+        half = (self._right - self._left) / 2
+        for place, (style, words) in enumerate(entries):
+            x = self._left + (place % 2) * half
+            critical = style == "critical"
+            self._bar(x, x + 60, self.y, "work" if critical else style, height=28, critical=critical)
+            self._text(x + 74, self.y + 14, words, 26, MUTED)
+            self.y += 46 if place % 2 or place == len(entries) - 1 else 0
+
+    # ---------------------------------------------------------------- parts
+
+    def _text(
+        self, x: float, y: float, words: str, size: int, ink: str = INK, *, bold: bool = False, side: str = "left"
+    ) -> None:
+        weight = "bold" if bold else "normal"
+        points = size * 0.72  # of an inch of a hundred pixels
+        self._axes.text(x, y, words, size=points, color=ink, weight=weight, ha=side, va="center", clip_on=True)
+
+    def _paragraph(self, words: str, size: int, ink: str = INK, *, bold: bool = False, most: int = 2) -> None:
+        """Write a text in as many lines as it takes, `most` at the most."""
+        letters = int((self._right - self._left) / (size * (0.58 if bold else 0.53)))
+        for line in textwrap.wrap(words, letters, max_lines=most, placeholder=" …"):
+            self._text(self._left, self.y + size / 2, line, size, ink, bold=bold)
+            self.y += size * 1.35
+        self.y += 8
+
+    def _bar(
+        self, x0: float, x1: float, y: float, style: str, *, height: int = _BAR, critical: bool = False, state: str = ""
+    ) -> None:
+        ground, edge, hatch, dashes, sign = _STYLES[style]
+        height = _THIN if style == "crew" else height
+        x1 = max(x1, x0 + 5)
+        faint = state == "stopped" and style in {"work", "lead"}
+        self._axes.bar(
+            x0,
+            height,
+            x1 - x0,
+            y,
+            align="edge",
+            color=ground,
+            edgecolor=MUTED if faint else edge,
+            hatch=hatch,
+            linestyle=dashes,
+            linewidth=2,
+            alpha=0.6 if faint else 1,
+        )
+        if sign and x1 - x0 > _NARROW:
+            words = self._axes.text(
+                (x0 + x1) / 2, y + height / 2, sign, size=18, weight="bold", ha="center", va="center"
+            )
+            words.set_bbox({"facecolor": GROUND, "edgecolor": "none", "pad": 2})
+        if critical:
+            self._axes.hlines(y + height + 6, x0, x1, color=INK, linewidth=4)
+        if state == "open":
+            self._axes.vlines(x1 + 5, y, y + height, color=INK, linestyle=":", linewidth=3)
+
+
+def _has(file: str, letter: str) -> bool:
+    from matplotlib.font_manager import get_font  # noqa: PLC0415 - after the limits
+
+    return bool(get_font(file).get_char_index(ord(letter)))
+
+
+def _height(row: list[dict[str, Any]]) -> int:
+    return _THIN + 20 if row and all(bar["style"] == "crew" for bar in row) else _ROW

@@ -47,7 +47,7 @@ LEGEND = (
     ("away", "nobody at work on it"),
     ("verify", "the answer is checked"),
     ("refine", "a brief is rewritten"),
-    ("critical", "critical path: the end waited for it"),
+    ("critical", "critical path: waited for"),
 )
 
 

@@ -13,25 +13,8 @@ from typing import Any
 
 from specialists.sandbox.confine import own_stdout
 from specialists.tools.charts.chart_data import ChartData, Series
+from specialists.tools.charts.font_list import drawing_fonts
 from specialists.tools.charts.wording import printable
-
-# Fonts that have what DejaVu, which comes with matplotlib, has not. Only those installed are used.
-_WIDER_FONTS = (
-    "Noto Sans CJK SC",
-    "Noto Sans CJK JP",
-    "Source Han Sans",
-    "WenQuanYi Micro Hei",
-    "WenQuanYi Zen Hei",
-    "Droid Sans Fallback",
-    "PingFang SC",
-    "Hiragino Sans",
-    "Apple SD Gothic Neo",
-    "Arial Unicode MS",
-    "Noto Sans",
-    "Noto Sans Arabic",
-    "Noto Sans Devanagari",
-    "Noto Sans Thai",
-)
 
 
 def main() -> None:
@@ -49,18 +32,9 @@ def _drawn(request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
         from specialists.tools.charts.figure import png  # noqa: PLC0415 - after the limits
     except ModuleNotFoundError as error:
         return {"error": f"Charts cannot be drawn here: {error.name} is missing (install leadhand[charts])."}, b""
-    fonts = _fonts()
+    fonts = drawing_fonts()
     data, words, unseen = _readable(request, fonts)
     return {"unseen": unseen}, png(data, fonts=[name for name, _ in fonts], **words)
-
-
-def _fonts() -> list[tuple[str, str]]:
-    """List the fonts to draw with, in order, as name and file."""
-    from matplotlib.font_manager import fontManager  # noqa: PLC0415
-
-    files = {entry.name: entry.fname for entry in reversed(fontManager.ttflist)}
-    names = ["DejaVu Sans", *(name for name in _WIDER_FONTS if name in files)]
-    return [(name, str(files[name])) for name in names]
 
 
 def _readable(request: dict[str, Any], fonts: list[tuple[str, str]]) -> tuple[ChartData, dict[str, str], bool]:

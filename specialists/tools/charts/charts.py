@@ -103,14 +103,13 @@ async def _drawn(arguments: DrawChart, data: ChartData) -> tuple[bytes, bool]:
         "y_label": arguments.y_label,
         "unit": arguments.unit,
     }
-    fonts = await _font_list()
     reply = await run_child(
         "specialists.tools.charts.chart_child",
         request,
         limits=_LIMITS,
         deadline=_DEADLINE,
         largest_reply=_LARGEST_PNG,
-        given=Given(reads=[fonts], environment=_fonts_at(fonts)) if fonts else Given(),
+        given=await given_fonts(),
     )
     if reply.failure:
         raise NoChart(_FAILURES[reply.failure])
@@ -119,6 +118,12 @@ async def _drawn(arguments: DrawChart, data: ChartData) -> tuple[bytes, bool]:
     if "error" in answer:
         raise NoChart(answer["error"])
     return picture, bool(answer["unseen"])
+
+
+async def given_fonts(*reads: Path) -> Given:
+    """Return what a process that draws with matplotlib may read: its list of fonts, and `reads` beside it."""
+    fonts = await _font_list()
+    return Given(reads=[fonts, *reads], environment=_fonts_at(fonts)) if fonts else Given(reads=list(reads))
 
 
 async def _font_list() -> Path | None:
