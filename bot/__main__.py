@@ -58,11 +58,13 @@ def _run(options: argparse.Namespace) -> int:
     from bot import logs  # noqa: PLC0415 - the same
     from bot.command_line.console import OutputLost  # noqa: PLC0415 - the same
     from bot.settings import SettingsError, read_settings, secret_values  # noqa: PLC0415 - the same
+    from bot.settings_file import take_in_files  # noqa: PLC0415 - the same
     from bot.store.interface import StoreError  # noqa: PLC0415 - the same
     from specialists.sandbox.child_process import require_walls  # noqa: PLC0415 - the same
 
     level = logging.INFO if options.command == "run" else logging.WARNING
     try:
+        take_in_files()
         settings = read_settings()
         require_walls(required=settings.walls_required)
         logs.configure(settings.log, verbose=options.verbose, level=level, secrets=settings.secrets)
@@ -120,7 +122,7 @@ def _parser() -> argparse.ArgumentParser:
     text = "who would get a request, and why, without running it"
     _add_route(commands.add_parser("route", help=text, description=text, epilog=ROUTED))
     for name, text in (
-        ("run", "the bot on real Slack; settings come from the environment"),
+        ("run", "the bot on real Slack; settings come from the environment or a file"),
         ("check", "prove tokens, scopes, Redis and models before anything runs"),
     ):
         command = commands.add_parser(name, help=text, description=text, formatter_class=_Raw)

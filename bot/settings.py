@@ -127,6 +127,8 @@ class Settings:
 
 
 NAMES: Mapping[str, str] = {
+    "LEADHAND_SETTINGS": "a file with settings, one NAME=value a line; default ~/.config/leadhand/settings.env, if it "
+    "is there. What is set in the environment comes before it",
     "SLACK_BOT_TOKEN": "the bot's token, xoxb-...",
     "SLACK_APP_TOKEN": "the app-level token, xapp-..., for Socket Mode",
     "SLACK_SIGNING_SECRET": "the signing secret, for HTTP mode",

@@ -21,7 +21,8 @@ from bot.models.choosing import ModelSettingsError, choose_model
 from bot.models.chosen_model import ChosenModel
 from bot.models.named_models import names_at, take_on
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from bot.settings import Address, Settings, SettingsError
+from bot.settings import NAMES, Address, Settings, SettingsError
+from bot.settings_file import readable_by_others
 from bot.slack.connection import NotConnected, bot_account, prove_app_token, scope_fault, secret_fault
 from bot.slack.scopes import OPTIONAL_SCOPES
 from bot.slack.send.web_calls import close_client, make_client
@@ -101,6 +102,7 @@ async def verdicts(settings: Settings) -> AsyncGenerator[Verdict]:
             yield Verdict("channels", f"{len(channels)} of channels.yml: {', '.join(channels)}")
     except SettingsError as error:
         yield Verdict("channels", fault=str(error))
+    yield Verdict("settings", f"{len(NAMES.keys() & settings.env.keys())} set", risk=readable_by_others(settings.env))
     yield Verdict("kept", kept_words(settings.retention))
     for proved in (_children, _bot, _way_in, _redis):
         async for verdict in proved(settings):

@@ -111,7 +111,7 @@ def test_only_the_settings_read_the_environment() -> None:
     # Where a machine has its sockets, fonts and caches is no setting of ours.
     own = {"bot/store/embedded.py", "specialists/tools/charts/charts.py", "specialists/tools/tables/table_cache.py"}
     # How the network is reached holds for the whole process: OpenSSL and the libraries read it there as well.
-    assert readers - own == {"bot/settings.py", "specialists/outbound/network.py"}
+    assert readers - own == {"bot/settings.py", "bot/settings_file.py", "specialists/outbound/network.py"}
 
 
 def test_every_setting_that_the_code_names_exists() -> None:
@@ -137,7 +137,8 @@ IN_A_CREW = {"crew.yml", "mcp.lock", "SKILL.md", ".agents", ".claude", *BESIDE, 
 
 @EACH_PAGE
 def test_every_setting_that_a_document_names_exists(page: Path) -> None:
-    assert set(SETTING.findall(page.read_text(encoding="utf-8"))) - set(NAMES) - OTHERS == set()
+    in_files = {f"{name}_FILE" for name in NAMES}
+    assert set(SETTING.findall(page.read_text(encoding="utf-8"))) - set(NAMES) - in_files - OTHERS == set()
 
 
 @EACH_PAGE

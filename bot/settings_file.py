@@ -1,0 +1,91 @@
+"""Settings from files: lines `NAME=value` in one file, and a secret in a file of its own, named by `NAME_FILE`.
+
+The environment comes before the file, line by line. Both are put into the environment once, before anything is read.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Iterator, Mapping, MutableMapping
+from pathlib import Path
+
+from bot.settings import NAMES, SettingsError
+
+FILE = "LEADHAND_SETTINGS"
+USUAL = "~/.config/leadhand/settings.env"
+"""The file that is read where `LEADHAND_SETTINGS` names none, if it is there."""
+LARGEST = 1_000_000
+"""Bytes of a file of settings, or of one secret."""
+_LINE = re.compile(r"(?:export\s+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*=(?P<value>.*)", re.DOTALL)
+_QUOTED = re.compile(r"(?P<mark>[\"'])(?P<inside>.*)(?P=mark)\s*(?:#.*)?", re.DOTALL)
+
+
+def take_in_files(env: MutableMapping[str, str] = os.environ) -> None:
+    """Put the settings of the files that an environment names into it. Raises SettingsError for what cannot be read."""
+    named = env.get(FILE, "").strip()
+    path = Path(named or USUAL).expanduser()
+    for name, value in _settings(path, must_be_there=bool(named)):
+        env.setdefault(name, value)
+    for name in NAMES:
+        source = f"{name}_FILE"
+        if source in NAMES or not env.get(source, "").strip():
+            continue
+        if env.get(name):
+            raise SettingsError(f"Both {name} and {source} are set; keep one of them.")
+        env[name] = _text(Path(env.pop(source).strip()).expanduser(), source).strip()
+
+
+def _settings(path: Path, *, must_be_there: bool) -> Iterator[tuple[str, str]]:
+    """Read the names and values of a file, in its order."""
+    if not must_be_there and not path.is_file():
+        return
+    lines = _text(path, FILE).splitlines()
+    seen: dict[str, int] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        name, value = _line(line.strip(), f"{path}, line {number}")
+        if name in seen:
+            raise SettingsError(f"{path}, line {number}: {name} stands in line {seen[name]} already; keep one of them.")
+        seen[name] = number
+        yield name, value
+
+
+def _line(line: str, place: str) -> tuple[str, str]:
+    found = _LINE.fullmatch(line)
+    if found is None:
+        raise SettingsError(f"{place}: a line is NAME=value, or begins with # and is a comment.")
+    name, value = found["name"], found["value"].strip()
+    if name not in NAMES and name.removesuffix("_FILE") not in NAMES:
+        near = difflib.get_close_matches(name, NAMES, 1)
+        meant = f" Did you mean {near[0]}?" if near else " `leadhand run --help` lists them."
+        raise SettingsError(f"{place}: there is no setting {name}.{meant}")
+    if name == FILE:
+        raise SettingsError(f"{place}: {FILE} names this file; it cannot stand in it.")
+    quoted = _QUOTED.fullmatch(value)
+    return name, quoted["inside"] if quoted else re.sub(r"\s+#.*", "", value)
+
+
+def _text(path: Path, name: str) -> str:
+    try:
+        with path.open("rb") as file:
+            data = file.read(LARGEST + 1)
+        if len(data) > LARGEST:
+            raise SettingsError(f"{name}: {path} is larger than {LARGEST:,} bytes.")
+        return data.decode("utf-8-sig")
+    except OSError as error:
+        raise SettingsError(f"{name}: {path} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise SettingsError(f"{name}: {path} is no text in UTF-8.") from None
+
+
+def readable_by_others(env: Mapping[str, str]) -> str:
+    """Say that a file of settings can be read by other users of the machine; empty if it cannot, or is not there."""
+    path = Path(env.get(FILE, "").strip() or USUAL).expanduser()
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return ""
+    return f"{path} can be read by other users of this machine: chmod 600 {path}" if mode & 0o044 else ""
