@@ -557,7 +557,6 @@ def _trouble(query: Query, *, plain: bool) -> str:
         ("the most or the least of what", query.extreme and not grouped),
         ("groups and several periods at once", len(query.periods) > 1 and grouped),
         ("the first or last few periods", bool(query.most and query.unit)),
-        ("each row for itself", not query.most and any(one.distinct == query.table.rows > 1 for one in query.groups)),
         ("more than three figures at once", len(measures) > 3),
     )
     return next((what for what, holds in reasons if holds), "")
