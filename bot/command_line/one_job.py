@@ -19,6 +19,7 @@ from bot.features.catalogue import SPOKEN
 from bot.models.rehearsal.rehearsed_planner import DECLINED
 from bot.settings import SettingsError
 from bot.slack.receive.router import spoken_in
+from bot.slack.views.answer_message import detail_lines
 from bot.slack.views.approval import APPROVE, DENY
 from bot.store.interface import JobKey
 from bot.tracing.export import trace_json
@@ -57,8 +58,11 @@ async def do_one_job(workspace: Workspace, app: App, options: argparse.Namespace
     else:
         for path in written:
             say(f"wrote {path}")
-        for query in await _queries(app, key):
+        job = await read_job(app, key)
+        for query in receipts_of(job.latest).queries if job else ():
             say(f"query: {query}")
+        if job:
+            say(" · ".join(detail_lines(job, job.latest)))
     if reason:
         print(f"leadhand: {reason}", file=sys.stderr)  # noqa: T201
     return code
@@ -128,11 +132,6 @@ def _open_question(ask: Ask, answered: Container[str]) -> tuple[str, Question] |
         if key in ask.posted and key not in answered:
             return key, question
     return None
-
-
-async def _queries(app: App, key: JobKey) -> tuple[str, ...]:
-    job = await read_job(app, key)
-    return receipts_of(job.latest).queries if job else ()
 
 
 async def _write_files(app: App, key: JobKey, folder: Path) -> list[Path]:

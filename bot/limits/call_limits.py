@@ -19,7 +19,7 @@ from typing import Protocol
 
 from bot.limits.breakers import LOOK_AGAIN, Breakers, breaker_of
 from bot.limits.held_slots import HOLD, HeldSlots
-from bot.limits.rules import MICROS, Limit, Payer, Rules, Scope, budgets, limits_of
+from bot.limits.rules import MICROS, Limit, Payer, Rules, Scope, budgets, limits_of, status_lines
 from bot.models.chosen_model import ChosenModel
 from bot.models.named_models import model_of
 from bot.store.counters import Admission, Counters, Settlement
@@ -301,7 +301,7 @@ class CallLimits:
         return f"{kept[0].whose} is now {' and '.join(whole)}." if kept else ""
 
     async def status(self, payer: Payer) -> list[str]:
-        """Say how much of each limit is spent and left, a line each, then which breakers are open. Raises StoreError.
+        """Say how much of each limit is used, a line each, then which breakers are open. Raises StoreError.
 
         The budget of a job is included only if the payer names one.
         """
@@ -313,10 +313,7 @@ class CallLimits:
             )
         kept = [limit for limit in every if payer.job or limit.scope != "job"]
         raised = await self._raised(kept)
-        lines = [
-            limit.status(spent, raised.get(limit, 0))
-            for limit, spent in zip(kept, await self._spent(kept), strict=True)
-        ]
+        lines = status_lines(kept, await self._spent(kept), raised)
         unpriced = [f"No price is known for {name}: what it takes counts for no dollars." for name in self._unpriced]
         return [*lines, *unpriced, *await self.breakers.status()]
 

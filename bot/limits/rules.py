@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from bot.store.counters import Counter
 from handoff.state.job_state import Ask, Job
-from handoff.text.dollars import in_dollars
+from handoff.text.dollars import in_dollars, short
 
 Scope = Literal["job", "person", "channel", "day"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
@@ -140,8 +140,9 @@ class Limit:
             return f"Model calls at once: {spent:,} of {self.counter.limit:,}"
         whole = self.counter.limit + raised
         by = f" ({self.shown(raised)} of it allowed by an admin)" if raised else ""
-        left = self.shown(max(0, whole - spent))
-        return f"{_NAME[self.scope]}: {self.shown(spent)} of {self.shown(whole)}{by} spent, {left} left"
+        if self.unit == "tokens":
+            return f"{_NAME[self.scope]}: {short(spent)} of {short(whole)} tokens{by} used."
+        return f"{_NAME[self.scope]}: {self.shown(spent)} of {self.shown(whole).removesuffix('.00')}{by} used."
 
     def shown(self, amount: int) -> str:
         """Write an amount with its unit."""
@@ -163,11 +164,22 @@ _WHEN: Mapping[str, str] = {
     "day": "There is a new one from 00:00 UTC.",
 }
 _NAME: Mapping[str, str] = {
-    "job": "Budget of the job",
-    "person": "Budget of the person today",
-    "channel": "Budget of the channel today",
+    "job": "Budget of this job",
+    "person": "Your budget today",
+    "channel": "Budget of this channel today",
     "day": "Budget of the workspace today",
 }
+
+
+def status_lines(limits: Sequence[Limit], spent: Sequence[int], raised: Mapping[Limit, int]) -> list[str]:
+    """Say how much of each limit is used, a line each: of a budget in dollars and tokens, the one that ends sooner."""
+    lines: dict[str, tuple[float, str]] = {}
+    for limit, used in zip(limits, spent, strict=True):
+        more = raised.get(limit, 0)
+        key = limit.scope if limit.is_budget else limit.counter.name
+        line = used / max(1, limit.counter.limit + more), limit.status(used, more)
+        lines[key] = max(lines.get(key, line), line, key=lambda one: one[0])
+    return [line for _, line in lines.values()]
 
 
 def budgets(rules: Rules, payer: Payer, *, tokens: int = 0, micros: int = 0) -> list[Limit]:

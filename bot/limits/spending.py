@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from bot.limits.rules import MICROS, Payer, Rules, budgets
+from bot.limits.rules import MICROS, Payer, Rules, budgets, status_lines
 from bot.store.counters import Counter, Counters, Settlement
 from handoff.contracts import Usage
 
@@ -53,11 +53,11 @@ class Spending:
         return Spent(micros / MICROS, tokens, requests)
 
     async def budgets_left(self, rules: Rules, payer: Payer) -> list[str]:
-        """Say how much of each budget is spent and left, a line each. Raises StoreError."""
+        """Say how much of each budget is used, a line each. Raises StoreError."""
         kept = [limit for limit in budgets(rules, payer) if payer.job or limit.scope != "job"]
         counters = [limit.counter for limit in kept]
         spent, raised = await self._counters.spent(counters), await self._counters.raised(counters)
-        return [limit.status(used, more) for limit, used, more in zip(kept, spent, raised, strict=True)]
+        return status_lines(kept, spent, dict(zip(kept, raised, strict=True)))
 
 
 def month_counters(team: str, user: str, at: float) -> list[Counter]:

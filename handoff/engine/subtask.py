@@ -174,7 +174,7 @@ def _is_needless(ask: Ask, work: Work) -> bool:
 
 def _no_result(ask: Ask, own: tuple[Work, ...]) -> Failure:
     first = next((work for work in own if work.state == "error"), own[0])
-    advice = "Mend that if you can, then have it tried again: what was done stays."
+    advice = "Once that is fixed, press *Try again*. Finished parts are kept."
     if ask.unknown:
         advice = _CHECK_FIRST
     elif any(one.ruling is not None and not one.ruling.approved for one in first.answered):

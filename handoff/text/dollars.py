@@ -4,3 +4,11 @@
 def in_dollars(amount: float) -> str:
     """Return a sum in dollars, to the cent; one below a cent to the hundredth of a cent."""
     return f"${amount:.4f}" if 0 < amount < 0.01 else f"${amount:.2f}"
+
+
+def short(number: int) -> str:
+    """Return a number as people write large ones: 950, 1.2k, 3.4M."""
+    for unit, size in (("M", 1_000_000), ("k", 1_000)):
+        if round(number / size, 1) >= 1:
+            return f"{number / size:.1f}".removesuffix(".0") + unit
+    return str(number)

@@ -46,7 +46,8 @@ def test_the_answer_has_the_figures_and_its_context_line(answered: tuple[Ended, 
     for figure in ("15", "35", "55"):  # North and South together, by month
         assert f"| {figure} |" in out, out
     (context,) = [line for line in out.splitlines() if line.startswith("rehearsal (no language model)")]
-    assert re.search(r" s · job J\w{10}$", context)
+    assert re.fullmatch(r"rehearsal \(no language model\) · [\d.]+ s", context)
+    assert re.search(r"Job J\w{10}$", out, re.MULTILINE), "the operator's figures stand below"
 
 
 def test_made_files_are_on_disk_and_named(answered: tuple[Ended, Path]) -> None:

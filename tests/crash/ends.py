@@ -14,7 +14,6 @@ from tests.system.scene import Json, Talk, block_of, buttons, shown
 
 _TIMES = re.compile(r"\b\d+(\.\d+)? (s|min|h)\b( \d+ (s|min)\b)?")
 _DATE = re.compile(r"<!date[^>]*>|at \d{9,}")
-_GAIN = re.compile(r" · \d specialists side by side: [\d.]+x faster than one by one")
 _LINK = re.compile(r"https?://\S+")
 _IDS = re.compile(r"<@U\w+>|\b[JC][0-9A-Z]{10}\b")
 
@@ -101,7 +100,7 @@ def check_log(seqs: list[int], last: int, events: list[ev.Event]) -> None:
 def _shown(message: Json) -> Shown:
     key = key_of(message).partition(":")[2]
     kind = "card" if block_of(message, "plan") else key
-    text = _GAIN.sub("", _TIMES.sub("T", _DATE.sub("D", _IDS.sub("I", _LINK.sub("L", shown(message))))))
+    text = _TIMES.sub("T", _DATE.sub("D", _IDS.sub("I", _LINK.sub("L", shown(message)))))
     return Shown(
         key=re.sub(r"^(file|receipt):.*", r"\1", kind),
         text=" ".join(text.split()),

@@ -117,7 +117,7 @@ async def test_a_budget_counts_what_was_really_taken(desk: Desk) -> None:
     assert "is used up" in full.refusal
     await limits.reply(ANA, ask(last=True))
     await limits.reply(Payer("T1", "C1", "U2", "J1"), ask())
-    assert "0 tokens left" in (await limits.status(ANA))[0]
+    assert "of 100 tokens used" in (await limits.status(ANA))[0]
 
 
 async def test_a_budget_that_an_admin_raised_lets_calls_through_again(desk: Desk) -> None:
@@ -132,9 +132,9 @@ async def test_a_budget_that_an_admin_raised_lets_calls_through_again(desk: Desk
     assert await limits.raise_budget(ANA, "channel", "more:2") == "", "there is no such budget"
     assert await limits.used_up(ANA) is None
     await limits.reply(ANA, ask())
-    assert "80 tokens (40 tokens of it allowed by an admin)" in (await limits.status(ANA))[0]
+    assert "of 80 tokens (40 tokens of it allowed by an admin) used" in (await limits.status(ANA))[0]
     desk.clock.advance(86_400)
-    assert "of 40 tokens spent" in (await limits.status(ANA))[0], "it was raised for that day alone"
+    assert "of 40 tokens used" in (await limits.status(ANA))[0], "it was raised for that day alone"
 
 
 async def test_a_failed_call_pays_for_what_it_took_and_a_cut_off_one_by_its_estimate(desk: Desk) -> None:
@@ -221,7 +221,7 @@ async def test_what_is_taken_of_each_limit_is_told(desk: Desk) -> None:
     await limits.close()
     taken = turn.usage.tokens_in + turn.usage.tokens_out
     assert await limits.status(ANA) == [
-        f"Budget of the job: {taken} tokens of 1,000 tokens spent, {1_000 - taken:,} tokens left",
+        f"Budget of this job: {taken} of 1k tokens used.",
         "Model calls at once: 0 of 3",
         f"{HOME}: {taken} of 9,000 tokens of this minute taken",
         "gpt-6-luna: 0 of 50 requests of this minute taken",

@@ -253,7 +253,9 @@ async def test_the_evidence_of_a_job_that_is_forgotten_is_missed_in_words(scene:
     scene.service.kept[place] = job
     await scene.ben.click("#general", sent, SHOW_EVIDENCE, value)
     await scene.workspace.until(scene.ben.views)
-    assert "SELECT 4" in scene.ben.views()[0]["blocks"][-1]["text"]["text"]
+    *_, query, details = scene.ben.views()[0]["blocks"]
+    assert "SELECT 4" in query["text"]["text"]
+    assert f"Job {job.id}" in str(details)
 
 
 async def test_commands_are_answered_to_the_person_alone(scene: Scene) -> None:

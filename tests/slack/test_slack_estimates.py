@@ -9,7 +9,7 @@ import pytest
 from bot.slack.views.answer_message import usage_words
 from bot.slack.views.card import plan_card
 from bot.slack.views.estimate import estimate_words
-from bot.slack.views.status import trace_timeline
+from bot.slack.views.status import status_job, trace_timeline
 from bot.store.interface import Entry
 from bot.tracing.steps import steps_of
 from handoff import events as ev
@@ -56,23 +56,31 @@ def row(log: list[ev.Event], name: str) -> str:
     return next(str(task.get("details")) for task in plan["tasks"] if task["task_id"] == name)
 
 
+def status(log: list[ev.Event]) -> str:
+    """What `/leadhand status JOB` shows of the parts."""
+    shown = status_job(job_of(log), 5.0, "U1")
+    return "\n".join(str(block["text"]["text"]) + "\n" for block in shown.blocks if block["type"] == "section")
+
+
 def test_before_it_runs_and_while_it_does() -> None:
-    assert "about 4.3k tokens, $0.02" in row(LOG, "a")
-    assert "waits for Part a · about 12k tokens" in row(LOG, "b"), "no cost where no price is known"
     started = ev.AttemptStarted(at=3.0, **OF, specialist="writer", tier="balanced")
-    assert "about 4.3k tokens, $0.02" in row([*LOG, started], "a")
+    for log in (LOG, [*LOG, started]):
+        assert "about 4.3k tokens, $0.02" in status(log)
+        assert "tokens" not in row(log, "a"), "the team sees who works and for how long"
+    assert "about 12k tokens\n" in status(LOG), "no cost where no price is known"
 
 
 def test_afterwards_it_stands_beside_what_it_took() -> None:
     started = ev.AttemptStarted(at=3.0, **OF, specialist="writer", tier="balanced")
     result = Result(summary="The sea is wide.", content="The sea is wide.", confidence=90, usage=TOOK)
     log = [*LOG, started, ev.ResultReturned(at=4.0, **OF, result=result)]
-    assert "4k tokens, $0.02 (about 4.3k tokens, $0.02 expected)" in row(log, "a")
+    assert "4k tokens, $0.02 (about 4.3k tokens, $0.02 expected)" in status(log)
+    assert "tokens" not in row(log, "a")
 
 
 def test_a_plan_of_an_older_release_says_nothing_of_it() -> None:
     old = [LOG[0], LOG[1].model_copy(update={"estimates": ()})]
-    assert "tokens" not in row(old, "a")
+    assert "tokens" not in status(old)
 
 
 def test_the_trace_says_all_of_it() -> None:

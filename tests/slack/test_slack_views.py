@@ -10,7 +10,7 @@ import pytest
 
 from bot.features.catalogue import SPOKEN, SUBCOMMANDS
 from bot.slack.receive.router import shown_words, usage_lines
-from bot.slack.views.answer_message import MARKDOWN_LIMIT, answer, answer_end, cited
+from bot.slack.views.answer_message import MARKDOWN_LIMIT, answer, answer_end, cited, detail_lines
 from bot.slack.views.card import card_title, plan_card
 from bot.slack.views.ending import cancelled, failed, refused, unreachable
 from bot.slack.views.home import help_message, home_view, note_window, start_job_modal
@@ -364,8 +364,15 @@ def test_an_answer_tells_its_sources_cost_and_gain() -> None:
     assert message.blocks[0] == {"type": "markdown", "text": "# Result\n\nSales rose."}
     assert cited(ask) == ["sales.csv", "https://evil.com/report"]
     assert "Sources: sales.csv · `https://evil.com/report`" in shown
-    line = "claude (Anthropic) · 12.3k tokens · $0.04 · 7.0 s · 2 specialists side by side: 2.0x faster than one by one"
-    assert line in shown
+    assert '"text": "7.0 s"' in shown
+    assert "claude" not in shown
+    assert "tokens" not in shown
+    assert detail_lines(job_of(ask), ask) == [
+        "Model: m",
+        "Spent: 12.3k tokens, $0.04",
+        "2 specialists side by side: 2.0x faster than one by one",
+        f"Job {job_of(ask).id}",
+    ]
     assert "feedback_buttons" in shown
     assert "Answered in part" not in shown
     assert list(message.blocks[1:]) == answer_end(job_of(ask), ask, "claude (Anthropic)")

@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 from bot.features.retries.service import Tried, Untried, UntriedWhy
 from bot.features.retries.view import begun_words, later_words, untried_words
-from bot.slack.views.answer_message import answer, context_line
+from bot.slack.views.answer_message import answer, detail_lines
 from bot.slack.views.ending import cancelled, failed
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.question import question
@@ -51,7 +51,7 @@ def test_the_card_says_what_is_kept_and_the_answer_what_it_cost_on_top() -> None
     again = replace(job.asks[-1], usage=Usage(tokens_in=10, cost=0.5))
     line = "Second try, asked for by <@U9>: runs again “Part t1”, “Part t3” and “Part t5”, keeps 2 of 5 parts"
     assert shown({"blocks": try_line(again)}) == line
-    assert "$0.50 · on top of $0.25 before" in context_line(again, "model")
+    assert "Spent: 10 tokens, $0.50, on top of $0.25 before" in detail_lines(job, again)
 
 
 def test_the_card_of_what_was_written_says_which_answer_does_it_again() -> None:

@@ -104,8 +104,8 @@ async def test_the_budget_of_one_channel_ends_there_and_an_admin_allows_more(sce
     async with bot(scene, **words):
         await change(scene, "work", budget="2k tokens")
         await (await scene.ask("Write it", channel="#sales", who="ben")).over()
-        assert "Budget of the channel today: " in shown(await scene.command("status", who="ben", channel="#sales"))
-        assert "Budget of the channel" not in shown(await scene.command("status", who="ben"))
+        assert "Budget of this channel today: " in shown(await scene.command("status", who="ben", channel="#sales"))
+        assert "Budget of this channel" not in shown(await scene.command("status", who="ben"))
         before = len(ben.ephemerals("#sales"))
         await scene.ask("Write more", channel="#sales", who="ben")
         told = (await scene.workspace.until(lambda: ben.ephemerals("#sales")[before:]))[-1]

@@ -85,7 +85,7 @@ def test_any_evidence_fits_a_window() -> None:
     view = evidence_modal(Job(place=Place(team="T1", channel="C1", thread_ts="1.0"), asks=(ask,)), ask)
     assert len(view["blocks"]) <= 100
     assert all(len(block["text"]["text"]) <= 3000 for block in view["blocks"] if block["type"] == "section")
-    assert "more are in the trace" in view["blocks"][-1]["elements"][0]["text"]
+    assert "more are in the trace" in view["blocks"][-2]["elements"][0]["text"]
     check_view(view)
 
 

@@ -60,7 +60,7 @@ async def test_a_question_is_answered_in_the_home_and_two_instances_keep_it_righ
         await ana.click_in_view(view["id"], "answer:0")
         await talk.over()
         await right(scene, lambda: "Nothing waits for you" in home(scene) and "· done ·" in home(scene))
-        await right(scene, lambda: "on 1 request that ended" in home(scene))  # counted within a second of its end
+        await right(scene, lambda: "on 1 request." in home(scene))  # counted within a second of its end
         await app.bolt.client.views_publish(user_id=ana.id, view={"type": "home", "blocks": view["blocks"]})
         old = ana.home()
         assert old is not None
@@ -115,10 +115,10 @@ async def test_commands_tell_who_works_here_who_would_get_it_and_what_was_spent(
         await scene.command("route search the web for prices of tea")
         await scene.workspace.until(lambda: "researcher gets it as it stands" in str(ana.ephemerals("#general")))
         mine, theirs = shown(await scene.command("budget")), shown(await scene.command("budget", who="cleo"))
-        assert "on 1 request that ended" in mine
-        assert "Budget of the person today" in mine
+        assert "on 1 request." in mine
+        assert "Your budget today" in mine
         assert "The workspace" not in mine
-        assert "none of your requests ended yet" in theirs
+        assert "nothing spent yet" in theirs
         assert "The workspace" in theirs
         assert "Only an admin may list everybody's jobs" in shown(await scene.command("jobs all"))
         assert "No job is under way" in shown(await scene.command("jobs all", who="cleo"))

@@ -11,6 +11,7 @@ from bot.store.counters import WINDOW, Counter
 from bot.store.redis.redis_store import RedisStore
 from handoff import events as ev
 from handoff.engine.answer import gaps
+from handoff.text.dollars import short
 from specialists.turns import finish_tools
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
@@ -125,10 +126,10 @@ async def test_a_budget_reached_in_the_middle_of_a_job_gives_one_last_call_witho
         assert (await other.over()).latest.state == "completed", "it is hers, not everybody's"
         assert len(server.requests) > before
         asked = await scene.command("status")
-        assert "Budget of the person today:" in shown(asked)
-        assert "0 tokens left" in shown(asked)
+        assert "Your budget today:" in shown(asked)
+        assert "tokens used." in shown(asked)
         traced = await scene.command(f"trace {talk.key.job}")
-        assert "0 tokens left" in shown(traced)
+        assert "tokens used." in shown(traced)
         assert len(person.ephemerals("#general")) == 3, "she was told once"
 
 
@@ -192,9 +193,9 @@ async def test_what_was_taken_is_counted_for_all_who_pay(scene: Scene) -> None:
 
         assert await eventually(settled)
         asked = await scene.command(f"status {job.id}")
-        assert f"Budget of the job: {taken:,} tokens of 1,000,000 tokens spent" in shown(asked)
+        assert f"Budget of this job: {short(taken)} of 1M tokens used." in shown(asked)
         direct = json.dumps(asked)
-        assert direct.count("left") >= 4
+        assert direct.count(" used.") >= 4
 
 
 async def test_nothing_is_asked_of_the_store_where_no_limit_is_set(scene: Scene) -> None:

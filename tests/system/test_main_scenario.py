@@ -80,7 +80,7 @@ async def test_one_skill_is_one_subtask_and_no_synthesis(scene: Scene) -> None:
     assert "side by side" not in shown(answer)
     assert job.latest.usage.calls == 3
     assert job.latest.usage.tokens_in > 500
-    assert "k tokens · $" in shown(answer)
+    assert "tokens" not in shown(answer), "what it took is one click away"
 
 
 @pytest.mark.parametrize("kind", ["duplicate_delivery", "lost_delivery"])

@@ -27,7 +27,7 @@ from handoff.text.member_ids import PERSON
 log = logging.getLogger(__name__)
 
 _PERSON = re.compile(rf"<@({PERSON.pattern})(?:\|[^<>]*)?>")
-ASKED = "A window asks you if it is really to be forgotten."
+ASKED = "Please confirm in the window that just opened."
 NO_WINDOW = "Slack did not open the window that asks you first. Give the command again; nothing was erased."
 NOT_YOURS = (
     "Only who alone asked for things in a job may have it forgotten; others' jobs, and those that several asked for "

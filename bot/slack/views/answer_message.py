@@ -20,10 +20,12 @@ from handoff.engine.answer import gaps
 from handoff.evidence.work_receipts import Receipts, receipt_lines, receipts_of, statements_of_no_source
 from handoff.state.job_state import Ask, Job
 from handoff.summaries.summary import gain_words, notes
-from handoff.text.dollars import in_dollars
+from handoff.text.dollars import in_dollars, short
 
 FEEDBACK = "feedback"
 """The action_id of the thumbs below an answer."""
+REHEARSAL = "rehearsal"
+"""How the label of rules that stand in for a model begins."""
 SHOW_EVIDENCE = "show_evidence"
 """The action_id of the button below an answer that shows what it stands on, and the callback_id of its window."""
 MAX_SOURCES = 8
@@ -89,10 +91,10 @@ def answer_end(job: Job, ask: Ask, model_label: str) -> list[Block]:
     receipts = [clean(line, known=known, limit=CONTEXT_LIMIT) for line in receipt_lines(ask)]
     if receipts:
         blocks.append(context("\n".join(receipts)))
-    blocks.append(context(f"{context_line(ask, model_label)} · job {job.id}"))
-    if receipts:
-        value = json.dumps({"job": job.id, "request": ask.id})
-        blocks.append({"type": "actions", "elements": [button("Evidence", SHOW_EVIDENCE, value)]})
+    blocks.append(context(context_line(ask, model_label)))
+    value = json.dumps({"job": job.id, "request": ask.id})
+    label = "Evidence" if receipts else "Details"
+    blocks.append({"type": "actions", "elements": [button(label, SHOW_EVIDENCE, value)]})
     blocks += try_again(job, ask) if lacks else []
     blocks.append(_feedback(job, ask))
     return blocks
@@ -122,6 +124,7 @@ def evidence_modal(job: Job, ask: Ask) -> Block:
     if receipts.queries:
         blocks.append(section("*Queries*"))
         blocks += _query_blocks(receipts.queries)
+    blocks.append(context("\n".join(clean(line, limit=_LINE) for line in detail_lines(job, ask))))
     return {
         "type": "modal",
         "callback_id": SHOW_EVIDENCE,
@@ -226,12 +229,17 @@ def _names_only(source: str, files: Sequence[str]) -> bool:
 
 
 def context_line(ask: Ask, model_label: str) -> str:
-    """Model, tokens, cost and time, and the gain of working side by side where there is one."""
-    parts = [read_words(ask), clean(model_label, limit=200)]
-    parts += [*usage_words(ask.usage), spent_before(ask)]
-    parts.append(seconds((ask.run.written or ask.request.at) - ask.request.at))
-    parts.append(gain_words(ask))
-    return " · ".join(part for part in parts if part)
+    """Say what was read of the thread and how long it took, and that no model answered where none did."""
+    rehearsed = clean(model_label, limit=200) if model_label.startswith(REHEARSAL) else ""
+    took = seconds((ask.run.written or ask.request.at) - ask.request.at)
+    return " · ".join(part for part in (read_words(ask), rehearsed, took) if part)
+
+
+def detail_lines(job: Job, ask: Ask) -> list[str]:
+    """Say what the operator of the bot wants to know of an answer: model, tokens, cost, gain, and the job's id."""
+    spent = ", ".join(part for part in (*usage_words(ask.usage), spent_before(ask)) if part)
+    model = f"Model: {ask.usage.model}" if ask.usage.model else ""
+    return [*filter(None, (model, f"Spent: {spent}" if spent else "", gain_words(ask))), f"Job {job.id}"]
 
 
 def usage_words(usage: Usage) -> list[str]:
@@ -239,18 +247,10 @@ def usage_words(usage: Usage) -> list[str]:
     tokens = usage.tokens_in + usage.tokens_out
     words = []
     if tokens:
-        words.append(f"{_short(tokens)} {'token' if tokens == 1 else 'tokens'}")
+        words.append(f"{short(tokens)} {'token' if tokens == 1 else 'tokens'}")
     if usage.cost is not None and tokens:
         words.append(in_dollars(usage.cost))
     return words
-
-
-def _short(number: int) -> str:
-    """950, 1.2k, 3.4M."""
-    for unit, size in (("M", 1_000_000), ("k", 1_000)):
-        if round(number / size, 1) >= 1:
-            return f"{number / size:.1f}".removesuffix(".0") + unit
-    return str(number)
 
 
 def _feedback(job: Job, ask: Ask) -> Block:

@@ -166,7 +166,7 @@ def _buttons(asked: Approval, spot: str, *, cut: bool) -> list[Block]:
 
 def _small_print(question: Question, requester: str, until: float | None) -> list[str]:
     asked = _about(question)
-    waits = f"Waits for {people(question.whom)}. Please use the buttons: words in the thread decide nothing."
+    waits = f"Waits for {people(question.whom)}. Please use the buttons: a reply in the thread does not count."
     if not asked.terms.own:
         waits += " Who made the request cannot approve it."
     lines = [waits]

@@ -8,7 +8,6 @@ from typing import Literal
 
 from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.argument_blocks import people_line
-from bot.slack.views.estimate import work_words
 from bot.slack.views.outgoing import Block, Outgoing, actions, at_least, button, context, rich_text, seconds
 from bot.slack.views.read_words import faults_of_others, read_words, thread_faults
 from bot.slack.views.try_again import try_line
@@ -221,14 +220,12 @@ def _details(ask: Ask, work: Work, now: float) -> Iterable[str]:
     if work.state == "in_progress" and open_ended:
         yield from _under_way(work)
         yield from [words] if (words := at_least(now - (work.started or now))) else []
-        yield from _costs(work)
     elif work.state == "input_required" and open_ended:
         return  # the row says whom it waits for
     elif work.state == "pending" and open_ended:
         yield from _waits(ask, work)
-        yield from _costs(work)
     elif work.state == "complete":
-        yield from ["kept"] if work.kept else [seconds(work.duration), *_costs(work)]
+        yield from ["kept"] if work.kept else [seconds(work.duration)]
         if missing := missing_from(ask, work):
             yield f"in part: {missing[0]}" if has_content(work) else missing[0]
     elif work.state == "skipped":
@@ -268,12 +265,6 @@ def _again(work: Work) -> str:
         return f"mending it, round {work.rounds + 1} of {MAX_ROUNDS}"
     words = _RUNGS.get(work.rungs[-1], "") if work.rungs else ""
     return f"attempt {max(work.attempt, len(work.failures) + 1)}" + (f", {words}" if words else "")
-
-
-def _costs(work: Work) -> Iterable[str]:
-    """Say what the subtask is likely to take, or took; plans of older releases have no estimate."""
-    words = work_words(work) if work.estimate is not None else ""
-    return [words] if words else []
 
 
 def _task(task_id: str, title: str, status: RowStatus, details: str, whom: tuple[str, ...] | None = None) -> Block:

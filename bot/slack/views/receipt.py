@@ -6,7 +6,7 @@ What asks something stands in the thread, as questions do; all else is for the a
 from __future__ import annotations
 
 from bot.slack.text.cleaning import clean, mention
-from bot.slack.views.outgoing import Outgoing, counted, section
+from bot.slack.views.outgoing import Outgoing, section
 from bot.slack.views.question import asker, called
 from handoff.engine import hearing
 from handoff.state.job_state import Ask, Job
@@ -71,13 +71,14 @@ def _which(job: Job, one: Heard) -> Outgoing | None:
 
 def _applied(one: Heard) -> str:
     """Say what a correction or an edit (whose receipt is named with a ~) changes."""
-    parts = []
+    what = "Got your edit." if "~" in one.receipt else "Got it."
+    told = "the part in progress" if one.told == 1 else f"the {one.told} parts in progress"
+    waiting = "the one that has not begun" if one.waiting == 1 else f"the {one.waiting} that have not begun"
+    if one.told and one.waiting:
+        return f"{what} I'm applying it to {told} and planning {waiting} again."
     if one.told:
-        parts.append(f"{counted(one.told, 'running part')} {'is' if one.told == 1 else 'are'} told at the next turn")
-    if one.waiting:
-        parts.append(f"the plan of {counted(one.waiting, 'part')} not yet begun is looked at again")
-    taken = "Your edit is taken in" if "~" in one.receipt else "Taken in"
-    return f"{taken}: {', and '.join(parts) or 'I plan with that'}."
+        return f"{what} I'm applying it to {told}."
+    return f"{what} I'm planning {waiting} again." if one.waiting else f"{what} I'll plan with that."
 
 
 def explained(ask: Ask, subtask: str) -> Outgoing:
