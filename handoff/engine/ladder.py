@@ -234,7 +234,7 @@ def step(ask: Ask, work: Work, trouble: Trouble, message: str, at: float, *, pau
     )
     ask = ask.with_decision(at, work.subtask.id, following.rung, f"{RUNGS[following.rung].what}: {message}")
     if following.rung == "without":
-        return ended(ask, work, message, at)
+        return ended(ask, replace(work, trouble=trouble), message, at)
     work = replace(work, rungs=(*work.rungs, following.rung))
     if following.rung == "ask":
         return _asked(ask, work, trouble, message, at)

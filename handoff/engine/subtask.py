@@ -15,6 +15,7 @@ from handoff.state.job_state import SETTLED, Ask, Run, Work, replace
 from handoff.state.state_values import Candidate, Failure, ReplanTrigger
 
 _CHECK_FIRST = "Look first at what is unknown, then mention me again and say what is still to be done."
+_OTHER_WORDS = "Ask in other words, or for a part of it."
 _AFTER_ALL = "If it is to be done after all, have it tried again, and approve it then."
 
 
@@ -172,11 +173,24 @@ def _is_needless(ask: Ask, work: Work) -> bool:
     return all(other.state in SETTLED for other in after) and not any(only_for.fits(one) for one in found)
 
 
+def is_beyond(works: Iterable[Work]) -> bool:
+    """Return True if all of these that failed are out of the scope of whoever works here: a retry changes nothing.
+
+    What a person denied may still be approved.
+    """
+    failed = [work for work in works if work.state == "error"]
+    return bool(failed) and all(work.trouble == "out_of_scope" and not _was_denied(work) for work in failed)
+
+
+def _was_denied(work: Work) -> bool:
+    return any(one.ruling is not None and not one.ruling.approved for one in work.answered)
+
+
 def _no_result(ask: Ask, own: tuple[Work, ...]) -> Failure:
     first = next((work for work in own if work.state == "error"), own[0])
-    advice = "Once that is fixed, press *Try again*. Finished parts are kept."
+    advice = _OTHER_WORDS if is_beyond(own) else "Once that is fixed, press *Try again*. Finished parts are kept."
     if ask.unknown:
         advice = _CHECK_FIRST
-    elif any(one.ruling is not None and not one.ruling.approved for one in first.answered):
+    elif _was_denied(first):
         advice = _AFTER_ALL
     return Failure(first.subtask.title, first.reason, advice)

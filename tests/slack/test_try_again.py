@@ -15,9 +15,19 @@ from handoff import events as ev
 from handoff.contracts import Usage
 from handoff.engine.engine import apply
 from handoff.state.job_state import replace
+from handoff.state.state_values import Answered, Question, Ruling
 from tests.handoff.kit import PLACE, asked
 from tests.handoff.test_taken_up import AGAIN, in_part, proposed, stopped, wants, with_writes
 from tests.system.scene import buttons, shown
+
+
+DENIED = Answered(
+    Question(number=1, message="May I?", options=(), asked=1.0),
+    user="U2",
+    text="no",
+    at=2.0,
+    ruling=Ruling(at=2.0, call="c1", tool="mail", outcome="denied", digest="", arguments={}, users=("U2",)),
+)
 
 
 def message(one: Outgoing) -> dict[str, Any]:
@@ -41,6 +51,18 @@ def test_buttons_stand_below_an_end_that_lacks_something() -> None:
     assert try_again(job, replace(whole, refusal="no")) == try_again(job, replace(whole, withdrawn=True)) == []
     done = replace(whole, work={"t2": whole.work["t2"]})
     assert try_again(job, done) == [], "nothing of it failed"
+
+
+def test_what_nobody_here_can_do_offers_no_second_try() -> None:
+    job = in_part()
+    whole = job.asks[0]
+    lost = {name: replace(one, trouble="out_of_scope") for name, one in whole.work.items() if one.state == "error"}
+    assert lost
+    beyond = replace(whole, work={**whole.work, **lost})
+    assert labels(answer(job, beyond, "model")[-1]) == ["Evidence"]
+    denied = {name: replace(one, answered=(DENIED,)) for name, one in lost.items()}
+    approvable = replace(whole, work={**whole.work, **denied})
+    assert labels(answer(job, approvable, "model")[-1]) == ["Evidence", "Try what is missing again"]
 
 
 def test_the_card_says_what_is_kept_and_the_answer_what_it_cost_on_top() -> None:

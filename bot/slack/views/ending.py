@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.slack.text.cleaning import clean, mention
-from bot.slack.views.answer_message import usage_words
 from bot.slack.views.card import has_content, missing_from
 from bot.slack.views.contact_line import after_failure
 from bot.slack.views.outgoing import Block, Outgoing, context, seconds, section
-from bot.slack.views.try_again import spent_before, try_again
+from bot.slack.views.try_again import try_again
 from handoff.engine.answer import out_of_reach
 from handoff.state.job_state import SETTLED, Ask, Job, Work
 from handoff.state.state_values import PLEASE_CHECK
@@ -148,5 +147,4 @@ def _titles(ask: Ask, works: Sequence[Work]) -> str:
 
 def _took(job: Job, ask: Ask) -> Block:
     took = seconds((ask.ended or ask.run.written or ask.request.at) - ask.request.at)
-    spent = [*usage_words(ask.usage), *filter(None, (spent_before(ask),))]
-    return context(" · ".join([*spent, took, f"job {job.id}"]))
+    return context(f"{took} · job {job.id}")

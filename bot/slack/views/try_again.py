@@ -8,6 +8,7 @@ from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.outgoing import Block, actions, button, context
 from bot.slack.views.waiting import in_row
 from handoff.engine.second_try import lacking
+from handoff.engine.subtask import is_beyond
 from handoff.state.job_state import Ask, Job
 from handoff.summaries.summary import title_of
 from handoff.text.dollars import in_dollars
@@ -27,6 +28,8 @@ def try_again(job: Job, ask: Ask) -> list[Block]:
     if ask.cancelled_by:
         anew = [button("Start the open parts anew", TRY_AGAIN, value)] if lacking(ask) else []
         return [actions([button("Continue", GO_ON, value), *anew])]
+    if is_beyond(ask.work.values()):
+        return []
     if ask.run.answer is None:
         return [actions([button("Try again", TRY_AGAIN, value)])]
     return [actions([button("Try what is missing again", TRY_AGAIN, value)])] if lacking(ask) else []
