@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from bot.models.rehearsal.rehearsed_brief import sections, sentences
+from bot.models.rehearsal.rehearsed_brief import WORKED_OUT, sections, sentences
 
 _RESULT = re.compile(
     r'^## (?P<title>.*)\n<result id="(?P<name>[^"]*)" sure="(?P<confidence>\d+)"/>[ \t]*$', re.MULTILINE
@@ -49,7 +49,7 @@ def write_answer(text: str) -> str:
         fresh = _fresh(part.content, seen)
         if not fresh:
             continue
-        if len(chosen) > 1 and not fresh[0].startswith("#"):
+        if len(chosen) > 1 and not fresh[0].startswith(("#", WORKED_OUT)):
             fresh.insert(0, f"## {part.title}")
         blocks += fresh
     if not blocks:
