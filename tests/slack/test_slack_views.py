@@ -417,9 +417,11 @@ def test_a_long_answer_comes_in_parts_that_fit(text: str) -> None:
 def test_a_failure_names_step_reason_and_what_to_do() -> None:
     ask = ask_of(work("a", "error", reason="r"), failure=Failure("Do a", "no key", "Set one."), written=1002.0)
     shown = taken(failed(job_of(ask), ask))
-    assert "*Step:* Do a\\n*Reason:* no key\\n*What you can do:* Set one." in shown
+    assert "*I could not answer this.*\\nno key\\nSet one." in shown
     assert "*Failed:*" not in shown, "the one part that there is was named"
-    assert "*Done:* Do b" in taken(failed(job_of(two := two_parts(ask)), two))
+    several = taken(failed(job_of(two := two_parts(ask)), two))
+    assert "*Do a:* no key\\nSet one." in several
+    assert "*Done:* Do b" in several
 
 
 def test_a_failure_names_the_files_that_could_not_be_had_and_what_nobody_can_do() -> None:

@@ -20,7 +20,6 @@ from tests.handoff.kit import PLACE, asked
 from tests.handoff.test_taken_up import AGAIN, in_part, proposed, stopped, wants, with_writes
 from tests.system.scene import buttons, shown
 
-
 DENIED = Answered(
     Question(number=1, message="May I?", options=(), asked=1.0),
     user="U2",

@@ -63,7 +63,10 @@ def failed(talk: Talk, job: Job, step: str, *parts: str) -> str:
     assert job.latest.state == "failed"
     (end,) = talk.words()
     text = shown(end)
-    for part in (f"*Step:* {step}", "*Reason:*", "*What you can do:*", *parts):
+    failure = job.latest.run.failure
+    assert failure is not None
+    assert (failure.step, bool(failure.advice)) == (step, True)
+    for part in ("*I could not answer this.*", " ".join(failure.reason.split())[:60], failure.advice, *parts):
         assert part in text
     for word in ("Traceback", "Exception", "pydantic", ".py", "internal error"):
         assert word not in text

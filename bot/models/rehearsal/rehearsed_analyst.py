@@ -121,7 +121,7 @@ def _about(tables: Sequence[Table], brief: Brief) -> list[Query] | Move:
     if not fit:
         nearest = max(read, key=lambda one: (one.understood, -len(one.unused)))
         what = nearest.trouble.replace(nearest.table.name, nearest.table.file)
-        return give_up("out_of_scope", f"{_CAN}; I can't work out {what} in {nearest.table.file}.")
+        return give_up("out_of_scope", f"I can't work out {what} in {nearest.table.file}. {_CAN}.")
     best = max(one.understood for one in fit)
     fit = [one for one in fit if one.understood == best]
     if names := fit[0].choices:

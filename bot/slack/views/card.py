@@ -68,9 +68,11 @@ def plan_card(job: Job, ask: Ask, now: float, *, stop: bool = True) -> Outgoing:
     if ask.run.plan is None and ask.run.answer is not None:  # there was nothing to plan
         return Outgoing(text=clean(title), blocks=(context(clean(title)),), priority="card")
     rows = [_row(ask, work, now) for work in summary.rows(ask)] if ask.run.plan else _rows_before_a_plan(ask)
+    # What is asked for stands in the only row then, and above it in the request itself.
+    head = title if len(rows) > 1 else plain(_phase(ask, now, quarantined=job.quarantine is not None), 140)
     blocks: list[Block] = []
     for shown in (MAX_ROWS, 30, 20, 12, 6):
-        plan = {"type": "plan", "title": title, "tasks": _folded(rows, shown)}
+        plan = {"type": "plan", "title": head, "tasks": _folded(rows, shown)}
         blocks = [plan, *try_line(ask), *_changes(ask), *_below(job, ask, stop=stop)]
         if len(json.dumps(blocks, ensure_ascii=False).encode()) <= MAX_BYTES:
             break
@@ -81,6 +83,11 @@ def card_title(ask: Ask, now: float, *, quarantined: bool = False) -> str:
     """Say what the request is at, in one line of plain text. `quarantined`: its job is."""
     plan = ask.run.plan or (ask.before.run.plan if ask.before is not None else None)
     goal = plan.goal if plan else "" if ask.withdrawn else ask.text
+    phase = _phase(ask, now, quarantined=quarantined)
+    return plain(f"{phase}: {goal}" if goal.strip() else phase, 140)
+
+
+def _phase(ask: Ask, now: float, *, quarantined: bool) -> str:
     took = seconds((ask.run.written or ask.ended or now) - ask.request.at)
     phase = "Planning again…" if ask.run.rejections else "Planning…" if ask.before is None else "Taking it up again…"
     if _is_over(ask):
@@ -101,7 +108,7 @@ def card_title(ask: Ask, now: float, *, quarantined: bool = False) -> str:
         phase = "Reading the thread"
     elif not ask.gathered and ask.request.look_back != "files":  # which may turn out to be none
         phase = "Fetching the files" if ask.request.attachments else "Looking at what it names"
-    return plain(f"{phase}: {goal}" if goal.strip() else phase, 140)
+    return phase
 
 
 def _ended(ask: Ask) -> str:

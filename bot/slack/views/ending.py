@@ -26,12 +26,16 @@ def failed(job: Job, ask: Ask) -> Outgoing:
     if ask.refusal:
         return refused(ask.refusal)
     step, reason = clean(ask.run.failure.step, limit=200), clean(ask.run.failure.reason, limit=1200)
-    lines = [":x: *I could not answer this.*", f"*Step:* {step}", f"*Reason:* {reason}"]
+    parts = [work for work in at_hand(ask) if not work.handed_over]
+    lines = [
+        ":x: *I could not answer this.*",
+        reason if len(parts) == 1 else f"*{step[:1].upper()}{step[1:]}:* {reason}",
+    ]
     if ask.run.failure.advice:
-        lines.append(f"*What you can do:* {clean(ask.run.failure.advice, limit=900)}")
+        lines.append(clean(ask.run.failure.advice, limit=900))
     if who := after_failure(ask):
         lines.append(f"*Who can help:* {who}")
-    progress = _progress(ask) if len(at_hand(ask)) > 1 else []
+    progress = _progress(ask) if len(parts) > 1 else []
     blocks = [section("\n".join(lines)), *_out_of_reach(ask), *progress, *_unknown(ask), _took(job, ask)]
     blocks += try_again(job, ask)
     return Outgoing(text=f"I could not answer this. {step}: {reason}", blocks=tuple(blocks))
@@ -107,7 +111,7 @@ def quarantined(job: str, step: str, reason: str, *, user: str, readable: bool) 
 
 
 def _progress(ask: Ask) -> list[Block]:
-    works = [work for work in at_hand(ask) if not work.dropped]
+    works = [work for work in at_hand(ask) if not work.dropped and not work.handed_over]
     groups = [
         ("Done", [work for work in works if work.state == "complete" and not missing_from(ask, work)]),
         ("Done in part", [work for work in works if work.state == "complete" and _lacks_some(ask, work)]),
