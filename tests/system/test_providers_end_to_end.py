@@ -6,13 +6,14 @@ import asyncio
 
 import pytest
 
+from bot.slack.views.answer_message import detail_lines
 from handoff import events as ev
 from handoff.effects import answer_key
 from handoff.summaries.summary import speed_up
 from tests.providers.rendering import Reply
 from tests.providers.wire import Api
 from tests.system.brains import plan, played, purposes, result, subtask
-from tests.system.scene import SAMPLE, Scene, Talk, block_of, rows, scene_on, shown
+from tests.system.scene import SAMPLE, Scene, Talk, block_of, rows, scene_on
 
 QUESTION = "why did churn rise by region? draft a short note to the board"
 
@@ -91,5 +92,5 @@ async def test_a_slow_answer_is_streamed_into_the_one_message(scene: Scene, api:
     assert not answer["streaming"]
     assert "".join(answered(talk).split()) == "".join(text.split())
     assert answer["metadata"]["event_payload"]["key"] == answer_key(talk.ts)
-    assert "specialists side by side" in shown(answer) or speed_up(job.latest) < 1.1
+    assert "specialists side by side" in str(detail_lines(job, job.latest)) or speed_up(job.latest) < 1.1
     assert block_of(answer, "context_actions")

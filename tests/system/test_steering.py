@@ -71,7 +71,7 @@ async def test_a_correction_changes_what_has_not_begun_and_tells_what_runs(scene
         await talk.until(lambda job: job.latest.work["note"].changed)
         gate.open()
         job = await talk.over()
-        await talk.seen(lambda: "Taken in" in talk.told())
+        await talk.seen(lambda: "Got it." in talk.told())
 
     ask = job.latest
     assert len(job.asks) == 1
@@ -83,7 +83,7 @@ async def test_a_correction_changes_what_has_not_begun_and_tells_what_runs(scene
     assert purposes(server).count("planner") == 1
     last = next(first_text(one) for one in server.requests if purpose_of(one) == "synthesizer")
     assert "in euros please" in last, "who writes the answer reads it as part of the request"
-    assert "1 running part is told at the next turn, and the plan of 1 part not yet begun" in talk.told()
+    assert "I'm applying it to the part in progress and planning the one that has not begun again." in talk.told()
     assert "new brief: Euros are wanted" in rows(talk.cards()[0])["note"][1]
 
 
@@ -235,7 +235,7 @@ async def test_an_edited_request_is_a_correction(scene: Scene) -> None:
         await ana.edit(talk.channel, talk.ts, "@leadhand Draft a note about trams")
         await talk.until(lambda job: job.latest.corrections == 1)
         await talk.seen(lambda: "memo" in talk.reactions())
-        await talk.seen(lambda: "Your edit is taken in: " in talk.told())
+        await talk.seen(lambda: "Got your edit. " in talk.told())
         await talk.seen(lambda: session_title(talk) == "Draft a note about trams")
         gate.open()
         job = await talk.over()
@@ -316,7 +316,7 @@ async def test_a_correction_and_a_deletion_reach_whichever_instance_has_the_job(
 
     assert job.latest.run.answer == "euros"
     assert job.latest.corrections == 1
-    assert talk.told().count("Taken in") == 1
+    assert talk.told().count("Got it.") == 1
 
 
 @pytest.mark.parametrize("applied", [MOST, 0], ids=["sorted after them", "sorted beside them"])
