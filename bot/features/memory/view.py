@@ -190,7 +190,7 @@ def _day(at: float) -> str:
 
 
 def _forget_button(one: Shown) -> Block:
-    return button("Forget", FORGET_ONE, json.dumps({"place": one.place, "name": one.name}))
+    return button("Forget", FORGET_ONE, json.dumps({"place": one.place, "name": one.name}), style="danger")
 
 
 def _sides(spot: Spot, counts: tuple[int, int]) -> Block:

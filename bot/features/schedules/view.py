@@ -37,7 +37,7 @@ def proposal(one: Schedule, now: float) -> Outgoing:
     """Show a schedule back in words, with its next times, before it is saved."""
     buttons = [button("Save", SAVE, one.id, style="primary"), button("Change", CHANGE, one.id)]
     buttons += [button("Do it now instead, once", NOW, one.id)] if one.said else []
-    blocks = [*described(one, now), actions([*buttons, button("Discard", DISCARD, one.id)])]
+    blocks = [*described(one, now), actions([*buttons, button("Discard", DISCARD, one.id, style="danger")])]
     text = f"Shall I do this {when_words(one)}? {clean(plain(one.asks, 200))}"
     return Outgoing(text=text, blocks=tuple(blocks))
 
@@ -127,6 +127,7 @@ def _deeds(one: Schedule) -> Block:
         "text": {"type": "plain_text", "text": "It does not run any more. What it has posted stays."},
         "confirm": {"type": "plain_text", "text": "Remove"},
         "deny": {"type": "plain_text", "text": "Keep"},
+        "style": "danger",
     }
-    remove = {**button("Remove", REMOVE, one.id), "confirm": sure}
+    remove = {**button("Remove", REMOVE, one.id, style="danger"), "confirm": sure}
     return actions([button("Run now", RUN, one.id), rest, button("Edit", EDIT, one.id), remove])

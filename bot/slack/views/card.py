@@ -309,4 +309,4 @@ def _below(job: Job, ask: Ask, *, stop: bool) -> list[Block]:
     if _is_over(ask) or not stop:
         return []
     value = json.dumps({"job": job.id, "request": ask.id})
-    return [actions([button("Stop", STOP, value)])]
+    return [actions([button("Stop", STOP, value, style="danger")])]
