@@ -11,12 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+import pytest
+
 from bot.app import App, manifest_path, open_crews, running
 from bot.command_line.serve import connected
 from bot.models.chosen_model import ChosenModel
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Settings
-from bot.slack.show import notices
+from bot.slack.show import notices, people
 from bot.store.interface import JobKey, Store
 from bot.store.redis.redis_store import RedisStore
 from bot.workspace.person import Attached, Person
@@ -132,11 +134,14 @@ async def scene_on(url: str, **options: Any) -> AsyncIterator[Scene]:
     """A scene on the store at `url`. `options` are those of `Workspace.start`."""
     prefix = f"s{secrets.token_hex(4)}"
     store = await RedisStore.connect(url, prefix=prefix)
-    # Slack waits three seconds for an answer to a click, and so the bot takes less; both are longer on a busy machine.
-    notices.SOON = patience(2.5)
     workspace = await Workspace.start(manifest_path(), **{"ack_seconds": patience(3), **options})
     try:
-        yield Scene(workspace, url, store, prefix)
+        with pytest.MonkeyPatch.context() as longer:
+            # Slack waits three seconds for an answer to a click, so the bot takes less: all longer on a busy machine.
+            longer.setattr(notices, "SOON", patience(2.5))
+            longer.setattr(people, "PATIENCE", patience(3))
+            longer.setattr(people, "FACTS_PATIENCE", patience(1.5))
+            yield Scene(workspace, url, store, prefix)
     finally:
         await workspace.stop()
         await store.close()
