@@ -98,6 +98,7 @@ _COMMANDS: Mapping[str, str] = {
     "trace": "trace_job.trace_job",
     "mcp": "mcp_servers.mcp_servers",
     "route": "route.route",
+    "new": "new_files.new_files",
 }
 """Where each command is, in `bot.command_line`: they are imported one by one, as most of them import much."""
 
@@ -121,6 +122,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_try(commands.add_parser("try", help=text, description=text, epilog=ENDS))
     text = "who would get a request, and why, without running it"
     _add_route(commands.add_parser("route", help=text, description=text, epilog=ROUTED))
+    text = "a crew to begin from, with a tool, a set and a demo; or one more specialist of a crew"
+    _add_new(commands.add_parser("new", help=text, description=text))
     for name, text in (
         ("run", "the bot on real Slack; settings come from the environment or a file"),
         ("check", "prove tokens, scopes, Redis and models before anything runs"),
@@ -194,6 +197,13 @@ def _add_try(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--port", type=_port, help="the page's port, 0 for any; default 3900, or any if that is taken")
     command.add_argument("--no-browser", action="store_true", help="do not open the page")
+    command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
+
+
+def _add_new(command: argparse.ArgumentParser) -> None:
+    command.add_argument("what", choices=("crew", "specialist"), help="what to begin")
+    command.add_argument("name", metavar="NAME", help="its name: small letters, digits, - and _")
+    command.add_argument("--crew", metavar="DIR", type=Path, help="the folder to write into; default here")
     command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
 
 

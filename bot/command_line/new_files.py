@@ -1,0 +1,65 @@
+"""`leadhand new`: writes a crew that passes `leadhand check`, or one more specialist of a crew, to begin from."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+
+from bot.command_line.console import say
+from bot.settings import Settings, SettingsError
+
+TEMPLATES = Path(__file__).with_name("templates")
+NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
+CREW_FILE = "crew.yml"
+
+
+async def new_files(options: argparse.Namespace, settings: Settings) -> int:
+    """Write the files. Returns the exit code. Raises SettingsError where they cannot be written."""
+    del settings
+    if not NAME.fullmatch(options.name):
+        raise SettingsError(f"{options.name!r} is no name: it takes small letters, digits, - and _, a letter first.")
+    if options.what == "crew":
+        return _crew(options.crew or Path(), options.name)
+    return _specialist(options.crew or Path(), options.name)
+
+
+def _crew(parent: Path, name: str) -> int:
+    folder = parent / name
+    if folder.exists():
+        raise SettingsError(f"{folder} is there already; choose another name, or --crew for another place.")
+    for source in sorted(path for path in (TEMPLATES / "crew").rglob("*") if path.is_file()):
+        # A template of code is no module of ours, so its name ends in .txt.
+        target = folder / str(source.relative_to(TEMPLATES / "crew")).removesuffix(".txt")
+        _write(target, source.read_text(encoding="utf-8"))
+    say(
+        f"Now look, and try:\n"
+        f"  LEADHAND_CREW={folder} leadhand check           who is in it, each tool, and what is wrong\n"
+        f"  leadhand try --crew {folder} --demo             its demo, without a model\n"
+        f"  leadhand try --crew {folder}                    with a model of yours, in the browser\n"
+        f"  leadhand eval --crew {folder} --sets routing    how well your models route its requests\n"
+        f"Then change {folder / 'clerk.md'} and {folder / 'toolkits' / 'register.py'} into what you need."
+    )
+    return 0
+
+
+def _specialist(crew: Path, name: str) -> int:
+    if not (crew / CREW_FILE).is_file() and not any(crew.glob("*.md")):
+        raise SettingsError(
+            f"{crew} is no crew's folder: name one with --crew, or begin one with `leadhand new crew NAME`."
+        )
+    path = crew / f"{name}.md"
+    if path.exists():
+        raise SettingsError(f"{path} is there already.")
+    _write(path, (TEMPLATES / "specialist.md").read_text(encoding="utf-8").replace("NAME", name))
+    say(f"Now say in it what {name} can do, and which tools it has. `leadhand check` lists them.")
+    return 0
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise SettingsError(f"{path} cannot be written: {error.strerror}.") from None
+    say(f"wrote {path}")

@@ -1,0 +1,54 @@
+"""`leadhand new`: what it writes is a crew that is accepted, and that does its demo without a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bot.evaluation.set_files import read_sets
+from specialists.registry import load_crew
+from specialists.tools.catalogue import all_tools
+from tests.command_line.command import environment, leadhand, leadhand_inside
+
+
+def test_a_new_crew_is_accepted_and_does_its_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    env = environment(tmp_path / "data")
+    made = leadhand_inside("new", "crew", "tides", "--crew", tmp_path, env=env, capture=capsys)
+    assert made.code == 0, made.err
+    folder = tmp_path / "tides"
+    for path in (line.removeprefix("wrote ") for line in made.out.splitlines() if line.startswith("wrote ")):
+        assert Path(path).is_file()
+    assert leadhand_inside("new", "specialist", "diver", "--crew", folder, env=env, capture=capsys).code == 0
+    crew = load_crew(folder, all_tools())
+    assert set(crew.specialists) == {"clerk", "diver"}
+    assert [tool.name for tool in crew.specialists["clerk"].tools] == ["look_up_entry", "add_entry"]
+    assert crew.specialists["clerk"].tools[1].access == "write"
+    (routing,) = [one for one in read_sets(folder, ["routing"]) if one.cases]
+    assert len(routing.cases) == 4
+    played = leadhand("try", "--crew", folder, "--demo", env=env)
+    assert played.code == 0, played.err
+    assert "> Zugang" in played.out
+    assert "> begrenzen" in played.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["crew", "Tides!"], "'Tides!' is no name: it takes small letters"),
+        (["crew", "there"], "is there already; choose another name"),
+        (["specialist", "diver"], "is no crew's folder: name one with --crew"),
+        (["specialist", "clerk", "--crew", "{}/there"], "clerk.md is there already"),
+    ],
+)
+def test_what_cannot_be_written_is_said(
+    tmp_path: Path, arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "clerk.md").write_text("---\nname: clerk\n---\nHello.", encoding="utf-8")
+    given = [one.format(tmp_path) for one in arguments]
+    given += [] if "--crew" in given else ["--crew", str(tmp_path)]
+    ended = leadhand_inside("new", *given, env=environment(tmp_path), capture=capsys)
+    assert ended.code == 1
+    assert said in ended.err
+    assert ended.err.startswith("leadhand: ")
