@@ -180,6 +180,10 @@ def _add_try(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--file", metavar="FILE", type=Path, action="append", default=[], help="attach a file to --ask; repeatable"
     )
+    command.add_argument(
+        "--tool", metavar="NAME", help="call one tool of the crew by hand, with JSON and --file; then exit"
+    )
+    command.add_argument("arguments", metavar="JSON", nargs="?", help="the arguments of --tool; without, what it takes")
     command.add_argument("--crew", metavar="NAME", help="a crew in place of LEADHAND_CREW's: its name, or a folder")
     command.add_argument(
         "--demo", action="store_true", help="do the demo of --crew in the terminal; without --crew, list the demos"

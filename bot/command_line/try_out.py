@@ -25,6 +25,7 @@ from bot.command_line.console import say
 from bot.command_line.crew_demo import Staged
 from bot.command_line.one_job import do_one_job
 from bot.command_line.serve import connected
+from bot.command_line.tool_call import call_tool
 from bot.jobs.shutdown import wait_for_stop
 from bot.models.choosing import ModelSettingsError, choose_model
 from bot.models.chosen_model import ChosenModel
@@ -67,6 +68,10 @@ async def try_out(options: argparse.Namespace, settings: Settings) -> int:
         return await _demo(options, settings) if options.crew else crew_demo.list_demos()
     if options.ask is not None:
         return await _one_job(options, settings)
+    if options.tool is not None:
+        return await call_tool(options, settings)
+    if options.arguments is not None:
+        raise SettingsError(f"{options.arguments!r} goes with --tool NAME; a request goes with --ask.")
     if options.file or options.json:
         raise SettingsError("--file and --json go with --ask.")
     # A store of its own: a bot on real Slack must never find its jobs taken by one that sits in this workspace.

@@ -32,6 +32,30 @@ def test_a_new_crew_is_accepted_and_does_its_demo(tmp_path: Path, capsys: pytest
     assert "> begrenzen" in played.out
 
 
+def test_a_tool_is_called_by_hand(tmp_path: Path) -> None:
+    env = environment(tmp_path / "data")
+    assert leadhand("new", "crew", "tides", "--crew", tmp_path, env=env).code == 0
+    folder = tmp_path / "tides"
+
+    def called(name: str, *arguments: str) -> tuple[int, str, str]:
+        ended = leadhand("try", "--crew", folder, "--tool", name, *arguments, env=env)
+        return ended.code, ended.out, ended.err
+
+    assert called("look_up_entry", '{"word": "gateway"}') == (0, "Zugang\n", "")
+    code, out, _ = called("look_up_entry")
+    assert (code, '"required"' in out) == (0, True), "without arguments it says what it takes"
+    code, out, _ = called("look_up_entry", '{"wort": "gateway"}')
+    assert (code, "there is no 'wort'" in out) == (1, True)
+    register = (folder / "toolkits" / "register.csv").read_text(encoding="utf-8")
+    code, out, _ = called("add_entry", '{"word": "tide", "meaning": "Tide"}')
+    assert (code, "was not called: nobody said yes" in out) == (1, True)
+    assert (folder / "toolkits" / "register.csv").read_text(encoding="utf-8") == register
+    code, _, err = called("look_up", "{}")
+    assert (code, "has no tool 'look_up'. It has: add_entry" in err) == (1, True)
+    code, _, err = called("look_up_entry", "gateway")
+    assert (code, "The arguments are no JSON" in err) == (1, True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -1,0 +1,116 @@
+"""`leadhand try --tool NAME JSON`: calls one tool of the crew by hand, as its specialist's model would."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import hashlib
+import json
+import mimetypes
+import secrets
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+
+from bot.app import open_crews
+from bot.command_line.console import say
+from bot.command_line.tool_list import toolkits_of
+from bot.settings import Settings, SettingsError
+from handoff.contracts import Artifact, ToolCall
+from specialists.crew import Crew
+from specialists.tools.tool import FolderWorkbench, Tool, ToolOutcome
+from specialists.turns.one_call import ToolBroke, check, perform, prepared
+
+WORKED, FAILED = 0, 1
+YES = "yes"
+_FORM = """Write them such as '{"word": "tide"}'."""
+SECONDS = 120.0
+"""Seconds that a tool which reads may take."""
+
+
+async def call_tool(options: argparse.Namespace, settings: Settings) -> int:
+    """Call the tool and print what its model would be told. Returns the exit code. Raises SettingsError."""
+    crew = open_crews(settings).usual
+    try:
+        tool = _named(options.tool, crew)
+        if options.arguments is None:
+            say(f"{tool.name}: {tool.spec.description}\nIts arguments:\n{json.dumps(tool.spec.parameters, indent=2)}")
+            return WORKED
+        with tempfile.TemporaryDirectory(prefix="leadhand-tool-") as folder:
+            outcome = await _called(tool, _arguments(options.arguments), options.file, Path(folder))
+            for made in outcome.artifacts:
+                say(f"made {made.name} ({made.size:,} bytes)")
+    finally:
+        await asyncio.gather(*(kit.close() for kit in toolkits_of(crew) if kit.close is not None))
+    say(outcome.text)
+    for label, lines in (("gap", outcome.gaps), ("note", outcome.notes), ("source", outcome.sources)):
+        for line in lines:
+            say(f"{label}: {line}")
+    return FAILED if outcome.failed else WORKED
+
+
+def _named(name: str, crew: Crew) -> Tool:
+    tools = {tool.name: tool for kit in toolkits_of(crew) for tool in kit.tools}
+    tools |= {tool.name: tool for one in crew.everyone.values() for tool in one.tools}
+    if name not in tools:
+        raise SettingsError(f"The crew {crew.name} has no tool {name!r}. It has: {', '.join(sorted(tools))}.")
+    return tools[name]
+
+
+def _arguments(text: str) -> dict[str, object]:
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise SettingsError(f"The arguments are no JSON: {error}. {_FORM}") from None
+    if not isinstance(found, dict):
+        raise SettingsError(f"The arguments are no JSON object. {_FORM}")
+    return found
+
+
+async def _called(tool: Tool, arguments: dict[str, object], files: Sequence[Path], folder: Path) -> ToolOutcome:
+    """Make the call as the runner does: checked, prepared, and if it writes, only after a yes."""
+    blobs: dict[str, bytes] = {}
+
+    async def store(data: bytes) -> str:
+        digest = hashlib.sha256(data).hexdigest()
+        blobs[digest] = data
+        return digest
+
+    async def fetch(digest: str) -> bytes:
+        return blobs[digest]
+
+    given = [await _artifact(path, store) for path in files]
+    workbench = FolderWorkbench(tuple(given), fetch, store, folder)
+    ready = check(ToolCall(id="by_hand", name=tool.name, arguments=arguments), {tool.name: tool}, times=1)
+    ready = await prepared(ready, workbench)
+    if isinstance(ready, ToolOutcome):
+        return ready
+    try:
+        if tool.access == "read":
+            return await perform(ready, workbench, until=asyncio.get_running_loop().time() + SECONDS)
+        if not _approved(tool, arguments):
+            words = f"{tool.name} changes something outside, and was not called: nobody said {YES}."
+            return ToolOutcome(words, failed=True)
+        key = () if tool.key == "none" else (secrets.token_hex(16),)
+        return await tool.run(ready.arguments, workbench, *key)
+    except ToolBroke as error:
+        return ToolOutcome(f"{tool.name} broke: {error}", failed=True)
+
+
+async def _artifact(path: Path, store: Callable[[bytes], Awaitable[str]]) -> Artifact:
+    try:
+        data = await asyncio.to_thread(path.read_bytes)
+    except OSError as error:
+        raise SettingsError(f"{path} cannot be read: {error.strerror}.") from None
+    digest = await store(data)
+    kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+    return Artifact(id=digest, name=path.name, media_type=kind, size=len(data))
+
+
+def _approved(tool: Tool, arguments: object) -> bool:
+    """Ask in the terminal; where nobody is there to ask, it is a no."""
+    if not sys.stdin.isatty():
+        return False
+    say(f"{tool.name} changes something outside of Leadhand, with\n{json.dumps(arguments, indent=2, default=str)}")
+    return input(f"Type {YES} to call it: ").strip().lower() == YES
