@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import re
 from pathlib import Path
 
 from bot.command_line.console import say
 from bot.settings import Settings, SettingsError
+from handoff.planning.adhoc import NAME
+from specialists.loading.crew_file import NAME as CREW_FILE
 
 TEMPLATES = Path(__file__).with_name("templates")
-NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
-CREW_FILE = "crew.yml"
 
 
 async def new_files(options: argparse.Namespace, settings: Settings) -> int:

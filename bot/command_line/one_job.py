@@ -51,14 +51,14 @@ async def do_one_job(workspace: Workspace, app: App, options: argparse.Namespace
     place = Place(team=workspace.team_id, channel=screen.channel, thread_ts=ts)
     key = JobKey(place.team, place.job_id)
     code, reason = await _watch(app, key, screen, options)
-    written = await _write_files(app, key, options.out) if code != FAILED else []
+    job = await read_job(app, key)
+    written = await _write_files(app, key, job, options.out) if code != FAILED else []
     head = await app.store.jobs.head(key)
     if options.json and head is not None:
         say(json.dumps(trace_json(await app.store.jobs.log(key), head), indent=2))
     else:
         for path in written:
             say(f"wrote {path}")
-        job = await read_job(app, key)
         for query in receipts_of(job.latest).queries if job else ():
             say(f"query: {query}")
         if job:
@@ -134,8 +134,7 @@ def _open_question(ask: Ask, answered: Container[str]) -> tuple[str, Question] |
     return None
 
 
-async def _write_files(app: App, key: JobKey, folder: Path) -> list[Path]:
-    job = await read_job(app, key)
+async def _write_files(app: App, key: JobKey, job: Job | None, folder: Path) -> list[Path]:
     made = [
         artifact
         for work in (job.latest.inside("") if job else ())

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import hashlib
 import json
-import mimetypes
 import secrets
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from bot.app import open_crews
 from bot.command_line.console import say
 from bot.command_line.tool_list import toolkits_of
 from bot.settings import Settings, SettingsError
-from handoff.contracts import Artifact, ToolCall
+from handoff.contracts import ToolCall
 from specialists.crew import Crew
+from specialists.formats.inner_files import media_type_of
 from specialists.tools.tool import FolderWorkbench, Tool, ToolOutcome
 from specialists.turns.one_call import ToolBroke, check, perform, prepared
 
@@ -33,12 +32,12 @@ async def call_tool(options: argparse.Namespace, settings: Settings) -> int:
     """Call the tool and print what its model would be told. Returns the exit code. Raises SettingsError."""
     crew = open_crews(settings).usual
     try:
-        tool = _named(options.tool, crew)
+        tool = _find_tool(options.tool, crew)
         if options.arguments is None:
             say(f"{tool.name}: {tool.spec.description}\nIts arguments:\n{json.dumps(tool.spec.parameters, indent=2)}")
             return WORKED
         with tempfile.TemporaryDirectory(prefix="leadhand-tool-") as folder:
-            outcome = await _called(tool, _arguments(options.arguments), options.file, Path(folder))
+            outcome = await _make_call(tool, _parse_arguments(options.arguments), options.file, Path(folder))
             for made in outcome.artifacts:
                 say(f"made {made.name} ({made.size:,} bytes)")
     finally:
@@ -50,7 +49,7 @@ async def call_tool(options: argparse.Namespace, settings: Settings) -> int:
     return FAILED if outcome.failed else WORKED
 
 
-def _named(name: str, crew: Crew) -> Tool:
+def _find_tool(name: str, crew: Crew) -> Tool:
     tools = {tool.name: tool for kit in toolkits_of(crew) for tool in kit.tools}
     tools |= {tool.name: tool for one in crew.everyone.values() for tool in one.tools}
     if name not in tools:
@@ -58,7 +57,7 @@ def _named(name: str, crew: Crew) -> Tool:
     return tools[name]
 
 
-def _arguments(text: str) -> dict[str, object]:
+def _parse_arguments(text: str) -> dict[str, object]:
     try:
         found = json.loads(text)
     except ValueError as error:
@@ -68,20 +67,9 @@ def _arguments(text: str) -> dict[str, object]:
     return found
 
 
-async def _called(tool: Tool, arguments: dict[str, object], files: Sequence[Path], folder: Path) -> ToolOutcome:
+async def _make_call(tool: Tool, arguments: dict[str, object], files: Sequence[Path], folder: Path) -> ToolOutcome:
     """Make the call as the runner does: checked, prepared, and if it writes, only after a yes."""
-    blobs: dict[str, bytes] = {}
-
-    async def store(data: bytes) -> str:
-        digest = hashlib.sha256(data).hexdigest()
-        blobs[digest] = data
-        return digest
-
-    async def fetch(digest: str) -> bytes:
-        return blobs[digest]
-
-    given = [await _artifact(path, store) for path in files]
-    workbench = FolderWorkbench(tuple(given), fetch, store, folder)
+    workbench = FolderWorkbench.in_memory([await _read_file(path) for path in files], folder)
     ready = check(ToolCall(id="by_hand", name=tool.name, arguments=arguments), {tool.name: tool}, times=1)
     ready = await prepared(ready, workbench)
     if isinstance(ready, ToolOutcome):
@@ -89,7 +77,7 @@ async def _called(tool: Tool, arguments: dict[str, object], files: Sequence[Path
     try:
         if tool.access == "read":
             return await perform(ready, workbench, until=asyncio.get_running_loop().time() + SECONDS)
-        if not _approved(tool, arguments):
+        if not _ask_for_yes(tool, arguments):
             words = f"{tool.name} changes something outside, and was not called: nobody said {YES}."
             return ToolOutcome(words, failed=True)
         key = () if tool.key == "none" else (secrets.token_hex(16),)
@@ -98,17 +86,16 @@ async def _called(tool: Tool, arguments: dict[str, object], files: Sequence[Path
         return ToolOutcome(f"{tool.name} broke: {error}", failed=True)
 
 
-async def _artifact(path: Path, store: Callable[[bytes], Awaitable[str]]) -> Artifact:
+async def _read_file(path: Path) -> tuple[str, str, bytes]:
+    """Return the name, media type and bytes of a file."""
     try:
         data = await asyncio.to_thread(path.read_bytes)
     except OSError as error:
         raise SettingsError(f"{path} cannot be read: {error.strerror}.") from None
-    digest = await store(data)
-    kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
-    return Artifact(id=digest, name=path.name, media_type=kind, size=len(data))
+    return path.name, media_type_of(path.name) or "application/octet-stream", data
 
 
-def _approved(tool: Tool, arguments: object) -> bool:
+def _ask_for_yes(tool: Tool, arguments: object) -> bool:
     """Ask in the terminal; where nobody is there to ask, it is a no."""
     if not sys.stdin.isatty():
         return False

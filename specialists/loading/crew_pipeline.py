@@ -9,6 +9,7 @@ import yaml
 
 from handoff.contracts import OnlyFor, Severity, Strategy, Tier
 from handoff.planning import pipeline as plans
+from handoff.planning.adhoc import NAME
 from handoff.planning.pipeline import NEEDS, FollowUps, Pipeline, Step
 from handoff.planning.plan_check import MAX_SUBTASKS
 from specialists.files import crew_nodes as nodes
@@ -23,7 +24,6 @@ _SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 _STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 _FOLLOW_UPS: tuple[FollowUps, ...] = get_args(FollowUps)
 _TIERS: tuple[Tier, ...] = get_args(Tier)
-_NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 _ENDING = re.compile(r"\.[a-z0-9]{1,10}", re.IGNORECASE)
 _NAMED = re.compile(r"Subtask '([^']+)'")
 T = TypeVar("T", bound=str)
@@ -77,7 +77,7 @@ def _step(noting: Noting, node: yaml.Node, known: tuple[str, ...], before: dict[
     if not (who and texts["title"] and texts["brief"]):
         return None
     name = texts.get("name", who[0])
-    if not _NAME.fullmatch(name):
+    if not NAME.fullmatch(name):
         noting.fault(
             keys.get("name", node), f"the name {name!r} must be small letters, digits, - and _, a letter first"
         )

@@ -10,9 +10,10 @@ person is asked.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol, get_args
@@ -338,6 +339,26 @@ class FolderWorkbench:
         self._store = store
         self._folder = folder
         self._fetching: dict[str, asyncio.Lock] = {}
+
+    @classmethod
+    def in_memory(cls, files: Iterable[tuple[str, str, bytes]], folder: Path) -> FolderWorkbench:
+        """Make one whose store is this process: of files by name, media type and bytes."""
+        kept: dict[str, bytes] = {}
+
+        async def fetch(digest: str) -> bytes:
+            return kept[digest]
+
+        async def store(data: bytes) -> str:
+            digest = hashlib.sha256(data).hexdigest()
+            kept[digest] = data
+            return digest
+
+        artifacts = []
+        for name, media_type, data in files:
+            digest = hashlib.sha256(data).hexdigest()
+            kept[digest] = data
+            artifacts.append(Artifact(id=digest, name=name, media_type=media_type, size=len(data)))
+        return cls(tuple(artifacts), fetch, store, folder)
 
     @property
     def artifacts(self) -> tuple[Artifact, ...]:

@@ -37,22 +37,22 @@ def test_a_tool_is_called_by_hand(tmp_path: Path) -> None:
     assert leadhand("new", "crew", "tides", "--crew", tmp_path, env=env).code == 0
     folder = tmp_path / "tides"
 
-    def called(name: str, *arguments: str) -> tuple[int, str, str]:
+    def call_tool(name: str, *arguments: str) -> tuple[int, str, str]:
         ended = leadhand("try", "--crew", folder, "--tool", name, *arguments, env=env)
         return ended.code, ended.out, ended.err
 
-    assert called("look_up_entry", '{"word": "gateway"}') == (0, "Zugang\n", "")
-    code, out, _ = called("look_up_entry")
+    assert call_tool("look_up_entry", '{"word": "gateway"}') == (0, "Zugang\n", "")
+    code, out, _ = call_tool("look_up_entry")
     assert (code, '"required"' in out) == (0, True), "without arguments it says what it takes"
-    code, out, _ = called("look_up_entry", '{"wort": "gateway"}')
+    code, out, _ = call_tool("look_up_entry", '{"wort": "gateway"}')
     assert (code, "there is no 'wort'" in out) == (1, True)
     register = (folder / "toolkits" / "register.csv").read_text(encoding="utf-8")
-    code, out, _ = called("add_entry", '{"word": "tide", "meaning": "Tide"}')
+    code, out, _ = call_tool("add_entry", '{"word": "tide", "meaning": "Tide"}')
     assert (code, "was not called: nobody said yes" in out) == (1, True)
     assert (folder / "toolkits" / "register.csv").read_text(encoding="utf-8") == register
-    code, _, err = called("look_up", "{}")
+    code, _, err = call_tool("look_up", "{}")
     assert (code, "has no tool 'look_up'. It has: add_entry" in err) == (1, True)
-    code, _, err = called("look_up_entry", "gateway")
+    code, _, err = call_tool("look_up_entry", "gateway")
     assert (code, "The arguments are no JSON" in err) == (1, True)
 
 

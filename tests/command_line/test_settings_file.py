@@ -11,7 +11,7 @@ from bot.settings_file import LARGEST, take_in_files
 from tests.command_line.command import environment, leadhand_inside
 
 
-def taken(env: dict[str, str]) -> dict[str, str]:
+def read_in(env: dict[str, str]) -> dict[str, str]:
     take_in_files(env)
     return env
 
@@ -27,27 +27,27 @@ def test_lines_become_settings_and_the_environment_comes_first(tmp_path: Path) -
         "# ours\n\nSLACK_BOT_TOKEN=xoxb-1\nexport LEADHAND_SLOTS = 7   # a few\n"
         "LEADHAND_QUIET_HOURS='20-8, weekends'\nREDIS_URL=redis://h/0#db\nLEADHAND_LOG=json\n"
     )
-    env = taken({**file(tmp_path, text), "LEADHAND_LOG": "text"})
+    env = read_in({**file(tmp_path, text), "LEADHAND_LOG": "text"})
     assert (env["SLACK_BOT_TOKEN"], env["LEADHAND_SLOTS"], env["LEADHAND_LOG"]) == ("xoxb-1", "7", "text")
     assert (env["LEADHAND_QUIET_HOURS"], env["REDIS_URL"]) == ("20-8, weekends", "redis://h/0#db")
 
 
 def test_the_usual_file_is_read_if_it_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert taken({}) == {}
+    assert read_in({}) == {}
     usual = tmp_path / ".config" / "leadhand" / "settings.env"
     usual.parent.mkdir(parents=True)
     usual.write_text("LEADHAND_SLOTS=3\n", encoding="utf-8")
-    assert taken({}) == {"LEADHAND_SLOTS": "3"}
+    assert read_in({}) == {"LEADHAND_SLOTS": "3"}
 
 
 def test_a_secret_may_lie_in_a_file_of_its_own(tmp_path: Path) -> None:
     secret = tmp_path / "token"
     secret.write_text("xoxb-secret\n", encoding="utf-8")
-    assert taken({"SLACK_BOT_TOKEN_FILE": str(secret)}) == {"SLACK_BOT_TOKEN": "xoxb-secret"}
-    inside = taken(file(tmp_path, f"REDIS_URL_FILE={secret}\n"))
+    assert read_in({"SLACK_BOT_TOKEN_FILE": str(secret)}) == {"SLACK_BOT_TOKEN": "xoxb-secret"}
+    inside = read_in(file(tmp_path, f"REDIS_URL_FILE={secret}\n"))
     assert inside["REDIS_URL"] == "xoxb-secret"
-    assert taken({"SSL_CERT_FILE": "/etc/ca.pem"}) == {"SSL_CERT_FILE": "/etc/ca.pem"}, "that is a setting itself"
+    assert read_in({"SSL_CERT_FILE": "/etc/ca.pem"}) == {"SSL_CERT_FILE": "/etc/ca.pem"}, "that is a setting itself"
 
 
 @pytest.mark.parametrize(
@@ -67,15 +67,15 @@ def test_a_secret_may_lie_in_a_file_of_its_own(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_read_is_said_with_its_line(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(SettingsError) as caught:
-        taken(file(tmp_path, text))
+        read_in(file(tmp_path, text))
     assert said in str(caught.value)
 
 
 def test_a_setting_and_its_file_are_not_both_set(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="Both REDIS_URL and REDIS_URL_FILE are set"):
-        taken({"REDIS_URL": "redis://h", "REDIS_URL_FILE": str(tmp_path)})
+        read_in({"REDIS_URL": "redis://h", "REDIS_URL_FILE": str(tmp_path)})
     with pytest.raises(SettingsError, match="cannot be read"):
-        taken({"LEADHAND_SETTINGS": str(tmp_path / "none")})
+        read_in({"LEADHAND_SETTINGS": str(tmp_path / "none")})
 
 
 def test_a_command_says_in_one_line_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,7 +15,7 @@ from hypothesis import strategies as st
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.slack.receive.thread_text import ABOUT
 from handoff.approval_values import Approval
-from handoff.contracts import Artifact, Escalation, Handoff, Note, Plan, Result, ToolCall, ToolReply, Turn
+from handoff.contracts import Escalation, Handoff, Note, Plan, Result, ToolCall, ToolReply, Turn
 from handoff.events import ToolStarted
 from handoff.state.state_values import Earlier, Ruling
 from specialists.model import ModelCall, ModelError, ModelMessage
@@ -75,24 +74,11 @@ async def work(
     name: str, intent: str, folder: Path, *, context: Sequence[Note] = (), given: Sequence[Note] = (), **files: bytes
 ) -> tuple[Result | Escalation, _Log]:
     """What a specialist of the general crew hands back, rehearsed."""
-    blobs = {hashlib.sha256(data).hexdigest(): data for data in files.values()}
-
-    async def store(data: bytes) -> str:
-        digest = hashlib.sha256(data).hexdigest()
-        blobs[digest] = data
-        return digest
-
-    async def fetch(digest: str) -> bytes:
-        return blobs[digest]
-
-    artifacts = tuple(
-        Artifact(id=hashlib.sha256(data).hexdigest(), name=f"{stem}.csv", media_type="text/csv", size=len(data))
-        for stem, data in files.items()
-    )
+    workbench = FolderWorkbench.in_memory(((f"{stem}.csv", "text/csv", data) for stem, data in files.items()), folder)
+    artifacts = workbench.artifacts
     handoff = Handoff(to_agent=name, intent=intent, context=tuple(context), given=tuple(given), artifacts=artifacts)
     log = _Log(intent)
     specialist = load_crew(GENERAL, all_tools()).specialists[name]
-    workbench = FolderWorkbench(artifacts, fetch, store, folder)
     outcome = await run(specialist, handoff, model=RehearsalModel(), workbench=workbench, log=log)
     return outcome, log
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ from bot.evaluation.counted_model import CountedModel
 from bot.evaluation.naive_prompts import naive_call
 from bot.evaluation.outcome import Outcome
 from bot.evaluation.staged_job import Bench, StagedJob, file_bytes
-from handoff.contracts import Artifact, Plan, Subtask, ToolReply, Turn
+from handoff.contracts import Plan, Subtask, ToolReply, Turn
 from specialists.model import ModelMessage
 from specialists.sandbox.scratch import scratch
 from specialists.specialist import Specialist
@@ -83,23 +82,9 @@ async def _called(turn: Turn, specialist: Specialist, workbench: Workbench) -> t
 
 
 def _workbench(files: Sequence[str], bench: Bench, folder: Path) -> FolderWorkbench:
-    kept: dict[str, bytes] = {}
-    artifacts = []
-
-    async def get(digest: str) -> bytes:
-        return kept[digest]
-
-    async def put(data: bytes) -> str:
-        digest = hashlib.sha256(data).hexdigest()
-        kept[digest] = data
-        return digest
-
-    for name in files:
-        data = file_bytes(name, bench.folders) or b""
-        digest = hashlib.sha256(data).hexdigest()
-        kept[digest] = data
-        artifacts.append(Artifact(id=digest, name=name, size=len(data)))
-    return FolderWorkbench(tuple(artifacts), get, put, folder)
+    untyped = "application/octet-stream"
+    given = ((name, untyped, file_bytes(name, bench.folders) or b"") for name in files)
+    return FolderWorkbench.in_memory(given, folder)
 
 
 def _scored(expected: Said, text: str, *, completed: bool) -> Outcome:

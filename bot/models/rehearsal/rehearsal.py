@@ -146,7 +146,7 @@ def _first(call: ModelCall) -> str:
 def _turn(call: ModelCall, script: rehearsed_demo.Script) -> Turn:
     first = _first(call)
     if call.purpose.startswith(("specialist:", "made:")):
-        return _as_turn(_confessed(_specialists_move(call, first, script), call), len(call.messages))
+        return _as_turn(_with_corrections(_specialists_move(call, first, script), call), len(call.messages))
     if call.purpose == "planner":
         said: str | None = json.dumps(script.plan(first) or decide(first, call.system), ensure_ascii=False)
     else:
@@ -176,19 +176,19 @@ def _specialists_move(call: ModelCall, first: str, script: rehearsed_demo.Script
     return rehearsed_writer.next_move(brief, history, tools)
 
 
-def _confessed(move: Move, call: ModelCall) -> Move:
+def _with_corrections(move: Move, call: ModelCall) -> Move:
     """Add to the end of a specialist's work what was said meanwhile, which rules cannot apply."""
-    texts = [text for message in call.messages for text in _heard(message)]
+    texts = [text for message in call.messages for text in _texts_of(message)]
     said = [words for text in texts for pattern in (_SINCE, _MEANWHILE) for words in pattern.findall(text)]
     gaps = [NOT_APPLIED.format(words=" ".join(words.split())[:_LONGEST]) for words in dict.fromkeys(said)]
-    return Move(tuple((name, _with(name, given, gaps)) for name, given in move.calls), move.text) if gaps else move
+    return Move(tuple((name, _with_gaps(name, given, gaps)) for name, given in move.calls), move.text) if gaps else move
 
 
-def _heard(message: ModelMessage) -> list[str]:
+def _texts_of(message: ModelMessage) -> list[str]:
     return [message.text, *(reply.text for reply in message.replies)] if message.role == "user" else []
 
 
-def _with(name: str, arguments: dict[str, Any], gaps: list[str]) -> dict[str, Any]:
+def _with_gaps(name: str, arguments: dict[str, Any], gaps: list[str]) -> dict[str, Any]:
     if name == RETURN:
         return {**arguments, "gaps": [*arguments.get("gaps", ()), *gaps]}
     if name == ESCALATE:

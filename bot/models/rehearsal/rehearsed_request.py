@@ -70,7 +70,6 @@ class Query:
     most: int = 0
     upward: bool = False
     extreme: bool = False
-    chart: bool = False
     changed: bool = False
     change: int = 0
     overview: bool = False
@@ -127,7 +126,6 @@ def _go_on(before: Query, now: Query) -> Query:
         periods=now.periods or before.periods,
         most=now.most or before.most,
         upward=now.upward or before.upward,
-        chart=now.chart,
         unused=(*before.unused, *now.unused),
         trouble=now.trouble or before.trouble,
         understood=before.understood + now.understood,
@@ -182,6 +180,7 @@ class _Reader:
         filters = self._values()
         mentions = self._mentions()
         fold, bounds = self._folds()
+        self.take(lexicon.CHART)  # rows that can be drawn are drawn anyway
         query = Query(
             self.table,
             fold=fold,
@@ -191,7 +190,6 @@ class _Reader:
             most=max(1, min(25, int(few["number"]))) if few else 0,
             upward=bool(few and few["low"]) or bounds == "low",
             extreme=bool(bounds),
-            chart=bool(self.take(lexicon.CHART)),
             goes_on=bool(self.tokens) and self.low(0) in lexicon.AND,
         )
         query = self._columns(query, mentions, limits)
@@ -378,7 +376,10 @@ class _Reader:
         if column.is_measure:
             ordered = word in {"by", "nach", "por"} and query.most
             self._decline(f"“{word} {column.name}”", when=word in lexicon.BY and not ordered)
-            self._decline(f"“{column.name}” beside “{self._named(query)}”", when=bool(query.measures) and not joined)
+            self._decline(
+                f"“{column.name}” beside “{query.measures[0].name if query.measures else ''}”",
+                when=bool(query.measures) and not joined,
+            )
             choices = (column.name, *(one.name for one in mention.rivals)) if mention.rivals else ()
             return replace(query, measures=(*query.measures, column), choices=query.choices or choices)
         self._decline(f"which column “{self.tokens[mention.at].text}” is", when=bool(mention.rivals))
@@ -410,9 +411,6 @@ class _Reader:
             f"an average “{word} ...”, which may be that of rows or of totals",
             when=query.fold in {"mean", "median"} and word in lexicon.PER and added,
         )
-
-    def _named(self, query: Query) -> str:
-        return query.measures[0].name if query.measures else ""
 
     # ------------------------------------------------------------ the words around them
 

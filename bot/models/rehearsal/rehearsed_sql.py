@@ -67,7 +67,8 @@ def in_words(figure: str, *, bare: bool = False) -> str:
 
 def _question(query: Query) -> Question:
     figures = _figures(query)
-    label, name, kind, order, most = "", "", "one", "", _MOST
+    label, name, order, most = "", "", "", _MOST
+    kind: Kind = "one"
     period, unit = _period(query)
     if len(query.periods) > 1 and query.when:
         cases = (f"WHEN {one.sql(query.when.sql)} THEN {_quoted(_bare(one))}" for one in _in_order(query))
@@ -100,7 +101,7 @@ def _question(query: Query) -> Question:
         f'SELECT {", ".join(picked)} FROM "{query.table.name}"{where}{tail}',  # noqa: S608 - names are quoted, and reading is all that tables allow
         name or figures[0][0],
         figures[0][0],
-        kind,  # type: ignore[arg-type]
+        kind,
         query.upward,
         most,
         unit if kind == "time" else "",

@@ -10,7 +10,7 @@ from typing import Literal, TypeVar
 
 from handoff.text.text_words import stem
 
-Fold = Literal["sum", "mean", "median", "max", "min", "count", "share"]
+Fold = Literal["sum", "mean", "median", "max", "min", "share"]
 """How the values of a column become one figure."""
 
 
@@ -52,9 +52,7 @@ OF = word_set("of von der de")
 """Words before what is counted."""
 NOT = word_set("excluding exclude except without not ohne außer excl sin excepto")
 AND = word_set("and or und oder y o")
-VERSUS = word_set(
-    "compare compared comparing versus vs vergleich verglichen vergleiche comparado compara with to mit con"
-)
+VERSUS = word_set("compare compared comparing versus vs vergleich verglichen vergleiche comparado compara")
 CHART = word_set("chart charts plot graph diagram diagramm grafik gráfico draw bar")
 TREND = word_set("trend trends course verlauf entwicklung development tendencia evolución")
 NOW = word_set("end now current currently latest ende aktuell derzeit actual ahora")
