@@ -67,6 +67,8 @@ def test_measures_are_chosen_by_the_words(task: str, names: list[str]) -> None:
         ("revenue", ["total revenue in EUR"]),
         ("revenue in the north", ["total revenue in EUR, where region is North"]),
         ("revenue of Basic per month", ["total revenue in EUR by month, where Plan name is Basic"]),
+        ("revenue with North and South", ["total revenue in EUR, where region is North or South"]),
+        ("compare revenue of North and South", ["total revenue in EUR by region, where region is North or South"]),
         ("revenue without North and South", ["total revenue in EUR, where region is not North or South"]),
         ("how many rows by region", ["number of rows by region"]),
         ("revenue by region in March 2026", ["total revenue in EUR by region, in March 2026"]),
