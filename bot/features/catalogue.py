@@ -50,7 +50,5 @@ def register_all(kit: Kit, features: Sequence[ModuleType] = FEATURES) -> None:
     """Register features, and make the app listen."""
     for feature in features:
         feature.register(kit)
-    for middleware in kit.before_gate:
-        kit.app.use(middleware)
     kit.app.use(kit.gate.check)
     kit.router.listen(kit.app)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from slack_bolt.async_app import AsyncApp
-from slack_bolt.response import BoltResponse
 
 from bot.access.channel_settings import ChannelSettings
 from bot.jobs.effect_handlers import Opener
@@ -61,8 +60,6 @@ class Kit:
     """What sees the effects of jobs, and how jobs change."""
     beside: list[Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=list)
     """What runs beside the bot as long as it does."""
-    before_gate: list[Callable[..., Awaitable[BoltResponse]]] = field(default_factory=list)
-    """Middleware of Bolt's that sees a payload before the gate does."""
     opener: Opener | None = None
     """Opens the threads of schedules' runs."""
 

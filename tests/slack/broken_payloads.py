@@ -1,13 +1,15 @@
 """What Slack sends, one of each kind, and the same with any field replaced by what should not be there."""
 
 import copy
-import json
 import random
 from collections.abc import Iterator
 from typing import Any
 
 from bot.features.channel_settings.window import SETTINGS
 from bot.features.erasure.view import FORGET
+from bot.features.requests.metadata import encode_metadata
+from bot.slack.receive.payloads import Shortcut
+from handoff.contracts import Place
 
 Json = dict[str, Any]
 
@@ -75,21 +77,14 @@ _CLICK: Json = {
 }
 _BUTTON: Json = {"type": "button", "block_id": "b", "action_ts": "2.5", "value": '{"request": "1.1"}'}
 _ACTIONS = ("answer:0", "answer:other", "stop", "feedback", "show_evidence", "unheard_of")
-_OPENED_ON: Json = {
-    "team": "T1",
-    "channel": "C1",
-    "thread_ts": "1.1",
-    "ts": "1.1",
-    "author": "U2",
-    "files": [],
-    "text": "a",
-}
+_THREAD = Place(team="T1", channel="C1", thread_ts="1.1")
+_OPENED_ON = encode_metadata(Shortcut(_THREAD, "1.1", "", "", "U2", "a", ()))
 _TYPED: Json = {"values": {"request": {"text": {"type": "plain_text_input", "value": "do it"}}}}
 _VIEW: Json = {
     "id": "V1",
     "type": "modal",
     "callback_id": "start_job",
-    "private_metadata": json.dumps(_OPENED_ON),
+    "private_metadata": _OPENED_ON,
     "state": _TYPED,
 }
 _SHORTCUT: Json = {

@@ -20,10 +20,13 @@ from slack_bolt.async_app import AsyncApp
 
 from bot.features.job_controls.lists import Filter
 from bot.features.job_controls.service import Stop
+from bot.features.requests.metadata import encode_metadata
 from bot.features.requests.service import Answer
 from bot.slack.receive.http import web_app
+from bot.slack.receive.payloads import Shortcut
 from bot.slack.send.web_calls import Background, close_client, make_client
 from bot.slack.views.card import STOP
+from bot.slack.views.carried import carry
 from bot.slack.views.home import REQUEST_ACTION, REQUEST_BLOCK, START_JOB
 from bot.slack.views.job_rows import JobLine
 from bot.slack.views.paging import Page, page_of
@@ -203,8 +206,8 @@ class Door:
 
     def _answer(self, person: str, place: str) -> Json:
         job = Place(team=self.town.team_id, channel=self.place(place, person), thread_ts=ROOT).job_id
-        choice = {"job": job, "request": "r", "subtask": "s", "number": 1, "text": "yes", "asked": "U1"}
-        return self._clicked(person, place, {"action_id": f"{ANSWER}0", "value": json.dumps(choice)})
+        choice = Choice(job, "r", "s", 1, 0)
+        return self._clicked(person, place, {"action_id": f"{ANSWER}0", "value": carry(choice)})
 
     def _stop(self, person: str, place: str) -> Json:
         return self._clicked(person, place, {"action_id": STOP, "value": "-"})
@@ -219,11 +222,11 @@ class Door:
         return {**self._base("message_action", person), **where}
 
     def _view(self, person: str, place: str) -> Json:
-        told = {"team": self.town.team_id, "channel": self.place(place, person), "thread_ts": ROOT, "ts": ROOT}
-        told |= {"author": "", "files": [], "text": ""}
+        thread = Place(team=self.town.team_id, channel=self.place(place, person), thread_ts=ROOT)
+        told = encode_metadata(Shortcut(thread, ROOT, "", "", "", "", ()))
         put_in = {REQUEST_BLOCK: {REQUEST_ACTION: {"type": "plain_text_input", "value": "do it"}}}
         view = {"id": f"V{next(_COUNT)}", "type": "modal", "callback_id": START_JOB, "state": {"values": put_in}}
-        return {**self._base("view_submission", person), "view": {**view, "private_metadata": json.dumps(told)}}
+        return {**self._base("view_submission", person), "view": {**view, "private_metadata": told}}
 
     def _ts(self) -> str:
         self.last = f"1700000001.{next(_COUNT):06}"

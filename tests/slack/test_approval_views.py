@@ -9,9 +9,10 @@ import pytest
 
 from bot.features.approvals.actions import refusal
 from bot.features.approvals.service import Refused
-from bot.features.approvals.view import arguments_window, deny_window, edit_window, window_about, window_metadata
-from bot.slack.views.approval import Spot, approval, approval_decided, approval_dropped, people, spot_of
+from bot.features.approvals.view import AboutApproval, arguments_window, deny_window, edit_window, window_about
+from bot.slack.views.approval import Spot, approval, approval_decided, approval_dropped, people
 from bot.slack.views.argument_blocks import FIELD, fields, read_fields, written
+from bot.slack.views.carried import carried, carry
 from bot.workspace.blocks import check_message_blocks, check_view
 from handoff import events as ev
 from handoff.approval_values import Approval, ApprovalTerms, digest_of
@@ -75,25 +76,25 @@ def test_a_hostile_argument_stands_there_as_plain_text() -> None:
 def test_a_button_carries_ids_a_number_and_the_digest_alone() -> None:
     card = drawn({"text": "a secret"})
     for button in buttons(card).values():
-        spot = spot_of(button["value"])
+        spot = carried(button["value"], Spot)
         assert spot is not None
         assert spot.digest == digest_of("post", {"text": "a secret"})
         assert "secret" not in button["value"]
 
 
 @pytest.mark.parametrize(
-    "value", ["", "{}", "[]", "null", '{"job": 1}', '{"job":"J","request":"1","subtask":"a","n":true,"d":""}']
+    "value", ["", "{}", "[]", "null", '{"job": 1}', '{"job":"J","request":"1","subtask":"a","number":true,"digest":""}']
 )
 def test_a_forged_value_is_none_of_ours(value: str) -> None:
-    assert spot_of(value) is None
+    assert carried(value, Spot) is None
     assert window_about(value) is None
 
 
 def test_a_windows_place_must_fit_its_job() -> None:
     place = Place(team="T", channel="C", thread_ts="1.0")
     own = Spot(place.job_id, "1.0", "a", 1, "d")
-    assert window_about(window_metadata(place, own)) == (place, own)
-    assert window_about(window_metadata(place, SPOT)) is None
+    assert window_about(carry(AboutApproval(place, own))) == AboutApproval(place, own)
+    assert window_about(carry(AboutApproval(place, SPOT))) is None
 
 
 @pytest.mark.parametrize(

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
+from dataclasses import replace
 
 import pytest
 
 from bot.features.catalogue import SPOKEN, SUBCOMMANDS
-from bot.features.home.clicks import job_clicked_on, thread_of
+from bot.features.home.clicks import job_of
 from bot.slack.receive.acting import acting
 from bot.slack.receive.job_named import job_named
-from bot.slack.receive.payloads import Click, parse_click
+from bot.slack.receive.payload_reader import read_payload
+from bot.slack.receive.payloads import Click
 from bot.slack.receive.router import spoken_in
+from bot.slack.views.carried import carry
 from bot.slack.views.home import help_text
 from bot.slack.views.paging import page_buttons, page_of, turned
-from bot.slack.views.question import ANSWER
+from bot.slack.views.question import ANSWER, Choice
 from handoff.contracts import Place
 
 PLACE = Place(team="T1", channel="C0123", thread_ts="1700000000.000100")
@@ -113,34 +114,22 @@ def test_a_strange_button_turns_no_page(value: str) -> None:
     assert turned(value) is None
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        {},
-        {"type": "block_actions", "view": {"type": "modal"}, "actions": [{"value": '{"job": "J1"}'}]},
-        {"type": "block_actions", "view": {"type": "home"}, "actions": []},
-        {"type": "block_actions", "view": {"type": "home"}, "actions": [{"value": "[1]"}]},
-        {"type": "block_actions", "view": {"type": "home"}, "actions": [{"value": '{"job": 5}'}]},
-        {"type": "view_submission", "view": {"type": "home"}, "actions": [{"value": '{"job": "J1"}'}]},
-    ],
-)
-def test_only_a_button_in_a_home_is_about_a_job_elsewhere(body: dict[str, Any]) -> None:
-    assert job_clicked_on(body) == ""
+@pytest.mark.parametrize("value", ["", "[1]", "null", '{"job": 5}', '{"word": "mine"}'])
+def test_only_a_button_that_names_a_job_is_about_one(value: str) -> None:
+    assert job_of(value) == ""
 
 
 def test_a_click_in_a_home_is_judged_where_its_job_is() -> None:
-    value = json.dumps({"job": PLACE.job_id, "request": "1", "subtask": "", "number": 1, "option": 0})
-    action = {"action_id": "answer:0", "value": value}
+    value = carry(Choice(PLACE.job_id, "1", "", 1, 0))
     who = {"team": {"id": "T1"}, "user": {"id": "U1", "team_id": "T1"}, "trigger_id": "9.9"}
+    action = {"action_id": "answer:0", "value": value}
     body = {"type": "block_actions", "view": {"type": "home", "id": "V1"}, "actions": [action], **who}
-    assert job_clicked_on(body) == PLACE.job_id
-    there = {**body, **thread_of(PLACE)}
-    seen = acting(there, "UB0T", {ANSWER: "answered"})
+    click = read_payload(body, "UB0T")
+    assert isinstance(click, Click)
+    assert (job_of(click.value), click.in_home, click.trigger) == (PLACE.job_id, True, "9.9")
+    seen = acting(body, replace(click, place=PLACE, message_ts=PLACE.thread_ts), {ANSWER: "answered"})
     assert seen is not None
     assert (seen.way, seen.place.channel, seen.thread, seen.deed) == ("click", PLACE.channel, PLACE, "answered")
-    click = parse_click(there, action)
-    assert isinstance(click, Click)
-    assert (click.place, click.window) == (PLACE, "9.9"), "with a window to answer in"
 
 
 def test_help_gives_requests_and_says_which_need_a_file() -> None:

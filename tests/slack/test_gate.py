@@ -276,7 +276,7 @@ async def test_an_edit_by_somebody_who_may_not_changes_nothing_and_a_deletion_al
     ("metadata", "told"),
     [
         ('{"channel": "C"}', True),
-        ('{"place": ["T", "C", "1.1"]}', True),
+        ('{"place": {"team": "T", "channel": "C"}}', True),
         ('{"place": ["C"]}', False),
         ('{"channel": ["C"]}', False),
         ("[]", False),

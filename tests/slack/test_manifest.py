@@ -3,7 +3,7 @@
 import ast
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import jsonschema
 import pytest
@@ -14,7 +14,9 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.features.catalogue import SUBCOMMANDS
 from bot.slack import scopes
 from bot.slack.receive import router as commands
+from bot.slack.receive.payload_reader import EVENTS
 from bot.slack.receive.payloads import CHANNEL_EVENTS
+from bot.slack.receive.router import Event
 from bot.slack.token_proof import INSTALLATION_EVENTS
 from bot.slack.views.home import PROMPTS, START_JOB
 from tests.slack.gates import MemoryGate
@@ -75,7 +77,8 @@ def test_the_events_are_those_that_have_a_listener() -> None:
     subscribed = set(MANIFEST["settings"]["event_subscriptions"]["bot_events"])
     app = AsyncApp(token="xoxb-1", signing_secret="s", process_before_response=True)
     kit = listening(app, MemoryGate(app.client, "T1"), MemoryService(), homes=MemoryHomes("T1"))
-    handled = {event for event in kit.router.events if event != "message"} | set(CHANNEL_EVENTS.values())
+    assert set(kit.router.events) == set(get_args(Event)), "each kind of event that is read has a listener"
+    handled = {str(event) for event in EVENTS if event != "message"} | set(CHANNEL_EVENTS.values())
     handled |= set(INSTALLATION_EVENTS) - {"team_access_revoked"}  # of apps for a whole organisation alone
     assert subscribed == handled
     assert subscribed == set(scopes.EVENT_SCOPES)

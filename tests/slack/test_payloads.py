@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 
 from bot.features.requests.actions import quoted_in
 from bot.features.requests.metadata import METADATA_LIMIT, decode_metadata, encode_metadata
+from bot.slack.receive.acting import acting, at_home
 from bot.slack.receive.markup import plain_text
 from bot.slack.receive.message_reader import parse_files
+from bot.slack.receive.payload_reader import EVENTS, read_payload
 from bot.slack.receive.payloads import (
     Click,
     Command,
@@ -21,11 +23,11 @@ from bot.slack.receive.payloads import (
     Malformed,
     Shortcut,
     Stopped,
+    opened_in,
     parse_change,
     parse_click,
     parse_command,
     parse_message,
-    parse_shortcut,
     parse_stop,
 )
 from handoff.contracts import Attachment, Place
@@ -154,21 +156,32 @@ CLICK = {
     "user": {"id": "U1"},
     "trigger_id": "t.1",
     "message": {"ts": "6.0", "thread_ts": "5.0"},
+    "actions": [{"action_id": "stop", "value": "v"}],
 }
 
 
 def test_a_click_tells_where_who_and_what() -> None:
-    click = parse_click(CLICK, {"value": "v"})
+    click = parse_click(CLICK)
     assert isinstance(click, Click)
     assert click.place == Place(team="T1", channel="C1", thread_ts="5.0")
     assert (click.message_ts, click.user, click.value) == ("6.0", "U1", "v")
     assert click.dedupe == ("click:t.1:U1",)
 
 
-@pytest.mark.parametrize("missing", ["team", "channel", "user", "message"])
+@pytest.mark.parametrize("missing", ["team", "channel", "user", "message", "actions"])
 def test_a_click_without_a_part_is_malformed(missing: str) -> None:
     body = {name: value for name, value in CLICK.items() if name != missing}
-    assert parse_click(body, {"value": "v"}) == Malformed(missing)
+    assert parse_click(body) == Malformed(missing.removesuffix("s"))
+
+
+def test_a_click_in_a_window_is_of_that_window() -> None:
+    view = {"id": "V1", "type": "modal", "private_metadata": '{"channel":"C1"}'}
+    menu = {"action_id": "row", "selected_option": {"value": "edit a"}}
+    here = {name: CLICK[name] for name in ("team", "user", "trigger_id")}
+    click = parse_click({**here, "view": view, "actions": [menu]})
+    assert isinstance(click, Click)
+    assert (click.window, opened_in(click.metadata), click.value, click.in_home) == ("V1", "C1", "edit a", False)
+    assert (click.place.channel, click.message_ts, click.posted) == ("", "", False)
 
 
 def test_commands() -> None:
@@ -218,8 +231,8 @@ def test_what_others_wrote_of_a_request_is_told_apart(author: str, size: int, qu
 
 
 @pytest.mark.parametrize("packed", ["", "{}", "[1]", '{"files": 3}', '{"files": [[1]]}', "null"])
-def test_a_foreign_window_is_malformed(packed: str) -> None:
-    assert isinstance(decode_metadata(packed, "U1"), Malformed)
+def test_a_foreign_window_carries_no_message(packed: str) -> None:
+    assert decode_metadata(packed, "U1") is None
 
 
 JSON = st.recursive(
@@ -238,14 +251,17 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=90, deadline=None)
-@given(st.dictionaries(st.sampled_from(["event", "team_id", "team", "channel", "user", "message", "text"]), JSON))
-def test_no_payload_raises(body: dict[str, Any]) -> None:
-    parse_message(body, BOT)
-    parse_stop(body)
-    parse_click(body, {"value": "v"})
-    parse_command(body)
-    parse_shortcut({**body, "trigger_id": "t"})
+KINDS = ("event_callback", "block_actions", "message_action", "view_submission", None)
+PARTS = ("event", "team_id", "team", "channel", "user", "message", "text", "view", "actions", "container", "command")
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from(KINDS), st.dictionaries(st.sampled_from(PARTS), JSON), st.sampled_from(sorted(map(str, EVENTS))))
+def test_no_payload_raises(kind: str | None, body: dict[str, Any], event: str) -> None:
+    payload = {**body, "type": kind, "trigger_id": "t"}
+    if isinstance(said := payload.get("event"), dict):
+        payload["event"] = {**said, "type": event}
+    acting(at_home(payload, "T1"), read_payload(at_home(payload, "T1"), BOT), {})
     json.dumps(body)
 
 

@@ -199,7 +199,7 @@ class Table:
         if deed == "stop":
             return self.click(person, where, STOP, "-")
         if deed == "feedback":
-            return self.click(person, where, FEEDBACK, json.dumps({"request": root, "good": True}))
+            return self.click(person, where, FEEDBACK, json.dumps({"job": where.job_id, "request": root, "good": True}))
         if deed == "again":
             return self.click(person, where, TRY_AGAIN, json.dumps({"job": where.job_id, "request": root}))
         if deed in ("cancel", "status", "trace", "release", "retry"):

@@ -12,13 +12,14 @@ from bot.features.catalogue import SPOKEN, SUBCOMMANDS
 from bot.slack.receive.router import shown_words, usage_lines
 from bot.slack.views.answer_message import MARKDOWN_LIMIT, answer, answer_end, cited, detail_lines
 from bot.slack.views.card import card_title, plan_card
+from bot.slack.views.carried import carried
 from bot.slack.views.ending import cancelled, failed, refused, unreachable
 from bot.slack.views.home import help_message, home_view, note_window, start_job_modal
 from bot.slack.views.home_part import HomePart
 from bot.slack.views.job_rows import JobLine, job_line
 from bot.slack.views.outgoing import SECTION_LIMIT, Outgoing, button, context, moment, seconds, section, sections
 from bot.slack.views.paging import Page, page_of
-from bot.slack.views.question import choice_of, question, question_answered, question_dropped
+from bot.slack.views.question import Choice, question, question_answered, question_dropped
 from bot.slack.views.status import status_job, status_list, trace, trace_timeline
 from bot.store.interface import Entry
 from bot.tracing.steps import steps_of
@@ -253,7 +254,7 @@ def test_a_question_offers_its_options_and_says_who_is_asked() -> None:
     elements = message.blocks[1]["elements"]
     assert [each["text"]["text"] for each in elements] == ["2025", "2026"]
     assert [each["action_id"] for each in elements] == ["answer:0", "answer:1"]
-    choice = choice_of(elements[1]["value"])
+    choice = carried(elements[1]["value"], Choice)
     assert choice is not None
     assert (choice.job, choice.request, choice.subtask, choice.number, choice.option) == (
         job_of(ask).id,
@@ -272,7 +273,7 @@ def test_long_and_many_options_become_numbers() -> None:
     taken(message)
     buttons = message.blocks[2]["elements"]
     assert [each["text"]["text"] for each in buttons] == ["1", "2", "3", "4", "5"]
-    assert [choice.option for each in buttons if (choice := choice_of(each["value"]))] == [0, 1, 2, 3, 4]
+    assert [choice.option for each in buttons if (choice := carried(each["value"], Choice))] == [0, 1, 2, 3, 4]
 
 
 def test_an_answered_question_has_no_buttons_and_says_who_decided() -> None:
@@ -314,15 +315,8 @@ def test_a_doubt_asks_what_happened_and_says_what_each_answer_does() -> None:
     assert "I cannot tell: I was interrupted while it was under way." in shown
     elements = message.blocks[1]["elements"]
     assert [each["text"]["text"] for each in elements] == ["It happened", "It did not happen", "Stop this part"]
-    choices = [choice_of(each["value"]) for each in elements]
+    choices = [carried(each["value"], Choice) for each in elements]
     assert [choice.option for choice in choices if choice] == [0, 1, 2]
-
-
-def test_a_button_of_an_earlier_release_carries_the_text_of_its_option() -> None:
-    old = {"job": "J", "request": "r", "subtask": "s", "number": 1, "text": "2026", "asked": "U1"}
-    choice = choice_of(json.dumps(old))
-    assert choice is not None
-    assert choice.option == "2026"
 
 
 def test_what_may_have_been_carried_out_is_named_in_every_end() -> None:
@@ -340,7 +334,7 @@ def test_what_may_have_been_carried_out_is_named_in_every_end() -> None:
 
 @pytest.mark.parametrize("value", ["", "{}", "[]", "null", '{"job": 1}', '{"job":"J","request":"r","subtask":"s"}'])
 def test_a_foreign_buttons_value_is_no_choice(value: str) -> None:
-    assert choice_of(value) is None
+    assert carried(value, Choice) is None
 
 
 def answered(**more: Any) -> Ask:

@@ -25,6 +25,6 @@ def register(kit: Kit) -> None:
             note=of.note,
         )
 
-    ApprovalClicks(kit.offer(ApprovalDesk, desk), kit.background).register(kit.app)
+    ApprovalClicks(kit.offer(ApprovalDesk, desk), kit.background).register(kit.router)
     kit.audited({DENY: "denied"})
     kit.audited(dict.fromkeys((APPROVE, ALIKE, EDIT, APART), "approved"))

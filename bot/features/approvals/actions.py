@@ -6,8 +6,6 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from slack_bolt.async_app import AsyncApp
-from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.features.approvals.service import ApprovalDesk, Decision, Found, Refused, Verdict
@@ -17,22 +15,23 @@ from bot.features.approvals.view import (
     REASON_ACTION,
     REASON_BLOCK,
     REASON_LIMIT,
+    AboutApproval,
     arguments_window,
     deny_window,
     edit_window,
     window_about,
-    window_metadata,
 )
-from bot.slack.receive.payloads import Click, Malformed, Window, parse_click, parse_window
+from bot.slack.receive.payloads import Click, Window
+from bot.slack.receive.router import Router, Said, wrong
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
-from bot.slack.show.notices import Unrecorded, answer_click, note, open_window, soon, tell
+from bot.slack.show.notices import note, open_window, tell
 from bot.slack.text.cleaning import mention
-from bot.slack.views.approval import ALIKE, APART, APPROVE, DENY, EDIT, SHOW, Spot, people, spot_of
+from bot.slack.views.approval import ALIKE, APART, APPROVE, DENY, EDIT, SHOW, Spot, people
 from bot.slack.views.argument_blocks import FIELD, read_fields
+from bot.slack.views.carried import carried, carry
 from bot.slack.views.outgoing import moment
 from handoff.approval_values import ApprovalChoice
-from handoff.contracts import Place
 from handoff.state.state_values import Ruling
 
 log = logging.getLogger(__name__)
@@ -47,130 +46,86 @@ class ApprovalClicks:
         self._approvals = approvals
         self._background = background
 
-    def register(self, app: AsyncApp) -> None:
-        """Make the app listen."""
+    def register(self, router: Router) -> None:
+        """Listen to the buttons of the cards, and to the windows."""
         for action in _CHOICES:
-            app.action(action)(self.on_decision)
+            router.on_click(action, self.on_decision)
         for action in (EDIT, DENY, SHOW):
-            app.action(action)(self.on_window)
-        app.view(EDITED)(self.on_edited)
-        app.view(DENIED)(self.on_denied)
+            router.on_click(action, self.on_window, fault=notices.NOT_READ)
+        router.on_window(EDITED, self.on_edited)
+        router.on_window(DENIED, self.on_denied)
 
-    async def on_decision(
-        self, ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], client: AsyncWebClient
-    ) -> None:
+    async def on_decision(self, click: Click, client: AsyncWebClient) -> Said:
         """Take a click that decides at once: to approve, to approve similar calls too, to decide one by one."""
-        found = self._about(body, action, client)
-        if found is not None:
-            click, spot = found
-            try:
-                async with soon():
-                    choice = _CHOICES[str(action["action_id"])]
-                    verdict = await self._approvals.decide(
-                        click.place, spot, click.user, Decision(choice), dedupe=click.dedupe
-                    )
-                if isinstance(verdict, Refused):
-                    self._answer(client, click, refusal(verdict))
-            except Unrecorded:
-                self._answer(client, click, notices.NOT_RECORDED)
-        await ack()
+        del client
+        spot = _spot(click)
+        if spot is None:
+            return notices.OLD_BUTTON
+        decision = Decision(_CHOICES[click.action])
+        verdict = await self._approvals.decide(click.place, spot, click.user, decision, dedupe=click.dedupe)
+        return refusal(verdict) if isinstance(verdict, Refused) else None
 
-    async def on_window(
-        self, ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], client: AsyncWebClient
-    ) -> None:
+    async def on_window(self, click: Click, client: AsyncWebClient) -> Said:
         """Open the window to edit, to deny, or with all of the arguments."""
-        about = self._about(body, action, client)
-        if about is not None:
-            click, spot = about
-            kind = str(action["action_id"])
-            text = ""
-            try:
-                async with soon():
-                    found = await self._approvals.look(click.place, spot, click.user, decides=kind != SHOW)
-            except Unrecorded:
-                text = notices.NOT_READ
-            else:
-                if isinstance(found, Refused):
-                    text = refusal(found)
-                else:
-                    window = _window(kind, found, window_metadata(click.place, spot))
-                    opened = await open_window(client, str(body.get("trigger_id")), window)
-                    text = "" if opened else notices.NO_WINDOW
-            if text:
-                self._answer(client, click, text)
-        await ack()
+        spot = _spot(click)
+        if spot is None:
+            return notices.OLD_BUTTON
+        found = await self._approvals.look(click.place, spot, click.user, decides=click.action != SHOW)
+        if isinstance(found, Refused):
+            return refusal(found)
+        window = _window(click.action, found, carry(AboutApproval(click.place, spot)))
+        return None if await open_window(client, click.trigger, window) else notices.NO_WINDOW
 
-    async def on_edited(self, ack: AsyncAck, body: dict[str, Any], client: AsyncWebClient) -> None:
+    async def on_edited(self, sent: Window, client: AsyncWebClient) -> Mapping[str, Any] | None:
         """Take edited arguments; what does not fit the tool is said beside its field."""
-        about = _sent(body)
+        about = _about(sent)
         if about is None:
-            await ack()
-            return
-        sent, place, spot = about
-        given, user = _values(sent), sent.user
-        try:
-            async with soon():
-                found = await self._approvals.look(place, spot, user, decides=True)
-                verdict: Verdict
-                if isinstance(found, Refused):
-                    verdict = found
-                else:
-                    verdict = await self._edited(place, spot, user, given, found, dedupe=_dedupe(sent))
-        except Unrecorded:
-            await _errors(ack, given, "", notices.NOT_RECORDED)
-            return
+            return None
+        given = _values(sent)
+        found = await self._approvals.look(about.place, about.spot, sent.user, decides=True)
+        verdict = found if isinstance(found, Refused) else await self._edited(about, sent, given, found)
         if isinstance(verdict, Refused) and verdict.why == "wrong":
-            await _errors(ack, given, verdict.field, verdict.words)
-            return
+            beside = verdict.field if verdict.field in given else next(iter(given), "")
+            return wrong(f"{FIELD}{beside}", verdict.words[:150])
         if isinstance(verdict, Refused):
-            self._tell(client, place, user, refusal(verdict))
-        await ack()
+            self._tell(client, about, sent.user, refusal(verdict))
+        return None
 
-    async def _edited(
-        self, place: Place, spot: Spot, user: str, given: Mapping[str, str], found: Found, *, dedupe: tuple[str, ...]
-    ) -> Verdict:
+    async def _edited(self, about: AboutApproval, sent: Window, given: Mapping[str, str], found: Found) -> Verdict:
         try:
             arguments = read_fields(given, found.approval.arguments, found.schema)
         except ValueError as error:
             name, words = error.args
             return Refused("wrong", field=name, words=words)
-        return await self._approvals.decide(place, spot, user, Decision("edit", arguments), dedupe=dedupe)
+        decision = Decision("edit", arguments)
+        return await self._approvals.decide(about.place, about.spot, sent.user, decision, dedupe=sent.dedupe)
 
-    async def on_denied(self, ack: AsyncAck, body: dict[str, Any], client: AsyncWebClient) -> None:
+    async def on_denied(self, sent: Window, client: AsyncWebClient) -> Mapping[str, Any] | None:
         """Take a denial with its reason."""
-        about = _sent(body)
+        about = _about(sent)
         if about is None:
-            await ack()
-            return
-        sent, place, spot = about
-        reason, user = sent.typed(REASON_BLOCK, REASON_ACTION)[:REASON_LIMIT], sent.user
-        try:
-            async with soon():
-                decision = Decision("deny", reason=reason)
-                verdict = await self._approvals.decide(place, spot, user, decision, dedupe=_dedupe(sent))
-        except Unrecorded:
-            await ack(response_action="errors", errors={REASON_BLOCK: notices.NOT_RECORDED})
-            return
+            return None
+        decision = Decision("deny", reason=sent.typed(REASON_BLOCK, REASON_ACTION)[:REASON_LIMIT])
+        verdict = await self._approvals.decide(about.place, about.spot, sent.user, decision, dedupe=sent.dedupe)
         if isinstance(verdict, Refused):
-            self._tell(client, place, user, refusal(verdict))
-        await ack()
+            self._tell(client, about, sent.user, refusal(verdict))
+        return None
 
-    def _about(self, body: dict[str, Any], action: dict[str, Any], client: AsyncWebClient) -> tuple[Click, Spot] | None:
-        click = parse_click(body, action)
-        if isinstance(click, Malformed):
-            log.warning("a click without %s was left alone", click.reason)
-            return None
-        spot = spot_of(click.value)
-        if spot is None or spot.job != click.place.job_id:
-            self._answer(client, click, notices.OLD_BUTTON)
-            return None
-        return click, spot
+    def _tell(self, client: AsyncWebClient, about: AboutApproval, user: str, text: str) -> None:
+        self._background.start(tell(client, about.place, user, note(text)), "answer a click")
 
-    def _answer(self, client: AsyncWebClient, click: Click, text: str) -> None:
-        self._background.start(answer_click(client, click, text), "answer a click")
 
-    def _tell(self, client: AsyncWebClient, place: Place, user: str, text: str) -> None:
-        self._background.start(tell(client, place, user, note(text)), "answer a click")
+def _spot(click: Click) -> Spot | None:
+    """Read which approval a button is about; None if it is none of this thread."""
+    spot = carried(click.value, Spot)
+    return spot if spot is not None and spot.job == click.place.job_id else None
+
+
+def _about(sent: Window) -> AboutApproval | None:
+    about = window_about(sent.metadata)
+    if about is None:
+        log.warning("a window without its approval was left alone")
+    return about
 
 
 def refusal(refused: Refused) -> str:
@@ -210,21 +165,6 @@ def _window(kind: str, found: Found, metadata: str) -> dict[str, Any]:
     return deny_window(found.approval, metadata) if kind == DENY else arguments_window(found.approval)
 
 
-def _sent(body: Mapping[str, Any]) -> tuple[Window, Place, Spot] | None:
-    """Read a window that was sent, and the approval that it is about. None if it is none of ours."""
-    sent = parse_window(body)
-    about = window_about(sent.metadata) if isinstance(sent, Window) else None
-    if about is None or not isinstance(sent, Window):
-        log.warning("a window without its approval was left alone")
-        return None
-    return sent, *about
-
-
-def _dedupe(sent: Window) -> tuple[str, ...]:
-    """Name what a window hands in. The same window may be sent again with other values after a fault."""
-    return (f"view:{sent.id}:{sent.hash}",)
-
-
 def _values(sent: Window) -> dict[str, str]:
     """Return what stands in the fields, by argument."""
     found: dict[str, str] = {}
@@ -233,9 +173,3 @@ def _values(sent: Window) -> dict[str, str]:
             option = element.get("selected_option") or {}
             found[block.removeprefix(FIELD)] = str(element.get("value") or option.get("value") or "")
     return found
-
-
-async def _errors(ack: AsyncAck, given: Mapping[str, str], name: str, words: str) -> None:
-    """Say what is wrong beside a field, or beside the first if it is about none of them."""
-    beside = name if name in given else next(iter(given), "")
-    await ack(response_action="errors", errors={f"{FIELD}{beside}": words[:150]})

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from bot.slack.text.cleaning import clean, plain
-from bot.slack.views.approval import Spot, spot_of
+from bot.slack.views.approval import Spot
 from bot.slack.views.argument_blocks import fields, is_editable, quoted, whole_blocks
+from bot.slack.views.carried import carried
 from bot.slack.views.outgoing import Block, context, section
 from handoff.approval_values import Approval
 from handoff.contracts import Place
@@ -61,20 +62,18 @@ def deny_window(asked: Approval, metadata: str) -> Block:
     return _window("Deny", "Deny", DENIED, metadata, [quoted(asked.what)[0], field])
 
 
-def window_metadata(place: Place, spot: Spot) -> str:
-    """Write what a window is about, for when it comes back."""
-    return json.dumps({"place": [place.team, place.channel, place.thread_ts], "spot": spot.written()})
+@dataclass(frozen=True, slots=True)
+class AboutApproval:
+    """What a window carries: the thread, and the approval in it."""
+
+    place: Place
+    spot: Spot
 
 
-def window_about(metadata: str) -> tuple[Place, Spot] | None:
+def window_about(metadata: str) -> AboutApproval | None:
     """Read what a window is about. None if it is none of ours."""
-    try:
-        found = json.loads(metadata)
-        team, channel, thread_ts = found["place"]
-        place, spot = Place(team=team, channel=channel, thread_ts=thread_ts), spot_of(found["spot"])
-    except (ValueError, KeyError, TypeError):
-        return None
-    return (place, spot) if spot is not None and spot.job == place.job_id else None
+    about = carried(metadata, AboutApproval)
+    return about if about is not None and about.spot.job == about.place.job_id else None
 
 
 def _window(title: str, submit: str, callback: str, metadata: str, blocks: list[Block]) -> Block:

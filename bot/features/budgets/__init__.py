@@ -18,7 +18,7 @@ def register(kit: Kit) -> None:
     """Add the command, the buttons at a cap, and the sections of the home on money."""
     budgets = kit.offer(Budgets, lambda: Budgets(kit.records, kit.limits))
     kit.add(COMMANDS)
-    MoreBudget(budgets, kit.records.admins, kit.background).register(kit.app)
+    MoreBudget(budgets, kit.records.admins, kit.background).register(kit.router)
     kit.audited({ALLOW_MORE: "configured"})
     parts = MoneyParts(budgets)
     kit.sections += (

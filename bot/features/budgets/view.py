@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from bot.slack.text.cleaning import clean, mention
+from bot.slack.views.carried import carry
 from bot.slack.views.outgoing import Outgoing, actions, button, context, section
 from handoff.contracts import Place
 
@@ -29,7 +29,7 @@ def used_up(words: str, wanted: Wanted, *, admins: bool) -> Outgoing:
     """Tell that a request was not begun; with a way to ask for more, if there are admins to ask."""
     blocks = [section(clean(words))]
     if admins:
-        blocks.append(actions([button("Ask an admin for more", ASK_MORE, json.dumps(asdict(wanted)))]))
+        blocks.append(actions([button("Ask an admin for more", ASK_MORE, carry(wanted))]))
     return Outgoing(text=clean(words), blocks=tuple(blocks))
 
 
@@ -37,7 +37,7 @@ def asks_for_more(wanted: Wanted) -> Outgoing:
     """Ask an admin to allow more."""
     where = f" in <#{wanted.channel}>" if wanted.scope != "day" else ""
     text = f"{mention(wanted.user)} asks for more{where}: {clean(wanted.named)} is used up."
-    allow = button("Allow as much again", ALLOW_MORE, json.dumps(asdict(wanted)))
+    allow = button("Allow as much again", ALLOW_MORE, carry(wanted))
     small = "For today (UTC); of a job's budget, for that job. Leave it, and nothing changes."
     return Outgoing(text=text, blocks=(section(text), actions([allow]), context(small)))
 
@@ -46,16 +46,6 @@ def allowed(wanted: Wanted, by: str, now: str) -> Outgoing:
     """Redraw what an admin was asked: who allowed it, and what the budget is now."""
     text = f"{mention(wanted.user)} asked for more. {mention(by)} allowed it: {clean(now)}"
     return Outgoing(text=text, blocks=(section(text),))
-
-
-def wanted_of(value: str) -> Wanted | None:
-    """Read a button's value. None if it is none of ours."""
-    try:
-        fields = json.loads(value)
-        found = Wanted(**fields)
-    except (ValueError, TypeError):
-        return None
-    return found if all(isinstance(part, str) for part in asdict(found).values()) else None
 
 
 def place_of(wanted: Wanted, team: str) -> Place:

@@ -22,5 +22,5 @@ def register(kit: Kit) -> None:
     of, people = kit.records, kit.gate.people
     form = kit.offer(SettingsForm, lambda: SettingsForm(kit.channels, people, clock=of.clock, note=of.note))
     kit.add(COMMANDS)
-    form.register(kit.app, kit.background)
+    form.register(kit.router, kit.background)
     kit.audited({CHANGE: "configured"})

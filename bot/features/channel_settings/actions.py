@@ -4,28 +4,26 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from slack_bolt.async_app import AsyncApp
-from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.access.access_values import Access, ChannelValues
 from bot.access.channel_settings import ChannelSettings, NotSet
 from bot.access.kept_form import FormValues
-from bot.features.channel_settings.reading import Faults, field_of, settings_of
+from bot.features.channel_settings.reading import Faults, settings_of
 from bot.features.channel_settings.view import CHANGE, settings_text
 from bot.features.channel_settings.window import SETTINGS, Drawn, WindowOf, meanwhile, merged, settings_modal, window_of
-from bot.slack.receive.payloads import Click, Command, Window, parse_click, parse_window
+from bot.slack.receive.payloads import Click, Command, Window
+from bot.slack.receive.router import Router, Said, all_wrong, drawn_anew, wrong
 from bot.slack.receive.subcommand import Given
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
-from bot.slack.show.notices import Unrecorded, note, open_window, soon, tell
+from bot.slack.show.notices import note, open_window, tell
 from bot.slack.show.people import People
 from bot.slack.views.channel_words import SECTIONS, names_in
 from bot.slack.views.outgoing import Outgoing
-from bot.store.interface import PayloadTooLarge
 from handoff.access.audit_entry import AuditEntry, Note, dropped
 from handoff.contracts import Place
 
@@ -60,11 +58,11 @@ class SettingsForm:
         self._record = note
         self._background = Background()
 
-    def register(self, app: AsyncApp, background: Background) -> None:
-        """Make the app listen to the buttons and the windows."""
+    def register(self, router: Router, background: Background) -> None:
+        """Listen to the buttons and the windows."""
         self._background = background
-        app.action(re.compile(f"{CHANGE}.+"))(self.on_change)
-        app.view(SETTINGS)(self.on_save)
+        router.on_click(re.compile(f"{CHANGE}.+"), self.on_change, fault=notices.NOT_READ)
+        router.on_window(SETTINGS, self.on_save)
 
     async def show(self, command: Command) -> Outgoing:
         """Give the values of the channel, with buttons that change them for an admin. Raises StoreError."""
@@ -80,31 +78,19 @@ class SettingsForm:
         """Look up the handles of the user groups that are named, if any is."""
         return dict(await self._people.groups()) if access.groups else {}
 
-    async def on_change(
-        self, ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], client: AsyncWebClient
-    ) -> None:
+    async def on_change(self, click: Click, client: AsyncWebClient) -> Said:
         """Open the window of a section for an admin; whoever is none (any more) is told so."""
-        click, key = parse_click(body, action), str(action.get("action_id", "")).removeprefix(CHANGE)
+        key = click.action.removeprefix(CHANGE)
         section = next((one for one in SECTIONS if one.key == key), None)
-        await ack()
-        if not isinstance(click, Click) or section is None:
-            log.warning("a click on the settings that names no section was left alone")
-            return
-        words = ""
+        if section is None:
+            return notices.OLD_BUTTON
         if click.user not in self._settings.admins:
             await self._note(click.place, click.user, "refused", "not an admin")
-            words = notices.NO_SETTINGS
-        else:
-            try:
-                async with soon():
-                    window = WindowOf(click.place.channel, section, {})
-                    form = await self._settings.form(click.place.team, window.channel)
-                    view = settings_modal(await self._drawn(click.place.team, window, form))
-                    words = "" if await open_window(client, str(body.get("trigger_id", "")), view) else NOT_OPENED
-            except Unrecorded:
-                words = notices.NOT_RECORDED
-        if words:
-            self._background.start(tell(client, click.private_place, click.user, note(words)), "answer a click")
+            return notices.NO_SETTINGS
+        window = WindowOf(click.place.channel, section, {})
+        form = await self._settings.form(click.place.team, window.channel)
+        view = settings_modal(await self._drawn(click.place.team, window, form))
+        return None if await open_window(client, click.trigger, view) else NOT_OPENED
 
     async def _drawn(
         self,
@@ -131,45 +117,29 @@ class SettingsForm:
             round=window.round,
         )
 
-    async def on_save(self, ack: AsyncAck, body: dict[str, Any], client: AsyncWebClient) -> None:
+    async def on_save(self, sent: Window, client: AsyncWebClient) -> Mapping[str, Any] | None:
         """Keep what an admin put into the window; whoever is none (any more) is told so."""
-        sent = parse_window(body)
-        window = window_of(sent.metadata) if isinstance(sent, Window) else None
-        if not isinstance(sent, Window) or window is None:
+        window = window_of(sent.metadata)
+        if window is None:
             log.warning("a window of settings without its channel was left alone")
-            await ack()
-            return
-        place, user = Place(team=sent.team, channel=window.channel, thread_ts=""), sent.user
+            return None
+        place, user = sent.place, sent.user
         if user not in self._settings.admins:
             await self._note(place, user, "refused", "not an admin")
             self._background.start(tell(client, place, user, note(notices.NO_SETTINGS)), "refuse a change of settings")
-            await ack()
-            return
-        crews = tuple(self._settings.crews)
-        first = field_of(names_in(window.section, window.channel, crews)[0], window)
-        try:
-            async with soon():
-                known = (await self._settings.form(place.team, window.channel)).values
-                found = settings_of(dict(sent.values), known, window, crews)
-                if isinstance(found, Faults):
-                    await ack(response_action="errors", errors=dict(found.errors))
-                    return
-                changed = await self._save(place, user, window, found)
-                if isinstance(changed, dict):
-                    await ack(response_action="update", view=changed)
-                    return
-        except Unrecorded as error:
-            why = str(error) if isinstance(error.__cause__, PayloadTooLarge) else notices.NOT_RECORDED
-            await ack(response_action="errors", errors={first: why})
-            return
+            return None
+        known = (await self._settings.form(place.team, window.channel)).values
+        found = settings_of(dict(sent.values), known, window, tuple(self._settings.crews))
+        if isinstance(found, Faults):
+            return all_wrong(found.errors)
+        changed = await self._save(place, user, window, found)
+        if isinstance(changed, dict):
+            return drawn_anew(changed)
         if isinstance(changed, str):
-            await ack(response_action="errors", errors={first: changed})
-            return
-        await ack()
-        for name in changed:
-            await self._note(place, user, "done", "", name)
+            return wrong(sent.first, changed)
         if changed:
-            self._background.start(self._confirm(client, place, user), "confirm settings")
+            self._background.start(self._confirm(client, place, user, changed), "confirm settings")
+        return None
 
     async def _save(
         self, place: Place, user: str, window: WindowOf, found: ChannelValues
@@ -195,8 +165,10 @@ class SettingsForm:
         next_round = WindowOf(window.channel, window.section, {}, window.round + 1)
         return await self._drawn(team, next_round, form, shown=shown, told=tuple(told))
 
-    async def _confirm(self, client: AsyncWebClient, place: Place, user: str) -> None:
-        """Show an admin what holds now."""
+    async def _confirm(self, client: AsyncWebClient, place: Place, user: str, changed: tuple[str, ...]) -> None:
+        """Record what an admin changed, and show them what holds now."""
+        for name in changed:
+            await self._note(place, user, "done", "", name)
         await tell(client, place, user, await self._shown(place.team, place.channel, admin=True))
 
     async def _note(self, place: Place, user: str, outcome: Any, why: str, target: str = "") -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from bot.access.access_values import LONGEST_INSTRUCTIONS, MOST_NAMED, Access, ChannelValues, groups_in
 from bot.access.kept_form import FormValues, stamp_of
 from bot.slack.text.cleaning import clean, mention, plain
+from bot.slack.views.carried import carried, carry
 from bot.slack.views.channel_words import (
     CHOICES,
     LABELS,
@@ -96,6 +96,16 @@ class WindowOf:
     round: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class AboutSettings:
+    """What a window carries: a `WindowOf` with the key of its section."""
+
+    channel: str
+    section: str
+    seen: dict[str, str]
+    round: int
+
+
 def settings_modal(drawn: Drawn) -> Block:
     """Make the window."""
     names = names_in(drawn.section, drawn.channel, drawn.crews)
@@ -116,11 +126,11 @@ def settings_modal(drawn: Drawn) -> Block:
         if "block_id" in block:
             block["block_id"] = f"{block['block_id']}{ROUND}{drawn.round}"
     seen = {name: drawn.form.stamp(name) for name in names}
-    about = {"channel": drawn.channel, "section": drawn.section.key, "seen": seen, "round": drawn.round}
+    about = AboutSettings(drawn.channel, drawn.section.key, seen, drawn.round)
     return {
         "type": "modal",
         "callback_id": SETTINGS,
-        "private_metadata": json.dumps(about),
+        "private_metadata": carry(about),
         "title": {"type": "plain_text", "text": drawn.section.title},
         "submit": {"type": "plain_text", "text": "Save"},
         "close": {"type": "plain_text", "text": "Cancel"},
@@ -130,13 +140,11 @@ def settings_modal(drawn: Drawn) -> Block:
 
 def window_of(metadata: str) -> WindowOf | None:
     """Read what a window carries. None if it is none of ours."""
-    try:
-        fields = json.loads(metadata)
-        of = next(one for one in SECTIONS if one.key == fields["section"])
-        seen = {str(name): str(stamp) for name, stamp in fields["seen"].items()}
-        return WindowOf(str(fields["channel"]), of, seen, int(fields["round"])) if fields["channel"] else None
-    except (ValueError, KeyError, TypeError, AttributeError, StopIteration):
+    about = carried(metadata, AboutSettings)
+    of = next((one for one in SECTIONS if about is not None and one.key == about.section), None)
+    if about is None or of is None or not about.channel:
         return None
+    return WindowOf(about.channel, of, about.seen, about.round)
 
 
 def merged(

@@ -30,4 +30,4 @@ def register(kit: Kit) -> None:
     forgetting = kit.offer(Forgetting, service)
     kit.add(COMMANDS)
     kit.beside.append(forgetting.run)
-    ForgetWindow(forgetting, kit.background).register(kit.app)
+    ForgetWindow(forgetting, kit.background).register(kit.router)

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import re
-from typing import Any
+from dataclasses import dataclass
 
-from slack_bolt.async_app import AsyncApp
-from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.features.erasure.service import Forgetting
 from bot.features.erasure.view import FORGET, forget_modal, nothing_to_forget
 from bot.jobs.job_records import Denied
 from bot.slack.receive.job_named import job_named
-from bot.slack.receive.payloads import Window, parse_window
+from bot.slack.receive.payloads import Window
+from bot.slack.receive.router import Router
 from bot.slack.receive.subcommand import Given
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
-from bot.slack.show.notices import Unrecorded, note, open_window, soon, tell
+from bot.slack.show.notices import note, open_window, tell
+from bot.slack.views.carried import carried, carry
 from bot.slack.views.outgoing import Outgoing
-from handoff.contracts import Place
 from handoff.text.member_ids import PERSON
 
 log = logging.getLogger(__name__)
@@ -62,7 +60,7 @@ async def ask_to_forget(given: Given) -> Outgoing:
         return note(_DENIED[found])
     if not (found.jobs or found.remembered or found.schedules):
         return note(nothing_to_forget(found))
-    metadata = json.dumps({"team": given.team, "channel": given.channel, "job": job, "person": person})
+    metadata = carry(ToForget(given.team, given.channel, job, person))
     opened = await open_window(given.client, given.command.trigger, forget_modal(found, given.user, metadata))
     return note(ASKED if opened else NO_WINDOW)
 
@@ -74,6 +72,16 @@ def _person(given: Given) -> str:
     return named.group(1) if named else ""
 
 
+@dataclass(frozen=True, slots=True)
+class ToForget:
+    """What the window carries: where it was opened, and the job or the person whose jobs are erased."""
+
+    team: str
+    channel: str
+    job: str
+    person: str
+
+
 class ForgetWindow:
     """The listener of the window."""
 
@@ -81,34 +89,16 @@ class ForgetWindow:
         self._forgetting = forgetting
         self._background = background
 
-    def register(self, app: AsyncApp) -> None:
-        """Make the app listen."""
-        app.view(FORGET)(self.on_forget)
+    def register(self, router: Router) -> None:
+        """Listen to the window."""
+        router.on_window(FORGET, self.on_forget)
 
-    async def on_forget(self, ack: AsyncAck, body: dict[str, Any], client: AsyncWebClient) -> None:
+    async def on_forget(self, sent: Window, client: AsyncWebClient) -> None:
         """Have erased what the window named. Who may is asked again: much can happen while it is open."""
-        sent = parse_window(body)
-        wish = _wish(sent.metadata) if isinstance(sent, Window) else None
-        if wish is None or not isinstance(sent, Window):
+        wish = carried(sent.metadata, ToForget)
+        if wish is None:
             log.warning("a window without its wish was left alone")
-            await ack()
             return
-        try:
-            async with soon():
-                of = {"job": wish["job"], "person": wish["person"]}
-                begun = await self._forgetting.forget(wish["team"], sent.user, sent.id, **of)
-            text = BEGUN if begun else NOTHING
-        except Unrecorded:
-            text = notices.NOT_RECORDED
-        await ack()
-        place = Place(team=wish["team"], channel=wish["channel"], thread_ts="")
-        self._background.start(tell(client, place, sent.user, note(text)), "confirm that it is forgotten")
-
-
-def _wish(metadata: str) -> dict[str, str] | None:
-    """Read what a window carries; None if it is none of ours."""
-    try:
-        fields = json.loads(metadata)
-        return {name: str(fields[name]) for name in ("team", "channel", "job", "person")}
-    except (ValueError, KeyError, TypeError):
-        return None
+        begun = await self._forgetting.forget(wish.team, sent.user, sent.id, job=wish.job, person=wish.person)
+        words = note(BEGUN if begun else NOTHING)
+        self._background.start(tell(client, sent.place, sent.user, words), "confirm that it is forgotten")

@@ -10,7 +10,4 @@ from bot.features.kit import Kit
 def register(kit: Kit) -> None:
     """Listen to the buttons below answers, and to emoji on them."""
     feedback = kit.offer(Feedback, lambda: Feedback(kit.records))
-    thumbs = Thumbs(feedback, kit.background)
-    thumbs.register(kit.app)
-    kit.router.on_event("reaction_added", thumbs.on_reaction)
-    kit.router.on_event("reaction_removed", thumbs.on_reaction)
+    Thumbs(feedback, kit.background).register(kit.router)

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import json
-import logging
 from typing import Any
 
-from slack_bolt.async_app import AsyncApp
-from slack_bolt.context.ack.async_ack import AsyncAck
-from slack_bolt.context.async_context import AsyncBoltContext
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.features.feedback.service import Feedback
 from bot.features.feedback.view import KEPT, NOTHING, SEND_WHY, WHY_TEXT, ask_why, why_in
-from bot.slack.receive.payloads import Click, Malformed, parse_click
-from bot.slack.receive.reactions import Reaction, reaction_in
+from bot.slack.receive.payloads import Click
+from bot.slack.receive.reactions import Reaction
+from bot.slack.receive.router import Router, Said
 from bot.slack.send.lookup import key_of, message_at
 from bot.slack.send.web_calls import Background, replace_message
 from bot.slack.show import notices
-from bot.slack.show.notices import Unrecorded, note, soon, tell
-from bot.slack.views.answer_message import FEEDBACK
+from bot.slack.show.notices import tell
+from bot.slack.views.answer_message import FEEDBACK, Thumb
+from bot.slack.views.carried import carried
 from handoff.contracts import Place
 from handoff.effects import answered_by
-
-log = logging.getLogger(__name__)
 
 
 class Thumbs:
@@ -33,67 +28,41 @@ class Thumbs:
         self._feedback = feedback
         self._background = background
 
-    def register(self, app: AsyncApp) -> None:
-        """Make the app listen to clicks; events are listened to with all others."""
-        app.action(FEEDBACK)(self.on_feedback)
-        app.action(SEND_WHY)(self.on_why)
-        app.action(WHY_TEXT)(self.on_why)
+    def register(self, router: Router) -> None:
+        """Listen to the buttons, and to emoji."""
+        router.on_click(FEEDBACK, self.on_feedback)
+        router.on_click(SEND_WHY, self.on_why)
+        router.on_click(WHY_TEXT, self.on_why)
+        router.on_event(Reaction, self.on_reaction)
 
-    async def on_feedback(
-        self, ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], client: AsyncWebClient
-    ) -> None:
+    async def on_feedback(self, click: Click, client: AsyncWebClient) -> Said:
         """A thumb below an answer."""
-        click = parse_click(body, action)
-        if isinstance(click, Malformed):
-            log.warning("a click without %s was left alone", click.reason)
-        elif (judged := _judged(click.value)) is None:
-            self._tell(client, click, notices.OLD_BUTTON)
-        else:
-            request, good = judged
-            try:
-                async with soon():
-                    came = await self._feedback.feedback(
-                        click.place, request=request, user=click.user, good=good, dedupe=click.dedupe
-                    )
-                if came == "ask":
-                    asking = tell(client, click.place, click.user, ask_why(request))
-                    self._background.start(asking, "ask why an answer was bad")
-                else:
-                    self._tell(client, click, notices.FORGOTTEN if came == "forgotten" else notices.THANKS)
-            except Unrecorded:
-                self._tell(client, click, notices.NOT_RECORDED)
-        await ack()
+        del client
+        thumb = carried(click.value, Thumb)
+        if thumb is None:
+            return notices.OLD_BUTTON
+        of: dict[str, Any] = {"good": thumb.good, "dedupe": click.dedupe}
+        came = await self._feedback.feedback(click.place, request=thumb.request, user=click.user, **of)
+        if came == "ask":
+            return ask_why(thumb.request)
+        return notices.FORGOTTEN if came == "forgotten" else notices.THANKS
 
-    async def on_why(
-        self,
-        ack: AsyncAck,
-        body: dict[str, Any],
-        action: dict[str, Any],
-        client: AsyncWebClient,
-    ) -> None:
+    async def on_why(self, click: Click, client: AsyncWebClient) -> Said:
         """Keep the reason of a thumb down."""
-        click = parse_click(body, {**action, "value": action.get("value") or "-"})
-        request, why = why_in((body.get("state") or {}).get("values"))
-        if isinstance(click, Malformed) or not request:
-            log.warning("a reason without its answer was left alone")
-        elif not why:
-            self._tell(client, click, NOTHING)
-        else:
-            try:
-                async with soon():
-                    of: dict[str, Any] = {"good": False, "reason": why, "dedupe": click.dedupe}
-                    came = await self._feedback.feedback(click.place, request=request, user=click.user, **of)
-                text = notices.FORGOTTEN if came == "forgotten" else KEPT
-                self._background.start(replace_message(client, body, text=text), "thank for a reason")
-            except Unrecorded:
-                self._tell(client, click, notices.NOT_RECORDED)
-        await ack()
+        request, why = why_in(click.values)
+        if not request:
+            return notices.OLD_BUTTON
+        if not why:
+            return NOTHING
+        of: dict[str, Any] = {"good": False, "reason": why, "dedupe": click.dedupe}
+        came = await self._feedback.feedback(click.place, request=request, user=click.user, **of)
+        text = notices.FORGOTTEN if came == "forgotten" else KEPT
+        self._background.start(replace_message(client, click.response_url, text=text), "thank for a reason")
+        return None
 
-    async def on_reaction(self, body: dict[str, Any], context: AsyncBoltContext, client: AsyncWebClient) -> None:
+    async def on_reaction(self, found: Reaction, client: AsyncWebClient) -> None:
         """An emoji on a message of ours, put there or taken away. All but thumbs mean nothing here."""
-        found = reaction_in(body, context.bot_user_id or "")
-        if found is not None:
-            self._background.start(self._reacted(found, client), "take in a thumb")
+        self._background.start(self._reacted(found, client), "take in a thumb")
 
     async def _reacted(self, found: Reaction, client: AsyncWebClient) -> None:
         message = await message_at(client, found.channel, found.ts)
@@ -105,15 +74,3 @@ class Thumbs:
         came = await self._feedback.feedback(place, request=request, user=found.user, **of)
         if came == "ask":
             await tell(client, place, found.user, ask_why(request))
-
-    def _tell(self, client: AsyncWebClient, click: Click, text: str) -> None:
-        self._background.start(tell(client, click.place, click.user, note(text)), "answer a click")
-
-
-def _judged(value: str) -> tuple[str, bool] | None:
-    """Read the request and the verdict of a thumb. None if it is none of ours."""
-    try:
-        fields = json.loads(value)
-        return str(fields["request"]), bool(fields["good"])
-    except (ValueError, KeyError, TypeError):
-        return None

@@ -9,6 +9,7 @@ from bot.features.home.service import HomeDesk
 from bot.features.home.tab import HomeTab
 from bot.features.kit import Kit
 from bot.features.requests.service import Requests
+from bot.slack.receive.payloads import Opened
 from bot.slack.views.home import HOME_PAGE
 from bot.slack.views.home_part import HomeSection
 
@@ -27,10 +28,10 @@ def register(kit: Kit) -> None:
         HomeSection("state", state.specialists, admins=True),
         HomeSection("instances", state.instances, admins=True),
     )
-    kit.before_gate.append(HomeClicks(homes, kit.background).check)  # the gate has to know where somebody acts
+    kit.gate.locate = HomeClicks(homes, kit.background).locate
     kit.around.append(homes.around)
     kit.beside.append(homes.run)
     tab = HomeTab(kit.app.client, homes, kit.sections, kit.background)
-    kit.router.on_event("app_home_opened", tab.on_home)
+    kit.router.on_event(Opened, tab.on_home)
     kit.router.on_page(HOME_PAGE, tab.turn)
-    HomeAnswers(kit.find(Requests), kit.background).register(kit.app)
+    HomeAnswers(kit.find(Requests)).register(kit.router)

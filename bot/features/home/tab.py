@@ -12,6 +12,7 @@ from typing import Any
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.features.home.service import HomeDesk, Pages
+from bot.slack.receive.payloads import Opened
 from bot.slack.send.web_calls import Background
 from bot.slack.views.home import home_view, suggested_prompts
 from bot.slack.views.home_part import HomePart, HomeSection
@@ -47,16 +48,11 @@ class HomeTab:
         self._background = background
         homes.shows_with(self.publish)
 
-    async def on_home(self, body: dict[str, Any], client: AsyncWebClient) -> None:
+    async def on_home(self, opened: Opened, client: AsyncWebClient) -> None:
         """Show who opened the app's home their jobs, or suggest how to begin."""
-        event = body.get("event")
-        fields = event if isinstance(event, dict) else {}
-        user, channel, team = fields.get("user"), fields.get("channel"), body.get("team_id")
-        if not isinstance(user, str) or not isinstance(team, str):
-            log.warning("an app_home_opened without user or team was left alone")
-        elif fields.get("tab") != "messages":
-            self.open(user)
-        elif isinstance(channel, str):
+        if not opened.direct:
+            self.open(opened.user)
+        elif channel := opened.place.channel:
             prompts = client.assistant_threads_setSuggestedPrompts(channel_id=channel, prompts=suggested_prompts())
             self._background.start(prompts, "suggest prompts")
 

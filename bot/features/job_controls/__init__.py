@@ -41,9 +41,7 @@ def register(kit: Kit) -> None:
     asks = OpenAsks(records.store, lists, admins=records.admins, groups_of=records.groups_of, url=kit.url)
     parts = JobParts(lists)
     kit.add(COMMANDS, SPOKEN)
-    stopping = Stopping(controls, kit.background, kit.outages)
-    stopping.register(kit.app)
-    kit.router.on_event("agent_session_stopped", stopping.on_session_stopped)
+    Stopping(controls, kit.background, kit.outages).register(kit.router)
     kit.audited({STOP: "stopped"})
     kit.sections += (
         HomeSection("asks", asks.part),

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import logging
-from typing import Any
-
-from slack_bolt.async_app import AsyncApp
-from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.features.job_controls.service import JobControls
 from bot.features.job_controls.view import stop_words
-from bot.slack.receive.payloads import Malformed, Stopped, parse_click, parse_stop
+from bot.slack.receive.payloads import Click, Stopped
+from bot.slack.receive.router import Router, Said
 from bot.slack.receive.subcommand import Given, Reply
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
-from bot.slack.show.notices import OutageNotices, Unrecorded, answer_click, note, soon, tell
+from bot.slack.show.notices import OutageNotices, note, tell
 from bot.slack.views.card import STOP
 from bot.slack.views.outgoing import Outgoing
 from bot.store.interface import StoreError
-
-log = logging.getLogger(__name__)
 
 
 class Stopping:
@@ -29,40 +23,24 @@ class Stopping:
     def __init__(self, controls: JobControls, background: Background, outages: OutageNotices) -> None:
         self._controls, self._background, self._outages = controls, background, outages
 
-    def register(self, app: AsyncApp) -> None:
-        """Make the app listen to the button of the card."""
-        app.action(STOP)(self.on_stop)
+    def register(self, router: Router) -> None:
+        """Listen to both."""
+        router.on_click(STOP, self.on_stop)
+        router.on_event(Stopped, self.on_session_stopped)
 
-    async def on_stop(
-        self, ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], client: AsyncWebClient
-    ) -> None:
+    async def on_stop(self, click: Click, client: AsyncWebClient) -> Said:
         """Take a click on the Stop button of a card."""
-        click = parse_click(body, action)
-        if isinstance(click, Malformed):
-            log.warning("a click without %s was left alone", click.reason)
-        else:
-            try:
-                async with soon():
-                    stop = await self._controls.cancel(click.place.team, None, click.place, user=click.user)
-                text = stop_words(stop)
-            except Unrecorded:
-                text = notices.NOT_RECORDED
-            self._background.start(answer_click(client, click, text), "answer a click")
-        await ack()
+        del client
+        return stop_words(await self._controls.cancel(click.place.team, None, click.place, user=click.user))
 
-    async def on_session_stopped(self, body: dict[str, Any], client: AsyncWebClient) -> None:
+    async def on_session_stopped(self, stopped: Stopped, client: AsyncWebClient) -> None:
         """Take a click on Slack's own Stop button."""
-        stopped = parse_stop(body)
-        if isinstance(stopped, Malformed):
-            log.warning("a stop without %s was left alone", stopped.reason)
-            return
         try:
             words = await stop(self._controls, stopped, client, self._background)
             if words is not None:
                 self._background.start(tell(client, stopped.place, stopped.user, words), "answer a stop")
         except StoreError as error:
-            ts = str(body.get("event_id", ""))
-            self._outages.tell_not_recorded(client, stopped.place, stopped.user, ts, error)
+            self._outages.tell_not_recorded(client, stopped.place, stopped.user, stopped.event, error)
             raise
 
 

@@ -33,7 +33,5 @@ def register(kit: Kit) -> None:
     )
     kit.add(COMMANDS, SPOKEN)
     kit.gate.concerns(memories.remembers, "edit")
-    clicks = MemoryClicks(memories, kit.background)
-    clicks.register(kit.app)
-    kit.router.on_change(clicks.on_change)
+    MemoryClicks(memories, kit.background).register(kit.router)
     kit.audited({FORGET_ONE: "forgot"})

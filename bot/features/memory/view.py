@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from bot.slack.text.cleaning import clean, mention, plain
+from bot.slack.views.carried import carry
 from bot.slack.views.outgoing import Block, Outgoing, actions, button, context, section
 from bot.slack.views.paging import ROWS, Page, page_buttons
 from handoff.conversation.memory import LONGEST, Memory
@@ -47,6 +47,27 @@ class Spot:
     def side(self) -> str:
         """The side of the window, as its buttons name it."""
         return "mine" if self.mine else "here"
+
+
+@dataclass(frozen=True, slots=True)
+class InEdit(Spot):
+    """What a window with the words of one thing carries: its name and its words, both empty for a new one."""
+
+    name: str = ""
+    was: str = ""
+
+    @property
+    def spot(self) -> Spot:
+        """What the window below shows."""
+        return Spot(self.channel, self.mine, self.page)
+
+
+@dataclass(frozen=True, slots=True)
+class Pointed:
+    """What a button to forget carries: the thing's place and name."""
+
+    place: str
+    name: str
 
 
 def remembered_message(one: Shown, reader: str) -> Outgoing:
@@ -110,7 +131,7 @@ def memory_window(spot: Spot, page: Page[Shown], counts: tuple[int, int], told: 
     return {
         "type": "modal",
         "callback_id": WINDOW,
-        "private_metadata": metadata_of(spot),
+        "private_metadata": carry(spot),
         "title": {"type": "plain_text", "text": "Memory"},
         "close": {"type": "plain_text", "text": "Close"},
         "blocks": blocks,
@@ -127,14 +148,14 @@ def words_window(spot: Spot, one: Shown | None = None) -> Block:
         "max_length": LONGEST,
         "placeholder": {"type": "plain_text", "text": "Our fiscal year starts in April"},
     }
-    named = {}
+    shows = InEdit(spot.channel, spot.mine, spot.page)
     if one is not None:
         field["initial_value"] = one.memory.text
-        named = {"name": one.name, "was": one.memory.text}
+        shows = replace(shows, name=one.name, was=one.memory.text)
     return {
         "type": "modal",
         "callback_id": EDIT_WINDOW,
-        "private_metadata": metadata_of(spot, **named),
+        "private_metadata": carry(shows),
         "title": {"type": "plain_text", "text": "Edit" if one is not None else "Remember"},
         "submit": {"type": "plain_text", "text": "Save"},
         "close": {"type": "plain_text", "text": "Back"},
@@ -150,21 +171,6 @@ def words_window(spot: Spot, one: Shown | None = None) -> Block:
     }
 
 
-def metadata_of(spot: Spot, **more: str) -> str:
-    """Write what a window shows, as it comes back with clicks in it; `more` is kept beside it."""
-    return json.dumps({"channel": spot.channel, "mine": spot.mine, "page": spot.page, **more}, ensure_ascii=False)
-
-
-def spot_of(metadata: str) -> tuple[Spot, dict[str, str]] | None:
-    """Read what `metadata_of` wrote, and what was kept beside it; None if it is none of ours."""
-    try:
-        fields = json.loads(metadata)
-        spot = Spot(str(fields.pop("channel")), bool(fields.pop("mine")), int(fields.pop("page")))
-        return spot, {name: str(value) for name, value in fields.items()}
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return None
-
-
 def said_by(memory: Memory) -> str:
     """Say who said it when, with a link to the message where there is one."""
     said = [mention(memory.user), _day(memory.at)]
@@ -175,22 +181,13 @@ def said_by(memory: Memory) -> str:
     return " · ".join(said)
 
 
-def pointed_at(value: str) -> tuple[str, str] | None:
-    """Read the place and the name that a button to forget carries; None if it is none of ours."""
-    try:
-        fields = json.loads(value)
-        return str(fields["place"]), str(fields["name"])
-    except (ValueError, KeyError, TypeError):
-        return None
-
-
 def _day(at: float) -> str:
     fallback = datetime.fromtimestamp(int(at), UTC).strftime("%Y-%m-%d")
     return f"<!date^{int(at)}^{{date_pretty}}|{fallback}>"
 
 
 def _forget_button(one: Shown) -> Block:
-    return button("Forget", FORGET_ONE, json.dumps({"place": one.place, "name": one.name}), style="danger")
+    return button("Forget", FORGET_ONE, carry(Pointed(one.place, one.name)), style="danger")
 
 
 def _sides(spot: Spot, counts: tuple[int, int]) -> Block:

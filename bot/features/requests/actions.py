@@ -6,31 +6,24 @@ import asyncio
 import logging
 import re
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from aiohttp import ClientError
-from slack_bolt.async_app import AsyncApp
-from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.features.requests.metadata import decode_metadata, encode_metadata
 from bot.features.requests.service import Requests
-from bot.slack.receive.payloads import (
-    Click,
-    Malformed,
-    Shortcut,
-    Window,
-    parse_click,
-    parse_shortcut,
-    parse_window,
-)
+from bot.slack.receive.payloads import Click, Shortcut, Window
+from bot.slack.receive.router import Router, Said, wrong
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
-from bot.slack.show.notices import Unrecorded, answer_click, note, open_window, received, soon, tell
+from bot.slack.show.notices import open_window, received
+from bot.slack.views.carried import carried
 from bot.slack.views.home import REQUEST_ACTION, REQUEST_BLOCK, START_JOB, start_job_modal
-from bot.slack.views.question import ANSWER, Choice, choice_of
+from bot.slack.views.question import ANSWER, Choice
 from handoff.contracts import Request
 
 log = logging.getLogger(__name__)
@@ -48,87 +41,54 @@ class RequestActions:
         self._requests = requests
         self._background = background
 
-    def register(self, app: AsyncApp) -> None:
-        """Make the app listen."""
-        app.action(ANSWER_ACTIONS)(self.on_answer)
-        app.shortcut(START_JOB)(self.on_shortcut)
-        app.view(START_JOB)(self.on_start_job)
+    def register(self, router: Router) -> None:
+        """Listen to them."""
+        router.on_click(ANSWER_ACTIONS, self.on_answer)
+        router.on_shortcut(START_JOB, self.on_shortcut)
+        router.on_window(START_JOB, self.on_start_job)
 
-    async def on_answer(
-        self, ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], client: AsyncWebClient
-    ) -> None:
+    async def on_answer(self, click: Click, client: AsyncWebClient) -> Said:
         """Take a click on a likely answer."""
-        click = parse_click(body, action)
-        choice = choice_of(click.value) if isinstance(click, Click) else None
-        if isinstance(click, Malformed):
-            log.warning("a click without %s was left alone", click.reason)
-        elif choice is None or choice.job != click.place.job_id:
-            self._tell(client, click, notices.OLD_BUTTON)
-        else:
-            await self._answer(click, choice, client)
-        await ack()
-
-    async def _answer(self, click: Click, choice: Choice, client: AsyncWebClient) -> None:
-        try:
-            async with soon():
-                answer = await self._requests.answer(click.place, choice, user=click.user, dedupe=click.dedupe)
-        except Unrecorded:
-            self._tell(client, click, notices.NOT_RECORDED)
-            return
+        del client
+        choice = carried(click.value, Choice)
+        if choice is None or choice.job != click.place.job_id:
+            return notices.OLD_BUTTON
+        answer = await self._requests.answer(click.place, choice, user=click.user, dedupe=click.dedupe)
         # A click that is taken closes the question once it is in the log: of two, only the first counts.
-        if answer.verdict != "taken":
-            refusals = {"stale": notices.STALE, "unknown": notices.UNKNOWN, "forgotten": notices.IS_FORGOTTEN}
-            self._tell(client, click, refusals.get(answer.verdict) or notices.not_asked(answer.whom))
+        if answer.verdict == "taken":
+            return None
+        refusals = {"stale": notices.STALE, "unknown": notices.UNKNOWN, "forgotten": notices.IS_FORGOTTEN}
+        return refusals.get(answer.verdict) or notices.not_asked(answer.whom)
 
-    async def on_shortcut(self, ack: AsyncAck, body: dict[str, Any], client: AsyncWebClient) -> None:
+    async def on_shortcut(self, shortcut: Shortcut, client: AsyncWebClient) -> Said:
         """Open the window in which the request can be edited."""
-        shortcut = parse_shortcut(body)
-        if isinstance(shortcut, Malformed):
-            log.warning("a shortcut without %s was left alone", shortcut.reason)
-        else:
-            window = start_job_modal(shortcut.text, encode_metadata(shortcut))
-            if not await open_window(client, shortcut.trigger, window):
-                telling = tell(client, shortcut.private_place, shortcut.user, note(notices.NO_WINDOW))
-                self._background.start(telling, "tell that a window was not opened")
-        await ack()
+        window = start_job_modal(shortcut.text, encode_metadata(shortcut))
+        return None if await open_window(client, shortcut.trigger, window) else notices.NO_WINDOW
 
-    async def on_start_job(self, ack: AsyncAck, body: dict[str, Any], client: AsyncWebClient) -> None:
+    async def on_start_job(self, sent: Window, client: AsyncWebClient) -> Mapping[str, Any] | None:
         """Start a job in the message's thread: the window was sent."""
-        sent = parse_window(body)
-        shortcut = decode_metadata(sent.metadata, sent.user) if isinstance(sent, Window) else sent
-        if isinstance(shortcut, Malformed) or isinstance(sent, Malformed):
+        shortcut = decode_metadata(sent.metadata, sent.user)
+        if shortcut is None:
             log.warning("a window without its message was left alone")
-            await ack()
-            return
-        user, view_id, text = sent.user, sent.id, sent.typed(REQUEST_BLOCK, REQUEST_ACTION)
+            return None
+        text = sent.typed(REQUEST_BLOCK, REQUEST_ACTION)
         if not text:
-            await ack(response_action="errors", errors={REQUEST_BLOCK: "Say what should be done."})
-            return
+            return wrong(REQUEST_BLOCK, "Say what should be done.")
         if await _absent(client, shortcut):
-            await ack(response_action="errors", errors={REQUEST_BLOCK: notices.NOT_IN})
-            return
+            return wrong(REQUEST_BLOCK, notices.NOT_IN)
         request = Request(
-            id=f"{shortcut.message_ts}-{view_id}",
-            user=user,
+            id=f"{shortcut.message_ts}-{sent.id}",
+            user=sent.user,
             text=text,
             quoted=quoted_in(text, shortcut),
             at=time.time(),
             attachments=shortcut.attachments,
             look_back="thread",
         )
-        try:
-            async with soon():
-                new = await self._requests.request(shortcut.place, request, dedupe=(f"view:{view_id}",))
-        except Unrecorded:
-            await ack(response_action="errors", errors={REQUEST_BLOCK: notices.NOT_RECORDED})
-            return
-        if new:
+        if await self._requests.request(shortcut.place, request, dedupe=(f"view:{sent.id}",)):
             react = received(client, shortcut.place.channel, shortcut.message_ts)
             self._background.start(react, "react to a shortcut")
-        await ack()
-
-    def _tell(self, client: AsyncWebClient, click: Click, text: str) -> None:
-        self._background.start(answer_click(client, click, text), "answer a click")
+        return None
 
 
 def quoted_in(text: str, shortcut: Shortcut) -> str:

@@ -10,27 +10,16 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from slack_bolt.context.async_context import AsyncBoltContext
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.features.budgets.service import Budgets
 from bot.features.budgets.view import Wanted, used_up
 from bot.features.requests.service import Requests
-from bot.slack.receive.payloads import (
-    CHANGES,
-    Command,
-    Edited,
-    Ignored,
-    Incoming,
-    Malformed,
-    parse_change,
-    parse_message,
-)
-from bot.slack.receive.router import Change, Router
+from bot.slack.receive.payloads import Command, Deleted, Edited, FileDeleted, Incoming
+from bot.slack.receive.router import Router
 from bot.slack.receive.services import Services
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
@@ -59,9 +48,6 @@ FORWARDED = "Read the message that I forward here, and say what it asks for. If 
 FORWARDED_TO_ALL = "(Somebody forwards a message here, and says nothing about it.)"
 """The words of a message in a thread that forwards another one without saying so to the bot."""
 
-Listener = Callable[..., Awaitable[None]]
-_ANYTHING = re.compile(r".*", re.DOTALL)
-LONGEST_ID = 80
 MOST_NAMED = 10
 """Channels of one message whose names are looked up."""
 _CHANNEL = re.compile(r"#([CG][A-Z0-9]{6,20})\b")
@@ -95,23 +81,17 @@ class Messages:
         self._background = background
         self._outages = outages
 
-    async def on_message(self, body: dict[str, Any], context: AsyncBoltContext, client: AsyncWebClient) -> None:
-        """Take in a message, with or without a mention, or what became of one."""
-        event = body.get("event")
-        if isinstance(event, dict) and event.get("subtype") in CHANGES:
-            change = parse_change(body, context.bot_user_id or "")
-            if isinstance(change, Malformed):
-                log.warning("a changed message without %s was left alone", change.reason)
-            elif not isinstance(change, Ignored):
-                for take_in in self._router.changes:
-                    await take_in(change, client)
-            return
-        incoming = parse_message(body, context.bot_user_id or "")
-        if isinstance(incoming, Malformed):
-            log.warning("a message without %s was left alone", incoming.reason)
-        elif not isinstance(incoming, Ignored):
-            text = await self._with_channel_names(incoming.text)
-            await self._record(replace(incoming, text=text), client)
+    def register(self, router: Router) -> None:
+        """Listen to what is said, and to what becomes of it."""
+        router.on_event(Incoming, self.on_message)
+        router.on_event(Edited, self.on_edited)
+        router.on_event(Deleted, self.on_deleted)
+        router.on_event(FileDeleted, self.on_file_deleted)
+
+    async def on_message(self, incoming: Incoming, client: AsyncWebClient) -> None:
+        """Take in a message, with or without a mention."""
+        text = await self._with_channel_names(incoming.text)
+        await self._record(replace(incoming, text=text), client)
 
     async def _with_channel_names(self, text: str) -> str:
         """Write the names of public channels in place of their ids: Slack mentions channels by these alone."""
@@ -119,25 +99,22 @@ class Messages:
         names = await self._people.public_names(ids) if ids and self._people is not None else {}
         return _CHANNEL.sub(lambda found: f"#{names.get(found[1], found[1])}", text)
 
-    async def on_change(self, change: Change, client: AsyncWebClient) -> None:
-        """Take in an edit or a deletion. Slack sends it again if that cannot be recorded."""
+    async def on_edited(self, edited: Edited, client: AsyncWebClient) -> None:
+        """Take in an edit. Slack sends it again if that cannot be recorded."""
         del client
-        if isinstance(change, Edited):
-            text = await self._with_channel_names(change.text)
-            await self._requests.edited(
-                change.place, change.ts, user=change.user, text=text, stamp=change.stamp, dedupe=change.dedupe
-            )
-        else:
-            await self._requests.deleted(change.place, change.ts, dedupe=change.dedupe)
+        text = await self._with_channel_names(edited.text)
+        of: dict[str, Any] = {"user": edited.user, "text": text, "stamp": edited.stamp, "dedupe": edited.dedupe}
+        await self._requests.edited(edited.place, edited.ts, **of)
 
-    async def on_file_deleted(self, body: dict[str, Any]) -> None:
-        """Take in that a file was deleted. Slack says nothing but its id, and says it again if it is not recorded."""
-        event, team = body.get("event"), body.get("team_id")
-        file = event.get("file_id") if isinstance(event, dict) else None
-        if not isinstance(file, str) or not isinstance(team, str) or not file or not team:
-            log.warning("a file_deleted without file or team was left alone")
-        else:
-            await self._requests.file_deleted(team, file[:LONGEST_ID])
+    async def on_deleted(self, deleted: Deleted, client: AsyncWebClient) -> None:
+        """Take in that a message was deleted. Slack sends it again if that cannot be recorded."""
+        del client
+        await self._requests.deleted(deleted.place, deleted.ts, dedupe=deleted.dedupe)
+
+    async def on_file_deleted(self, deleted: FileDeleted, client: AsyncWebClient) -> None:
+        """Take in that a file was deleted. Slack says it again if it is not recorded."""
+        del client
+        await self._requests.file_deleted(deleted.team, deleted.file)
 
     async def _record(self, incoming: Incoming, client: AsyncWebClient) -> None:
         """Take it in. Where that cannot be, its author is told, and Slack is not told "received": it comes again."""

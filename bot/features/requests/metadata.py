@@ -1,53 +1,41 @@
-"""The message that a modal was opened on, carried in its `private_metadata` and back."""
+"""The message that a window was opened on, carried in its `private_metadata` and back."""
 
 from __future__ import annotations
 
-import json
+from dataclasses import replace
 
-from bot.slack.receive.payloads import Malformed, Shortcut
-from handoff.contracts import Attachment, Place
+from bot.slack.receive.payloads import Shortcut
+from bot.slack.views.carried import carried, carry
 
 METADATA_LIMIT = 2900
 """Characters; Slack carries 3,000."""
-_MAX_URL = 500
+_MOST_FILES, _LONGEST_NAME, _LONGEST_URL = 8, 80, 500
 
 
 def encode_metadata(shortcut: Shortcut) -> str:
-    """Encode the message that a modal is opened on; leave out files beyond what Slack carries back.
+    """Encode the message that a window is opened on; leave out files beyond what Slack carries back.
 
     What it says is read again when the job begins, whole.
     """
-    files = [
-        [file.file_id, file.name[:80], file.media_type[:80], file.size, file.url if len(file.url) <= _MAX_URL else ""]
-        for file in shortcut.attachments[:8]
-    ]
-    fields = {
-        "team": shortcut.place.team,
-        "channel": shortcut.place.channel,
-        "thread_ts": shortcut.place.thread_ts,
-        "ts": shortcut.message_ts,
-        "author": shortcut.author,
-        "files": files,
-        "text": shortcut.text,
-        "cut": False,
-    }
-    text = shortcut.text
-    while len(encoded := json.dumps(fields, ensure_ascii=False)) > METADATA_LIMIT and (text or files):
-        text, files = text[: len(text) * 3 // 4], files if text else files[:-1]
-        fields |= {"text": text, "files": files, "cut": True}
+    files = tuple(
+        file.model_copy(
+            update={
+                "name": file.name[:_LONGEST_NAME],
+                "media_type": file.media_type[:_LONGEST_NAME],
+                "url": file.url if len(file.url) <= _LONGEST_URL else "",
+            }
+        )
+        for file in shortcut.attachments[:_MOST_FILES]
+    )
+    kept = replace(shortcut, user="", trigger="", attachments=files)
+    while len(encoded := carry(kept)) > METADATA_LIMIT and (kept.text or kept.attachments):
+        text = kept.text
+        fewer = kept.attachments if text else kept.attachments[:-1]
+        kept = replace(kept, text=text[: len(text) * 3 // 4], attachments=fewer, cut=True)
     return encoded
 
 
-def decode_metadata(encoded: str, user: str) -> Shortcut | Malformed:
-    """Decode what `encode_metadata` gave; `user` is who sent the modal."""
-    try:
-        fields = json.loads(encoded)
-        files = tuple(
-            Attachment(file_id=file_id, name=name, media_type=media_type, size=size, url=url)
-            for file_id, name, media_type, size, url in fields["files"]
-        )
-        place = Place(team=fields["team"], channel=fields["channel"], thread_ts=fields["thread_ts"])
-        author, text, cut = str(fields["author"]), str(fields["text"]), bool(fields.get("cut"))
-        return Shortcut(place, str(fields["ts"]), user, "", author, text, files, cut)
-    except (ValueError, KeyError, TypeError):
-        return Malformed("private_metadata")
+def decode_metadata(encoded: str, user: str) -> Shortcut | None:
+    """Decode what `encode_metadata` gave; `user` is who sent the window. None if it is none of ours."""
+    found = carried(encoded, Shortcut)
+    return replace(found, user=user) if found is not None else None

@@ -28,4 +28,4 @@ def register(kit: Kit) -> None:
         RetryDesk, lambda: RetryDesk(of.store, of.nudge, admins=of.admins, groups=of.groups_of, note=of.note)
     )
     kit.add(COMMANDS, SPOKEN)
-    TryButtons(tries, kit.services, kit.background).register(kit.app)
+    TryButtons(tries, kit.services).register(kit.router)

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-import json
-import logging
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
-from slack_bolt.async_app import AsyncApp
-from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.features.budgets.service import Budgets, OverBudget
 from bot.features.budgets.view import Wanted, used_up
 from bot.features.retries.service import Asked, RetryDesk, Tried, Untried
 from bot.features.retries.view import begun_words, later_words, untried_words
-from bot.slack.receive.payloads import Click, parse_click
+from bot.slack.receive.payloads import Click
+from bot.slack.receive.router import Router, Said
 from bot.slack.receive.services import Services
 from bot.slack.receive.subcommand import Given, Reply
-from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
-from bot.slack.show.notices import Unrecorded, note, received, soon, tell
+from bot.slack.show.notices import note, received
+from bot.slack.views.carried import AboutRequest, carried
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.try_again import GO_ON, TRY_AGAIN
 from handoff.contracts import Place
 from handoff.conversation.again import AgainMode
 from handoff.conversation.again_words import Wish, wish_of
-
-log = logging.getLogger(__name__)
 
 SCHEDULE = "schedule"
 """The name of the spoken command that makes a schedule."""
@@ -36,42 +31,21 @@ SCHEDULE = "schedule"
 class TryButtons:
     """The listeners of the buttons below an end."""
 
-    def __init__(self, tries: RetryDesk, services: Services, background: Background) -> None:
-        self._tries, self._services, self._background = tries, services, background
+    def __init__(self, tries: RetryDesk, services: Services) -> None:
+        self._tries, self._services = tries, services
 
-    def register(self, app: AsyncApp) -> None:
-        """Make the app listen."""
-        app.action(TRY_AGAIN)(self.on_try)
-        app.action(GO_ON)(self.on_go_on)
+    def register(self, router: Router) -> None:
+        """Listen to the buttons."""
+        router.on_click(TRY_AGAIN, partial(self.on_press, mode="retry"))
+        router.on_click(GO_ON, partial(self.on_press, mode="continue"))
 
-    async def on_try(self, ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], client: AsyncWebClient) -> None:
-        """Run again what failed."""
-        await self._pressed(body, action, client, "retry")
-        await ack()
-
-    async def on_go_on(
-        self, ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], client: AsyncWebClient
-    ) -> None:
-        """Go on with what was stopped."""
-        await self._pressed(body, action, client, "continue")
-        await ack()
-
-    async def _pressed(
-        self, body: dict[str, Any], action: dict[str, Any], client: AsyncWebClient, mode: AgainMode
-    ) -> None:
-        click = parse_click(body, action)
-        if not isinstance(click, Click):
-            log.warning("a click without %s was left alone", click.reason)
-            return
-        message: Outgoing | None = note(notices.OLD_BUTTON)
-        if request := _request_of(click.value, click.place.job_id):
-            try:
-                async with soon():
-                    message = await self._begin(click, Wish(mode, request=request))
-            except Unrecorded:
-                message = note(notices.NOT_RECORDED)
-        if message is not None:
-            self._background.start(tell(client, click.place, click.user, message), "answer a click")
+    async def on_press(self, click: Click, client: AsyncWebClient, *, mode: AgainMode) -> Said:
+        """Run again what failed, or go on with what was stopped."""
+        del client
+        about = carried(click.value, AboutRequest)
+        if about is None or about.job != click.place.job_id:
+            return notices.OLD_BUTTON
+        return await self._begin(click, Wish(mode, request=about.request))
 
     async def _begin(self, click: Click, wish: Wish) -> Outgoing | None:
         """Begin it, and return what who clicked is told; None: they see it in the thread."""
@@ -82,15 +56,6 @@ class TryButtons:
             return _over(over, place, user, click.dedupe[0], admins=budgets.can_be_raised)
         tried = await self._tries.begin(place.team, place.job_id, wish, Asked(user, wish.mode), dedupe=click.dedupe)
         return note(untried_words(tried)) if isinstance(tried, Untried) else None
-
-
-def _request_of(value: str, job: str) -> str:
-    """Read the request that a button is about; empty if it is none of this job."""
-    try:
-        fields = json.loads(value)
-        return str(fields["request"]) if fields["job"] == job else ""
-    except (ValueError, KeyError, TypeError):
-        return ""
 
 
 def _over(over: OverBudget, place: Place, user: str, ts: str, *, admins: bool) -> Outgoing:

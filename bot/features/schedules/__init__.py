@@ -31,4 +31,4 @@ def register(kit: Kit) -> None:
     kit.opener = standing.opener.open
     kit.beside.append(lambda: standing.run(requests.request))
     kit.sections.append(HomeSection("schedules", SchedulesAtHome(talk.desk).part))
-    ScheduleClicks(talk, requests, kit.services, kit.background).register(kit.app)
+    ScheduleClicks(talk, requests, kit.services, kit.background).register(kit.router)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from pydantic import ValidationError
-from slack_bolt.async_app import AsyncApp
-from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.access.time_zones import unknown_zone, zone_called, zone_of
@@ -25,12 +21,13 @@ from bot.features.schedules.rule_phrases import Reading, read_when
 from bot.features.schedules.schedule import Schedule, Unscheduled
 from bot.features.schedules.talk import ScheduleTalk, wanted_from
 from bot.features.schedules.view import CHANGE, DISCARD, EDIT, NEW, NOW, PAUSE, REMOVE, RESUME, RUN, SAVE, kept, listing
-from bot.slack.receive.payloads import Malformed, Window, parse_window
+from bot.slack.receive.payloads import Click, Window
+from bot.slack.receive.router import CLOSED, Router, Said, all_wrong, pushed
 from bot.slack.receive.services import Services
 from bot.slack.send.web_calls import Background, replace_message
-from bot.slack.show import notices
-from bot.slack.show.notices import Unrecorded, note, open_window, received, soon, tell
+from bot.slack.show.notices import note, open_window, received, tell
 from bot.slack.text.cleaning import clean
+from bot.slack.views.carried import carried
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.paging import page_of
 from handoff.contracts import Place, Request
@@ -44,74 +41,34 @@ DEEDS = {PAUSE: "pause", RESUME: "resume", RUN: "run", REMOVE: "remove"}
 WHEN_FAULT = "I cannot read that. Say it such as “every Monday at 9”, or as cron text, such as 0 9 * * mon."
 
 
-@dataclass(frozen=True, slots=True)
-class Clicked:
-    """A click: who, where, on which button, of which schedule; and what opens a window."""
-
-    team: str
-    channel: str
-    user: str
-    action: str
-    schedule: str
-    trigger: str
-
-
-def clicked(body: Mapping[str, Any], action: Mapping[str, Any]) -> Clicked | Malformed:
-    """Read a click. Pure."""
-    of = {
-        "team": body.get("team", {}).get("id"),
-        "user": body.get("user", {}).get("id"),
-        "action": action.get("action_id"),
-        "schedule": action.get("value"),
-        "trigger": body.get("trigger_id"),
-    }
-    missing = next((name for name, value in of.items() if not isinstance(value, str) or not value), "")
-    channel = (body.get("channel") or {}).get("id") or (body.get("container") or {}).get("channel_id") or ""
-    return Malformed(missing) if missing else Clicked(channel=str(channel), **{k: str(v) for k, v in of.items()})
-
-
 class ScheduleClicks:
     """The listeners."""
 
     def __init__(self, talk: ScheduleTalk, requests: Requests, services: Services, background: Background) -> None:
         self._talk, self._requests, self._services, self._background = talk, requests, services, background
 
-    def register(self, app: AsyncApp) -> None:
-        """Make the app listen."""
+    def register(self, router: Router) -> None:
+        """Listen to buttons and windows."""
         for action in (SAVE, DISCARD, CHANGE, NOW, EDIT, NEW, *DEEDS):
-            app.action(action)(self.on_click)
-        app.view(page.FORM)(self.on_form)
-        app.view(page.CONFIRM)(self.on_confirm)
+            router.on_click(action, self.on_click)
+        router.on_window(page.FORM, self.on_form)
+        router.on_window(page.CONFIRM, self.on_confirm)
 
-    async def on_click(
-        self, ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], client: AsyncWebClient
-    ) -> None:
+    async def on_click(self, click: Click, client: AsyncWebClient) -> Said:
         """Take a click: the message that only this person sees is drawn anew."""
-        click = clicked(body, action)
-        if isinstance(click, Malformed):
-            log.warning("a click on a schedule without %s was left alone", click.reason)
-            await ack()
-            return
-        try:
-            async with soon():
-                shown = await self._do(click, client)
-        except Unrecorded:
-            shown = note(notices.NOT_RECORDED)
-        await ack()
-        if shown is None:
-            return
-        in_message = (body.get("container") or {}).get("type") == "message" and body.get("response_url")
-        if in_message:
-            say = replace_message(client, body, text=shown.text, blocks=shown.blocks, ephemeral=True)
-            self._background.start(say, "show a schedule anew")
-        else:
-            place = Place(team=click.team, channel=click.channel or click.user, thread_ts="")
-            self._background.start(tell(client, place, click.user, shown), "answer a click on a schedule")
+        shown = await self._do(click, client)
+        if shown is None or click.window or not click.response_url:
+            return shown
+        say = replace_message(client, click.response_url, text=shown.text, blocks=shown.blocks, ephemeral=True)
+        self._background.start(say, "show a schedule anew")
+        return None
 
-    async def _do(self, click: Clicked, client: AsyncWebClient) -> Outgoing | None:
+    async def _do(self, click: Click, client: AsyncWebClient) -> Outgoing | None:
         desk = self._talk.desk
         one = (
-            await desk.find(click.team, click.schedule, click.user) if click.action != NEW else await self._blank(click)
+            await desk.find(click.place.team, click.value, click.user)
+            if click.action != NEW
+            else await self._blank(click)
         )
         if one is None:
             return note(GONE)
@@ -129,13 +86,15 @@ class ScheduleClicks:
         if click.action == NOW:
             return await self._as_request(one, click, client)
         said = await changed(self._talk, one, click.user, DEEDS[click.action])
-        return listing(page_of(await desk.of(click.team, click.user), 1), click.user, said)
+        return listing(page_of(await desk.of(click.place.team, click.user), 1), click.user, said)
 
-    async def _blank(self, click: Clicked) -> Schedule:
+    async def _blank(self, click: Click) -> Schedule:
         zone = await self._talk.zone(click.user)
-        return wanted_from(None, team=click.team, channel=click.channel, user=click.user, text="", zone=zone)
+        return wanted_from(
+            None, team=click.place.team, channel=click.place.channel, user=click.user, text="", zone=zone
+        )
 
-    async def _as_request(self, one: Schedule, click: Clicked, client: AsyncWebClient) -> Outgoing:
+    async def _as_request(self, one: Schedule, click: Click, client: AsyncWebClient) -> Outgoing:
         """Take the message that a draft was read from for a request after all."""
         if one.state != "draft" or not one.said_ts or one.owner != click.user:
             return note(GONE)
@@ -157,27 +116,17 @@ class ScheduleClicks:
         self._background.start(received(client, one.channel, one.said_ts), "react to a request")
         return note(NOW_INSTEAD)
 
-    async def on_form(self, ack: AsyncAck, body: dict[str, Any]) -> None:
+    async def on_form(self, sent: Window, client: AsyncWebClient) -> Mapping[str, Any]:
         """Take the first page: show back what it says, or what is wrong with it, field by field."""
-        sent = parse_window(body)
-        if not isinstance(sent, Window):
-            log.warning("a form of a schedule without %s was left alone", sent.reason)
-            await ack()
-            return
-        try:
-            async with soon():
-                found = await self._filled_in(sent)
-        except Unrecorded:
-            found = {page.WHEN: notices.NOT_RECORDED}
+        del client
+        found = await self._filled_in(sent)
         if isinstance(found, dict):
-            await ack(response_action="errors", errors=found)
-        else:
-            view = confirm(found, self._talk.desk.clock(), metadata_of(found, whole=True))
-            await ack(response_action="push", view=view)
+            return all_wrong(found)
+        return pushed(confirm(found, self._talk.desk.clock(), metadata_of(found, whole=True)))
 
     async def _filled_in(self, sent: Window) -> Schedule | dict[str, str]:
         """Read the form; errors by the field that they are about."""
-        known = read_metadata(sent.metadata)
+        known = carried(sent.metadata, Schedule)
         if known is None:
             return {page.WHEN: GONE}
         base = await self._talk.desk.find(sent.team, known.id, sent.user) if known.id else None
@@ -203,23 +152,16 @@ class ScheduleClicks:
             return {page.ASKS: "That is more than the form carries. Put some of it into a canvas, and name that."}
         return one
 
-    async def on_confirm(self, ack: AsyncAck, body: dict[str, Any], client: AsyncWebClient) -> None:
+    async def on_confirm(self, sent: Window, client: AsyncWebClient) -> Mapping[str, Any] | None:
         """Save what the second page showed."""
-        sent = parse_window(body)
-        one = read_metadata(sent.metadata) if isinstance(sent, Window) else None
-        if not isinstance(sent, Window) or one is None:
+        one = carried(sent.metadata, Schedule)
+        if one is None:
             log.warning("a window of a schedule without it was left alone")
-            await ack()
-            return
-        try:
-            async with soon():
-                done = await self._saved(one.model_copy(update={"team": sent.team}), sent)
-        except Unrecorded:
-            done = Unscheduled(words=notices.NOT_RECORDED)
-        await ack(response_action="clear")
+            return None
+        done = await self._saved(one.model_copy(update={"team": sent.team}), sent)
         message = kept(done) if isinstance(done, Schedule) else note(clean(done.words))
-        place = Place(team=sent.team, channel=one.channel, thread_ts="")
-        self._background.start(tell(client, place, sent.user, message), "confirm a schedule")
+        self._background.start(tell(client, sent.place, sent.user, message), "confirm a schedule")
+        return CLOSED
 
     async def _saved(self, one: Schedule, sent: Window) -> Schedule | Unscheduled:
         desk = self._talk.desk
@@ -260,11 +202,3 @@ def chosen(values: Mapping[str, Any], reading: Reading, zone: str) -> dict[str, 
         only_if_new=bool(of(page.IF_NEW).get("selected_options")) or reading.only_if_new,
     )
     return {"reading": read, "channel": str(of(page.WHERE).get("selected_conversation") or "")}
-
-
-def read_metadata(text: str) -> Schedule | None:
-    """Read the schedule that a window carries; None if it is none of ours."""
-    try:
-        return Schedule.model_validate(json.loads(text))
-    except (ValueError, ValidationError):
-        return None

@@ -12,5 +12,5 @@ from bot.slack.views.approval import SIGN_IN
 def register(kit: Kit) -> None:
     """Listen to the card that asks for a sign-in, and to its window."""
     desk = kit.offer(SignInDesk, lambda: SignInDesk(kit.records.store, kit.find(ApprovalDesk)))
-    SignInClicks(desk, kit.background).register(kit.app)
+    SignInClicks(desk, kit.background).register(kit.router)
     kit.audited({SIGN_IN: "approved"})

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from typing import Any
 
-from slack_bolt.async_app import AsyncApp
-from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.features.approvals.actions import refusal
 from bot.features.approvals.service import Refused, Verdict
-from bot.features.approvals.view import window_about, window_metadata
+from bot.features.approvals.view import AboutApproval, window_about
 from bot.features.sign_in.service import Begun, SignInDesk, Wrong
 from bot.features.sign_in.view import ADDRESS_ACTION, ADDRESS_BLOCK, PAGE, PASTE, PASTED, link_message, paste_window
-from bot.slack.receive.payloads import Malformed, parse_click, parse_window
+from bot.slack.receive.payloads import Click, Window
+from bot.slack.receive.router import Router, Said, wrong
 from bot.slack.send import web_calls
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
-from bot.slack.show.notices import answer_click, note, open_window, tell, tell_directly
-from bot.slack.views.approval import SIGN_IN, Spot, spot_of
+from bot.slack.show.notices import note, open_window, tell, tell_directly
+from bot.slack.views.approval import SIGN_IN, Spot
+from bot.slack.views.carried import carried, carry
 from bot.store.interface import StoreError
 from handoff.contracts import Place
 from specialists.mcp.server_sign_in import LANDS
@@ -40,37 +41,30 @@ class SignInClicks:
     def __init__(self, sign_ins: SignInDesk, background: Background) -> None:
         self._sign_ins, self._background = sign_ins, background
 
-    def register(self, app: AsyncApp) -> None:
-        """Make the app listen."""
-        app.action(SIGN_IN)(self.on_sign_in)
-        app.action(PAGE)(self.on_page)
-        app.action(PASTE)(self.on_paste)
-        app.view(PASTED)(self.on_pasted)
+    def register(self, router: Router) -> None:
+        """Listen to the buttons and the window."""
+        router.on_click(SIGN_IN, self.on_sign_in)
+        router.on_click(PAGE, self.on_page)
+        router.on_click(PASTE, self.on_paste, fault=notices.NO_WINDOW)
+        router.on_window(PASTED, self.on_pasted)
 
-    async def on_sign_in(
-        self, ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], client: AsyncWebClient
-    ) -> None:
+    async def on_sign_in(self, click: Click, client: AsyncWebClient) -> Said:
         """Send who clicked the link. The server is asked for it, which takes longer than a click may."""
-        await ack()
-        click = parse_click(body, action)
-        if isinstance(click, Malformed):
-            log.warning("a click without %s was left alone", click.reason)
-            return
-        spot = spot_of(click.value)
+        spot = carried(click.value, Spot)
         if spot is None or spot.job != click.place.job_id:
-            self._background.start(answer_click(client, click, notices.OLD_BUTTON), "answer a click")
-            return
-        self._background.start(self._begin(client, click.place, spot, click.user, click.dedupe), "begin a sign-in")
+            return notices.OLD_BUTTON
+        self._background.start(self._begin(client, click, spot), "begin a sign-in")
+        return None
 
-    async def _begin(
-        self, client: AsyncWebClient, place: Place, spot: Spot, user: str, dedupe: tuple[str, ...]
-    ) -> None:
+    async def _begin(self, client: AsyncWebClient, click: Click, spot: Spot) -> None:
+        place, user = click.place, click.user
         try:
-            begun = await self._sign_ins.begin(place, spot, user, dedupe=dedupe)
+            begun = await self._sign_ins.begin(place, spot, user, dedupe=click.dedupe)
         except StoreError:
             begun = Wrong(notices.NOT_RECORDED)
         if isinstance(begun, Begun):
-            message = link_message(begun.server, begun.host, begun.link, LANDS, window_metadata(place, spot))
+            about = carry(AboutApproval(place, spot))
+            message = link_message(begun.server, begun.host, begun.link, LANDS, about)
             try:
                 await tell_directly(client, user, message)
             except (web_calls.Refused, web_calls.NoReply) as error:
@@ -79,50 +73,39 @@ class SignInClicks:
                 return
         await tell(client, place, user, note(SENT if isinstance(begun, Begun) else _words(begun) or IN_ALREADY))
 
-    async def on_page(self, ack: AsyncAck) -> None:
+    async def on_page(self, click: Click, client: AsyncWebClient) -> Said:
         """Let the link lead to the page: there is nothing to do."""
-        await ack()
+        del click, client
+        return None
 
-    async def on_paste(
-        self, ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], client: AsyncWebClient
-    ) -> None:
+    async def on_paste(self, click: Click, client: AsyncWebClient) -> Said:
         """Open the window for the address."""
-        click = parse_click(body, action)
-        if not isinstance(click, Malformed):
-            if window_about(click.value) is None:
-                self._tell(client, click.place, click.user, notices.OLD_BUTTON)
-            elif not await open_window(client, str(body.get("trigger_id")), paste_window(click.value, LANDS)):
-                self._tell(client, click.place, click.user, notices.NO_WINDOW)
-        await ack()
+        if window_about(click.value) is None:
+            return notices.OLD_BUTTON
+        opened = await open_window(client, click.trigger, paste_window(click.value, LANDS))
+        return None if opened else notices.NO_WINDOW
 
-    async def on_pasted(self, ack: AsyncAck, body: dict[str, Any], client: AsyncWebClient) -> None:
+    async def on_pasted(self, sent: Window, client: AsyncWebClient) -> Mapping[str, Any] | None:
         """Take the address; what is wrong with it is said in the window, or later to the person alone."""
-        sent = parse_window(body)
-        about = window_about(sent.metadata) if not isinstance(sent, Malformed) else None
-        if isinstance(sent, Malformed) or about is None:
-            await ack()
-            return
-        place, spot = about
-        pasted = sent.typed(ADDRESS_BLOCK, ADDRESS_ACTION)
-        work = asyncio.create_task(self._finish(place, spot, sent.user, pasted, (f"view:{sent.id}:{sent.hash}",)))
+        about = window_about(sent.metadata)
+        if about is None:
+            return None
+        work = asyncio.create_task(self._finish(about, sent))
         await asyncio.wait({work}, timeout=LONGEST_WAIT)
         if not work.done():
-            self._background.start(self._tell_later(client, place, sent.user, work), "end a sign-in")
-            await ack()
-            return
+            self._background.start(self._tell_later(client, about.place, sent.user, work), "end a sign-in")
+            return None
         said = work.result()
         if isinstance(said, Wrong):
-            await ack(response_action="errors", errors={ADDRESS_BLOCK: said.words[:150]})
-            return
+            return wrong(ADDRESS_BLOCK, said.words[:150])
         if words := _words(said):  # who decided, and when: a window would not show it as people read it
-            self._tell(client, place, sent.user, words)
-        await ack()
+            self._background.start(tell(client, about.place, sent.user, note(words)), "answer a window")
+        return None
 
-    async def _finish(
-        self, place: Place, spot: Spot, user: str, pasted: str, dedupe: tuple[str, ...]
-    ) -> Wrong | Verdict:
+    async def _finish(self, about: AboutApproval, sent: Window) -> Wrong | Verdict:
+        pasted = sent.typed(ADDRESS_BLOCK, ADDRESS_ACTION)
         try:
-            return await self._sign_ins.finish(place, spot, user, pasted, dedupe=dedupe)
+            return await self._sign_ins.finish(about.place, about.spot, sent.user, pasted, dedupe=sent.dedupe)
         except StoreError:
             return Wrong(notices.NOT_RECORDED)
 
@@ -132,9 +115,6 @@ class SignInClicks:
         await tell(client, place, user, note(SLOW))
         if words := _words(await work):
             await tell(client, place, user, note(words))
-
-    def _tell(self, client: AsyncWebClient, place: Place, user: str, text: str) -> None:
-        self._background.start(tell(client, place, user, note(text)), "answer a click")
 
 
 def _words(said: Wrong | Verdict | Begun) -> str:

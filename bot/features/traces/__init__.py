@@ -23,4 +23,4 @@ def register(kit: Kit) -> None:
     """Add the command and the Evidence button."""
     traces = kit.offer(Traces, lambda: Traces(kit.records))
     kit.add(COMMANDS)
-    EvidenceButton(traces, kit.background).register(kit.app)
+    EvidenceButton(traces).register(kit.router)

@@ -6,26 +6,25 @@ workspace, never that they are not.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from bot.slack.receive.payload_reader import EVENTS, Read
 from bot.slack.receive.payloads import (
-    CHANGES,
+    Click,
     Command,
     Edited,
+    Ignored,
     Incoming,
     Json,
-    Malformed,
-    parse_change,
-    parse_click,
-    parse_command,
-    parse_message,
-    parse_shortcut,
-    parse_stop,
+    Opened,
+    Shortcut,
+    Stopped,
+    Window,
+    opened_in,
 )
-from bot.slack.receive.reactions import reaction_in
+from bot.slack.receive.reactions import Reaction
 from handoff.access.audit_entry import Deed
 from handoff.contracts import Place
 
@@ -85,59 +84,42 @@ def at_home(body: Mapping[str, Any], team: str) -> dict[str, Any]:
     return kept
 
 
-def acting(body: Json, bot_user: str, deeds: Deeds) -> Acting | None:
-    """Read who acts where from a payload that is `at_home`; None if nobody does, or it cannot be read.
+def acting(body: Json, read: Read, deeds: Deeds) -> Acting | None:
+    """Say who acts where by a payload that is `at_home`, and what was read in it; None if nobody does.
 
     `deeds` say what clicks and commands would do.
     """
-    kind = body.get("type")
-    if kind == "event_callback":
-        return _of_event(body, bot_user)
-    if kind == "block_actions":
-        return _of_click(body, deeds)
-    if kind == "message_action":
-        shortcut = parse_shortcut(body)
-        if isinstance(shortcut, Malformed):
-            return None
-        seen = shortcut.place if shortcut.place.thread_ts != shortcut.message_ts else _top(shortcut.place)
-        return _person(body, "shortcut", shortcut.user, seen, shortcut.place, shortcut.trigger, "asked")
-    if kind == "view_submission":
-        return _of_view(body)
-    command = parse_command(body) if kind is None and "command" in body else None
-    return _of_command(body, command, deeds) if isinstance(command, Command) else None
-
-
-def _of_event(body: Json, bot_user: str) -> Acting | None:
+    if isinstance(read, Click):
+        return _of_click(body, read, deeds)
+    if isinstance(read, Shortcut):
+        seen = read.place if read.place.thread_ts != read.message_ts else _top(read.place)
+        return _person(body, "shortcut", read.user, seen, read.place, read.trigger, "asked")
+    if isinstance(read, Window):
+        return _person(body, "view", read.user, read.place, read.place, read.id, "asked")
+    if isinstance(read, Command):
+        place = Place(team=read.team, channel=read.channel, thread_ts="")
+        return _person(body, "command", read.user, place, place, read.trigger, deeds.get(f"/{read.word}", "asked"))
     event = body.get("event")
-    if not isinstance(event, Mapping):
-        return None
-    kind = event.get("type")
-    if kind in {"message", "app_mention"} and event.get("subtype") in CHANGES:
-        change = parse_change(body, bot_user)
-        if not isinstance(change, Edited):  # who takes back what they said needs no leave
-            return None
-        return Acting("edit", change.user, change.place, change.place, f"{change.ts}:edit", in_thread=True)
-    if kind in {"message", "app_mention"}:
-        said = parse_message(body, bot_user)
-        return _of_message(event, said) if isinstance(said, Incoming) else None
-    if kind == "agent_session_stopped":
-        stopped = parse_stop(body)
-        if isinstance(stopped, Malformed):
-            return None
-        mark = f"{stopped.place.thread_ts}:stop"
-        return Acting("stop", stopped.user, stopped.place, stopped.place, mark, in_thread=True, deed="stopped")
-    if kind in {"reaction_added", "reaction_removed"}:
-        return _of_reaction(body, bot_user)
-    return _of_other(body, event)
+    return _of_event(body, event, read) if isinstance(event, Mapping) else None
 
 
-def _of_reaction(body: Json, bot_user: str) -> Acting | None:
-    """Read a thumb on a message of ours; nobody is looked up for any other emoji."""
-    found = reaction_in(body, bot_user)
-    if found is None:
-        return None
-    place = Place(team=found.team, channel=found.channel, thread_ts="")
-    return Acting("event", found.user, place, place, found.mark)
+def _of_event(body: Json, event: Json, read: Read) -> Acting | None:
+    match read:
+        case Incoming():
+            return _of_message(event, read)
+        case Edited(place, ts, user):
+            return Acting("edit", user, place, place, f"{ts}:edit", in_thread=True)
+        case Stopped(place, user):
+            return Acting("stop", user, place, place, f"{place.thread_ts}:stop", in_thread=True, deed="stopped")
+        case Reaction(team, channel):
+            place = Place(team=team, channel=channel, thread_ts="")
+            return Acting("event", read.user, place, place, read.mark)
+        case Opened(place, user, direct):
+            return Acting("event" if direct else "home", user, place, place, str(body.get("event_id", "")))
+        case Ignored() if event.get("type") not in EVENTS:
+            return _of_other(body, event)
+        case _:
+            return None  # who takes back what they said needs no leave; what cannot be read goes no further
 
 
 def _of_message(event: Json, said: Incoming) -> Acting:
@@ -165,46 +147,16 @@ def _of_other(body: Json, event: Json) -> Acting | None:
     if not isinstance(user, str) or not user or not isinstance(team, str):
         return None
     place = Place(team=team, channel=channel if isinstance(channel, str) else "", thread_ts="")
-    way: Way = "home" if event.get("type") == "app_home_opened" and event.get("tab") != "messages" else "event"
-    return Acting(way, user, place, place, str(body.get("event_id", "")))
+    return Acting("event", user, place, place, str(body.get("event_id", "")))
 
 
-def _of_click(body: Json, deeds: Deeds) -> Acting | None:
-    actions = body.get("actions")
-    first = actions[0] if isinstance(actions, list) and actions and isinstance(actions[0], Mapping) else {}
-    click = parse_click(body, {**first, "value": "-"})
-    if isinstance(click, Malformed):  # in a window, unless it cannot be read
-        return _of_view(body)
-    name = str(first.get("action_id", ""))
-    usual: Deed = next((deeds[one] for one in deeds if name.startswith(one)), "asked")
-    deed = deeds.get(name, usual)
+def _of_click(body: Json, click: Click, deeds: Deeds) -> Acting:
+    if not click.place.channel:  # in a window or a home: what it carries says where it was opened
+        place = click.place.model_copy(update={"channel": opened_in(click.metadata)})
+        return _person(body, "view", click.user, place, place, click.window, "asked")
+    usual: Deed = next((deeds[one] for one in deeds if click.action.startswith(one)), "asked")
+    deed = deeds.get(click.action, usual)
     return _person(body, "click", click.user, click.place, click.place, click.dedupe[0], deed)
-
-
-def _of_view(body: Json) -> Acting | None:
-    """Read a window that was sent, or clicked in. Its metadata (JSON) says where it was opened: see `_opened_in`."""
-    user, view = body.get("user"), body.get("view")
-    name = user.get("id") if isinstance(user, Mapping) else None
-    if not isinstance(name, str) or not name or not isinstance(view, Mapping):
-        return None
-    place = Place(team=body["team"]["id"], channel=_opened_in(view.get("private_metadata")), thread_ts="")
-    return _person(body, "view", name, place, place, str(view.get("id", "")), "asked")
-
-
-def _opened_in(metadata: object) -> str:
-    """Read the channel in a window's metadata: `channel`, or the second of `place`. Empty: what holds everywhere."""
-    try:
-        told = json.loads(str(metadata or "{}"))
-        channel = told.get("channel") or told["place"][1]
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError):
-        return ""
-    return channel if isinstance(channel, str) else ""
-
-
-def _of_command(body: Json, command: Command, deeds: Deeds) -> Acting:
-    place = Place(team=command.team, channel=command.channel, thread_ts="")
-    mark = str(body.get("trigger_id", ""))
-    return _person(body, "command", command.user, place, place, mark, deeds.get(f"/{command.word}", "asked"))
 
 
 def _person(body: Json, way: Way, user: str, place: Place, thread: Place, mark: str, deed: Deed) -> Acting:

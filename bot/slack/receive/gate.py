@@ -19,6 +19,8 @@ from bot.access.channel_settings import ChannelSettings
 from bot.access.person_facts import Facts
 from bot.access.ruling import Why
 from bot.slack.receive.acting import Acting, Way, acting, at_home, claimed, installed_in
+from bot.slack.receive.payload_reader import READ, read_payload
+from bot.slack.receive.payloads import Click
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.admission import Admission
@@ -34,6 +36,8 @@ log = logging.getLogger(__name__)
 
 Next = Callable[[], Awaitable[BoltResponse]]
 Knows = Callable[[Place], Awaitable[bool]]
+Locate = Callable[[Click, AsyncWebClient], Awaitable[Click | None]]
+"""Gives a click in somebody's home the place that it is about; None if there is none, and the person was told."""
 _DELIVERED_AGAIN = frozenset({"mention", "message", "edit", "stop", "event"})
 """Ways in by an event, which Slack brings again if it is not acknowledged."""
 _SILENT = frozenset({"message", "edit", "event"})
@@ -69,6 +73,8 @@ class Gate:
         self.background = Background()
         self.deeds: dict[str, Deed] = {}
         """What clicks and commands would do, see `acting`."""
+        self.locate: Locate | None = None
+        """Asked of each click in a home: who may not act where a job is may not do so from their home either."""
         self._concerned: dict[Way, list[Knows]] = {}
 
     def concerns(self, knows: Knows, *ways: Way) -> None:
@@ -87,14 +93,21 @@ class Gate:
         client: AsyncWebClient,
         next_: Next,
     ) -> BoltResponse:
-        """Let the payload through, or answer it."""
+        """Read the payload, and let it through (with what was read in the context), or answer it."""
         home = self._people.home.team
         installed = installed_in(body)
         if installed and home not in installed:
             log.warning("a payload for another workspace's installation (%s) was left alone", ", ".join(installed))
             return _done()
         request.body = at_home(body, home)
-        who = acting(request.body, context.bot_user_id or "", self.deeds)
+        read = read_payload(request.body, context.bot_user_id or "")
+        if isinstance(read, Click) and read.in_home and self.locate is not None:
+            located = await self.locate(read, client)
+            if located is None:
+                return _done()
+            read = located
+        context[READ] = read
+        who = acting(request.body, read, self.deeds)
         if who is None or (who.way == "message" and not who.in_thread):
             return await next_()  # nobody acts, or nothing would come of it
         try:

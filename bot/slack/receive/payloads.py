@@ -6,9 +6,10 @@ business is `Ignored`. Neither is an exception, and neither carries its body.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from bot.slack.receive.markup import plain_text
@@ -30,6 +31,7 @@ _SPOKEN = frozenset({None, "file_share", "thread_broadcast", "me_message"})
 """Subtypes with which a person says something. All others report changes, joins and the like."""
 CHANGES = frozenset({"message_changed", "message_deleted"})
 """Subtypes that report a change of a message, see `parse_change`."""
+_LONGEST_ID = 80
 _STAMP = re.compile(r"\d{1,12}(\.\d{1,9})?")
 _NAMED = re.compile(rf"<(?:@({PERSON.pattern})|!(?:subteam|here|channel|everyone))")
 
@@ -103,9 +105,14 @@ class Deleted:
 
 @dataclass(frozen=True, slots=True)
 class Click:
-    """A click on a button: where, who, and what the button carries.
+    """A click on a button, or on an entry of a menu.
 
-    `window`, for one in somebody's home, lets a window be opened: there is no thread to answer it in.
+    - place, message_ts: where; in a window or a home there is neither a channel nor a message.
+    - action, value: which button, and what it carries; empty if it carries nothing.
+    - trigger: lets one window be opened, within three seconds.
+    - window, metadata: the id of the window or home that was clicked in, and what that carries. `in_home`: it is one.
+    - values: what is filled in around the button, by block and action.
+    - response_url: where the message of the button can be replaced. `posted`: all see it, and it can be redrawn.
     """
 
     place: Place
@@ -113,7 +120,14 @@ class Click:
     user: str
     value: str
     dedupe: tuple[str, ...]
+    action: str = ""
+    trigger: str = ""
     window: str = ""
+    metadata: str = ""
+    in_home: bool = False
+    values: Json = field(default_factory=dict)
+    response_url: str = ""
+    posted: bool = False
 
     @property
     def private_place(self) -> Place:
@@ -159,7 +173,8 @@ class Shortcut:
 class Window:
     """A window that was sent: who sent it, what it was opened with, and what was typed, by block and action.
 
-    `hash` is another each time that the same window is sent.
+    `hash` is another each time that the same window is sent. `below` is the id of the window that it lies on, if any.
+    `first` is the id of its first field.
     """
 
     id: str
@@ -168,6 +183,18 @@ class Window:
     user: str
     metadata: str
     values: Json
+    below: str = ""
+    first: str = ""
+
+    @property
+    def dedupe(self) -> tuple[str, ...]:
+        """What is handed in: the same window may be sent again with other values after a fault."""
+        return (f"view:{self.id}:{self.hash}",)
+
+    @property
+    def place(self) -> Place:
+        """Where it was opened, outside of any thread."""
+        return Place(team=self.team, channel=opened_in(self.metadata), thread_ts="")
 
     def typed(self, block: str, action: str) -> str:
         """Return the text of a field; empty if there is none."""
@@ -176,10 +203,28 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """The native Stop button of a thread."""
+    """The native Stop button of a thread. `event` is the id of the event that says so."""
 
     place: Place
     user: str
+    event: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """Somebody opened the home of the app, or (`direct`) the direct messages with it."""
+
+    place: Place
+    user: str
+    direct: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FileDeleted:
+    """A file is there no more. Slack says its id and nothing else."""
+
+    team: str
+    file: str
 
 
 def parse_message(body: Json, bot_user: str) -> Incoming | Ignored | Malformed:
@@ -275,32 +320,43 @@ def parse_stop(body: Json) -> Stopped | Malformed:
     if isinstance(fields, Malformed):
         return fields
     place = Place(team=fields["team"], channel=fields["channel"], thread_ts=fields["thread_ts"])
-    return Stopped(place, fields["user"])
+    return Stopped(place, fields["user"], _text(body, "event_id"))
 
 
-def parse_click(body: Json, action: Json) -> Click | Malformed:
-    """Read a `block_actions` payload and the one action in it."""
-    message, container = _mapping(body, "message"), _mapping(body, "container")
-    fields = _texts(
-        {
-            "team": _mapping(body, "team").get("id") or _mapping(body, "user").get("team_id"),
-            "channel": _mapping(body, "channel").get("id") or container.get("channel_id"),
-            "user": _mapping(body, "user").get("id"),
-            "message": message.get("ts") or container.get("message_ts"),
-            "value": action.get("value"),
-        }
-    )
+def parse_click(body: Json) -> Click | Malformed:
+    """Read a `block_actions` payload, and the first action in it."""
+    rows = body.get("actions")
+    action = rows[0] if isinstance(rows, list) and rows and isinstance(rows[0], Mapping) else {}
+    message, container, view = _mapping(body, "message"), _mapping(body, "container"), _mapping(body, "view")
+    where = {
+        "channel": _mapping(body, "channel").get("id") or container.get("channel_id"),
+        "message": message.get("ts") or container.get("message_ts"),
+    }
+    who = {
+        "team": _mapping(body, "team").get("id") or _mapping(body, "user").get("team_id"),
+        "user": _mapping(body, "user").get("id"),
+        "action": action.get("action_id"),
+    }
+    fields = _texts({**who, "window": view.get("id")} if view else {**who, **where})
     if isinstance(fields, Malformed):
         return fields
-    thread_ts = message.get("thread_ts") or container.get("thread_ts") or fields["message"]
-    ids = body.get("trigger_id") or f"{fields['message']}:{action.get('action_ts')}"
+    ts, trigger = fields.get("message", ""), _text(body, "trigger_id")
+    mark = trigger or f"{ts}:{action.get('action_ts')}"
+    thread_ts = message.get("thread_ts") or container.get("thread_ts") or ts
     return Click(
-        place=Place(team=fields["team"], channel=fields["channel"], thread_ts=str(thread_ts)),
-        message_ts=fields["message"],
+        place=Place(team=fields["team"], channel=fields.get("channel", ""), thread_ts=str(thread_ts)),
+        message_ts=ts,
         user=fields["user"],
-        value=fields["value"],
-        dedupe=(f"click:{ids}:{fields['user']}",),
-        window=str(body.get("trigger_id") or "") if _mapping(body, "view").get("type") == "home" else "",
+        value=_text(action, "value") or _text(_mapping(action, "selected_option"), "value"),
+        dedupe=(f"click:{mark}:{fields['user']}",),
+        action=fields["action"],
+        trigger=trigger,
+        window=fields.get("window", ""),
+        metadata=_text(view, "private_metadata"),
+        in_home=view.get("type") == "home",
+        values=_mapping(_mapping(body, "state"), "values"),
+        response_url=_text(body, "response_url"),
+        posted=bool(message),
     )
 
 
@@ -357,10 +413,45 @@ def parse_window(body: Json) -> Window | Malformed:
     )
     if isinstance(fields, Malformed):
         return fields
-    values = _mapping(_mapping(view, "state"), "values")
+    rows, root = view.get("blocks"), _text(view, "root_view_id")
+    blocks = rows if isinstance(rows, list) else []
+    inputs = [one for one in blocks if isinstance(one, Mapping) and one.get("type") == "input"]
     return Window(
-        fields["id"], str(view.get("hash") or ""), fields["team"], fields["user"], fields["private_metadata"], values
+        fields["id"],
+        _text(view, "hash"),
+        fields["team"],
+        fields["user"],
+        fields["private_metadata"],
+        _mapping(_mapping(view, "state"), "values"),
+        below=root if root != fields["id"] else "",
+        first=_text(inputs[0], "block_id") if inputs else "",
     )
+
+
+def parse_opened(body: Json) -> Opened | Malformed:
+    """Read an `app_home_opened` event."""
+    event = _mapping(body, "event")
+    fields = _texts({"team": _team(body), "user": event.get("user")})
+    if isinstance(fields, Malformed):
+        return fields
+    place = Place(team=fields["team"], channel=_text(event, "channel"), thread_ts="")
+    return Opened(place, fields["user"], event.get("tab") == "messages")
+
+
+def parse_file_deleted(body: Json) -> FileDeleted | Malformed:
+    """Read a `file_deleted` event."""
+    fields = _texts({"team": _team(body), "file_id": _mapping(body, "event").get("file_id")})
+    return fields if isinstance(fields, Malformed) else FileDeleted(fields["team"], fields["file_id"][:_LONGEST_ID])
+
+
+def opened_in(metadata: str) -> str:
+    """Return the channel that a window was opened in, by its metadata: `channel`, or that of `place`. Often empty."""
+    try:
+        told = json.loads(metadata)
+        channel = told.get("channel") or told["place"]["channel"]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return ""
+    return channel if isinstance(channel, str) else ""
 
 
 def _outside(place: Place) -> Place:
@@ -376,6 +467,11 @@ def _team(body: Json) -> Any:
 def _mapping(body: Json, name: str) -> Json:
     value = body.get(name)
     return value if isinstance(value, Mapping) else {}
+
+
+def _text(body: Json, name: str) -> str:
+    value = body.get(name)
+    return value if isinstance(value, str) else ""
 
 
 def _texts(fields: Mapping[str, Any]) -> dict[str, str] | Malformed:

@@ -1,4 +1,4 @@
-"""Takes what people do in Slack to the features: commands, words, events and pages, and what no feature knows.
+"""Takes what people do in Slack to the features: commands, words, clicks, windows, events and pages.
 
 The app must be made with `process_before_response=True`. Then an exception in a handler (the store is away, say) leaves
 an event unacknowledged, and Slack sends it again.
@@ -9,25 +9,41 @@ from __future__ import annotations
 import difflib
 import logging
 import re
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
+from slack_bolt.context.async_context import AsyncBoltContext
 from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.receive.bolt_dispatch import unhandled
 from bot.slack.receive.job_named import job_named
-from bot.slack.receive.payloads import Click, Command, Deleted, Edited, Malformed, parse_click, parse_command
+from bot.slack.receive.payload_reader import READ, Read
+from bot.slack.receive.payloads import (
+    Click,
+    Command,
+    Deleted,
+    Edited,
+    FileDeleted,
+    Incoming,
+    Malformed,
+    Opened,
+    Shortcut,
+    Stopped,
+    Window,
+)
+from bot.slack.receive.reactions import Reaction
 from bot.slack.receive.services import Services
 from bot.slack.receive.subcommand import Given, SpokenCommand, Subcommand
 from bot.slack.send.web_calls import Background, replace_message
 from bot.slack.show import notices
-from bot.slack.show.notices import Unrecorded, answer_click, note, soon
+from bot.slack.show.notices import Unrecorded, answer_click, note, soon, tell
 from bot.slack.text.cleaning import clean, plain
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.paging import TURN, turned
+from bot.store.interface import PayloadTooLarge
 
 log = logging.getLogger(__name__)
 
@@ -38,34 +54,77 @@ _ANYTHING = re.compile(r".*", re.DOTALL)
 _TURNS = re.compile(rf"^{TURN}_(back|on)$")
 
 Listener = Callable[..., Awaitable[None]]
-Change = Edited | Deleted
-OnChange = Callable[[Change, AsyncWebClient], Awaitable[None]]
-"""Takes in that a message was edited or deleted."""
+Said = str | Outgoing | None
+"""What who clicked is told, alone; None or "": what they see says enough."""
+OnClick = Callable[[Click, AsyncWebClient], Awaitable[Said]]
+"""Takes a click. What takes longer than Slack waits is begun in the background."""
+OnWindow = Callable[[Window, AsyncWebClient], Awaitable[Mapping[str, Any] | None]]
+"""Takes a window that was sent. Returns how it is answered, see `wrong`, `pushed`, `drawn_anew`; None: it closes."""
+OnShortcut = Callable[[Shortcut, AsyncWebClient], Awaitable[Said]]
+Event = Incoming | Edited | Deleted | Stopped | Reaction | Opened | FileDeleted
+E = TypeVar("E", bound=Event)
+OnEvent = Callable[[E, AsyncWebClient], Awaitable[None]]
 OnPage = Callable[[str, str, int], None]
 """Shows somebody (their id) a page (from 1) of a list: the words behind the prefix that the list is registered by."""
+CLOSED = {"response_action": "clear"}
+"""Closes a window, and all that it lies on."""
+
+
+def wrong(block: str, words: str) -> dict[str, Any]:
+    """Answer a window with what is wrong with a field."""
+    return all_wrong({block: words})
+
+
+def all_wrong(errors: Mapping[str, str]) -> dict[str, Any]:
+    """Answer a window with what is wrong with its fields, by the ids of their blocks."""
+    return {"response_action": "errors", "errors": dict(errors)}
+
+
+def pushed(view: Mapping[str, Any]) -> dict[str, Any]:
+    """Answer a window with another on top of it."""
+    return {"response_action": "push", "view": view}
+
+
+def drawn_anew(view: Mapping[str, Any]) -> dict[str, Any]:
+    """Answer a window with itself, drawn anew."""
+    return {"response_action": "update", "view": view}
 
 
 class Router:
-    """What the features of a bot listen to. The order in which they add is that of the help, and of spoken commands."""
+    """What the features of a bot listen to. The order in which they add is that of the help, and of spoken commands.
+
+    A payload was read once by the gate; a listener gets what was read, and answers with a value. Slack is told
+    "received" after it, in time. If the store is away, who clicked or sent a window is told that nothing was recorded.
+    """
 
     def __init__(self, services: Services, background: Background) -> None:
-        self.events: dict[str, Listener] = {}
         self.subcommands: list[Subcommand] = []
         self.spoken: list[SpokenCommand] = []
-        self.changes: list[OnChange] = []
+        self.events: dict[type[Any], list[OnEvent[Any]]] = {}
+        self._clicks: dict[str | re.Pattern[str], tuple[OnClick, str]] = {}
+        self._windows: dict[str, OnWindow] = {}
+        self._shortcuts: dict[str, OnShortcut] = {}
         self._pages: dict[str, OnPage] = {}
         self._services = services
         self._background = background
 
     # -- what features add -------------------------------------------------------------------------------
 
-    def on_event(self, kind: str, listener: Listener) -> None:
-        """Listen to an event of Slack's."""
-        self.events[kind] = listener
+    def on_event(self, kind: type[E], listener: OnEvent[E]) -> None:
+        """Be given events of a kind, after those that asked before."""
+        self.events.setdefault(kind, []).append(listener)
 
-    def on_change(self, listener: OnChange) -> None:
-        """Be told of messages that are edited or deleted, after those that asked before."""
-        self.changes.append(listener)
+    def on_click(self, action: str | re.Pattern[str], listener: OnClick, *, fault: str = notices.NOT_RECORDED) -> None:
+        """Take clicks on a button, by its action_id. `fault` is said if the store or Slack did not answer in time."""
+        self._clicks[action] = (listener, fault)
+
+    def on_window(self, callback: str, listener: OnWindow) -> None:
+        """Take windows that are sent, by their callback_id."""
+        self._windows[callback] = listener
+
+    def on_shortcut(self, callback: str, listener: OnShortcut) -> None:
+        """Take a shortcut of messages, by its callback_id."""
+        self._shortcuts[callback] = listener
 
     def on_page(self, prefix: str, show: OnPage) -> None:
         """Turn the pages of a list that is no command's answer, by the prefix of the word in its buttons."""
@@ -106,23 +165,92 @@ class Router:
 
     def listen(self, app: AsyncApp) -> None:
         """Make the app listen, once all features have added: what none of them knows is acknowledged, too."""
-        for event, listener in self.events.items():
-            app.event(event)(listener)
         app.command(COMMAND)(self._on_command)
         app.command(_ANYTHING)(_unknown_command)
+        for action, (on_click, fault) in self._clicks.items():
+            app.action(action)(self._click_listener(on_click, fault))
         app.action(_TURNS)(self._on_turn)
-        app.action(_ANYTHING)(self._on_unknown_action)
+        app.action(_ANYTHING)(self._click_listener(_old_button, ""))
+        for callback, on_shortcut in self._shortcuts.items():
+            app.shortcut(callback)(self._shortcut_listener(on_shortcut))
         app.shortcut(_ANYTHING)(_acknowledge)
+        for callback, on_window in self._windows.items():
+            app.view(callback)(self._window_listener(on_window))
         app.view(_ANYTHING)(_acknowledge)
         app.view_closed(_ANYTHING)(_acknowledge)
-        app.event(_ANYTHING)(_nothing)  # in Socket Mode an event without a listener is never acknowledged
+        app.event(_ANYTHING)(self._on_event)  # in Socket Mode an event without a listener is never acknowledged
         app.error(_failed)
 
-    async def _on_command(self, ack: AsyncAck, body: dict[str, Any], client: AsyncWebClient) -> None:
+    async def _on_event(self, context: AsyncBoltContext, client: AsyncWebClient) -> None:
+        """Take in an event. What a listener raises leaves it unacknowledged, and Slack brings it again."""
+        read: Read = context[READ]
+        if isinstance(read, Malformed):
+            log.warning("an event without %s was left alone", read.reason)
+        for take_in in self.events.get(type(read), ()):
+            await take_in(read, client)
+
+    def _click_listener(self, take: OnClick, fault: str) -> Listener:
+        async def on_click(ack: AsyncAck, context: AsyncBoltContext, client: AsyncWebClient) -> None:
+            click = context[READ]
+            if isinstance(click, Click):
+                said = await self._in_time(take(click, client), fault)
+                if said:
+                    self._background.start(answer_click(client, click, said), "answer a click")
+            else:
+                _log_unread("a click", click)
+            await ack()
+
+        return on_click
+
+    def _shortcut_listener(self, take: OnShortcut) -> Listener:
+        async def on_shortcut(ack: AsyncAck, context: AsyncBoltContext, client: AsyncWebClient) -> None:
+            used = context[READ]
+            if isinstance(used, Shortcut):
+                said = await self._in_time(take(used, client), notices.NO_WINDOW)
+                if said:
+                    message = note(said) if isinstance(said, str) else said
+                    self._background.start(tell(client, used.private_place, used.user, message), "answer a shortcut")
+            else:
+                _log_unread("a shortcut", used)
+            await ack()
+
+        return on_shortcut
+
+    async def _in_time(self, work: Awaitable[Said], fault: str) -> Said:
+        try:
+            async with soon():
+                return await work
+        except Unrecorded as error:
+            return _why(error, fault)
+
+    def _window_listener(self, take: OnWindow) -> Listener:
+        async def on_window(ack: AsyncAck, context: AsyncBoltContext, client: AsyncWebClient) -> None:
+            sent = context[READ]
+            if not isinstance(sent, Window):
+                _log_unread("a window", sent)
+                await ack()
+                return
+            try:
+                async with soon():
+                    answer = await take(sent, client)
+            except Unrecorded as error:
+                answer = self._not_recorded(sent, client, _why(error, notices.NOT_RECORDED))
+            await ack(**(answer or {}))
+
+        return on_window
+
+    def _not_recorded(self, sent: Window, client: AsyncWebClient, words: str) -> Mapping[str, Any]:
+        """Say it beside the first field, and keep what was typed; without a field, to the person alone."""
+        if sent.first:
+            return wrong(sent.first, words)
+        self._background.start(tell(client, sent.place, sent.user, note(words)), "answer a window")
+        return CLOSED
+
+    async def _on_command(self, ack: AsyncAck, context: AsyncBoltContext, client: AsyncWebClient) -> None:
         """One command: the answer goes back with the acknowledgement."""
-        command = parse_command(body)
-        if isinstance(command, Malformed):
-            log.warning("a command without %s was left alone", command.reason)
+        command = context[READ]
+        if not isinstance(command, Command):
+            _log_unread("a command", command)
             await ack()
             return
         try:
@@ -132,38 +260,28 @@ class Router:
             message = note(notices.NOT_RECORDED)
         await ack(text=message.text, blocks=list(message.blocks), response_type="ephemeral")
 
-    async def _on_turn(
-        self, ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], client: AsyncWebClient
-    ) -> None:
+    async def _on_turn(self, ack: AsyncAck, context: AsyncBoltContext, client: AsyncWebClient) -> None:
         """Show a page. Who may see what is asked again, as the command or the home does."""
-        wanted = turned(str(action.get("value") or ""))
-        user = str((body.get("user") or {}).get("id") or "")
-        prefix = next((one for one in self._pages if wanted is not None and wanted.word.startswith(one)), None)
-        if wanted is None or not user:
+        click = context[READ]
+        wanted = turned(click.value) if isinstance(click, Click) else None
+        if wanted is None:
             log.warning("a button that turns a page was left alone: it says no page")
-        elif prefix is not None:
-            self._pages[prefix](user, wanted.word.removeprefix(prefix)[:40], wanted.page)
-        else:
-            team, channel = str((body.get("team") or {}).get("id") or ""), (body.get("channel") or {}).get("id") or ""
-            command = Command(team, str(channel), user, wanted.word, wanted.rest, str(body.get("trigger_id") or ""))
-            try:
-                async with soon():
-                    message = await self.answer(self.given(command, client, page=wanted.page))
-            except Unrecorded:
-                message = note(notices.NOT_READ)
             await ack()
-            await replace_message(client, body, text=message.text, blocks=message.blocks)
             return
+        prefix = next((one for one in self._pages if wanted.word.startswith(one)), None)
+        if prefix is not None:
+            self._pages[prefix](click.user, wanted.word.removeprefix(prefix)[:40], wanted.page)
+            await ack()
+            return
+        team, channel = click.place.team, click.place.channel
+        command = Command(team, channel, click.user, wanted.word, wanted.rest, click.trigger)
+        try:
+            async with soon():
+                message = await self.answer(self.given(command, client, page=wanted.page))
+        except Unrecorded:
+            message = note(notices.NOT_READ)
         await ack()
-
-    async def _on_unknown_action(
-        self, ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], client: AsyncWebClient
-    ) -> None:
-        """Answer a click on a button of an older version: a click is never swallowed."""
-        click = parse_click(body, {"value": "-", **action})
-        if isinstance(click, Click):
-            self._background.start(answer_click(client, click, notices.OLD_BUTTON), "answer a click")
-        await ack()
+        await replace_message(client, click.response_url, text=message.text, blocks=message.blocks)
 
 
 def spoken_in(
@@ -215,8 +333,18 @@ async def _acknowledge(ack: AsyncAck) -> None:
     await ack()
 
 
-async def _nothing() -> None:
-    """Acknowledge an event that calls for nothing."""
+async def _old_button(click: Click, client: AsyncWebClient) -> Said:
+    """Answer a click on a button of an older version: a click is never swallowed."""
+    del click, client
+    return notices.OLD_BUTTON
+
+
+def _log_unread(what: str, read: Read) -> None:
+    log.warning("%s without %s was left alone", what, read.reason if isinstance(read, Malformed) else "what it needs")
+
+
+def _why(error: Unrecorded, fault: str) -> str:
+    return str(error) if isinstance(error.__cause__, PayloadTooLarge) else fault
 
 
 async def _failed(error: Exception, body: Any) -> BoltResponse:

@@ -49,14 +49,14 @@ async def close_client(client: AsyncWebClient) -> None:
 
 async def replace_message(
     client: AsyncWebClient,
-    body: Mapping[str, Any],
+    response_url: str,
     *,
     text: str,
     blocks: Sequence[dict[str, Any]] = (),
     ephemeral: bool = False,
 ) -> None:
-    """Replace the message of a click at the `response_url` that came with it. Bolt's `respond` would open a session."""
-    webhook = AsyncWebhookClient(str(body.get("response_url") or ""), session=client.session)
+    """Replace the message of a click at the address that came with it. Bolt's `respond` would open a session."""
+    webhook = AsyncWebhookClient(response_url, session=client.session)
     kind = "ephemeral" if ephemeral else None
     await webhook.send(text=text, blocks=list(blocks), replace_original=True, response_type=kind)
 

@@ -121,10 +121,17 @@ async def tell(client: AsyncWebClient, place: Place, user: str, message: Outgoin
         await tell_directly(client, user, message)
 
 
-async def answer_click(client: AsyncWebClient, click: Click, text: str) -> None:
-    """Say something to who clicked: in the thread, or in a window over their home."""
-    if not click.window or not await open_window(client, click.window, note_window(text)):
-        await tell(client, click.place, click.user, note(text))
+async def answer_click(client: AsyncWebClient, click: Click, said: str | Outgoing) -> None:
+    """Say something to who clicked, alone: where they did, or in a window over their home."""
+    if isinstance(said, str):
+        if click.in_home and await open_window(client, click.trigger, note_window(said)):
+            return
+        said = note(said)
+    place = click.place if click.in_home else click.private_place
+    if place.channel:
+        await tell(client, place, click.user, said)
+    else:
+        await tell_directly(client, click.user, said)
 
 
 async def say(client: AsyncWebClient, place: Place, message: Outgoing) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 from bot.slack.text.cleaning import LIMIT, clean, clean_markdown, plain, split_answer
 from bot.slack.text.safe_text import find
+from bot.slack.views.carried import AboutRequest, carry
 from bot.slack.views.contact_line import for_the_rest
 from bot.slack.views.kept_in_mind import kept_in_mind
 from bot.slack.views.outgoing import CONTEXT_LIMIT, SECTION_LIMIT, Block, Outgoing, button, context, seconds, section
@@ -92,7 +93,7 @@ def answer_end(job: Job, ask: Ask, model_label: str) -> list[Block]:
     if receipts:
         blocks.append(context("\n".join(receipts)))
     blocks.append(context(context_line(ask, model_label)))
-    value = json.dumps({"job": job.id, "request": ask.id})
+    value = carry(AboutRequest(job.id, ask.id))
     label = "Evidence" if receipts else "Details"
     blocks.append({"type": "actions", "elements": [button(label, SHOW_EVIDENCE, value)]})
     blocks += try_again(job, ask) if lacks else []
@@ -253,9 +254,18 @@ def usage_words(usage: Usage) -> list[str]:
     return words
 
 
+@dataclass(frozen=True, slots=True)
+class Thumb:
+    """What a thumb carries."""
+
+    job: str
+    request: str
+    good: bool
+
+
 def _feedback(job: Job, ask: Ask) -> Block:
     def thumb(label: str, *, good: bool) -> Block:
-        value = json.dumps({"job": job.id, "request": ask.id, "good": good})
+        value = carry(Thumb(job.id, ask.id, good))
         return {"text": {"type": "plain_text", "text": label}, "value": value, "accessibility_label": label}
 
     buttons = {

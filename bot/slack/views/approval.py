@@ -6,12 +6,12 @@ a number and a digest.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.slack.text.cleaning import clean, mention
 from bot.slack.views.argument_blocks import argument_blocks, is_spelt_out, quoted
+from bot.slack.views.carried import carry
 from bot.slack.views.outgoing import Block, Outgoing, actions, button, context, counted, moment, section
 from bot.slack.views.waiting import in_row, named
 from handoff.approval_values import Approval
@@ -45,23 +45,6 @@ class Spot:
     number: int
     digest: str
 
-    def written(self) -> str:
-        """Write it as the value of a button."""
-        return json.dumps(
-            {"job": self.job, "request": self.request, "subtask": self.subtask, "n": self.number, "d": self.digest}
-        )
-
-
-def spot_of(value: str) -> Spot | None:
-    """Read a button's value. None if it is none of ours."""
-    try:
-        found = json.loads(value)
-        spot = Spot(found["job"], found["request"], found["subtask"], found["n"], found["d"])
-    except (ValueError, KeyError, TypeError):
-        return None
-    texts = (spot.job, spot.request, spot.subtask, spot.digest)
-    return spot if all(isinstance(one, str) for one in texts) and type(spot.number) is int else None
-
 
 def people(whom: Sequence[str]) -> str:
     """Name who may decide: people, user groups, and an admin."""
@@ -74,7 +57,7 @@ def approval(job: Job, ask: Ask, subtask: str, question: Question, until: float 
     Raises ValueError for a question that is about no approval.
     """
     asked = _about(question)
-    spot = Spot(job.id, ask.id, subtask, question.number, asked.digest).written()
+    spot = carry(Spot(job.id, ask.id, subtask, question.number, asked.digest))
     body, cut = _body(asked)
     work = ask.work[subtask]
     title = f"*{clean(title_of(ask, work), limit=150)}* ({clean(work.specialist, limit=80)})"

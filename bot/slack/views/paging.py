@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from bot.slack.views.carried import carried, carry
 from bot.slack.views.outgoing import BUTTON_VALUE_LIMIT, Block, actions, button, context
 
 TURN = "turn_page"
@@ -67,14 +67,10 @@ def page_buttons(page: Page[T], word: str, rest: str = "") -> list[Block]:
 
 
 def _value(word: str, rest: str, page: int) -> str:
-    value = json.dumps({"word": word, "rest": rest[:MOST_WORDS], "page": page})
-    return value if len(value) <= BUTTON_VALUE_LIMIT else json.dumps({"word": word, "rest": "", "page": page})
+    value = carry(Turned(word, rest[:MOST_WORDS], page))
+    return value if len(value) <= BUTTON_VALUE_LIMIT else carry(Turned(word, "", page))
 
 
 def turned(value: str) -> Turned | None:
     """Read what a button carries; None if it is none of ours."""
-    try:
-        fields = json.loads(value)
-        return Turned(str(fields["word"]), str(fields["rest"]), int(fields["page"]))
-    except (ValueError, KeyError, TypeError):
-        return None
+    return carried(value, Turned)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from bot.slack.text.cleaning import clean, mention, plain
+from bot.slack.views.carried import carry
 from bot.slack.views.outgoing import (
     Outgoing,
     actions,
@@ -36,13 +36,13 @@ _MESSAGE_LIMIT = 2400
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The value of an answer's button. `option` counts the question's options from 0; earlier releases put its text."""
+    """The value of an answer's button. `option` counts the question's options from 0."""
 
     job: str
     request: str
     subtask: str
     number: int
-    option: int | str
+    option: int
 
 
 def question(job: Job, ask: Ask, subtask: str) -> Outgoing:
@@ -148,20 +148,7 @@ def _doubt(job: Job, ask: Ask, subtask: str, doubt: UnknownWrite) -> Outgoing:
 
 def _value(job: Job, ask: Ask, subtask: str, option: int) -> str:
     number = ask.open_questions[subtask].number
-    return json.dumps({"job": job.id, "request": ask.id, "subtask": subtask, "number": number, "option": option})
-
-
-def choice_of(value: str) -> Choice | None:
-    """Read a button's value. None if it is none of ours."""
-    try:
-        fields = json.loads(value)
-        texts = [fields[name] for name in ("job", "request", "subtask")]
-        number, option = fields["number"], fields["option"] if "option" in fields else fields["text"]
-    except (ValueError, KeyError, TypeError):
-        return None
-    if not all(isinstance(text, str) for text in texts) or not isinstance(number, int):
-        return None
-    return Choice(texts[0], texts[1], texts[2], number, option) if isinstance(option, int | str) else None
+    return carry(Choice(job.id, ask.id, subtask, number, option))
 
 
 def question_answered(title: str, answer: Answered, known: Collection[str] = ()) -> Outgoing:

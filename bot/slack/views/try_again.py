@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
-
 from bot.slack.text.cleaning import clean, mention, plain
+from bot.slack.views.carried import AboutRequest, carry
 from bot.slack.views.outgoing import Block, actions, button, context
 from bot.slack.views.waiting import in_row
 from handoff.engine.second_try import lacking
@@ -24,7 +23,7 @@ def try_again(job: Job, ask: Ask) -> list[Block]:
     """Make the buttons below an end that is none, or lacks something; none where there is nothing to run again."""
     if ask.refusal or ask.withdrawn:
         return []
-    value = json.dumps({"job": job.id, "request": ask.id})
+    value = carry(AboutRequest(job.id, ask.id))
     if ask.cancelled_by:
         anew = [button("Start the open parts anew", TRY_AGAIN, value)] if lacking(ask) else []
         return [actions([button("Continue", GO_ON, value), *anew])]

@@ -1,0 +1,88 @@
+"""Reads each payload of Slack's once, whatever it is; what the gate and the features get is what this gives. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from bot.slack.receive.payloads import (
+    CHANGES,
+    Click,
+    Command,
+    Deleted,
+    Edited,
+    FileDeleted,
+    Ignored,
+    Incoming,
+    Json,
+    Malformed,
+    Opened,
+    Shortcut,
+    Stopped,
+    Window,
+    parse_change,
+    parse_click,
+    parse_command,
+    parse_file_deleted,
+    parse_message,
+    parse_opened,
+    parse_shortcut,
+    parse_stop,
+    parse_window,
+)
+from bot.slack.receive.reactions import Reaction, reaction_in
+
+Read = (
+    Incoming
+    | Edited
+    | Deleted
+    | Stopped
+    | Reaction
+    | Opened
+    | FileDeleted
+    | Click
+    | Command
+    | Shortcut
+    | Window
+    | Malformed
+    | Ignored
+)
+"""What a payload says, or why nothing comes of it."""
+READ = "read"
+"""Where the gate keeps it in Bolt's context, for the listeners."""
+
+
+def _said(body: Json, bot_user: str) -> Read:
+    changed = isinstance(event := body.get("event"), Mapping) and event.get("subtype") in CHANGES
+    return (parse_change if changed else parse_message)(body, bot_user)
+
+
+def _thumb(body: Json, bot_user: str) -> Read:
+    return reaction_in(body, bot_user) or Ignored("an emoji that says nothing here")
+
+
+EVENTS: Mapping[object, Callable[[Json, str], Read]] = {
+    "agent_session_stopped": lambda body, _: parse_stop(body),
+    "app_home_opened": lambda body, _: parse_opened(body),
+    "app_mention": _said,
+    "file_deleted": lambda body, _: parse_file_deleted(body),
+    "message": _said,
+    "reaction_added": _thumb,
+    "reaction_removed": _thumb,
+}
+"""The events that are read, by their type."""
+_OTHERS: Mapping[object, Callable[[Json], Read]] = {
+    "block_actions": parse_click,
+    "message_action": parse_shortcut,
+    "view_submission": parse_window,
+}
+
+
+def read_payload(body: Json, bot_user: str) -> Read:
+    """Read a payload that is `at_home`. `bot_user` is the id of the bot's own user."""
+    kind, event = body.get("type"), body.get("event")
+    if kind == "event_callback":
+        name = event.get("type") if isinstance(event, Mapping) else None
+        return EVENTS[name](body, bot_user) if isinstance(name, str) and name in EVENTS else Ignored("another event")
+    if isinstance(kind, str) and kind in _OTHERS:
+        return _OTHERS[kind](body)
+    return parse_command(body) if kind is None and "command" in body else Ignored("another payload")
