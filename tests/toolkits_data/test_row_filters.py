@@ -30,3 +30,22 @@ def test_a_condition_stands_whole(condition: str, told: list[str]) -> None:
         found = connection.execute("SELECT json_serialize_sql(?)", [query]).fetchone()
         assert found is not None
         assert row_filters(connection, query, json.loads(found[0])) == told
+
+
+@pytest.mark.parametrize(
+    ("column", "told"),
+    [
+        ("sum(CASE WHEN status = 'paid' THEN amount END)", ["status = paid: 2 of 3 rows"]),
+        ("sum(CASE WHEN status = 'paid' THEN 1 ELSE 0 END)", ["status = paid: 2 of 3 rows"]),
+        ("sum(CASE status WHEN 'paid' THEN amount END)", ["status = paid: 2 of 3 rows"]),
+        ("CASE WHEN amount < 2 THEN 'low' ELSE 'high' END", []),  # every row is in one group or the other
+        ("sum(CASE region WHEN 'N' THEN amount / 12 ELSE amount END)", []),
+    ],
+)
+def test_a_case_leaves_rows_out_only_where_it_gives_them_nothing(column: str, told: list[str]) -> None:
+    query = f"SELECT {column} FROM sales GROUP BY ALL"  # noqa: S608 - of this test
+    with duckdb.connect() as connection:
+        connection.execute(f"CREATE TABLE sales AS {ROWS}")
+        found = connection.execute("SELECT json_serialize_sql(?)", [query]).fetchone()
+        assert found is not None
+        assert row_filters(connection, query, json.loads(found[0])) == told

@@ -40,7 +40,10 @@ def row_filters(connection: DuckDBPyConnection, sql: str, tree: Any, *, counts: 
 
 
 def _conditions(node: Any, sql: bytes, table: str) -> Iterator[_Condition]:
-    """Yield the conditions of WHERE, HAVING and QUALIFY, of FILTER, and of CASE, from the outside in."""
+    """Yield the conditions of WHERE, HAVING and QUALIFY, of FILTER, and of CASE, from the outside in.
+
+    Those of a CASE that gives every row a value sort rows, and leave none out.
+    """
     if isinstance(node, list):
         for each in node:
             yield from _conditions(each, sql, table)
@@ -50,8 +53,9 @@ def _conditions(node: Any, sql: bytes, table: str) -> Iterator[_Condition]:
         source = node.get("from_table") or {}
         names = [source.get("table_name"), source.get("alias")] if source.get("type") == "BASE_TABLE" else []
         table = " AS ".join(_quoted(name) for name in names if name)
-    for name in ("where_clause", "filter", "when_expr"):
-        if isinstance(condition := node.get(name), dict):
+    chosen = node.get("case_checks", ()) if _is_nothing(node.get("else_expr")) else ()
+    for condition in (node.get("where_clause"), node.get("filter"), *(check.get("when_expr") for check in chosen)):
+        if isinstance(condition, dict):
             yield from _written(condition, sql, table)
     for name in ("having", "qualify"):
         if isinstance(condition := node.get(name), dict):
@@ -62,17 +66,38 @@ def _conditions(node: Any, sql: bytes, table: str) -> Iterator[_Condition]:
 
 def _written(condition: dict[str, Any], sql: bytes, table: str) -> Iterator[_Condition]:
     """Yield a condition as the query words it, unless it names no column."""
-    spans = list(_spans(condition))
-    if spans and _names_column(condition):
-        start, end = min(first for first, _ in spans), max(last for _, last in spans)
-        yield _Condition(" ".join(sql[start:end].decode(errors="replace").split()), table)
+    if not _names_column(condition):
+        return
+    sides = [condition] if _is_placed(condition) else [condition.get("left"), condition.get("right")]
+    if text := " = ".join(filter(None, (_text(side, sql) for side in sides))):  # CASE column WHEN value names no sign
+        yield _Condition(text, table)
+
+
+def _text(node: Any, sql: bytes) -> str:
+    spans = list(_spans(node))
+    if not spans:
+        return ""
+    start, end = min(first for first, _ in spans), max(last for _, last in spans)
+    return " ".join(sql[start:end].decode(errors="replace").split())
+
+
+def _is_nothing(node: Any) -> bool:
+    """Return True for NULL and 0, which a sum or count is none the more for."""
+    if not isinstance(node, dict) or not isinstance(literal := node.get("literal"), dict):
+        return node is None
+    return literal.get("kind") == "NULL_LITERAL" or re.fullmatch(r"0+(\.0*)?", str(literal.get("text"))) is not None
+
+
+def _is_placed(node: Any) -> bool:
+    """Return True if DuckDB says where a part stands; it gives a length of 0 to what it put in itself."""
+    return bool(node.get("query_location_length"))
 
 
 def _spans(node: Any) -> Iterator[tuple[int, int]]:
     """Yield where each part of a condition stands: what stands behind a column, as IS NULL does, is told without it."""
     if isinstance(node, dict):
         start, length = node.get("query_location"), node.get("query_location_length")
-        if isinstance(start, int) and isinstance(length, int):
+        if isinstance(start, int) and isinstance(length, int) and length:
             yield start, start + length
     for each in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
         yield from _spans(each)
