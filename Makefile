@@ -7,6 +7,7 @@
 #   make chaos  three instances at work while everything around them fails: SEED=n MINUTES=m, by default a random
 #               seed, which is printed, and ten minutes
 #   make hostile  a model that obeys whatever it reads, before people who approve nothing: SEED=n
+#   make pictures  the pictures of the README and of the crews' pages, from the demos: CREWS="ops support", by default all
 #   make mutants  takes the guards of "once" away, one at a time, and shows that the tests notice each
 # The rest: make install (the command alone, .venv/bin/leadhand), make wheel (into dist/), make check (lint, types,
 # arrows), make coverage (how much of handoff its own tests reach), make bench, make lock, make clean.
@@ -23,7 +24,7 @@ UV     := $(BIN)/uv --quiet --no-progress
 # tests start many.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: try install wheel test quick check coverage bench chaos hostile mutants lock clean
+.PHONY: try install wheel test quick check coverage bench chaos hostile mutants pictures lock clean
 
 try: $(VENV)/.ready
 	@$(BIN)/leadhand try
@@ -72,6 +73,9 @@ bench: $(VENV)/.ready-dev
 
 chaos: $(VENV)/.ready-dev
 	@$(BIN)/python -m tests.chaos $(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES))
+
+pictures: $(VENV)/.ready-dev
+	@$(BIN)/python -m tests.pictures $(CREWS)
 
 hostile: $(VENV)/.ready-hostile
 	@$(BIN)/python -m tests.hostile $(if $(SEED),--seed $(SEED))

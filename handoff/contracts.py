@@ -173,6 +173,10 @@ class PrivateSource(Contract):
     target: str = ""
 
 
+SCRIPTED_REPLIES = "scripted replies"
+"""The name of what stands in for a model in a demo, in `Usage.model`."""
+
+
 class Usage(Contract):
     """The usage of model calls. `cost` is None if no price is known; `model` names the last one used.
 

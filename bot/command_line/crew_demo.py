@@ -20,6 +20,7 @@ from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.models.rehearsal.rehearsed_demo import DemoScript
 from bot.operation.sweeping import TRIAL
 from bot.settings import Settings, SettingsError
+from bot.slack.views.answer_message import SCRIPTED_LABEL
 from specialists import demo_steps
 from specialists.loading import demo_file
 from specialists.loading.demo_file import HERE, Demo
@@ -30,9 +31,9 @@ from specialists.tools.web import recorded_web
 MOST_BYTES = 100 * 1024 * 1024
 """Bytes that a demo's folder may have."""
 _GIT_SECONDS = 60
-_REAL = "For a real one set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama."
-_WITHOUT = ("It follows the demo's steps: the tools really run, and no model reads what they give.", _REAL)
-_BY_RULES = ("This demo has no steps for it, so it goes by rules, which know tables and little else.", _REAL)
+_REAL = "        For a model's own words set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama."
+_WITHOUT = (f"Model:  none; {SCRIPTED_LABEL}.", _REAL)
+_BY_RULES = ("Model:  none. This demo has no replies, so it goes by rules, which know tables and little else.", _REAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +45,19 @@ class Staged:
     files: tuple[Path, ...]
 
     def cast(self, model: ChosenModel) -> ChosenModel:
-        """Return the model that plays it: the rehearsal is told the demo's steps."""
-        if isinstance(model, RehearsalModel) and self.demo.rehearsal is not None:
-            return model.following(DemoScript(self.demo.ask, self.demo.rehearsal))
+        """Return the model that plays it: the rehearsal is told the demo's replies."""
+        if isinstance(model, RehearsalModel) and self.demo.replies is not None:
+            return model.following(DemoScript(self.demo.ask, self.demo.replies))
         return model
 
     def introduce(self, crew: str, model: ChosenModel) -> None:
         """Say what one is about to see, and what of it is real."""
         say(f"Demo:   {crew}. {self.demo.says}")
-        say(f"Model:  {model.label}")
         if isinstance(model, RehearsalModel):
-            for line in _WITHOUT if self.demo.rehearsal else _BY_RULES:
-                say(f"        {line}")
+            for line in _WITHOUT if self.demo.replies else _BY_RULES:
+                say(line)
+        else:
+            say(f"Model:  {model.label}")
         if self.demo.pages is not None:
             say("Web:    recorded pages alone; no network is used")
 

@@ -84,7 +84,7 @@ async def staged_day(day: Day, settings: Settings) -> AsyncIterator[StagedDay]:
             settings = dataclasses.replace(settings, env={**settings.env, REPOSITORIES: ", ".join(repositories)})
         settings = dataclasses.replace(settings, crew=day.crews[0], more_crews=day.crews[1:])
         scripts = tuple(
-            DemoScript(one.demo.ask, one.demo.rehearsal) for one in demos.values() if one.demo.rehearsal is not None
+            DemoScript(one.demo.ask, one.demo.replies) for one in demos.values() if one.demo.replies is not None
         )
         held = tuple(scene.say for scene in day.scenes if scene.held)
         yield StagedDay(settings, demos, SeveralScripts(scripts, held))

@@ -39,6 +39,7 @@ REFRESH = 0.1
 """Seconds between two looks at the thread."""
 ANSWERED, FAILED, IN_PART = 0, 1, 3
 NOBODY = "nobody is here to decide"
+UNSURE = "I do not know. Go on as you think best."
 NO_SIGN_IN = "nobody can sign in from here: ask it on the local page of `leadhand try`"
 _YES = frozenset({"y", "yes", "approve"})
 
@@ -83,10 +84,10 @@ async def _watch(app: App, key: JobKey, screen: _Screen, options: argparse.Names
                     return verdict(ask, denied)
                 asked = _open_question(ask, screen.answered) if ask is not None else None
                 if asked is not None and ask is not None and not await screen.answer(*asked, ask.posted[asked[0]]):
-                    if not options.demo or asked[1].approval is None:
+                    if not options.demo:
                         return FAILED, f"the job asks, and there is nobody here to answer: {asked[1].message}"
-                    await screen.deny(*asked, ask.posted[asked[0]])  # a demo goes on without what it may not do
-                    denied.append(asked[1].approval.what)
+                    await screen.go_on(*asked, ask.posted[asked[0]])  # a demo goes on without what it may not do
+                    denied += [asked[1].approval.what] if asked[1].approval is not None else []
                 await screen.change()
     except TimeoutError:
         return FAILED, f"no answer within {options.timeout:g} s"
@@ -188,7 +189,7 @@ class _Screen:
                 self._shown.add(message["ts"])
                 self._print(message)
         for message in self._workspace.thread(self.channel, self._ts):
-            if rows := plan_rows(message):
+            if rows := plan_rows(message, self._names):
                 self._cards.add(message["ts"])
                 self._plan(message, rows, final=final)
             elif message["ts"] in self._cards:  # there was nothing to plan: the answer says all
@@ -235,10 +236,15 @@ class _Screen:
         await self._workspace.person("ana").say(self.channel, text, thread_ts=self._ts)
         return True
 
-    async def deny(self, key: str, _question: Question, ts: str) -> None:
-        """Deny an approval for want of anybody who could decide."""
+    async def go_on(self, key: str, question: Question, ts: str) -> None:
+        """Go on where nobody is there to ask: an approval is denied, a question gets its first likely answer."""
         self.answered.add(key)
-        await self._decide(NOBODY, ts)
+        if question.approval is not None:
+            await self._decide(NOBODY, ts)
+            return
+        text = question.options[0] if question.options else UNSURE
+        say(f"\n(Nobody is at the keyboard, so the demo answers: {text})\n")
+        await self._workspace.person("ana").say(self.channel, text, thread_ts=self._ts)
 
     async def _decide(self, text: str, ts: str) -> None:
         person = self._workspace.person("ana")

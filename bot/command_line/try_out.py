@@ -178,7 +178,7 @@ async def _one_job(options: argparse.Namespace, settings: Settings, demo: Staged
     _require_folder(options.out)
     with tempfile.TemporaryDirectory(prefix=TRIAL, dir=scratch()) as folder:
         apart = dataclasses.replace(settings, data=Path(folder), redis_url="")
-        can_ask = console.is_manned() and not options.json
+        can_ask = demo is not None or (console.is_manned() and not options.json)
         async with _workspace(None, 0) as workspace, _bot(apart, workspace, can_ask=can_ask, demo=demo) as (app, _):
             if demo is not None and not options.json:
                 demo.introduce(settings.crew, app.model)

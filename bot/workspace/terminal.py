@@ -24,11 +24,11 @@ def render(message: Mapping[str, Any], names: Mapping[str, str]) -> str:
     return _readable("\n".join(parts), names)
 
 
-def plan_rows(message: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Return the rows of a message's plan: (id, status, line)."""
+def plan_rows(message: Mapping[str, Any], names: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """Return the rows of a message's plan: (id, status, line). `names` maps user ids to display names."""
     plans = [block for block in message.get("blocks") or [] if block.get("type") == "plan"]
     tasks = [task for plan in plans for task in plan.get("tasks", [])]
-    return [(task.get("task_id", ""), task.get("status", "pending"), _task(task)) for task in tasks]
+    return [(task.get("task_id", ""), task.get("status", "pending"), _readable(_task(task), names)) for task in tasks]
 
 
 def _block(block: Mapping[str, Any]) -> str:

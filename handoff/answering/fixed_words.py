@@ -44,7 +44,7 @@ PHRASES: Mapping[Phrase, Mapping[Language, str]] = MappingProxyType(
             "ja": "資料にない内容: {what}", "zh": "并非来自您的文件: {what}",
         },
         "grave": {
-            "en": "**Grave findings: {counts}**", "de": "**Schwere Befunde: {counts}**",
+            "en": "**Serious findings: {counts}**", "de": "**Schwere Befunde: {counts}**",
             "fr": "**Constats graves : {counts}**", "es": "**Hallazgos graves: {counts}**",
             "it": "**Rilievi gravi: {counts}**", "pt": "**Constatações graves: {counts}**",
             "nl": "**Ernstige bevindingen: {counts}**", "pl": "**Poważne ustalenia: {counts}**",

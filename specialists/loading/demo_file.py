@@ -1,7 +1,7 @@
 """A crew's demo, `demo/demo.yml`: one job that shows what the crew does, on material of its own.
 
-It is data only: files to attach, settings, recorded web pages, git bundles to unpack, and the steps that the rehearsal
-follows where there is no model. Nothing in it is run.
+It is data only: files to attach, settings, recorded web pages, git bundles to unpack, and the replies that stand in for
+a model where there is none. Nothing in it is run.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ MOST_STEPS = 20
 MOST_PARTS = 20
 _SETTING = re.compile(r"[A-Z][A-Z0-9_]{1,60}")
 _PART_KEYS = ("id", "specialist", "title", "intent", "after", "needs", "done_when")
-_REHEARSAL_KEYS = ("plan", "specialists")
+_REPLY_KEYS = ("plan", "specialists", "answer")
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One turn of a rehearsed specialist: tools that it calls side by side, each with its arguments.
+    """One turn of a scripted specialist: tools that it calls side by side, each with its arguments.
 
     `line` is where it stands in the demo's file.
     """
@@ -43,16 +43,17 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Rehearsal:
-    """What the rehearsal does for a demo's request.
+class Replies:
+    """What stands in for a model's replies to a demo's request; the tools that they call are real.
 
-    `plan` is the planner's, in the words of `handoff.contracts.Plan`; None where rules or a pipeline of the crew need
-    no planner. `steps` are the tool calls of each specialist. What they bring is handed in as it is, so there is no
-    place for words written beforehand.
+    - plan: the planner's, in the words of `handoff.contracts.Plan`; None where rules or a pipeline need no planner.
+    - steps: the turns of each specialist. The last one calls `return_result`, as a model would.
+    - answer: the synthesizer's; empty where it is not asked.
     """
 
     plan: Mapping[str, Any] | None = None
     steps: Mapping[str, tuple[Step, ...]] = field(default_factory=dict)
+    answer: str = ""
 
 
 @dataclass(slots=True)
@@ -69,7 +70,7 @@ class Demo:
     """The folder of recorded web pages."""
     prepare: Mapping[str, Path] = field(default_factory=dict)
     """Folders to be made from git bundles, by their names."""
-    rehearsal: Rehearsal | None = None
+    replies: Replies | None = None
     faults: list[CrewFault] = field(default_factory=list)
 
     @property
@@ -139,8 +140,8 @@ def _prepare(demo: Demo, node: yaml.Node) -> None:
             demo.prepare = {**demo.prepare, name: bundle}
 
 
-def _rehearsal(demo: Demo, node: yaml.Node) -> None:
-    keys = nodes.mapping(demo, node, _REHEARSAL_KEYS, "rehearsal")
+def _replies(demo: Demo, node: yaml.Node) -> None:
+    keys = nodes.mapping(demo, node, _REPLY_KEYS, "replies")
     plan = _plan(demo, keys["plan"][1]) if "plan" in keys else None
     steps = {}
     for key, value in _pairs(demo, keys["specialists"][1], "specialists") if "specialists" in keys else ():
@@ -148,7 +149,8 @@ def _rehearsal(demo: Demo, node: yaml.Node) -> None:
         if len(turns) > MOST_STEPS:
             demo.fault(key, f"{key.value} has {len(turns)} steps; at most {MOST_STEPS} are allowed")
         steps[str(key.value)] = tuple(step for one in turns if (step := _step(demo, one)))
-    demo.rehearsal = Rehearsal(plan, steps)
+    answer = nodes.text(demo, keys["answer"][1], "answer").strip() if "answer" in keys else ""
+    demo.replies = Replies(plan, steps, answer)
 
 
 def _plan(demo: Demo, node: yaml.Node) -> Mapping[str, Any]:
@@ -214,6 +216,6 @@ _READERS: Mapping[str, Callable[[Demo, yaml.Node], None]] = {
     "settings": _settings,
     "pages": _pages,
     "prepare": _prepare,
-    "rehearsal": _rehearsal,
+    "replies": _replies,
 }
 """What reads the value of each key, in this order: the plan's parts say the request where they say nothing else."""

@@ -13,8 +13,8 @@ import pytest
 from bot.command_line import crew_demo
 from bot.command_line.one_job import do_one_job
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from bot.models.rehearsal.rehearsed_demo import LABEL
 from bot.settings import Settings, SettingsError
+from bot.slack.views.answer_message import SCRIPTED_LABEL
 from specialists.registry import load_crew
 from specialists.tools.catalogue import all_tools
 from specialists.tools.toolkit import ToolSettings
@@ -30,9 +30,9 @@ files: [note.txt]
 pages: pages
 settings: {LEADHAND_DATA: "{demo}/shop"}
 prepare: {shop: shop.bundle}
-rehearsal:
+replies:
   plan: [{id: read, specialist: scout}]
-  specialists: {scout: [{web_search: {query: acme}}]}
+  specialists: {scout: [{web_search: {query: acme}}, {return_result: {content: "Acme charges 12 dollars."}}]}
 """
 
 
@@ -76,11 +76,15 @@ def test_the_demos_are_listed_with_a_line_each(tried: Callable[..., Ended]) -> N
     [
         (("--page",), "--page goes with --demo"),
         (("--demo", "--crew", "contract", "--ask", "Hello"), "--demo brings its own request and files"),
-        (("--demo", "--crew", "general"), "The crew general has no demo"),
+        (("--demo", "--crew", "{bare}"), "has no demo"),
     ],
 )
-def test_what_does_not_go_together_is_said(tried: Callable[..., Ended], arguments: list[str], words: str) -> None:
-    ended = tried(*arguments)
+def test_what_does_not_go_together_is_said(
+    tried: Callable[..., Ended], tmp_path: Path, arguments: list[str], words: str
+) -> None:
+    (tmp_path / "bare").mkdir()
+    (tmp_path / "bare" / "scout.md").write_text(PAGE)
+    ended = tried(*(each.format(bare=tmp_path / "bare") for each in arguments))
     assert ended.code == 1
     assert words in ended.err
 
@@ -126,8 +130,7 @@ async def test_a_demo_is_played_with_its_real_tools_and_says_that_no_model_read_
     said = capsys.readouterr().out
     assert code == 0, said
     assert "Web:    recorded pages alone; no network is used" in said
-    assert LABEL in said
-    assert "`web_search(query=acme)` replied:" in said
+    assert SCRIPTED_LABEL in said
     assert "Acme charges 12 dollars." in said
 
 
@@ -148,8 +151,8 @@ async def test_a_step_that_writes_is_shown_and_denied_where_nobody_sits_at_the_t
     (crew / "toolkits").mkdir()
     (crew / "toolkits" / "board.py").write_text(WRITES)
     (crew / "scout.md").write_text(PAGE.replace("[web_search]", "[web_search, pin_note]"))
-    steps = "[{web_search: {query: acme}}, {pin_note: {text: 'Acme charges.'}}]"
-    (crew / "demo" / "demo.yml").write_text(DEMO.replace("[{web_search: {query: acme}}]", steps))
+    steps = "[{web_search: {query: acme}}, {pin_note: {text: 'Acme charges.'}}, "
+    (crew / "demo" / "demo.yml").write_text(DEMO.replace("[{web_search: {query: acme}}, ", steps))
     async with crew_demo.staged(Settings(env={}, crew=str(crew))) as demo, scene_on(server_url) as scene:
         told = argparse.Namespace(ask=demo.demo.ask, json=False, demo=True, out=tmp_path, timeout=30.0)
         settings = ToolSettings(demo.settings.env)
@@ -161,4 +164,5 @@ async def test_a_step_that_writes_is_shown_and_denied_where_nobody_sits_at_the_t
     assert "Shown and not done, as nobody is here to decide:" in said
     assert "*Tool:* `pin_note`" in said, "the card"
     assert "nobody is here to decide" in said
-    assert "`web_search(query=acme)` replied:" in said, "what could be done is there"
+    assert "`pin_note` was shown, and a person denied it" in said
+    assert "Acme charges 12 dollars." not in said, "words for another course are not said"

@@ -1,13 +1,13 @@
-"""The rehearsal of a demo: it takes the steps, quotes what came of them, and says nothing of its own."""
+"""The scripted replies of a demo: for its own request alone, and only while its tools do what was foreseen."""
 
 from __future__ import annotations
 
 import json
 
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from bot.models.rehearsal.rehearsed_demo import LABEL, DemoScript
-from handoff.contracts import ToolCall, ToolReply, Turn
-from specialists.loading.demo_file import Rehearsal, Step
+from bot.models.rehearsal.rehearsed_demo import DENIED, OTHERWISE, DemoScript
+from handoff.contracts import SCRIPTED_REPLIES, ToolCall, ToolReply, Turn
+from specialists.loading.demo_file import Replies, Step
 from specialists.model import ModelCall, ModelMessage
 from specialists.tools.tool import ToolSpec
 from specialists.turns.finish_tools import SPECS
@@ -16,11 +16,15 @@ ASK = "What does Acme charge, and is it in the contract?"
 PLAN = {"goal": ASK, "subtasks": [{"id": "read", "specialist": "scout"}], "strategy": "merge"}
 STEPS = (
     Step((("look", {"word": "acme"}), ("dig", {"depth": 2})), 5),
-    Step((("publish", {"markdown": "{earlier}"}), ("search_material", {"words": "fee"})), 7),
+    Step((("search_material", {"words": "fee"}),), 6),
+    Step((("escalate", {"reason": "ambiguous_input", "message": "Which Acme?", "options": ["one", "two"]}),), 7),
+    Step((("publish", {"markdown": "The fee is 12."}),), 8),
+    Step((("return_result", {"content": "The fee is 12.", "confidence": 90}),), 9),
 )
-MODEL = RehearsalModel().following(DemoScript(ASK, Rehearsal(PLAN, {"scout": STEPS})))
+MODEL = RehearsalModel().following(DemoScript(ASK, Replies(PLAN, {"scout": STEPS}, "Acme charges 12.")))
 TOOLS = tuple(ToolSpec(name, "", {"type": "object", "properties": {}}) for name in ("look", "dig", "publish"))
-BRIEF = f"It is part of: {ASK}\n\n# Task\nRead.\n\n# From earlier steps\n## Other\nNine lines.\n\n# Source material\n## a.txt\nThe fee is 12."  # noqa: E501
+BRIEF = f"It is part of: {ASK}\n\n# Task\nRead.\n\n# Source material\n## a.txt\nThe fee is 12."
+ANSWERED = BRIEF.replace("# Source", "# From earlier steps\n## Question\nAnswered by a person: one\n\n# Source")
 
 
 async def turn(*messages: ModelMessage, brief: str = BRIEF, purpose: str = "specialist:scout") -> Turn:
@@ -28,50 +32,53 @@ async def turn(*messages: ModelMessage, brief: str = BRIEF, purpose: str = "spec
     return await MODEL.reply(ModelCall(purpose, "system", (first, *messages), tools=(*TOOLS, *SPECS)))
 
 
-def replied(*calls: tuple[ToolCall, str, bool]) -> tuple[ModelMessage, ...]:
-    return (
-        ModelMessage(role="assistant", calls=tuple(call for call, _, _ in calls)),
-        ModelMessage(role="tool", replies=tuple(ToolReply(call_id=c.id, text=t, failed=f) for c, t, f in calls)),
-    )
+def replied(calls: tuple[ToolCall, ...], text: str = "Yes.", *, failed: str = "") -> tuple[ModelMessage, ...]:
+    replies = tuple(ToolReply(call_id=call.id, text=text, failed=call.name == failed) for call in calls)
+    return ModelMessage(role="assistant", calls=calls), ModelMessage(role="tool", replies=replies)
 
 
-async def test_the_plan_is_for_the_demos_own_request_alone() -> None:
-    planned = json.loads((await turn(brief=f"# Request\n{ASK}\n\n# Files\n", purpose="planner")).text)
-    assert planned["next"]["subtasks"] == PLAN["subtasks"]
-    assert "no model" in planned["why"]
-    assert planned["next"]["goal"] == f"Rehearsal, no model: {ASK}"
-    other = json.loads((await turn(brief="# Request\nHello!", purpose="planner")).text)
-    assert other["next"]["who"] == "answer"
+async def test_plan_and_answer_are_for_the_demos_own_request_alone() -> None:
+    planned = await turn(brief=f"# Request\n{ASK}\n\n# Files\n", purpose="planner")
+    assert json.loads(planned.text)["next"]["subtasks"] == PLAN["subtasks"]
+    assert json.loads(planned.text)["next"]["goal"] == f"Scripted demo: {ASK}"
+    assert planned.usage.model == SCRIPTED_REPLIES
+    answer = await turn(brief=f"# Request\n{ASK}\n\n# Results\n", purpose="synthesizer")
+    assert answer.text == "Acme charges 12."
+    for happened in (OTHERWISE, DENIED):
+        other = await turn(brief=f"# Request\n{ASK}\n\n# Results\n\n# Gaps\n- {happened}\n", purpose="synthesizer")
+        assert "Acme charges 12." not in other.text, "it was written for another course"
+    other = await turn(brief="# Request\nHello!", purpose="planner")
+    assert json.loads(other.text)["next"]["who"] == "answer"
+    assert other.usage.model != SCRIPTED_REPLIES
 
 
-async def test_steps_are_taken_in_order_and_their_replies_are_all_that_is_handed_in() -> None:
+async def test_steps_are_taken_in_order_with_a_question_in_their_midst() -> None:
     first = await turn()
     assert [(call.name, call.arguments) for call in first.calls] == [("look", {"word": "acme"}), ("dig", {"depth": 2})]
-    look, dig = first.calls
-    done = replied((look, "Acme: 12 dollars.", False), (dig, "There is no shovel.", True))
-    (publish,) = (await turn(*done)).calls
-    assert publish.arguments == {"markdown": "## Other\n\nNine lines."}, "what earlier parts handed in stands there"
-    (end,) = (await turn(*done, *replied((publish, "Kept as a.docx.", False)))).calls
-    said = end.arguments
-    assert end.name == "return_result"
-    lines = said["content"].splitlines()
-    assert lines[0] == LABEL
-    ours = [line for line in lines[1:] if line and not line.startswith(">")]
-    assert [line.partition("`(")[0] for line in ours] == [
-        "`look(word=acme)` replied:",
-        "`publish(markdown=## Other Nine lines.)` replied:",
-        "“fee” in the material that came with the brief:",
-    ]
-    assert "> The fee is 12." in lines
-    assert said["gaps"] == ["`dig(depth=2)` failed: There is no shovel."]
+    (asks,) = (await turn(*replied(first.calls))).calls
+    assert asks.name == "escalate", "search_material is not offered where the brief has the material whole"
+    again = await turn(brief=ANSWERED)
+    (publish,) = (await turn(*replied(again.calls), brief=ANSWERED)).calls
+    assert publish.arguments == {"markdown": "The fee is 12."}
+    done = (*replied(again.calls), *replied((publish,)))
+    (end,) = (await turn(*done, brief=ANSWERED)).calls
+    assert (end.name, end.arguments["content"]) == ("return_result", "The fee is 12.")
+
+
+async def test_what_a_tool_refused_is_handed_in_for_the_words_that_were_written() -> None:
+    first = await turn(brief=ANSWERED)
+    looked = replied(first.calls, "There is no shovel.", failed="dig")
+    (publish,) = (await turn(*looked, brief=ANSWERED)).calls
+    (end,) = (await turn(*looked, *replied((publish,)), brief=ANSWERED)).calls
+    assert end.name == "escalate"
+    assert end.arguments["message"] == f"{OTHERWISE} `dig` failed: There is no shovel."
+    fine = replied(first.calls)
+    (end,) = (await turn(*fine, *replied((publish,), f"Not run: {DENIED}.", failed="publish"), brief=ANSWERED)).calls
+    assert (end.name, "The fee is 12." in end.arguments["content"]) == ("return_result", False)
+    assert "`publish` was shown, and a person denied it: nothing was done." in end.arguments["content"]
 
 
 async def test_a_part_of_another_request_is_not_played_by_the_demos_steps() -> None:
     (end,) = (await turn(brief="It is part of: Delete everything\n\n# Task\nRead.")).calls
     assert end.name == "escalate"
     assert "no rules for the work of scout" in end.arguments["message"], "its tools are none that rules know"
-
-
-def test_a_demo_has_no_place_for_a_result() -> None:
-    fields = {name for kind in (Rehearsal, Step) for name in kind.__dataclass_fields__}
-    assert fields == {"plan", "steps", "calls", "line"}

@@ -21,13 +21,15 @@ ask: What does Acme charge?
 files: [note.txt]
 settings: {LEADHAND_DATA: "shop={demo}/shop"}
 prepare: {shop: note.txt}
-rehearsal:
+replies:
   plan:
     - {id: read, specialist: scout, needs: []}
   specialists:
     scout:
       - web_search: {query: acme, count: 3}
         read_material: {name: note.txt}
+      - return_result: {content: Acme charges 12 dollars., confidence: 90}
+  answer: Acme charges 12 dollars.
 """
 
 
@@ -46,11 +48,13 @@ def test_a_demo_is_read(tmp_path: Path) -> None:
     assert (demo.says, demo.ask) == ("One scout reads.", "What does Acme charge?")
     assert [path.name for path in demo.files] == ["note.txt"]
     assert demo.settings == {"LEADHAND_DATA": "shop={demo}/shop"}
-    assert demo.rehearsal is not None
-    assert demo.rehearsal.plan is not None
-    (part,) = demo.rehearsal.plan["subtasks"]
+    assert demo.replies is not None
+    assert demo.replies.plan is not None
+    assert demo.replies.answer == "Acme charges 12 dollars."
+    (part,) = demo.replies.plan["subtasks"]
     assert (part["intent"], part["needs"], part["title"]) == (demo.ask, [], "read")
-    (step,) = demo.rehearsal.steps["scout"]
+    step, end = demo.replies.steps["scout"]
+    assert end.calls == (("return_result", {"content": "Acme charges 12 dollars.", "confidence": 90}),)
     assert step.calls == (("web_search", {"query": "acme", "count": 3}), ("read_material", {"name": "note.txt"}))
 
 
@@ -106,8 +110,8 @@ def test_the_example_of_the_page_is_a_demo(tmp_path: Path) -> None:
         (tmp_path / "demo" / name).write_text("")
     demo = demo_of(tmp_path, example)
     assert demo.faults == []
-    assert demo.rehearsal is not None
-    assert list(demo.rehearsal.steps) == ["scout", "clerk"]
+    assert demo.replies is not None
+    assert list(demo.replies.steps) == ["scout", "clerk"]
     index = page.rpartition("```yaml\n")[2].partition("```")[0]
     (tmp_path / "demo" / "pages" / "index.yml").write_text(index)
     (tmp_path / "demo" / "pages" / "acme.html").write_text("<p>Acme</p>")

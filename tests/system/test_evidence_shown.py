@@ -144,7 +144,7 @@ async def test_a_critical_finding_that_the_answer_drops_is_added_with_the_count(
             talk = await scene.ask("Review this change and say what it does")
             await talk.over()
         assert verdict in talk.said()
-        assert "Grave findings: 1 critical" in talk.said()
+        assert "Serious findings: 1 critical" in talk.said()
         assert "The query joins user input into SQL, an injection. (critical, " in talk.said()
 
 

@@ -54,5 +54,8 @@ def test_streamed_text_and_files_come_with_the_blocks() -> None:
 
 def test_the_rows_of_plans_are_found_among_other_blocks() -> None:
     blocks = [{"type": "divider"}, {"type": "plan", "tasks": [TASK, {"task_id": "t2", "title": "Write"}]}]
-    assert plan_rows({"blocks": blocks}) == [("t1", "in_progress", "▸ Count  (analyst)"), ("t2", "pending", "· Write")]
-    assert plan_rows({}) == []
+    assert plan_rows({"blocks": blocks}, {}) == [
+        ("t1", "in_progress", "▸ Count  (analyst)"),
+        ("t2", "pending", "· Write"),
+    ]
+    assert plan_rows({}, {}) == []

@@ -24,6 +24,7 @@ import json
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from bot.models.rehearsal import (
@@ -38,7 +39,7 @@ from bot.models.rehearsal.rehearsed_answer import write_answer
 from bot.models.rehearsal.rehearsed_brief import read_brief, tool_history
 from bot.models.rehearsal.rehearsed_planner import decide
 from bot.models.sight import without_pictures
-from handoff.contracts import Tier, ToolCall, Turn, Usage
+from handoff.contracts import SCRIPTED_REPLIES, Tier, ToolCall, Turn, Usage
 from handoff.engine.correcting import SAID
 from specialists.model import ModelCall, ModelError, ModelMessage
 from specialists.turns.finish_tools import HAND_OVER
@@ -55,7 +56,7 @@ KNOWN = frozenset(
 """Tools that the rehearsal has rules for: a specialist with any other does work that they know nothing of."""
 NO_RULES = (
     "This is the rehearsal, no language model. It has no rules for the work of {name}, so nothing was done. "
-    "ANTHROPIC_API_KEY, OPENAI_API_KEY or an Ollama give it a model; the steps of a crew's own demo are shown by "
+    "ANTHROPIC_API_KEY, OPENAI_API_KEY or an Ollama give it a model; a crew's own demo is shown by "
     "`leadhand try --crew NAME --demo`."
 )
 NOT_APPLIED = "“{words}” was not applied: this is a rehearsal, and no model reads what is said meanwhile"
@@ -70,7 +71,7 @@ _PIECE_WORDS = 6
 class RehearsalModel:
     """Rules instead of a model. `pace` is the seconds that a call takes, so that people can watch.
 
-    `script` are the steps of a crew's demo, which are taken for its request.
+    `script` has the replies of a crew's demo, which are given to its request.
     """
 
     def __init__(self, *, pace: float = 0.0, script: rehearsed_demo.Script = rehearsed_demo.NO_DEMO) -> None:
@@ -78,7 +79,7 @@ class RehearsalModel:
         self._script = script
 
     def following(self, script: rehearsed_demo.Script) -> RehearsalModel:
-        """Return one of the same pace that follows the steps of a demo."""
+        """Return one of the same pace that gives the replies of a demo."""
         return RehearsalModel(pace=self._pace, script=script)
 
     @property
@@ -125,7 +126,8 @@ class RehearsalModel:
         except TimeoutError:
             message = f"The rehearsal's pace of {self._pace:g} s is longer than the call may take."
             raise ModelError("timeout", message, transient=False) from None
-        usage = Usage(model=NAME, calls=1, duration=time.perf_counter() - began)
+        name = SCRIPTED_REPLIES if self._script.is_about(_first(call)) else NAME
+        usage = Usage(model=name, calls=1, duration=time.perf_counter() - began)
         return turn.model_copy(update={"usage": usage, "unseen": without_pictures(call)[1]})
 
     def _is_held(self, call: ModelCall) -> bool:
@@ -150,7 +152,8 @@ def _turn(call: ModelCall, script: rehearsed_demo.Script) -> Turn:
     if call.purpose == "planner":
         said: str | None = json.dumps(script.plan(first) or decide(first, call.system), ensure_ascii=False)
     else:
-        said = write_answer(first) if call.purpose == "synthesizer" else rehearsed_roles.reply(call.purpose, first)
+        rules = write_answer if call.purpose == "synthesizer" else partial(rehearsed_roles.reply, call.purpose)
+        said = (script.answer(first) if call.purpose == "synthesizer" else "") or rules(first)
     return Turn(text=said or "Ready: the rehearsal model answers by rules.", stop="end", usage=Usage())
 
 

@@ -21,6 +21,7 @@ _HEADINGS = (
     "Plan",
     "Results",
     "Gaps",
+    "Findings, gravest first: keep the severity, place and suggestion of each",
     "Left out for length",
     "Instruction",
     "First",

@@ -16,7 +16,7 @@ from bot.slack.views.try_again import spent_before, try_again
 from handoff.answering.findings import gravity, place_of
 from handoff.answering.fixed_words import phrase
 from handoff.briefs.addresses import known_addresses
-from handoff.contracts import Finding, Usage
+from handoff.contracts import SCRIPTED_REPLIES, Finding, Usage
 from handoff.engine.answer import gaps
 from handoff.evidence.work_receipts import Receipts, receipt_lines, receipts_of, statements_of_no_source
 from handoff.state.job_state import Ask, Job
@@ -27,6 +27,8 @@ FEEDBACK = "feedback"
 """The action_id of the thumbs below an answer."""
 REHEARSAL = "rehearsal"
 """How the label of rules that stand in for a model begins."""
+SCRIPTED_LABEL = f"{SCRIPTED_REPLIES}; tools, files and Slack calls are real"
+"""What a demo is labelled with."""
 SHOW_EVIDENCE = "show_evidence"
 """The action_id of the button below an answer that shows what it stands on, and the callback_id of its window."""
 MAX_SOURCES = 8
@@ -232,6 +234,7 @@ def _names_only(source: str, files: Sequence[str]) -> bool:
 def context_line(ask: Ask, model_label: str) -> str:
     """Say what was read of the thread and how long it took, and that no model answered where none did."""
     rehearsed = clean(model_label, limit=200) if model_label.startswith(REHEARSAL) else ""
+    rehearsed = SCRIPTED_LABEL if ask.usage.model == SCRIPTED_REPLIES else rehearsed
     took = seconds((ask.run.written or ask.request.at) - ask.request.at)
     return " · ".join(part for part in (read_words(ask), rehearsed, took) if part)
 
