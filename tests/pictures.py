@@ -55,9 +55,9 @@ async def picture(browser: Browser, url: str, name: str) -> Path:
     """Play a crew's demo on its page, say yes to what it asks, and take the picture of its thread."""
     path = FOLDER / "thread.png" if name == "general" else FOLDER / "crews" / f"{name}.png"
     async with crew_demo.staged(settings_of(name)) as demo:
-        sample = Draft(demo.demo.ask, demo.files)
+        draft = Draft(demo.demo.ask, demo.files)
         async with (
-            scene_on(url, sample=sample) as scene,
+            scene_on(url, drafts=[draft]) as scene,
             scene.bot(demo.cast(RehearsalModel(pace=0.2)), crew=open_crew(demo.settings)),
         ):
             size = {"width": 1280, "height": 900}

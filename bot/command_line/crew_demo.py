@@ -9,7 +9,7 @@ import dataclasses
 import os
 import shutil
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,10 +17,11 @@ from bot.app import crew_folder, open_crew
 from bot.command_line.console import say
 from bot.models.chosen_model import ChosenModel
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from bot.models.rehearsal.rehearsed_demo import DemoScript
+from bot.models.rehearsal.rehearsed_demo import DemoScript, SeveralScripts
 from bot.operation.sweeping import TRIAL
 from bot.settings import Settings, SettingsError
 from bot.slack.views.answer_message import SCRIPTED_LABEL
+from bot.workspace.world import Draft
 from specialists import demo_steps
 from specialists.loading import demo_file
 from specialists.loading.demo_file import HERE, Demo
@@ -28,6 +29,12 @@ from specialists.registry import CREWS, available_crews
 from specialists.sandbox.scratch import scratch
 from specialists.tools.web import recorded_web
 
+REPOSITORIES = "LEADHAND_REPOSITORIES"
+"""The setting that several demos share: theirs stand in it side by side."""
+OFFERED = {"review": "Watch a review", "support": "Watch a support case"}
+"""The demos that the first page offers, with the labels of their buttons."""
+THEIRS = frozenset({REPOSITORIES, "LEADHAND_KNOWLEDGE"})
+"""What their demos set."""
 MOST_BYTES = 100 * 1024 * 1024
 """Bytes that a demo's folder may have."""
 _GIT_SECONDS = 60
@@ -83,6 +90,47 @@ async def staged(settings: Settings) -> AsyncIterator[Staged]:
             raise SettingsError("\n".join(str(fault) for fault in faults))
         files = tuple(folder / file.relative_to(demo.folder) for file in demo.files)
         yield Staged(demo, settings, files)
+
+
+@dataclass(frozen=True, slots=True)
+class StagedTogether:
+    """Several crews' demos that are ready, the settings under which all can be played, and the replies to all."""
+
+    settings: Settings
+    demos: Mapping[str, Staged]
+    script: SeveralScripts
+
+    @property
+    def drafts(self) -> tuple[Draft, ...]:
+        """The requests as messages that the page offers, each with the name of its crew before it."""
+        return tuple(
+            Draft(f"{name}: {one.demo.ask}", one.files, OFFERED.get(name, f"Watch {name}"))
+            for name, one in self.demos.items()
+        )
+
+
+@contextlib.asynccontextmanager
+async def staged_together(names: Iterable[str], settings: Settings) -> AsyncIterator[StagedTogether]:
+    """Make the demos of several crews ready, and clear them away at the end. Raises SettingsError."""
+    demos: dict[str, Staged] = {}
+    async with contextlib.AsyncExitStack() as stack:
+        repositories: list[str] = []
+        for name in dict.fromkeys(names):
+            alone = dataclasses.replace(settings, crew=name, more_crews=())
+            demos[name] = one = await stack.enter_async_context(staged(alone))
+            repositories += [one.settings.env[REPOSITORIES]] if REPOSITORIES in one.demo.settings else []
+            settings = dataclasses.replace(settings, env={**settings.env, **one.settings.env})
+        if repositories:
+            settings = dataclasses.replace(settings, env={**settings.env, REPOSITORIES: ", ".join(repositories)})
+        replies = {one.demo.ask: one.demo.replies for one in demos.values()}
+        scripts = tuple(DemoScript(ask, found) for ask, found in replies.items() if found is not None)
+        yield StagedTogether(settings, demos, SeveralScripts(scripts))
+
+
+def offered(settings: Settings) -> contextlib.AbstractAsyncContextManager[StagedTogether]:
+    """Make the demos ready that the first page offers: none where their crews are not there, or are set up already."""
+    possible = set(OFFERED) <= set(settings.more_crews) and settings.env.keys().isdisjoint(THEIRS)
+    return staged_together(OFFERED if possible else (), settings)
 
 
 def list_demos() -> int:

@@ -12,7 +12,7 @@ import dataclasses
 import json
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from bot.command_line import crew_demo
 from bot.command_line.console import say
 from bot.command_line.crew_demo import Staged
 from bot.command_line.day_file import Day, DayScene, Ends, Then
-from bot.models.rehearsal.rehearsed_demo import DemoScript, Script, SeveralScripts
+from bot.models.rehearsal.rehearsed_demo import SeveralScripts
 from bot.settings import Settings
 from bot.store.interface import Head, JobKey
 from bot.store.redis.redis_store import RedisStore
@@ -38,8 +38,6 @@ SETTLING = 8.0
 SHOWN = 3.0
 """Seconds until a button is there at the latest."""
 LOOK = 0.05
-REPOSITORIES = "LEADHAND_REPOSITORIES"
-"""The setting that several demos share: theirs stand in it side by side."""
 SAMPLES = Path(__file__).parents[2] / "specialists" / "samples"
 STATES: dict[str, Ends] = {"completed": "answered", "failed": "failed", "cancelled": "cancelled"}
 LONG = {"subtask_seconds": 3600.0, "job_seconds": 5400.0}
@@ -64,30 +62,18 @@ class StagedDay:
     """The crews' demos made ready, the settings under which all of them can be played, and the model's steps."""
 
     settings: Settings
-    demos: dict[str, Staged]
-    script: Script
+    demos: Mapping[str, Staged]
+    script: SeveralScripts
 
 
 @contextlib.asynccontextmanager
 async def staged_day(day: Day, settings: Settings) -> AsyncIterator[StagedDay]:
     """Make the demos of the day's crews ready, and clear them away at the end. Raises SettingsError."""
     settings = dataclasses.replace(settings, terms=settings.terms.model_copy(update=LONG))
-    demos: dict[str, Staged] = {}
-    async with contextlib.AsyncExitStack() as stack:
-        repositories: list[str] = []
-        for name in dict.fromkeys(scene.demo for scene in day.scenes if scene.demo):
-            alone = dataclasses.replace(settings, crew=name, more_crews=())
-            demos[name] = staged = await stack.enter_async_context(crew_demo.staged(alone))
-            repositories += [staged.settings.env[REPOSITORIES]] if REPOSITORIES in staged.demo.settings else []
-            settings = dataclasses.replace(settings, env={**settings.env, **staged.settings.env})
-        if repositories:
-            settings = dataclasses.replace(settings, env={**settings.env, REPOSITORIES: ", ".join(repositories)})
-        settings = dataclasses.replace(settings, crew=day.crews[0], more_crews=day.crews[1:])
-        scripts = tuple(
-            DemoScript(one.demo.ask, one.demo.replies) for one in demos.values() if one.demo.replies is not None
-        )
-        held = tuple(scene.say for scene in day.scenes if scene.held)
-        yield StagedDay(settings, demos, SeveralScripts(scripts, held))
+    held = tuple(scene.say for scene in day.scenes if scene.held)
+    async with crew_demo.staged_together([scene.demo for scene in day.scenes if scene.demo], settings) as all_of_them:
+        settings = dataclasses.replace(all_of_them.settings, crew=day.crews[0], more_crews=day.crews[1:])
+        yield StagedDay(settings, all_of_them.demos, dataclasses.replace(all_of_them.script, held=held))
 
 
 class DayPlayer:

@@ -14,7 +14,7 @@ import os
 import tempfile
 import time
 import webbrowser
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from bot.store.redis.redis_store import RedisStore
 
 SAMPLE = Path(__file__).parents[2] / "specialists" / "samples" / "sales.csv"
+SAMPLE_DRAFT = Draft(files=(SAMPLE,), label=f"Attach {SAMPLE.name}")
 PORT = 3900
 TICKETS_HERE = "#general"
 """Where tickets go here unless LEADHAND_TICKETS says otherwise: a crew can name no contact of this workspace."""
@@ -137,18 +138,21 @@ async def _open_and_wait(options: argparse.Namespace, workspace: Workspace) -> N
 async def _page(options: argparse.Namespace, settings: Settings, demo: Staged | None = None) -> int:
     say("Starting the embedded Redis-compatible server, the local workspace and the bot ...")
     settings = _paced(settings)
-    sample = Draft(demo.demo.ask, demo.files) if demo is not None else SAMPLE
-    async with (
-        _workspace(settings.data / "workspace", options.port, sample) as workspace,
-        _bot(settings, workspace, demo=demo) as (app, _),
-    ):
+    async with contextlib.AsyncExitStack() as stack:
+        drafts, script = [Draft(demo.demo.ask, demo.files)] if demo is not None else [], None
+        if demo is None:
+            shown = await stack.enter_async_context(crew_demo.offered(settings))
+            settings, script = shown.settings, shown.script
+            drafts = [*shown.drafts, Draft(label="Ask about your own table"), SAMPLE_DRAFT]
+        workspace = await stack.enter_async_context(_workspace(settings.data / "workspace", options.port, drafts))
+        app, _ = await stack.enter_async_context(_bot(settings, workspace, demo=demo, script=script))
         workspace.notice(f"Answers come from: {app.model.label}")
-        _invite(app, workspace, settings, demo)
+        _invite(app, workspace, settings, demo, demos=script is not None and bool(script.scripts))
         await _open_and_wait(options, workspace)
     return 0
 
 
-def _invite(app: App, workspace: Workspace, settings: Settings, demo: Staged | None) -> None:
+def _invite(app: App, workspace: Workspace, settings: Settings, demo: Staged | None, *, demos: bool) -> None:
     """Say where the page is, which model answers there, and what to try."""
     if demo is not None:
         demo.introduce(settings.crew, app.model)
@@ -162,6 +166,8 @@ def _invite(app: App, workspace: Workspace, settings: Settings, demo: Staged | N
     say(f"Page:      {workspace.page_url}")
     say(f"Try this:  attach {SAMPLE}")
     say("           and write: @leadhand why did churn rise? draft a short note to the board")
+    if demos and isinstance(app.model, RehearsalModel):
+        say("           or press “Watch a review” there, and send what it fills in: a demo with scripted replies")
     say("Ctrl-C stops all of it; the threads are kept.")
 
 
@@ -186,10 +192,12 @@ async def _one_job(options: argparse.Namespace, settings: Settings, demo: Staged
 
 
 @contextlib.asynccontextmanager
-async def _workspace(data: Path | None, port: int | None, sample: Path | Draft = SAMPLE) -> AsyncIterator[Workspace]:
+async def _workspace(
+    data: Path | None, port: int | None, drafts: Sequence[Draft] = (SAMPLE_DRAFT,)
+) -> AsyncIterator[Workspace]:
     """`port` None: the usual one, or any where another program has that."""
     try:
-        workspace = await _started(data, PORT if port is None else port, sample, fixed=port is not None)
+        workspace = await _started(data, PORT if port is None else port, drafts, fixed=port is not None)
     except OSError as error:
         why = os.strerror(error.errno) if error.errno else error
         raise SettingsError(
@@ -202,14 +210,14 @@ async def _workspace(data: Path | None, port: int | None, sample: Path | Draft =
         await workspace.stop()
 
 
-async def _started(data: Path | None, port: int, sample: Path | Draft = SAMPLE, *, fixed: bool) -> Workspace:
+async def _started(data: Path | None, port: int, drafts: Sequence[Draft] = (), *, fixed: bool) -> Workspace:
     """Raises OSError where the port cannot be had, and was asked for or is not just taken."""
     try:
-        return await Workspace.start(manifest_path(), data=data, port=port, sample=sample)
+        return await Workspace.start(manifest_path(), data=data, port=port, drafts=drafts)
     except OSError as error:
         if fixed or error.errno != errno.EADDRINUSE:
             raise
-    return await Workspace.start(manifest_path(), data=data, port=0, sample=sample)
+    return await Workspace.start(manifest_path(), data=data, port=0, drafts=drafts)
 
 
 @contextlib.asynccontextmanager

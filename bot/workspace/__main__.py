@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from bot.workspace.workspace_server import Workspace
+from bot.workspace.world import Draft
 
 
 def main() -> int:
@@ -35,7 +36,7 @@ async def _serve(options: argparse.Namespace) -> None:
         port=options.port,
         rate_limits=not options.no_rate_limits,
         request_url=options.request_url,
-        sample=options.sample,
+        drafts=[Draft(files=(options.sample,), label=f"Attach {options.sample.name}")] if options.sample else (),
     )
     told = {
         "SLACK_API_URL": workspace.api_url,

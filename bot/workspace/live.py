@@ -72,7 +72,6 @@ class Live:
             {"name": each.name, "callback_id": each.callback_id, "description": each.description, "type": each.kind}
             for each in state.app.shortcuts
         ]
-        draft = self._world.draft
         workspace = {
             "team": {"id": who.team_id, "name": who.team_name},
             "bot": {"user_id": who.bot_user_id, "name": state.bot.name},
@@ -83,8 +82,10 @@ class Live:
             "commands": commands,
             "shortcuts": shortcuts,
             "notice": self._world.notice,
-            "sample": self._world.sample.name if self._world.sample else "",
-            "draft": {"text": draft.text, "files": [file.name for file in draft.files]} if draft else None,
+            "drafts": [
+                {"label": draft.label, "text": draft.text, "files": [file.name for file in draft.files]}
+                for draft in self._world.drafts
+            ],
         }
         return {"type": "hello", "workspace": workspace, "me": me.id}
 

@@ -98,20 +98,14 @@ class Local:
         }
         return web.Response(body=content, content_type=file["mimetype"].partition(";")[0], headers=headers)
 
-    async def sample(self, _request: web.Request) -> web.Response:
-        """Serve the file that the page offers to attach."""
-        if self._world.sample is None:
-            return web.Response(status=404, text="There is no sample.")
-        content = await asyncio.to_thread(self._world.sample.read_bytes)
-        return web.Response(body=content, content_type="application/octet-stream")
-
     async def draft(self, request: web.Request) -> web.Response:
-        """Serve a file of the message that the page offers to fill in, by its number."""
-        files = self._world.draft.files if self._world.draft else ()
-        number = request.match_info["number"]
-        if not (number.isdecimal() and int(number) < len(files)):
+        """Serve a file of a message that the page offers to fill in, by the numbers of both."""
+        draft, number = (int(one) if one.isdecimal() else -1 for one in request.match_info.values())
+        drafts = self._world.drafts
+        files = drafts[draft].files if 0 <= draft < len(drafts) else ()
+        if not 0 <= number < len(files):
             return web.Response(status=404, text="There is no such file.")
-        content = await asyncio.to_thread(files[int(number)].read_bytes)
+        content = await asyncio.to_thread(files[number].read_bytes)
         return web.Response(body=content, content_type="application/octet-stream")
 
     # -- endpoints -------------------------------------------------------------------------------

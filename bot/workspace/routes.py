@@ -36,8 +36,7 @@ def add_routes(app: web.Application, world: World, guard: Guard, live: Live, loc
         app.router.add_static("/page", PAGE)
     app.router.add_get("/local/live", live.connect)
     app.router.add_get("/local/files/{id}", local.file)
-    app.router.add_get("/local/sample", local.sample)
-    app.router.add_get("/local/draft/{number}", local.draft)
+    app.router.add_get("/local/draft/{draft}/{number}", local.draft)
     app.router.add_post("/local/upload", local.upload)
     app.router.add_post("/local/{name}", local.post)
 

@@ -102,7 +102,7 @@ class Workspace:
         request_url: str | None = None,
         retry_scale: float = 1.0,
         ack_seconds: float = 3.0,
-        sample: Path | Draft | None = None,
+        drafts: Sequence[Draft] = (),
     ) -> "Workspace":
         """Start a workspace on 127.0.0.1.
 
@@ -115,7 +115,7 @@ class Workspace:
                 sends to another path than events goes to that path of the same host.
             retry_scale: Shortens the waits between attempts to deliver an event (60 s, 300 s).
             ack_seconds: How long the app has to acknowledge.
-            sample: A file that the page offers to attach in an empty channel, or a whole message to fill in.
+            drafts: Messages that the page offers to fill in where nothing was said yet.
 
         Raises:
             ValueError: The manifest cannot be used.
@@ -131,10 +131,7 @@ class Workspace:
                 request_url, who.signing_secret, who.verification_token, ack_seconds, state.app.request_paths
             )
         world = _wire(state, transport, rate_limits=rate_limits, retry_scale=retry_scale)
-        if isinstance(sample, Draft):
-            world.draft = sample
-        else:
-            world.sample = sample
+        world.drafts = tuple(drafts)
         workspace = cls(world, transport)
         await workspace._listen(port)
         return workspace

@@ -33,10 +33,14 @@ class ApiCall:
 
 @dataclass(frozen=True)
 class Draft:
-    """A message that the page offers to fill in where nothing was said yet: its words, and files to go with it."""
+    """A message that the page offers to fill in where nothing was said yet: its words, and files to go with it.
 
-    text: str
+    Without words it offers to attach the files; without either, to choose a file of one's own.
+    """
+
+    text: str = ""
     files: tuple[Path, ...] = ()
+    label: str = "Fill in the demo's request"
 
 
 @dataclass
@@ -55,8 +59,7 @@ class World:
     interactivity: Interactivity
     sockets: SocketMode | None
     notice: str = ""
-    sample: Path | None = None
-    draft: Draft | None = None
+    drafts: tuple[Draft, ...] = ()
     base_url: str = ""
     token_error: str = ""
     """Slack's error for every call with the bot's token; empty while the token is good."""

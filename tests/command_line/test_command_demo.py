@@ -13,7 +13,7 @@ import pytest
 from bot.command_line import crew_demo
 from bot.command_line.one_job import do_one_job
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from bot.settings import Settings, SettingsError
+from bot.settings import Settings, SettingsError, read_settings
 from bot.slack.views.answer_message import SCRIPTED_LABEL
 from specialists.registry import load_crew
 from specialists.tools.catalogue import all_tools
@@ -132,6 +132,25 @@ async def test_a_demo_is_played_with_its_real_tools_and_says_that_no_model_read_
     assert "Web:    recorded pages alone; no network is used" in said
     assert SCRIPTED_LABEL in said
     assert "Acme charges 12 dollars." in said
+
+
+@pytest.mark.parametrize(
+    ("env", "labels"),
+    [
+        ({}, ["Watch a review", "Watch a support case"]),
+        ({"LEADHAND_CREW": "general"}, []),  # the others are not there
+        ({"LEADHAND_KNOWLEDGE": "/srv/handbook"}, []),  # a demo's handbook must not stand in for one's own
+    ],
+)
+async def test_the_first_page_offers_two_demos_where_nothing_stands_against_it(
+    env: dict[str, str], labels: list[str]
+) -> None:
+    settings = read_settings(env)
+    async with crew_demo.offered(settings) as shown:
+        assert [draft.label for draft in shown.drafts] == labels
+        assert (shown.settings.crew, shown.settings.more_crews) == (settings.crew, settings.more_crews)
+        for draft in shown.drafts:
+            assert shown.script.is_about(draft.text)
 
 
 WRITES = '''

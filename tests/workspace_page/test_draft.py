@@ -20,7 +20,7 @@ async def test_the_request_of_a_demo_is_filled_in_and_sent_with_its_files(open_p
     files = tuple(tmp_path / name for name in ("first.txt", "second.csv"))
     for file in files:
         file.write_text(f"This is {file.name}", encoding="utf-8")
-    workspace = await Workspace.start(MANIFEST, rate_limits=False, sample=Draft(ASK, files))
+    workspace = await Workspace.start(MANIFEST, rate_limits=False, drafts=[Draft(ASK, files)])
     try:
         page = await open_page(workspace.page_url)
         await expect(page.get_by_test_id("start-sample")).to_have_count(0)
@@ -33,5 +33,27 @@ async def test_the_request_of_a_demo_is_filled_in_and_sent_with_its_files(open_p
         assert [file["name"] for file in message["files"]] == ["first.txt", "second.csv"]
         await page.close()
         assert message["text"].strip() == f"<@{workspace.bot_user_id}> {ASK}"
+    finally:
+        await workspace.stop()
+
+
+async def test_without_words_a_file_is_attached_and_without_either_one_chooses_a_file(
+    open_page: OpenPage, tmp_path: Path
+) -> None:
+    mine, theirs = tmp_path / "mine.csv", tmp_path / "theirs.csv"
+    for file in (mine, theirs):
+        file.write_text("town,visits\nLisbon,3\n", encoding="utf-8")
+    drafts = [Draft(label="Ask about your own table"), Draft(files=(theirs,), label="Attach theirs.csv")]
+    workspace = await Workspace.start(MANIFEST, rate_limits=False, drafts=drafts)
+    try:
+        page = await open_page(workspace.page_url)
+        async with page.expect_file_chooser() as chosen:
+            await page.get_by_test_id("start-own").click()
+        await (await chosen.value).set_files(mine)
+        await page.get_by_test_id("start-sample").click()
+        held = page.locator("[data-testid=pending-file][data-ready=true]")
+        await expect(held).to_have_count(2)
+        await expect(held.first).to_contain_text("mine.csv")
+        await page.close()
     finally:
         await workspace.stop()

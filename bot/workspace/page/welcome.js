@@ -22,7 +22,7 @@ function whoSees(channel) {
 }
 
 function start(channel, composer) {
-  const { bot, sample, draft } = state.workspace;
+  const { bot, drafts } = state.workspace;
   const ask = channel.is_im ? "Write what you need" : [el("strong", {}, `Mention @${bot.name}`), " and say what you need"];
   const mention = () => {
     if (!composer.area.value.includes(`@${bot.name}`)) composer.insert(`@${bot.name} `);
@@ -43,22 +43,24 @@ function start(channel, composer) {
       "div",
       { class: "actions" },
       channel.is_im ? null : el("button", { type: "button", class: "button solid primary", data: { testid: "start-mention" }, onclick: mention }, `Mention @${bot.name}`),
-      draft ? el("button", { type: "button", class: "button", data: { testid: "start-draft" }, onclick: () => fillIn(composer, bot, draft) }, icon("file", 18), "Fill in the demo's request") : null,
-      sample ? el("button", { type: "button", class: "button", data: { testid: "start-sample" }, onclick: () => attachSample(composer, sample) }, icon("file", 18), `Attach ${sample}`) : null,
+      ...drafts.map((draft, number) => offer(composer, bot, draft, number)),
     ),
   );
 }
 
-async function fillIn(composer, bot, draft) {
-  const files = await Promise.all(draft.files.map(async (name, number) => new File([await (await fetch(`/local/draft/${number}`)).blob()], name)));
-  if (!composer.area.value.includes(draft.text)) composer.insert(`@${bot.name} ${draft.text}`);
-  return composer.add(files);
+/** A button that fills in a message, or attaches its files, or (where it has neither) lets one choose a file of one's own. */
+function offer(composer, bot, draft, number) {
+  const kind = draft.text ? "draft" : draft.files.length ? "sample" : "own";
+  const take = kind === "own" ? () => composer.picker.click() : () => fillIn(composer, bot, draft, number);
+  return el("button", { type: "button", class: "button", data: { testid: `start-${kind}` }, onclick: take }, icon(draft.files.length || kind === "own" ? "file" : "play", 18), draft.label);
 }
 
-async function attachSample(composer, name) {
-  const response = await fetch("/local/sample");
-  if (!response.ok) return note(`${name} is missing from this installation.`, "error");
-  return composer.add([new File([await response.blob()], name)]);
+async function fillIn(composer, bot, draft, number) {
+  const found = await Promise.all(draft.files.map((_, file) => fetch(`/local/draft/${number}/${file}`)));
+  if (found.some((response) => !response.ok)) return note("A file of it is missing from this installation.", "error");
+  const files = await Promise.all(found.map(async (response, file) => new File([await response.blob()], draft.files[file])));
+  if (draft.text && !composer.area.value.includes(draft.text)) composer.insert(`@${bot.name} ${draft.text}`);
+  return composer.add(files);
 }
 
 /** Returns the app's suggested prompts as buttons; a click sends one and calls `sent(answer)`. */

@@ -78,9 +78,9 @@ async def say_yes(page: Page, talk: Talk) -> None:
 @pytest.mark.parametrize("name", NAMES)
 async def test_a_demo_ends_by_its_own_button_on_the_page(name: str, server_url: str, open_page: OpenPage) -> None:
     async with crew_demo.staged(settings_of(name)) as demo:
-        sample = Draft(demo.demo.ask, demo.files)
+        draft = Draft(demo.demo.ask, demo.files)
         async with (
-            scene_on(server_url, sample=sample) as scene,
+            scene_on(server_url, drafts=[draft]) as scene,
             scene.bot(demo.cast(RehearsalModel()), crew=open_crew(demo.settings)),
         ):
             page = await open_page(scene.workspace.page_url)
