@@ -192,6 +192,12 @@ def _add_try(command: argparse.ArgumentParser) -> None:
         "--demo-day", action="store_true", help="play a working day in the local workspace, then open its page"
     )
     command.add_argument("--page", action="store_true", help="with --demo: on the page, its request ready to send")
+    command.add_argument(
+        "--dry", action="store_true", help="with --ask: say who would get it and what each is sent; no model, no tool"
+    )
+    command.add_argument(
+        "--plan", metavar="NAMES", help="with --dry: the planner's plan, such as 'market, pricing > copy'"
+    )
     command.add_argument("--json", action="store_true", help="with --ask: print the trace instead of the thread")
     command.add_argument(
         "--out", metavar="DIR", type=Path, default=Path(), help="with --ask: where made files go; default here"

@@ -147,6 +147,8 @@ def refuse_unfit(options: argparse.Namespace) -> None:
     """Raise SettingsError for options that do not go together."""
     if options.page and not options.demo:
         raise SettingsError("--page goes with --demo; without it, `leadhand try` opens its page anyway.")
+    if options.dry != (options.dry and options.ask is not None) or (options.plan and not options.dry):
+        raise SettingsError("--dry goes with --ask, and --plan with --dry.")
     if options.tool is not None and (options.ask is not None or options.demo or options.demo_day):
         raise SettingsError("--tool calls one tool by hand; leave --ask and --demo out.")
     if options.demo and (options.ask is not None or options.file):

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot import logs
-from bot.app import App, manifest_path, open_store, running
+from bot.app import App, manifest_path, open_crews, open_store, running
 from bot.command_line import console, crew_demo
 from bot.command_line.console import say
 from bot.command_line.crew_demo import Staged
@@ -67,6 +67,8 @@ async def try_out(options: argparse.Namespace, settings: Settings) -> int:
         return await _day(options, settings)
     if options.demo:
         return await _demo(options, settings) if options.crew else crew_demo.list_demos()
+    if options.dry:
+        return await _dry(options, settings)
     if options.ask is not None:
         return await _one_job(options, settings)
     if options.tool is not None:
@@ -189,6 +191,19 @@ async def _one_job(options: argparse.Namespace, settings: Settings, demo: Staged
             if demo is not None and not options.json:
                 demo.introduce(settings.crew, app.model)
             return await do_one_job(workspace, app, options, files)
+
+
+async def _dry(options: argparse.Namespace, settings: Settings) -> int:
+    """Put a request without any model or tool at work."""
+    from bot.command_line import dry_run  # noqa: PLC0415 - only for that
+
+    crew = open_crews(settings).usual
+    model = dry_run.DryModel(dry_run.read_plan(options.plan, crew) if options.plan else ())
+    options.file = [_readable(path) for path in options.file]
+    with tempfile.TemporaryDirectory(prefix=TRIAL, dir=scratch()) as folder:
+        apart = dataclasses.replace(settings, data=Path(folder), redis_url="")
+        async with _workspace(None, 0) as workspace, bot_with(model, apart, workspace, can_ask=False) as (app, _):
+            return await dry_run.play(workspace, app, model, crew, options)
 
 
 @contextlib.asynccontextmanager

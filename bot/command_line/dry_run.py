@@ -1,0 +1,156 @@
+"""`leadhand try --dry --ask TEXT`: who would get a request, and what each would be sent, with no model or tool at work.
+
+Rules, pipelines, files and briefs are those of a real job. Where a planner would be asked, `--plan` names its plan.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bot.app import App
+from bot.command_line.console import say
+from bot.command_line.one_job import ANSWERED, CHANNEL, FAILED, read_job
+from bot.command_line.tool_list import toolkits_of
+from bot.models.rehearsal.moves import RETURN
+from bot.models.rehearsal.rehearsal import RehearsalModel
+from bot.models.rehearsal.rehearsed_brief import sections
+from bot.models.rehearsal.rehearsed_planner import HEADINGS
+from bot.settings import SettingsError
+from bot.store.interface import JobKey
+from bot.workspace.workspace_server import Workspace
+from handoff.contracts import Place, ToolCall, Turn, Usage
+from handoff.state.job_state import Ask
+from specialists.crew import Crew
+from specialists.files.frontmatter import did_you_mean
+from specialists.model import ModelCall
+from specialists.turns.finish_tools import HAND_OVER, NAMES
+
+NOTHING_DONE = "A dry run: nothing was worked out."
+NO_PLAN = "No rule and no pipeline takes this, so a planner would be asked. Name its plan: --plan 'ONE, TWO > THREE'."
+_OF_PLANNING = frozenset({"planned"})
+"""Decisions that are told: any other stands on what this model made up."""
+_LOOK = 0.1
+_SETTLED = 30.0
+"""Seconds that a toolkit may take to prove itself."""
+
+
+def read_plan(text: str, crew: Crew) -> list[dict[str, Any]]:
+    """Read the parts of a plan such as `market, pricing > copy`: a comma is side by side, `>` is after all before it.
+
+    Raises SettingsError for a name that the crew does not have.
+    """
+    parts: list[dict[str, Any]] = []
+    before: list[str] = []
+    for stage in text.split(">"):
+        names = [name.strip() for name in stage.split(",") if name.strip()]
+        ids = []
+        for name in names:
+            if name not in crew.everyone:
+                known = ", ".join(crew.everyone)
+                hint = did_you_mean(name, crew.everyone)
+                raise SettingsError(f"--plan: there is no specialist {name}{hint}. The crew {crew.name} has: {known}.")
+            ids.append(f"part_{len(parts) + 1}")
+            parts.append({"id": ids[-1], "specialist": name, "title": name, "after": list(before)})
+        before += ids
+    if not parts:
+        raise SettingsError("--plan names no specialist. Write it such as 'market, pricing > copy'.")
+    return parts
+
+
+class DryModel(RehearsalModel):
+    """Stands in for every model: it plans as it was told, works out nothing, and keeps what specialists were sent."""
+
+    def __init__(self, parts: Sequence[Mapping[str, Any]] = ()) -> None:
+        super().__init__()
+        self.sent: list[ModelCall] = []
+        """The first call of each specialist for each part."""
+        self._parts = parts
+
+    @property
+    def label(self) -> str:
+        """Its name for people."""
+        return "none (a dry run)"
+
+    async def reply(self, call: ModelCall) -> Turn:
+        """Make one turn."""
+        if call.purpose == "planner":
+            return Turn(text=json.dumps(self._plan(call), ensure_ascii=False), stop="end", usage=Usage())
+        if not call.purpose.startswith(("specialist:", "made:")):
+            return await super().reply(call)
+        first = call.messages[0].text
+        if all((one.purpose, one.messages[0].text) != (call.purpose, first) for one in self.sent):
+            self.sent.append(call)
+        names = {tool.name for tool in call.tools}
+        ends = HAND_OVER if HAND_OVER in names and self._parts else RETURN
+        given = {"why": "the plan is named"} if ends == HAND_OVER else {"content": NOTHING_DONE, "confidence": 100}
+        return Turn(text="", calls=(ToolCall(id="dry", name=ends, arguments=given),), stop="tool_use", usage=Usage())
+
+    def _plan(self, call: ModelCall) -> dict[str, Any]:
+        if not self._parts:
+            return {"why": "a dry run", "next": {"who": "answer", "text": NO_PLAN}}
+        asked = sections(call.messages[0].text, HEADINGS).get("Request", "")
+        parts = [{"intent": asked, "done_when": "", **part} for part in self._parts]
+        plan = {"goal": asked, "subtasks": parts, "strategy": "merge", "instruction": "", "missing": []}
+        return {"why": "named by --plan", "next": {"who": "several", **plan}}
+
+
+async def play(workspace: Workspace, app: App, model: DryModel, crew: Crew, options: argparse.Namespace) -> int:
+    """Put the request as a person would, and print what each specialist was sent. Returns the exit code."""
+    ts = await workspace.person("ana").say(CHANNEL, f"@leadhand {options.ask}", files=list(options.file))
+    place = Place(team=workspace.team_id, channel=workspace.channel_id(CHANNEL), thread_ts=ts)
+    try:
+        async with asyncio.timeout(options.timeout):
+            ask = await _over(app, JobKey(place.team, place.job_id))
+    except TimeoutError:
+        say(f"The request did not come to an end within {options.timeout:g} s.")
+        return FAILED
+    for decision in ask.decisions:
+        if decision.what in _OF_PLANNING:
+            say(f"{decision.what}: {decision.why}")
+    for call in model.sent:
+        _show(call, crew)
+    if not model.sent:
+        say(ask.run.answer or NO_PLAN)
+    for line in await unreachable(crew):
+        say(f"not reachable: {line}")
+    return ANSWERED if model.sent else FAILED
+
+
+async def _over(app: App, key: JobKey) -> Ask:
+    while True:
+        job = await read_job(app, key)
+        if job is not None and job.latest.over:
+            return job.latest
+        await asyncio.sleep(_LOOK)
+
+
+def _show(call: ModelCall, crew: Crew) -> None:
+    """Print what a specialist was sent: its tools, and its first message with brief and material."""
+    name = call.purpose.partition(":")[2]
+    offered = [tool.name for tool in call.tools if tool.name not in NAMES]
+    one = crew.everyone.get(name)
+    idle = [tool for tool in one.toolbox if tool not in offered] if one is not None else []
+    say(f"\n{'─' * 8} {name} ({call.model or call.tier}), prompt of {len(call.system):,} characters")
+    say(f"tools: {', '.join(offered) or 'none'}")
+    if idle:
+        say(f"its tools with nothing to work on here: {', '.join(idle)}")
+    say(f"\n{call.messages[0].text.strip()}")
+
+
+async def unreachable(crew: Crew) -> list[str]:
+    """Say what the crew's tools need and do not reach, as `leadhand check` would, a line each."""
+    kits = [kit for kit in toolkits_of(crew) if kit.prove is not None]
+
+    async def proven(kit: Any) -> tuple[str, ...]:
+        try:
+            async with asyncio.timeout(_SETTLED):
+                return await kit.prove() or ()
+        except TimeoutError:
+            return (f"gave no sign within {_SETTLED:g} s",)
+
+    found = await asyncio.gather(*map(proven, kits))
+    return [f"{kit.origin}: {fault}" for kit, faults in zip(kits, found, strict=True) for fault in faults]

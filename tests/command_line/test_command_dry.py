@@ -1,0 +1,47 @@
+"""`leadhand try --dry`: rules, pipelines, briefs and material as in a real job, and nothing at work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bot.command_line.dry_run import read_plan
+from bot.settings import SettingsError
+from specialists.registry import CREWS, load_crew
+from specialists.tools.catalogue import all_tools
+from tests.command_line.command import environment, leadhand
+
+COSTS = CREWS / "launch" / "demo" / "costs.csv"
+SALES = CREWS.parent / "samples" / "sales.csv"
+
+
+def test_a_named_plan_shows_what_each_specialist_is_sent(tmp_path: Path) -> None:
+    words = ("--dry", "--plan", "market, pricing > copy", "--ask", "Price a rain alarm, and write the mail")
+    ended = leadhand("try", "--crew", "launch", *words, "--file", COSTS, env=environment(tmp_path))
+    assert ended.code == 0, ended.err
+    shown = {block.split(" ")[0]: block for block in ended.out.split("──────── ")[1:]}
+    assert set(shown) == {"market", "pricing", "copy"}
+    assert "tools: profile_table, query_table, calculate, draw_chart" in shown["pricing"]
+    assert "costs.csv (text/csv, 247 bytes)" in shown["pricing"]
+    assert "Price a rain alarm, and write the mail" in shown["market"]
+    assert "## pricing\nA dry run: nothing was worked out." in shown["copy"], "it comes after those before the arrow"
+    assert "## market" not in shown["pricing"], "a comma is side by side"
+
+
+def test_a_rule_needs_no_plan_and_what_no_rule_takes_needs_one(tmp_path: Path) -> None:
+    env = environment(tmp_path)
+    ruled = leadhand("try", "--dry", "--ask", "what is the total revenue by region?", "--file", SALES, env=env)
+    assert ruled.code == 0, ruled.err
+    assert "planned: rule figures-of-a-table" in ruled.out
+    assert "──────── analyst (balanced)" in ruled.out
+    free = leadhand("try", "--crew", "launch", "--dry", "--ask", "Write the mail", env=env)
+    assert (free.code, "Name its plan: --plan" in free.out) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("plan", "words"), [("copyy", "no specialist copyy (did you mean copy?)"), (" > ", "--plan names no specialist")]
+)
+def test_a_plan_that_nobody_can_do_is_refused(plan: str, words: str) -> None:
+    with pytest.raises(SettingsError, match=words.replace("(", r"\(").replace(")", r"\)").replace("?", r"\?")):
+        read_plan(plan, load_crew(CREWS / "launch", all_tools()))
