@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from bot import logs
 from bot.app import App, manifest_path, open_crews, open_store, running
-from bot.command_line import console, crew_demo
+from bot.command_line import console, crew_demo, local_models
 from bot.command_line.console import say
 from bot.command_line.crew_demo import Staged
 from bot.command_line.one_job import do_one_job
@@ -147,7 +147,9 @@ async def _page(options: argparse.Namespace, settings: Settings, demo: Staged | 
             settings, script = shown.settings, shown.script
             drafts = [*shown.drafts, Draft(label="Ask about your own table"), SAMPLE_DRAFT]
         workspace = await stack.enter_async_context(_workspace(settings.data / "workspace", options.port, drafts))
-        app, _ = await stack.enter_async_context(_bot(settings, workspace, demo=demo, script=script))
+        model = await _local_model(settings) if demo is None else None
+        bot = _bot(settings, workspace, model=model, demo=demo, script=script)
+        app, _ = await stack.enter_async_context(bot)
         workspace.notice(f"Answers come from: {app.model.label}")
         _invite(app, workspace, settings, demo, demos=script is not None and bool(script.scripts))
         await _open_and_wait(options, workspace)
@@ -164,7 +166,8 @@ def _invite(app: App, workspace: Workspace, settings: Settings, demo: Staged | N
         return
     say(f"Model:     {app.model.label}")
     if isinstance(app.model, RehearsalModel) and not settings.env.get("LEADHAND_MODEL"):
-        say("           for a real one set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama, and start again")
+        say("           for a real one set ANTHROPIC_API_KEY or OPENAI_API_KEY, and start again; on this machine:")
+        say(f"           {local_models.HOW_TO_GET}")
     say(f"Page:      {workspace.page_url}")
     say(f"Try this:  attach {SAMPLE}")
     say("           and write: @leadhand why did churn rise? draft a short note to the board")
@@ -241,16 +244,17 @@ async def _bot(
     workspace: Workspace,
     *,
     can_ask: bool = True,
+    model: ChosenModel | None = None,
     demo: Staged | None = None,
     script: Script | None = None,
     behind: float = 0.0,
 ) -> AsyncIterator[tuple[App, RedisStore]]:
-    """A bot in the workspace with the model of the settings, and the store that it works on.
+    """A bot in the workspace with the model given or that of the settings, and the store that it works on.
 
     `script` are steps that the rehearsal follows; the store's clock is so many seconds `behind`.
     """
     settings = dataclasses.replace(settings, env={TICKETS: f"message:{TICKETS_HERE}", **settings.env})
-    model = await _model(settings)
+    model = model or await _model(settings)
     model = demo.cast(model) if demo is not None else model
     model = model.following(script) if script is not None and isinstance(model, RehearsalModel) else model
     async with bot_with(model, settings, workspace, can_ask=can_ask, behind=behind) as bot:
@@ -283,6 +287,15 @@ async def _model(settings: Settings) -> ChosenModel:
         return await choose_model(settings.env)
     except ModelSettingsError as error:
         raise SettingsError(str(error)) from None
+
+
+async def _local_model(settings: Settings) -> ChosenModel | None:
+    """Return a model on this machine that is fit for jobs, where the settings name none and no Ollama answers."""
+    if settings.env.get("LEADHAND_MODEL", "").strip() or not isinstance(await _model(settings), RehearsalModel):
+        return None
+    return await local_models.choose_local(
+        settings.env, lambda: tuple(open_crews(settings).usual.everyone), settings.terms.context
+    )
 
 
 async def _stop_server(settings: Settings) -> None:

@@ -90,11 +90,11 @@ async def _openai(env: Mapping[str, str]) -> ProviderModel:
         wire = OpenAIResponses(key, base_url, silence=_silence(env))
         return ProviderModel(wire, _named(env, OPENAI_TIERS), provider="openai", sees=_sees(env), efforts=_efforts(env))
     key = env.get("OPENAI_API_KEY", "").strip() or "none"  # most servers at home ask for none
-    served = [] if all(_given(env).values()) else await _served(base_url, key)
+    served = [] if all(_given(env).values()) else await served_models(base_url, key)
     strange = served and not set(OPENAI_TIERS.values()) & set(served)
     defaults = dict.fromkeys(_TIERS, served[0]) if strange else OPENAI_TIERS
     names, host = _named(env, defaults), _host(base_url)
-    served_now = partial(_served, base_url, key)
+    served_now = partial(served_models, base_url, key)
     return ProviderModel(
         _chat(env, key, base_url), names, provider=host, sees=_sees(env), efforts=_efforts(env), served=served_now
     )
@@ -115,7 +115,7 @@ def _host(url: str) -> str:
     return urlsplit(url).netloc.rpartition("@")[2].lower() or url
 
 
-async def _served(base_url: str, key: str) -> list[str]:
+async def served_models(base_url: str, key: str) -> list[str]:
     """Ask a compatible server which chat models it has; none if it cannot be asked."""
     found = await get_json(f"{base_url.rstrip('/')}/models", {"Authorization": f"Bearer {key}"})
     models = found.get("data") if isinstance(found, dict) else None

@@ -62,6 +62,7 @@ class ProviderServer:
         keep: Whether to keep requests in `requests`.
         props: What it says of itself, as a llama.cpp does; without, it says nothing.
         ollama: Models that it lists as an Ollama does; without any it is no Ollama.
+        serves: Models that it lists as compatible servers do; without any it lists none.
     """
 
     brain: Brain
@@ -69,6 +70,7 @@ class ProviderServer:
     port: int = 0
     keep: bool = True
     ollama: tuple[str, ...] = ()
+    serves: tuple[str, ...] = ()
     props: dict[str, Any] | None = None
     stats: Stats = field(default_factory=Stats)
     requests: list[WireRequest] = field(default_factory=list)
@@ -101,6 +103,8 @@ class ProviderServer:
             app.router.add_get("/props", self._get_props)
         if self.ollama:
             app.router.add_get("/api/tags", self._list_models)
+        if self.serves:
+            app.router.add_get("/v1/models", self._list_served)
         app.router.add_get("/stats", self._get_stats)
         app.router.add_post("/reset", self._reset)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
@@ -123,6 +127,9 @@ class ProviderServer:
 
     async def _list_models(self, _: web.Request) -> web.Response:
         return web.json_response({"models": [{"name": name, "size": 1_000} for name in self.ollama]})
+
+    async def _list_served(self, _: web.Request) -> web.Response:
+        return web.json_response({"object": "list", "data": [{"id": name, "object": "model"} for name in self.serves]})
 
     async def _get_props(self, _: web.Request) -> web.Response:
         return web.json_response(self.props)
