@@ -177,12 +177,13 @@ class Machine(RuleBasedStateMachine):
         """All of it is gone at once, for its owner as well; what is asked for later makes a job like any other."""
         jobs, payload = self.server.jobs, self.text()
         self.touched.add(key)
+        before = self.wait(self.server.now())
         assert self.wait(jobs.forget(key, users=["U1"]))
         assert not self.wait(jobs.forget(key, users=["U1"]))
         assert self.wait(jobs.head(key)) is None
         assert self.wait(jobs.log(key)) == self.wait(jobs.inbox(key)) == []
         assert not self.wait(jobs.signal(key, payload, dedupe=[payload]))
-        assert not self.wait(jobs.ingest(key, payload, dedupe=[payload], said=self.wait(self.server.now()) - 1))
+        assert not self.wait(jobs.ingest(key, payload, dedupe=[payload], said=before))
         assert self.wait(jobs.ingest(key, payload, dedupe=[payload], said=self.wait(self.server.now()) + 1))
         self.tick()
         self.jobs[key] = Model(seen=self.jobs[key].seen)
