@@ -175,12 +175,22 @@ async def proven_client(token: str, base_url: str) -> tuple[AsyncWebClient, BotA
     """Make a client, prove its token, and give our own account with it. Raises NotConnected."""
     client = make_client(token, base_url)
     try:
-        return client, await bot_account(client)
+        return client, await _account(client)
     except BaseException as error:
         await close_client(client)
         if isinstance(error, NotConnected):
             raise NotConnected(f"SLACK_BOT_TOKEN: {error}. `leadhand check` looks at all settings.") from error
         raise
+
+
+async def _account(client: AsyncWebClient) -> BotAccount:
+    """Ask once more where Slack gave no answer in time: a machine that is starting is often a slow one."""
+    try:
+        return await bot_account(client)
+    except NotConnected as error:
+        if not isinstance(error.__cause__, TimeoutError):
+            raise
+    return await bot_account(client)
 
 
 def make_bolt(client: AsyncWebClient, proof: TokenProof, *, signing_secret: str) -> Bolt:
