@@ -47,7 +47,7 @@ MOST = word_set("most best meisten beste bester más mejor")
 LEAST = word_set("least worst fewest wenigsten schlechteste menos peor")
 BY = word_set("by per each every across pro je nach por cada")
 PER = word_set("per pro je por cada")
-WHICH = word_set("which what who welche welcher welches wer qué cuál quién")
+WHICH = word_set("which what welche welcher welches qué cuál")
 OF = word_set("of von der de")
 """Words before what is counted."""
 NOT = word_set("excluding exclude except without not ohne außer excl sin excepto")
@@ -82,13 +82,13 @@ WHY = word_set("why warum wieso weshalb")
 FILLERS = word_set(
     "a an the this that these those there and are is was were be been do does did have has had can could would will "
     "i we us our you your me my it its it's of in on at for from to as with please show give tell see let get list "
-    "how what which who when where what's much many figure figures number numbers data table file spreadsheet sheet "
+    "how what which what's much many figure figures number numbers data table file spreadsheet sheet "
     "all attached value values row rows record records entry entries so also just any by made find work out need want "
     "ist sind war waren der die das den dem des ein eine einer einem im in am an auf aus bei für von vom zu zum zur es "
     "uns wir ich sie bitte zeig zeige gib mir gibt hat haben wie hoch und was welche "
     "es son el la los las un una de del en y para que qué se su sus fue fueron hay por muestra dame tenemos cuál cuáles"
 )
-"""Words that say nothing about which figure is meant. None of them negates, compares, or tells a state or a time."""
+"""Words that say nothing about which figure is meant. None negates, compares, tells a state or asks when or who."""
 ONLY = word_set("only just still nur sólo solo noch todavía on")
 """Words that say nothing beside a value: `only North`, `still open`, `on Pro`; alone they are not understood."""
 
