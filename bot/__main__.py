@@ -64,7 +64,10 @@ def _run(options: argparse.Namespace) -> int:
 
     level = logging.INFO if options.command == "run" else logging.WARNING
     try:
-        take_in_files()
+        if options.command == "setup":
+            take_in_files(to_write=options.settings or "")
+        else:
+            take_in_files()
         settings = read_settings()
         require_walls(required=settings.walls_required)
         logs.configure(settings.log, verbose=options.verbose, level=level, secrets=settings.secrets)
@@ -90,6 +93,8 @@ async def _stoppable(work: Coroutine[Any, Any, int]) -> int:
 
 _COMMANDS: Mapping[str, str] = {
     "try": "try_out.try_out",
+    "setup": "setup.setup",
+    "manifest": "app_manifest.manifest",
     "run": "serve.serve",
     "check": "check.check",
     "eval": "evaluate.evaluate",
@@ -120,6 +125,10 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Command)
     text = "a Slack on your own machine with the bot in it; no account, no key"
     _add_try(commands.add_parser("try", help=text, description=text, epilog=ENDS))
+    text = "from nothing to a bot that can run: creates the app, proves each answer, writes a settings file, and checks"
+    _add_setup(commands.add_parser("setup", help=text, description=text))
+    text = "the app's manifest for this installation"
+    _add_manifest(commands.add_parser("manifest", help=text, description=text))
     text = "who would get a request, and why, without running it"
     _add_route(commands.add_parser("route", help=text, description=text, epilog=ROUTED))
     text = "a crew to begin from, with a tool, a set and a demo; or one more specialist of a crew"
@@ -207,6 +216,28 @@ def _add_try(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--port", type=_port, help="the page's port, 0 for any; default 3900, or any if that is taken")
     command.add_argument("--no-browser", action="store_true", help="do not open the page")
+    command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
+
+
+def _add_setup(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--bot-token", metavar="XOXB", help="the bot token, in place of asking for it")
+    command.add_argument("--app-token", metavar="XAPP", help="the app-level token, in place of asking for it")
+    command.add_argument("--http", metavar="URL", help="events come to this address by HTTP, not by Socket Mode")
+    command.add_argument("--signing-secret", metavar="SECRET", help="with --http: in place of asking for it")
+    command.add_argument("--model-key", metavar="KEY", help="a key of Anthropic or OpenAI, in place of asking for it")
+    command.add_argument("--redis", metavar="URL", help='the store; "" for the one that comes with Leadhand')
+    command.add_argument("--admins", metavar="IDS", help="Slack ids of the bot's admins, with commas")
+    command.add_argument(
+        "--settings", metavar="FILE", type=Path, help="the file to write; default the one that is read"
+    )
+    command.add_argument("--no-browser", action="store_true", help="do not open the page that creates the app")
+    command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
+
+
+def _add_manifest(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--http", metavar="URL", help="for events that Slack posts to this address, not Socket Mode")
+    command.add_argument("--json", action="store_true", help="as JSON")
+    command.add_argument("--link", action="store_true", help="as the address at which Slack creates the app")
     command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
 
 

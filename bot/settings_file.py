@@ -22,11 +22,16 @@ _LINE = re.compile(r"(?:export\s+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*=(?P<value
 _QUOTED = re.compile(r"(?P<mark>[\"'])(?P<inside>.*)(?P=mark)\s*(?:#.*)?", re.DOTALL)
 
 
-def take_in_files(env: MutableMapping[str, str] = os.environ) -> None:
-    """Put the settings of the files that an environment names into it. Raises SettingsError for what cannot be read."""
+def take_in_files(env: MutableMapping[str, str] = os.environ, *, to_write: str | Path | None = None) -> None:
+    """Put the settings of the files that an environment names into it. Raises SettingsError for what cannot be read.
+
+    `to_write` is the file of settings in place of the one that is named, "" for that one: it may be missing still.
+    """
+    if to_write:
+        env[FILE] = str(to_write)
     named = env.get(FILE, "").strip()
     path = Path(named or USUAL).expanduser()
-    for name, value in _settings(path, must_be_there=bool(named)):
+    for name, value in _settings(path, must_be_there=bool(named) and to_write is None):
         env.setdefault(name, value)
     for name in NAMES:
         source = f"{name}_FILE"

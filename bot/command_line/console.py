@@ -35,21 +35,20 @@ def is_manned() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()
 
 
-async def ask(prompt: str) -> str | None:
-    """A line that is not empty, as it was typed; None where the input was closed (Ctrl-D).
+async def ask(prompt: str, *, may_be_empty: bool = False) -> str | None:
+    """A line as it was typed, not empty unless it may be; None where the input was closed (Ctrl-D).
 
     No thread waits for it: one that reads cannot be told to stop, and Ctrl-C would have to wait for a line.
     Raises OutputLost.
     """
-    text = ""
-    while not text:
+    while True:
         say(prompt, end="")
         line = await _line(sys.stdin.fileno())
         if not line:
             say("")
             return None
-        text = line.strip()
-    return text
+        if (text := line.strip()) or may_be_empty:
+            return text
 
 
 async def _line(terminal: int) -> str:

@@ -1,0 +1,60 @@
+"""`leadhand manifest`: the app's manifest for this installation, as YAML, as JSON or as a link that creates the app."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import yaml
+
+from bot.app import manifest_path
+from bot.command_line.console import say
+from bot.settings import Settings, SettingsError
+
+CREATE = "https://api.slack.com/apps?new_app=1&manifest_json="
+"""Opens "create an app from a manifest", filled in."""
+EVENTS = "/slack/events"
+
+
+async def manifest(options: argparse.Namespace, settings: Settings) -> int:
+    """Print the manifest. Returns the exit code. Raises SettingsError for an address that Slack could not reach."""
+    del settings
+    if options.http is None and not options.json and not options.link:
+        say(manifest_path().read_text(encoding="utf-8"), end="")
+        return 0
+    app = made_for(options.http)
+    if options.link:
+        say(create_link(app))
+    else:
+        say(json.dumps(app, indent=2) if options.json else yaml.safe_dump(app, sort_keys=False, allow_unicode=True))
+    return 0
+
+
+def made_for(http: str | None) -> dict[str, Any]:
+    """Return the manifest for Socket Mode, or for events that Slack posts to an address. Raises SettingsError."""
+    app: dict[str, Any] = yaml.safe_load(manifest_path().read_text(encoding="utf-8"))
+    if http is None:
+        return app
+    url = request_url(http)
+    app["settings"]["socket_mode_enabled"] = False
+    for part in ("event_subscriptions", "interactivity"):
+        app["settings"][part] = {"request_url": url, **app["settings"][part]}
+    for command in app["features"]["slash_commands"]:
+        command["url"] = url
+    return app
+
+
+def request_url(http: str) -> str:
+    """Return the address that Slack posts to, for that of a host. Raises SettingsError for one that it would refuse."""
+    parts = urlsplit(http.strip())
+    if parts.scheme != "https" or not parts.hostname or parts.query or parts.fragment:
+        raise SettingsError(f"--http {http}: Slack posts to an address such as https://bot.example.com, with https.")
+    path = parts.path.rstrip("/")
+    return f"https://{parts.netloc}{path if path.endswith(EVENTS) else path + EVENTS}"
+
+
+def create_link(app: dict[str, Any]) -> str:
+    """Return the address at which Slack creates the app, with the manifest filled in."""
+    return CREATE + quote(json.dumps(app, separators=(",", ":"), ensure_ascii=False), safe="")

@@ -1,0 +1,234 @@
+"""`leadhand setup`: from nothing to a bot that can run. It proves each answer, writes a file, and runs `check`.
+
+It can be run again: what is set stays unless something else is given. Every answer is also an option.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import os
+import re
+import webbrowser
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.command_line import check, console, local_models
+from bot.command_line.app_manifest import create_link, made_for
+from bot.command_line.console import say
+from bot.models.choosing import ModelSettingsError, choose_model
+from bot.models.rehearsal.rehearsal import RehearsalModel
+from bot.settings import Settings, SettingsError, read_settings
+from bot.settings_file import FILE, USUAL
+from bot.slack.connection import NotConnected, bot_account, prove_app_token, scope_fault, secret_fault
+from bot.slack.send.web_calls import close_client, make_client
+
+TRIES = 5
+"""Times that an answer is asked for before it is given up."""
+KEYS: Mapping[str, str] = {"sk-ant-": "ANTHROPIC_API_KEY", "sk-": "OPENAI_API_KEY"}
+"""The setting of a model's key, by how the key begins; the first that fits."""
+_LINE = re.compile(r"\s*(?:export\s+)?(?P<name>[A-Z_][A-Z0-9_]*)\s*=")
+_PLAIN = re.compile(r"[\w./:@%+,=?&-]*")
+
+Prove = Callable[[str], Awaitable[str]]
+"""Says what is wrong with an answer; empty: nothing is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One answer that setup needs: its setting, where people find it, and what proves it."""
+
+    name: str
+    words: str
+    option: str
+    prove: Prove
+    optional: bool = False
+
+
+async def setup(options: argparse.Namespace, settings: Settings) -> int:
+    """Ask for what is missing, prove it, write it down and check everything. Returns the exit code.
+
+    Raises SettingsError where nobody is there to ask, and where an answer is wrong or cannot be written.
+    """
+    path = _file(settings.env.get(FILE, "").strip())
+    app = made_for(options.http)
+    link = create_link(app)
+    say("1. Create the app: open this address, choose your workspace, and press Create, then Install to Workspace.")
+    say(f"   {link}\n")
+    if console.is_manned() and not options.no_browser and not settings.bot_token:
+        with contextlib.suppress(webbrowser.Error):
+            asyncio.get_running_loop().run_in_executor(None, webbrowser.open, link)
+    found: dict[str, str] = {}
+    for question in _questions(options, settings, app):
+        answer = await _answered(question, getattr(options, question.option), settings.env.get(question.name, ""))
+        if answer:
+            found[question.name] = answer
+    found |= await _model(options, settings)
+    if options.admins:
+        found["LEADHAND_ADMINS"] = options.admins
+    changed = {name: value for name, value in found.items() if settings.env.get(name) != value}
+    write(path, changed)
+    say(
+        f"\nWrote {path}, readable by you alone.\n"
+        if changed
+        else "\nEverything was set already; nothing was written.\n"
+    )
+    code = await check.check(options, read_settings({**settings.env, **found}))
+    if code == 0:
+        named = f"{FILE}={path} " if path != _file("") else ""
+        say(f"\nStart it: {named}leadhand run\nThen write /invite @leadhand in a channel, and mention it.")
+    return code
+
+
+def _file(named: str | Path) -> Path:
+    return Path(named or USUAL).expanduser()
+
+
+def _questions(options: argparse.Namespace, settings: Settings, app: Mapping[str, object]) -> list[Question]:
+    """List what is asked: two tokens, or a token and the signing secret, and the store."""
+    scopes = frozenset(app["oauth_config"]["scopes"]["bot"])  # type: ignore[index]
+    url = settings.slack_api_url
+
+    async def bot(token: str) -> str:
+        if not token.startswith("xoxb-"):
+            return "That is no bot token: it begins with xoxb- and stands under OAuth & Permissions."
+        client = make_client(token, url)
+        try:
+            account = await bot_account(client)
+        except NotConnected as error:
+            return str(error)
+        finally:
+            await close_client(client)
+        if fault := scope_fault(account.scopes, scopes):
+            return f"The app {fault}."
+        say(f"   It is {account.name} in {account.team}.")
+        return ""
+
+    async def app_level(token: str) -> str:
+        if not token.startswith("xapp-"):
+            return "That is no app-level token: it begins with xapp- and stands under Basic Information."
+        client = make_client("", url)
+        try:
+            await prove_app_token(client, token)
+        except NotConnected as error:
+            return str(error)
+        finally:
+            await close_client(client)
+        say("   It opens a connection.")
+        return ""
+
+    async def secret(text: str) -> str:
+        return secret_fault(text)
+
+    async def store(text: str) -> str:
+        fits = text.startswith(("redis://", "rediss://", "unix://"))
+        return "" if fits else "That is no address of a Redis, such as redis://127.0.0.1:6379/0."
+
+    way_in = (
+        Question("SLACK_SIGNING_SECRET", "3. Basic Information > Signing Secret", "signing_secret", secret)
+        if options.http
+        else Question(
+            "SLACK_APP_TOKEN",
+            "3. Basic Information > App-Level Tokens: one with connections:write",
+            "app_token",
+            app_level,
+        )
+    )
+    words = "4. Address of a Redis or Valkey, or Enter for the one that comes with Leadhand (one instance)"
+    return [
+        Question("SLACK_BOT_TOKEN", "2. OAuth & Permissions > Bot User OAuth Token", "bot_token", bot),
+        way_in,
+        Question("REDIS_URL", words, "redis", store, optional=True),
+    ]
+
+
+async def _answered(question: Question, given: str | None, kept: str) -> str:
+    """Return a proven answer: that of the option, what is typed, or what is set already."""
+    if given is not None:
+        if given and (fault := await question.prove(given)):
+            raise SettingsError(f"--{question.option.replace('_', '-')}: {fault}")
+        return given
+    if not console.is_manned():
+        if kept or question.optional:
+            return kept
+        raise SettingsError(
+            f"{question.name} is not set, and nobody is here to ask: give it as --{question.option.replace('_', '-')}."
+        )
+    say(question.words + (f" (Enter keeps {_masked(kept)})" if kept else ""))
+    for _ in range(TRIES):
+        typed = (await console.ask("   > ", may_be_empty=bool(kept) or question.optional)) or ""
+        answer = typed or kept
+        if not answer and question.optional:
+            return ""
+        fault = await question.prove(answer)
+        if not fault:
+            return answer
+        say(f"   {fault}")
+    raise SettingsError(
+        f"{question.name} was not settled in {TRIES} tries. Run `leadhand setup` again; nothing was lost."
+    )
+
+
+async def _model(options: argparse.Namespace, settings: Settings) -> dict[str, str]:
+    """Return the settings of a model: a key that is given or typed, or nothing where one is there already."""
+    if options.model_key is not None:
+        return _key_setting(options.model_key)
+    try:
+        model = await choose_model(settings.env)
+    except ModelSettingsError as error:
+        raise SettingsError(str(error)) from None
+    label, rehearsed = model.label, isinstance(model, RehearsalModel)
+    await model.close()
+    if not rehearsed:
+        say(f"5. Model: {label}")
+        return {}
+    here = await local_models.found_here()
+    if here:
+        named = ", ".join(f"{one.name} ({one.server}, OPENAI_BASE_URL={one.url})" for one in here)
+        say(f"   On this machine: {named}")
+    if not console.is_manned():
+        return {}
+    say("5. A key of Anthropic (sk-ant-...) or OpenAI (sk-...), or Enter to go on without a model")
+    typed = await console.ask("   > ", may_be_empty=True)
+    return _key_setting(typed) if typed else {}
+
+
+def _key_setting(key: str) -> dict[str, str]:
+    name = next((name for start, name in KEYS.items() if key.startswith(start)), "")
+    if not name:
+        raise SettingsError(
+            "That is no key of Anthropic (sk-ant-...) or OpenAI (sk-...); other servers: OPENAI_BASE_URL."
+        )
+    return {name: key}
+
+
+def _masked(value: str) -> str:
+    return f"{value[:5]}…{value[-4:]}" if len(value) > 12 else "what is set"
+
+
+def write(path: Path, found: Mapping[str, str]) -> None:
+    """Put settings into a file that its owner alone can read; all else in it stays as it is. Raises SettingsError."""
+    if not found:
+        return
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+        left = dict(found)
+        for number, line in enumerate(lines):
+            named = _LINE.match(line)
+            if named and named["name"] in left:
+                lines[number] = _line(named["name"], left.pop(named["name"]))
+        lines += [_line(name, value) for name, value in left.items()]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = path.with_name(f".{path.name}.new")
+        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            file.write("\n".join(lines) + "\n")
+        fresh.chmod(0o600)
+        fresh.replace(path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} cannot be written: {error}.") from None
+
+
+def _line(name: str, value: str) -> str:
+    return f"{name}={value}" if _PLAIN.fullmatch(value) else f'{name}="{value}"'
