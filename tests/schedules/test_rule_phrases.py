@@ -161,8 +161,8 @@ REQUESTS = [
     "Every Friday, Cleo sends the numbers. Which are wrong?",
 ]
 WRONG = [
-    ("every 10 seconds ping", "at most one every 15 minutes"),
-    ("every second ping", "at most one every 15 minutes"),
+    ("every 10 seconds ping", "every 15 minutes at most"),
+    ("every second ping", "every 15 minutes at most"),
     ("every Monday at 25 do x", "There is no time"),
     ("every Monday at 9 in Berln time do x", "Did you mean Europe/Berlin?"),
     ("every Monday at 9 until 31 February do x", "There is no day '31 February'"),

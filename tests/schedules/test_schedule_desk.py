@@ -54,7 +54,7 @@ def test_who_may_change_one() -> None:
         ({"asks": "  "}, "Say also what I should do"),
         ({"asks": "x" * 2_001}, "2,000 characters at most"),
         ({"rule": Rule(cron="0 9 31 2 *")}, "never comes"),
-        ({"rule": Rule(start=NOW - 1)}, "over already"),
+        ({"rule": Rule(start=NOW - 1)}, "already passed"),
         ({"until": NOW + 60}, "end before its first run"),
         ({"rule": Rule(cron="*/10 * * * *")}, "every 15 minutes at most"),
         ({"rule": Rule(minutes=1, start=NOW)}, "every 15 minutes at most"),

@@ -166,7 +166,7 @@ def test_each_refusal_has_its_words() -> None:
     late = Ruling(9.0, "c", "post", "expired", "d", {}, ())
     assert "This expired" in refusal(Refused("late", ruling=late))
     assert "only <@U222> may decide" in refusal(Refused("not_yours", whom=("U222",)))
-    assert "you made the request" in refusal(Refused("own", whom=("admins",)))
+    assert "you made this request" in refusal(Refused("own", whom=("admins",)))
 
 
 SCHEMA: dict[str, Any] = {

@@ -277,7 +277,7 @@ async def test_a_quorum_of_two_shows_how_far_it_is_and_nobody_approves_their_own
         talk = await office.ask()
         message = await card(talk)
         await office.scene.person("ana").click(talk.channel, message["ts"], "approval:approve")
-        await office.told_alone("ana", "you made the request")
+        await office.told_alone("ana", "you made this request")
         await office.scene.person("ben").click(talk.channel, message["ts"], "approval:approve")
         await talk.seen(lambda: "1 of 2 have approved" in shown(cards(talk)[0]))
         await talk.seen(lambda: "(1 of 2 so far)" in row(talk))

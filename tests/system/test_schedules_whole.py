@@ -170,7 +170,7 @@ async def test_the_form_makes_one_and_a_message_may_be_a_request_after_all(scene
         said = await alone(scene, "every Monday 9:30 say what 6 times 7 is", has="9:30")
         await press(scene, said, DISCARD, has="Discarded")
         said = await alone(scene, "every Monday 9:45 say what 6 times 7 is", has="9:45")
-        assert "it is a request" in await press(scene, said, NOW, has="it is a request")
+        assert "as a request" in await press(scene, said, NOW, has="as a request")
         top = next(one for one in tops(scene) if "9:45" in one["text"])
         job = await scene.thread("#general", top["ts"]).over()
         assert job.latest.request.text == "every Monday 9:45 say what 6 times 7 is"
@@ -262,7 +262,7 @@ async def test_forget_me_removes_schedules(scene: Scene) -> None:
         await saved(scene, "every day at 9 list our rooms")
         await scene.command("forget me")
         view = (await scene.workspace.until(lambda: scene.person().views()))[-1]
-        assert "1 schedule. They run no more." in str(view["blocks"])
+        assert "1 schedule. They no longer run." in str(view["blocks"])
         await scene.person().submit(view["id"])
         (receipt,) = await scene.workspace.until(lambda: direct(scene), timeout=patience())
     assert "*Removed:* 1 schedule." in receipt

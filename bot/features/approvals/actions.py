@@ -141,7 +141,7 @@ def refusal(refused: Refused) -> str:
         "changed": "The arguments have changed since that card was drawn, so your click changed nothing. "
         "The latest card of this thread shows them as they are.",
         "not_yours": f"Your click changed nothing: only {may} may decide.",
-        "own": "Your click changed nothing: you made the request, and who makes one may not approve what is done for "
+        "own": "Your click changed nothing: you made this request, and nobody approves what is done for "
         f"it. That is for {may} to decide.",
         "again": "You have approved this already. It takes more people, so it waits for the others.",
         "no_tool": "That tool is no longer there, so its arguments cannot be edited. Deny it, or approve it as it is.",

@@ -36,9 +36,9 @@ def edit_window(asked: Approval, schema: Mapping[str, Any], metadata: str) -> Bl
     """Offer one field for each argument. `metadata` comes back with what is put in."""
     inputs = fields(asked.arguments, schema)
     long = [name for name, value in asked.arguments.items() if not is_editable(value)]
-    told = "It is done once, with exactly what stands here. The specialist is told what you changed."
+    told = "It runs once, with exactly these values. The specialist is told what you changed."
     if asked.terms.quorum > 1:
-        told = "Approvals so far become void: the others are asked anew, with what stands here."
+        told = "Approvals so far no longer count: the others are asked again, with these values."
     notes = [f"Too long for a field, so it stays as it is: {clean(', '.join(long), limit=500)}."] if long else []
     head = [section(f"*Tool:* {clean(asked.tool, limit=100)}"), *([context(*notes)] if notes else [])]
     return _window("Edit and approve", "Approve", EDITED, metadata, [*head, *inputs, context(told)])
@@ -51,7 +51,7 @@ def deny_window(asked: Approval, metadata: str) -> Block:
         "block_id": REASON_BLOCK,
         "optional": True,
         "label": _text("Why not?"),
-        "hint": _text("The specialist reads it, and the thread shows it. You may leave it out."),
+        "hint": _text("The specialist reads it, and the thread shows it. You can leave it empty."),
         "element": {
             "type": "plain_text_input",
             "action_id": REASON_ACTION,

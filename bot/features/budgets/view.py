@@ -38,7 +38,7 @@ def asks_for_more(wanted: Wanted) -> Outgoing:
     where = f" in <#{wanted.channel}>" if wanted.scope != "day" else ""
     text = f"{mention(wanted.user)} asks for more{where}: {clean(wanted.named)} is used up."
     allow = button("Allow as much again", ALLOW_MORE, carry(wanted))
-    small = "For today (UTC); of a job's budget, for that job. Leave it, and nothing changes."
+    small = "For today (UTC), or for that job if it is a job's budget. If you do nothing, nothing changes."
     return Outgoing(text=text, blocks=(section(text), actions([allow]), context(small)))
 
 

@@ -34,7 +34,7 @@ AS_BEFORE = "as_before"
 ROUND = "."
 """Between a block's name and the number of times that the window was drawn again: a block that keeps its id keeps what
 was put into it, whatever it is drawn with."""
-FIRST_CHOICE = "A menu left at its first choice, and a field left empty, set nothing here."
+FIRST_CHOICE = "A menu left at its first choice and an empty field set nothing here."
 MEANWHILE = (
     ":warning: *Somebody else saved while this was open.* Nothing of yours is lost: it stands below. Look it over, and "
     "save again."

@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 LONGEST = 2000
 """Characters of a request of which it is said who would get it."""
 NO_TEXT = "Which request? `/leadhand route TEXT` says who would get it, and why, without any work being done."
-LOOKING = "I am looking who would get that. It comes here, for you alone; no work is done."
+LOOKING = "I am checking who would get that. The answer comes here, for you alone; no work is done."
 
 
 async def crew(given: Given) -> Outgoing:

@@ -12,7 +12,7 @@ from bot.slack.views.paging import page_buttons, page_of
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """Who works in a crew: a specialist, or a whole crew. `out`: it rests, as it kept failing."""
+    """Who works in a crew: a specialist, or a whole crew. `out`: it paused after repeated failures."""
 
     name: str
     description: str
@@ -44,7 +44,7 @@ def crew_page(crew: CrewShown, page: int, asked: str) -> Outgoing:
 
 def _line(one: Member) -> str:
     kind = "crew" if one.crew else one.tier
-    out = " · :warning: rests, as it kept failing" if one.out else ""
+    out = " · :warning: paused after repeated failures" if one.out else ""
     tools = ", ".join(f"`{clean(plain(tool, 60))}`" for tool in one.tools)
     cannot = f"\nCannot: {clean(plain(', '.join(one.cannot), 200))}" if one.cannot else ""
     uses = f"\nTools: {tools}" if tools else ""

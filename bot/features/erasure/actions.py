@@ -35,7 +35,7 @@ NO_PERSON = "I cannot tell who that is. Write @ and choose the name, or `/leadha
 WHOM = "What? `/leadhand forget JOB`, or `/leadhand forget me` for all you asked for."
 ONE_ALONE = "Name one job alone, so that nothing else is erased."
 BEGUN = "It is being erased. A receipt of what was erased, and of what could not be, comes in your direct messages."
-NOTHING = "There is nothing to erase any more, or you may not have it erased."
+NOTHING = "There is nothing left to erase, or you may not have it erased."
 _DENIED: dict[Denied, str] = {
     "unknown": notices.UNKNOWN,
     "not_yours": NOT_YOURS,

@@ -104,7 +104,7 @@ def _what(found: Forgettable, reader: str) -> list[str]:
         whose = "you" if found.person == reader else "they"
         lines.append(f"*Remembered:* {counted(found.remembered, 'thing')} that {whose} had me remember.")
     if found.schedules:
-        lines.append(f"*Schedules:* {counted(found.schedules, 'schedule')}. They run no more.")
+        lines.append(f"*Schedules:* {counted(found.schedules, 'schedule')}. They no longer run.")
     if busy := [one for one in found.jobs if one.under_way]:
         lines.append(f"*Under way, and stopped first, without a report:* {', '.join(f'`{one.job}`' for one in busy)}.")
     if found.shared:
@@ -122,7 +122,7 @@ def receipt(done: Erased, reader: str) -> Outgoing:
         f"*Deleted in Slack:* {counted(done.messages, 'message')} and {counted(done.posted_files, 'file')} of mine.",
     ]
     if done.remembered:
-        lines.append(f"*Remembered no more:* {counted(done.remembered, 'thing')}.")
+        lines.append(f"*No longer remembered:* {counted(done.remembered, 'thing')}.")
     if done.schedules:
         lines.append(f"*Removed:* {counted(done.schedules, 'schedule')}.")
     failed = [f"{clean(why)} ({count:,})" for why, count in done.kept.items() if count]

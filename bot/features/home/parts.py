@@ -36,7 +36,7 @@ class StateParts:
         known = [InstanceLine(one.name, one.age, one.crews, one.busy) for one in await self._board.everyone()]
         found = page_of(instance_lines(known), page)
         return HomePart(
-            "Instances", _page(found, [tuple(sections(found.rows))] if found.rows else []), "None is heard of."
+            "Instances", _page(found, [tuple(sections(found.rows))] if found.rows else []), "No instance has reported."
         )
 
 

@@ -99,4 +99,4 @@ class HomeTab:
             log.info("the section %s of a home could not be read: %s", section.name, error)
         except Exception:
             log.exception("the section %s of a home broke", section.name)
-        return "This part cannot be shown at the moment. It is looked at again as soon as something changes."
+        return "This section cannot be shown right now. It is loaded again as soon as something changes."

@@ -38,7 +38,7 @@ from handoff.contracts import Place
 log = logging.getLogger(__name__)
 
 _PAGES = re.compile(rf"^{SHOW_PAGE}_\w+$")
-GONE = "That is forgotten already."
+GONE = "That was already forgotten."
 WAS_CHANGED = "Somebody changed it since you opened this. Go back, look at it, and edit it again."
 EDITED_AWAY = "Your message no longer asks me to remember something, so I forgot what it said before."
 DONE = "Forgotten. From the next request on it is not used."
@@ -156,7 +156,7 @@ class MemoryClicks:
         kept = await self._book.remember(where, text, user=sent.user, mine=spot.mine, mark=f"window/{sent.id}")
         if not isinstance(kept, Kept):
             return UNKEPT[kept]
-        return "" if kept.new or kept.again else "I remember that already."
+        return "" if kept.new or kept.again else "I already remember that."
 
     async def _draw(self, client: AsyncWebClient, seen: InWindow, told: str = "") -> None:
         await redraw_window(client, seen.window, await drawn(self._book, seen.team, seen.user, seen.spot, told))

@@ -87,8 +87,8 @@ def remembered_message(one: Shown, reader: str) -> Outgoing:
 
 def known_already(one: Shown) -> Outgoing:
     """Say that the same is remembered."""
-    text = f"I remember that already: {clean(one.memory.text)}"
-    short = clean(f"I remember that already: {one.memory.text}", limit=300)
+    text = f"I already remember that: {clean(one.memory.text)}"
+    short = clean(f"I already remember that: {one.memory.text}", limit=300)
     return Outgoing(text=short, blocks=(section(text), context(said_by(one.memory))))
 
 

@@ -36,9 +36,9 @@ log = logging.getLogger(__name__)
 
 GONE = "That is not there any more: drafts are dropped after a day, and somebody may have removed it."
 DISCARDED = "Discarded; nothing runs."
-NOW_INSTEAD = "Then it is a request: I am at it."
+NOW_INSTEAD = "OK, I take it as a request and am working on it."
 DEEDS = {PAUSE: "pause", RESUME: "resume", RUN: "run", REMOVE: "remove"}
-WHEN_FAULT = "I cannot read that. Say it such as “every Monday at 9”, or as cron text, such as 0 9 * * mon."
+WHEN_FAULT = "I cannot read that. Try “every Monday at 9”, or cron text such as 0 9 * * mon."
 
 
 class ScheduleClicks:
@@ -149,7 +149,7 @@ class ScheduleClicks:
         if (fault := fault_of(one, self._talk.desk.clock(), admin=self._talk.desk.is_admin(sent.user))) is not None:
             return {page.WHEN if one.asks else page.ASKS: fault.words}
         if len(metadata_of(one, whole=True)) > METADATA_LIMIT:
-            return {page.ASKS: "That is more than the form carries. Put some of it into a canvas, and name that."}
+            return {page.ASKS: "That is too long for the form. Put part of it into a canvas, and name the canvas."}
         return one
 
     async def on_confirm(self, sent: Window, client: AsyncWebClient) -> Mapping[str, Any] | None:

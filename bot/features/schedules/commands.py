@@ -25,14 +25,15 @@ from handoff.contracts import Attachment, Place
 
 SCHEDULE_USAGES = (
     ("", "your schedules"),
-    ("every Monday at 9 summarise #sales", "a new one, shown back before it is saved"),
+    ("every Monday at 9 summarise #sales", "a new one; you see it before it is saved"),
     ("pause|resume|run|edit|remove ID", "one of them"),
 )
 NO_WINDOW = (
     "Slack did not open the form. Try once more, or say it: `/leadhand schedule every Monday at 9 summarise #sales`."
 )
 NO_SCHEDULE = (
-    "I take that for no schedule. Say when and what, such as `/leadhand schedule every Monday at 9 summarise #sales`."
+    "I don't recognise a schedule in that. "
+    "Say when and what, such as `/leadhand schedule every Monday at 9 summarise #sales`."
 )
 LONGEST = 2_500
 """Characters of a message that may be a schedule: what is longer is work to be done now."""
@@ -148,7 +149,7 @@ async def changed(talk: ScheduleTalk, one: Schedule, user: str, deed: str) -> st
     desk = talk.desk
     if deed in {"remove", "delete"}:
         done = await desk.remove(one, user)
-        words = f"Removed: `{one.id}` does not run any more."
+        words = f"Removed: `{one.id}` no longer runs."
     elif deed == "run":
         done = await desk.run_now(one, user)
         words = f"`{one.id}` runs now, beside its times: a thread for it opens in <#{one.channel}>."

@@ -72,7 +72,7 @@ def confirm(one: Schedule, now: float, metadata: str) -> Block:
         "type": "modal",
         "callback_id": CONFIRM,
         "private_metadata": metadata,
-        "title": _plain("Save it so?"),
+        "title": _plain("Save this schedule?"),
         "submit": _plain("Save"),
         "close": _plain("Back"),
         "blocks": described(one, now),

@@ -120,10 +120,10 @@ def _take_number(found: Found, match: re.Match[str]) -> bool:
     word, unit = match["number"].lower(), match["many"].lower()
     number = {"other": 2, "second": 2, "third": 3}.get(word) or NUMBERS.get(word) or int(re.sub(r"\D", "", word) or 0)
     if not 0 < number <= 1000:
-        found.wrong = found.wrong or f"“{match[0].strip()}” is no rule that I can keep."
+        found.wrong = found.wrong or f"“{match[0].strip()}” is not a rule that I can follow."
         number = 1
     if unit.startswith("second"):
-        found.wrong = "A run every few seconds is more than I do: at most one every 15 minutes."
+        found.wrong = "That is too often: a schedule runs every 15 minutes at most."
         found.often, found.rule = "whole", Rule(minutes=1)
     elif unit.startswith(("minute", "hour")):
         minutes = number * (60 if unit.startswith("hour") else 1)

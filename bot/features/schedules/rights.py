@@ -20,7 +20,7 @@ MOST_OWN = 100
 
 RULED_OUT: dict[Why, str] = {
     "gone": "its owner has left the workspace",
-    "bot": "its owner is no person",
+    "bot": "its owner is not a person",
     "place": "I may not be used in that channel any more",
     "stranger": "its owner is of another workspace, whose people may not use me there",
     "guest": "its owner is a guest, and guests may not use me there",
@@ -63,7 +63,7 @@ def fault_of_rule(rule: Rule, zone: str, until: float | None, now: float, *, adm
         return Unscheduled(
             words="It would end before its first run."
             if over
-            else "That time is over already."
+            else "That time has already passed."
             if past
             else "That day never comes, so it would never run."
         )

@@ -27,7 +27,7 @@ GONE = Unscheduled(words="That schedule is not there any more. `/leadhand schedu
 NOT_YOURS = Unscheduled(words="Only who a schedule belongs to may change it, and admins.")
 BUSY = Unscheduled(words="Somebody changed that schedule at the same time. Look at it again and try once more.")
 FULL = Unscheduled(
-    words="There are 10,000 schedules, which is all that I keep. Remove one that nobody needs, then try."
+    words="There are 10,000 schedules, which is the most that I keep. Remove one that nobody needs, then try again."
 )
 TOO_MANY = Unscheduled(words=f"One person has {MOST_OWN} schedules at most. Remove one that you no longer need first.")
 

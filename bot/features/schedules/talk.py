@@ -33,9 +33,7 @@ _THIS_THREAD = re.compile(r"\bthis thread\b", re.IGNORECASE)
 NO_THREAD = Unscheduled(
     words="Each run opens a thread of its own and sees nothing of this one. Say without “this thread” what it works on."
 )
-NOT_READ = Unscheduled(
-    words="I could not find out when that is to run. Say it such as “every Monday at 9”, or fill in the form."
-)
+NOT_READ = Unscheduled(words="I could not find out when that should run. Try “every Monday at 9”, or fill in the form.")
 
 
 class ScheduleTalk:

@@ -124,7 +124,7 @@ def _deeds(one: Schedule) -> Block:
     rest = button("Resume", RESUME, one.id) if one.state == "paused" else button("Pause", PAUSE, one.id)
     sure = {
         "title": {"type": "plain_text", "text": "Remove this schedule?"},
-        "text": {"type": "plain_text", "text": "It does not run any more. What it has posted stays."},
+        "text": {"type": "plain_text", "text": "It no longer runs. What it has posted stays."},
         "confirm": {"type": "plain_text", "text": "Remove"},
         "deny": {"type": "plain_text", "text": "Keep"},
         "style": "danger",

@@ -11,7 +11,7 @@ from bot.features.schedules.cron_text import cron_of
 from bot.features.schedules.rule_phrases import Reading
 from bot.features.schedules.schedule import Rule, Unscheduled
 
-HOW = "Say it such as “every Monday at 9”, or as cron text, or fill in the form."
+HOW = "Try “every Monday at 9”, or cron text, or fill in the form."
 
 
 def reading_of(written: Mapping[str, Any], zone: str) -> Reading | Unscheduled | None:
@@ -20,7 +20,7 @@ def reading_of(written: Mapping[str, Any], zone: str) -> Reading | Unscheduled |
     if written.get("schedule") is not True:
         return None
     if field["cannot"]:
-        return Unscheduled(words=f"I cannot keep that rule: {field['cannot'][:200]} {HOW}")
+        return Unscheduled(words=f"I cannot follow that rule: {field['cannot'][:200]} {HOW}")
     named = zone_called(field["zone"], zone) if field["zone"] else ""
     if field["zone"] and not named:
         return Unscheduled(words=unknown_zone(field["zone"][:60]))

@@ -31,8 +31,8 @@ log = logging.getLogger(__name__)
 LONGEST_WAIT = 2.0
 """Seconds that a window waits for the server to take what was pasted: Slack waits for three. Later words are told."""
 SENT = "I sent you the link in a direct message, with what to do."
-SLOW = "The server takes its time. The thread goes on once it has taken your sign-in."
-IN_ALREADY = "Somebody has signed in there meanwhile, so the thread goes on."
+SLOW = "The server is slow. The thread goes on once it has accepted your sign-in."
+IN_ALREADY = "Somebody else has signed in there meanwhile, so the thread goes on."
 
 
 class SignInClicks:

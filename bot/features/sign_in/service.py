@@ -12,7 +12,7 @@ from handoff.contracts import Place
 from specialists.tools.signing_in import SignInFailed
 from specialists.tools.tool import WorkbenchLost
 
-_AWAY = "My store cannot be reached, so nothing was kept. Try again in a minute."
+_AWAY = "My store cannot be reached, so nothing was saved. Try again in a minute."
 _DONE = Decision("approve", signed_in=True)
 
 

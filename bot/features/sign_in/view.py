@@ -28,7 +28,7 @@ def link_message(server: str, host: str, link: str, begins: str, metadata: str) 
     leads = {**button("Open the sign-in page", PAGE, "page", style="primary"), "url": link}
     small = (
         "The link is for you alone, and good for 10 minutes: for a new one press “Sign in” in the thread again. "
-        "Show the address to nobody else."
+        "Do not show the address to anybody else."
     )
     blocks = (
         section(f":lock: Sign in to {named}"),
@@ -45,7 +45,7 @@ def paste_window(metadata: str, begins: str) -> Block:
         "type": "input",
         "block_id": ADDRESS_BLOCK,
         "label": _text("The address on which your browser ended"),
-        "hint": _text(f"It begins with {begins}. It is good once, and is kept nowhere."),
+        "hint": _text(f"It begins with {begins}. It works once, and is not stored."),
         "element": {"type": "plain_text_input", "action_id": ADDRESS_ACTION, "max_length": _LONGEST},
     }
     return {

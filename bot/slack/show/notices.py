@@ -35,17 +35,18 @@ NOT_TRACED = "Only people who asked for something in that job may see the steps 
 UNKNOWN = "I do not know that job. Finished ones are forgotten after a while; `/leadhand status` lists yours."
 IS_FORGOTTEN = "That is forgotten: somebody had its record erased. Mention me again to have it done anew."
 THANKS = "Thank you, that is recorded with the job."
-FORGOTTEN = "Thank you. The job is forgotten by now, so that was not recorded."
+FORGOTTEN = "Thank you. The job is no longer kept, so that was not recorded."
 NOT_IN = "I am not in this conversation, so I could not answer in it. Invite me (`/invite`), then press Start again."
 WORDS_ONLY = (
     "I took your words as the answer, and not the file: work under way gets no new files. "
     "Mention me with the file once this is done."
 )
 PEOPLE_ONLY = (
-    "I take requests from people only, so that two bots never keep each other busy. Mention me yourself and I begin."
+    "I take requests from people only, so that two bots never keep each other busy. "
+    "Mention me yourself, and I will begin."
 )
 NEWER = "A newer release of me works on that job, and goes on with it when it runs; this one cannot read it."
-UNREADABLE = "The record of that job is damaged, so I cannot read it. Whoever runs me finds what is wrong in the log."
+UNREADABLE = "The record of that job is damaged, so I cannot read it. The log says what is wrong; tell whoever runs me."
 OLD_BUTTON = "That button no longer does anything. Mention me again if you need something."
 NOTHING_TO_STOP = "There is nothing to stop: no request of this thread is under way."
 STOPPING = "Stopping. A report of what was done follows in the thread."
@@ -60,16 +61,16 @@ QUARANTINED = (
 NO_ADMINS = "Only an admin may do that, and none is named. Whoever runs me names them in LEADHAND_ADMINS."
 NOT_ADMIN = "Only an admin may do that, and nothing was changed."
 NOT_ADMIN_LIST = "Only an admin may list everybody's jobs. `/leadhand jobs` lists yours."
-ASKED_FOR_MORE = "I asked the admins for more. I tell you here once one of them has allowed it."
-ASKED_ALREADY = "The admins were asked for that within the last hour: nothing was sent again."
+ASKED_FOR_MORE = "I asked the admins for more. I will tell you here when one of them has allowed it."
+ASKED_ALREADY = "The admins were already asked for that within the last hour, so nothing was sent again."
 NO_SETTINGS = "Only an admin may change the settings of a channel, so nothing was changed."
 NOT_QUARANTINED = "That job is not set aside: there is nothing to release."
 AWAY = (
     "My store cannot be reached, so I could not record that. Slack delivers it to me again within the next minutes, "
     "and I go on then: once I react with :eyes:, I have it."
 )
-NO_EVIDENCE = "The job is forgotten by now, and its evidence with it."
-NO_WINDOW = "Slack did not open the window, which has to happen within three seconds of a click. Try again."
+NO_EVIDENCE = "The job is no longer kept, and neither is its evidence."
+NO_WINDOW = "Slack did not open the window in time. Try again."
 NOT_READ = "My store cannot be reached, so I cannot look that up. Try again in a minute."
 NOT_RECORDED = "My store cannot be reached, so nothing was recorded. Try again in a minute."
 

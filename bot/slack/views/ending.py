@@ -65,7 +65,7 @@ def cancelled(job: Job, ask: Ask, *, alone: bool = False) -> Outgoing:
 
 def refused(reason: str) -> Outgoing:
     """Say why a request is not worked on, and what to do instead."""
-    text = clean(reason, limit=2500) or "I cannot take that."
+    text = clean(reason, limit=2500) or "I cannot use that."
     return Outgoing(text=text, blocks=(section(text),))
 
 
