@@ -14,6 +14,7 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.workspace_server import Workspace
+from tests.patience import patience
 
 MANIFEST = Path(__file__).parent / "manifest.yml"
 Refused = Callable[[str, Awaitable[Any]], Awaitable[dict[str, Any]]]
@@ -27,7 +28,7 @@ async def start() -> AsyncIterator[Start]:
     started: list[Workspace] = []
 
     async def start(**options: Any) -> Workspace:
-        workspace = await Workspace.start(options.pop("manifest", MANIFEST), **options)
+        workspace = await Workspace.start(options.pop("manifest", MANIFEST), **{"ack_seconds": patience(3), **options})
         started.append(workspace)
         return workspace
 
