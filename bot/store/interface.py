@@ -126,13 +126,15 @@ class Intent:
 
     `first` is true for the call that recorded the intent (or its repeat by the same operation id);
     otherwise somebody may have sent it: `began` says when, and `ts` is its Slack id once known.
-    `draft_ts` is the id of a message that was begun and not finished (a stream).
+    `draft_ts` is the id of a message that was begun and not finished (a stream). `sent` says when somebody last sent it
+    later than it was begun; 0: nobody did.
     """
 
     first: bool
     began: float
     ts: str
     draft_ts: str
+    sent: float = 0.0
 
 
 class StoreError(Exception):
@@ -293,6 +295,9 @@ class OutboxRecords(Protocol):
         That is progress, unless said otherwise, as is looking for a message in doubt within its first half minute: no
         owner counts as lost any more. Raises PayloadTooLarge if the job has 10,000 messages.
         """
+
+    async def sending(self, claim: Claim, message: str) -> bool:
+        """Record that a message is sent just now, later than it was begun. False if the job is no longer ours."""
 
     async def draft(self, claim: Claim, message: str, ts: str) -> bool:
         """Record the id of a message that was begun and is not finished yet. False if the job is no longer ours."""

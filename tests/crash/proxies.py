@@ -29,7 +29,7 @@ WRITES = {
     "jobs": frozenset(
         {"ingest", "signal", "claim", "beat", "release", "commit", "quarantine", "release_quarantined", "forget"}
     ),
-    "outbox": frozenset({"begin", "draft", "done", "taken_back"}),
+    "outbox": frozenset({"begin", "sending", "draft", "done", "taken_back"}),
     "blobs": frozenset({"put", "drop", "came_from"}),
     "schedules": frozenset({"put", "swap", "fire"}),
     "settings": frozenset({"put"}),

@@ -160,6 +160,25 @@ def test_who_comes_late_looks_as_long_after_the_post_as_who_does_not(waited: flo
     assert _after(LOOKS, waited) == left
 
 
+async def test_who_takes_over_is_as_patient_as_the_last_that_sent_it_needs(scene: Scene) -> None:
+    """The first owner only meant to post it; the second did, a minute later, and died before it could say so."""
+    await scene.outbox.begin(scene.claim, "k")
+    second = await scene.taken_over()
+    intent = await scene.outbox.begin(second, "k")
+    assert not intent.first
+    assert intent.sent == 0
+    ts = await scene.outbox._post_once(second, scene.place, "k", HELLO, 0.0)
+    [intent] = (await scene.store.outbox.messages(scene.claim.key)).values()
+    assert intent.sent > intent.began + 59, "the store knows when it was sent last"
+    scene.workspace.faults.add("conversations.replies", "lagging_history", times=1, seconds=3600)
+    third = await scene.taken_over()
+    scene.clock.advance(-60 + CALL_SECONDS + 0.05)  # as soon as no call of the second can be under way
+    posted = await scene.outbox.post(third, scene.place, "k", HELLO)
+    assert (posted.ts, posted.adopted, len(scene.seen())) == (ts, True, 1), (
+        f"{posted}: one look is not enough where history lags"
+    )
+
+
 async def test_an_owner_that_lost_the_job_posts_nothing(scene: Scene) -> None:
     await scene.taken_over()
     with pytest.raises(Gone):

@@ -115,6 +115,7 @@ class Outbox:
         intent = await self.begin(claim, key)
         if intent.ts:
             return Sent(intent.ts, adopted=True)
+        since = since if intent.first else 0.0  # the store knows the time of an earlier owner
         try:
             if not intent.first and (found := await self.earlier(place, key, intent)):
                 await self.done(claim, key, found)
@@ -159,9 +160,12 @@ class Outbox:
         return holds
 
     async def still_ours(self, claim: Claim, key: str, since: float) -> None:
-        """Ask the store again if it told us too long ago (`since`: seconds since the epoch). Raises Gone."""
-        if abs(time.time() - since) > FRESH:
-            await self.begin(claim, key)
+        """Tell the store that it is sent now, if it heard of it too long ago (`since`: seconds since the epoch).
+
+        Whoever takes over looks for it as long as a message that was sent just then may take to be seen. Raises Gone.
+        """
+        if abs(time.time() - since) > FRESH and not await self.store.outbox.sending(claim, key):
+            raise Gone(key)
 
     async def send(
         self,
@@ -258,7 +262,7 @@ class Outbox:
 
     async def wait_out(self, intent: Intent) -> float:
         """Wait until no call of an earlier owner can be under way any more. Gives the seconds since that was so."""
-        over = await self.store.now() - intent.began - CALL_SECONDS
+        over = await self.store.now() - max(intent.began, intent.sent) - CALL_SECONDS
         await asyncio.sleep(max(0.0, -over))
         return max(0.0, over)
 

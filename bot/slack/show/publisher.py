@@ -39,14 +39,13 @@ class Publisher:
 
     async def file(self, claim: Claim, place: Place, key: str, artifact: Artifact, data: bytes) -> Sent:
         """Put a file into the thread, once. `Sent.ts` is the file's id. Raises Gone."""
-        since = time.time()
         intent = await self._outbox.begin(claim, key)
         if intent.ts:
             return Sent(intent.ts, adopted=True)
         try:
             if intent.draft_ts and not intent.first:
                 waited = await self._outbox.wait_out(intent)
-                shown = await self._go_on(claim, place, key, artifact, intent.draft_ts, since, waited)
+                shown = await self._go_on(claim, place, key, artifact, intent.draft_ts, waited)
             else:
                 shown = ""  # nothing of it can be seen: the id is recorded before the file is shown
             if not shown:
@@ -58,14 +57,14 @@ class Publisher:
         return await self._outbox.done(claim, key, shown)
 
     async def _go_on(
-        self, claim: Claim, place: Place, key: str, artifact: Artifact, file_id: str, since: float, waited: float
+        self, claim: Claim, place: Place, key: str, artifact: Artifact, file_id: str, waited: float
     ) -> str:
         """Show the file that an earlier owner uploaded, unless it did. Nothing: it must be uploaded again."""
         if await self._outbox.lookup.file(place, file_id, waited=waited):
             log.info("job %s: %s was there already", place.job_id, key, extra={"event": "reconciled"})
             return file_id
         try:
-            await self._show(claim, place, key, artifact, file_id, since)
+            await self._show(claim, place, key, artifact, file_id, 0.0)  # the store knows the earlier owner's time
         except Refused as error:
             log.info("job %s: %s is uploaded again: %s", place.job_id, key, error)
             return ""
@@ -137,7 +136,7 @@ class Publisher:
             if not posted:
                 if not direct:
                     await self._let_read(canvas, channel_ids=[place.channel])
-                posted = await self._post_link(claim, place, key, artifact, canvas, since)
+                posted = await self._post_link(claim, place, key, artifact, canvas, since if intent.first else 0.0)
         except (Refused, NoReply, OutcomeUnknown) as error:
             return Sent("", f"{artifact.name}: {error}")
         # In a direct message access goes to its people, and Slack takes that only once the link was sent to them.

@@ -235,7 +235,8 @@ def head(key: JobKey, state: Mapping[bytes, bytes]) -> Head | None:
 def intent(record: bytes, *, first: bool) -> Intent:
     """Read an outbox record."""
     known = json.loads(record)
-    return Intent(first=first, began=float(known["began"]), ts=known["ts"], draft_ts=known["draft"])
+    began, sent = float(known["began"]), float(known.get("sent", 0))
+    return Intent(first=first, began=began, ts=known["ts"], draft_ts=known["draft"], sent=sent)
 
 
 FULLNESS_FOR = 2.0

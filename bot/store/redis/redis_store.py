@@ -41,6 +41,10 @@ class RedisOutbox:
         reply = unless_full(await self._calls.run("outbox_begin", self._calls.keys.of_job(claim.key), *args))
         return None if reply is None else layout.intent(reply[1], first=bool(reply[0]))
 
+    async def sending(self, claim: Claim, message: str) -> bool:
+        """See `OutboxRecords.sending`."""
+        return await self._note(claim, message, "sent", "")
+
     async def draft(self, claim: Claim, message: str, ts: str) -> bool:
         """See `OutboxRecords.draft`."""
         return await self._note(claim, message, "draft", ts)
