@@ -338,7 +338,8 @@ def _environment(workspace: Workspace, models: Models, far_side: FarSide) -> dic
         "LEADHAND_MODEL_FAST": "fast",
         "LEADHAND_MODEL_BALANCED": "balanced",
         "LEADHAND_MODEL_DEEP": "deep",
-        "LEADHAND_ROLES": "planner balanced, replanner balanced, synthesizer balanced",  # not on DEEP calls a minute
+        # None of them may take the DEEP calls a minute.
+        "LEADHAND_ROLES": "planner balanced, replanner balanced, synthesizer balanced, verifier balanced",
         "LEADHAND_CREW": str(CREW),
         "LEADHAND_LEASE": str(LEASE),
         "LEADHAND_SLOTS": str(SLOTS),
