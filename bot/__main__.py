@@ -125,7 +125,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Command)
     text = "a Slack on your own machine with the bot in it; no account, no key"
     _add_try(commands.add_parser("try", help=text, description=text, epilog=ENDS))
-    text = "from nothing to a bot that can run: creates the app, proves each answer, writes a settings file, and checks"
+    text = "from nothing to a bot that can run: creates the app, proves the tokens, writes a settings file, and checks"
     _add_setup(commands.add_parser("setup", help=text, description=text))
     text = "the app's manifest for this installation"
     _add_manifest(commands.add_parser("manifest", help=text, description=text))

@@ -19,6 +19,8 @@ USUAL = "~/.config/leadhand/settings.env"
 LARGEST = 1_000_000
 """Bytes of a file of settings, or of one secret."""
 _LINE = re.compile(r"(?:export\s+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*=(?P<value>.*)", re.DOTALL)
+_PLAIN = re.compile(r"[\w./:@%+,=?&-]*")
+"""A value that needs no quotation marks."""
 _QUOTED = re.compile(r"(?P<mark>[\"'])(?P<inside>.*)(?P=mark)\s*(?:#.*)?", re.DOTALL)
 
 
@@ -84,6 +86,32 @@ def _text(path: Path, name: str) -> str:
         raise SettingsError(f"{name}: {path} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
         raise SettingsError(f"{name}: {path} is no text in UTF-8.") from None
+
+
+def write_settings(path: Path, found: Mapping[str, str]) -> None:
+    """Put settings into a file that its owner alone can read; all else in it stays as it is. Raises SettingsError."""
+    if not found:
+        return
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+        left = dict(found)
+        for number, line in enumerate(lines):
+            named = _LINE.fullmatch(line.strip())
+            if named and named["name"] in left:
+                lines[number] = _as_line(named["name"], left.pop(named["name"]))
+        lines += [_as_line(name, value) for name, value in left.items()]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = path.with_name(f".{path.name}.new")
+        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            file.write("\n".join(lines) + "\n")
+        fresh.chmod(0o600)
+        fresh.replace(path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} cannot be written: {error}.") from None
+
+
+def _as_line(name: str, value: str) -> str:
+    return f"{name}={value}" if _PLAIN.fullmatch(value) else f'{name}="{value}"'
 
 
 def readable_by_others(env: Mapping[str, str]) -> str:

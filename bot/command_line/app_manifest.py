@@ -12,10 +12,10 @@ import yaml
 from bot.app import manifest_path
 from bot.command_line.console import say
 from bot.settings import Settings, SettingsError
+from bot.slack.receive.http import EVENTS
 
 CREATE = "https://api.slack.com/apps?new_app=1&manifest_json="
 """Opens "create an app from a manifest", filled in."""
-EVENTS = "/slack/events"
 
 
 async def manifest(options: argparse.Namespace, settings: Settings) -> int:

@@ -27,13 +27,13 @@ from specialists.loading import demo_file
 from specialists.loading.demo_file import HERE, Demo
 from specialists.registry import CREWS, available_crews
 from specialists.sandbox.scratch import scratch
+from specialists.tools.code.named_repositories import VARIABLE as REPOSITORIES
+from specialists.tools.knowledge.knowledge_toolkit import SETTING as KNOWLEDGE
 from specialists.tools.web import recorded_web
 
-REPOSITORIES = "LEADHAND_REPOSITORIES"
-"""The setting that several demos share: theirs stand in it side by side."""
 OFFERED = {"review": "Watch a review", "support": "Watch a support case"}
 """The demos that the first page offers, with the labels of their buttons."""
-THEIRS = frozenset({REPOSITORIES, "LEADHAND_KNOWLEDGE"})
+THEIRS = frozenset({REPOSITORIES, KNOWLEDGE})
 """What their demos set."""
 MOST_BYTES = 100 * 1024 * 1024
 """Bytes that a demo's folder may have."""
@@ -114,7 +114,7 @@ async def staged_together(names: Iterable[str], settings: Settings) -> AsyncIter
     """Make the demos of several crews ready, and clear them away at the end. Raises SettingsError."""
     demos: dict[str, Staged] = {}
     async with contextlib.AsyncExitStack() as stack:
-        repositories: list[str] = []
+        repositories: list[str] = []  # those of several demos stand in one setting, side by side
         for name in dict.fromkeys(names):
             alone = dataclasses.replace(settings, crew=name, more_crews=())
             demos[name] = one = await stack.enter_async_context(staged(alone))
@@ -147,7 +147,7 @@ def refuse_unfit(options: argparse.Namespace) -> None:
     """Raise SettingsError for options that do not go together."""
     if options.page and not options.demo:
         raise SettingsError("--page goes with --demo; without it, `leadhand try` opens its page anyway.")
-    if options.dry != (options.dry and options.ask is not None) or (options.plan and not options.dry):
+    if (options.dry and options.ask is None) or (options.plan and not options.dry):
         raise SettingsError("--dry goes with --ask, and --plan with --dry.")
     if options.tool is not None and (options.ask is not None or options.demo or options.demo_day):
         raise SettingsError("--tool calls one tool by hand; leave --ask and --demo out.")

@@ -12,7 +12,7 @@ import dataclasses
 import json
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,8 @@ from typing import Any
 from bot.app import App
 from bot.command_line import crew_demo
 from bot.command_line.console import say
-from bot.command_line.crew_demo import Staged
+from bot.command_line.crew_demo import StagedTogether
 from bot.command_line.day_file import Day, DayScene, Ends, Then
-from bot.models.rehearsal.rehearsed_demo import SeveralScripts
 from bot.settings import Settings
 from bot.store.interface import Head, JobKey
 from bot.store.redis.redis_store import RedisStore
@@ -57,23 +56,15 @@ class Played:
     """Why a step could not be played; the rest of the day goes on."""
 
 
-@dataclass(frozen=True, slots=True)
-class StagedDay:
-    """The crews' demos made ready, the settings under which all of them can be played, and the model's steps."""
-
-    settings: Settings
-    demos: Mapping[str, Staged]
-    script: SeveralScripts
-
-
 @contextlib.asynccontextmanager
-async def staged_day(day: Day, settings: Settings) -> AsyncIterator[StagedDay]:
+async def staged_day(day: Day, settings: Settings) -> AsyncIterator[StagedTogether]:
     """Make the demos of the day's crews ready, and clear them away at the end. Raises SettingsError."""
     settings = dataclasses.replace(settings, terms=settings.terms.model_copy(update=LONG))
     held = tuple(scene.say for scene in day.scenes if scene.held)
     async with crew_demo.staged_together([scene.demo for scene in day.scenes if scene.demo], settings) as all_of_them:
         settings = dataclasses.replace(all_of_them.settings, crew=day.crews[0], more_crews=day.crews[1:])
-        yield StagedDay(settings, all_of_them.demos, dataclasses.replace(all_of_them.script, held=held))
+        script = dataclasses.replace(all_of_them.script, held=held)
+        yield dataclasses.replace(all_of_them, settings=settings, script=script)
 
 
 class DayPlayer:
@@ -82,7 +73,9 @@ class DayPlayer:
     Both clocks are `began` seconds behind already: no server takes kindly to one that goes back.
     """
 
-    def __init__(self, workspace: Workspace, app: App, store: RedisStore, staged: StagedDay, *, began: float) -> None:
+    def __init__(
+        self, workspace: Workspace, app: App, store: RedisStore, staged: StagedTogether, *, began: float
+    ) -> None:
         self._workspace = workspace
         self._app = app
         self._store = store

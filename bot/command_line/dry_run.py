@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 from bot.app import App
 from bot.command_line.console import say
 from bot.command_line.one_job import ANSWERED, CHANNEL, FAILED, read_job
-from bot.command_line.tool_list import toolkits_of
+from bot.command_line.tool_list import proofs
 from bot.models.rehearsal.moves import RETURN
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.models.rehearsal.rehearsed_brief import sections
@@ -34,8 +35,6 @@ NO_PLAN = "No rule and no pipeline takes this, so a planner would be asked. Name
 _OF_PLANNING = frozenset({"planned"})
 """Decisions that are told: any other stands on what this model made up."""
 _LOOK = 0.1
-_SETTLED = 30.0
-"""Seconds that a toolkit may take to prove itself."""
 
 
 def read_plan(text: str, crew: Crew) -> list[dict[str, Any]]:
@@ -115,8 +114,10 @@ async def play(workspace: Workspace, app: App, model: DryModel, crew: Crew, opti
         _show(call, crew)
     if not model.sent:
         say(ask.run.answer or NO_PLAN)
-    for line in await unreachable(crew):
-        say(f"not reachable: {line}")
+    async with contextlib.aclosing(proofs(crew, set())) as found:
+        async for origin, faults in found:
+            for fault in faults:
+                say(f"not reachable: {origin}: {fault}")
     return ANSWERED if model.sent else FAILED
 
 
@@ -139,18 +140,3 @@ def _show(call: ModelCall, crew: Crew) -> None:
     if idle:
         say(f"its tools with nothing to work on here: {', '.join(idle)}")
     say(f"\n{call.messages[0].text.strip()}")
-
-
-async def unreachable(crew: Crew) -> list[str]:
-    """Say what the crew's tools need and do not reach, as `leadhand check` would, a line each."""
-    kits = [kit for kit in toolkits_of(crew) if kit.prove is not None]
-
-    async def proven(kit: Any) -> tuple[str, ...]:
-        try:
-            async with asyncio.timeout(_SETTLED):
-                return await kit.prove() or ()
-        except TimeoutError:
-            return (f"gave no sign within {_SETTLED:g} s",)
-
-    found = await asyncio.gather(*map(proven, kits))
-    return [f"{kit.origin}: {fault}" for kit, faults in zip(kits, found, strict=True) for fault in faults]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.command_line.console import say
 from bot.command_line.model_proof import prove
@@ -59,7 +59,7 @@ async def proven(one: LocalModel, env: Mapping[str, str], specialists: Sequence[
         fault = f"it took more than {PROOF_SECONDS:g} s to make a plan and call a tool"
     finally:
         await model.close()
-    return LocalModel(one.server, one.url, one.name, fault)
+    return replace(one, fault=fault)
 
 
 async def choose_local(
@@ -70,11 +70,12 @@ async def choose_local(
 ) -> ChosenModel | None:
     """Use the model on this machine that passes the proof, if exactly one does. Says what was found, a line each."""
     here = await found_here(ports)
-    if here:
-        names = ", ".join(f"{one.name} ({one.server})" for one in here)
-        say(f"Found on this machine: {names}. Putting {'it' if len(here) == 1 else 'them'} to the proof ...")
-    # One by one: side by side they would slow each other.
-    tried = [await proven(one, env, specialists(), context) for one in here]
+    if not here:
+        return None
+    names = ", ".join(f"{one.name} ({one.server})" for one in here)
+    say(f"Found on this machine: {names}. Putting {'it' if len(here) == 1 else 'them'} to the proof ...")
+    who = specialists()
+    tried = [await proven(one, env, who, context) for one in here]  # one by one: they would slow each other
     for one in tried:
         said = one.fault or "makes plans and calls tools"
         say(f"  {one.name} at {one.url.removeprefix('http://').removesuffix('/v1')}: {said}")

@@ -1,4 +1,4 @@
-"""`leadhand setup`: from nothing to a bot that can run. It proves each answer, writes a file, and runs `check`.
+"""`leadhand setup`: from nothing to a bot that can run. It proves the tokens, writes a file, and runs `check`.
 
 It can be run again: what is set stays unless something else is given. Every answer is also an option.
 """
@@ -8,12 +8,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import os
-import re
 import webbrowser
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from bot.command_line import check, console, local_models
 from bot.command_line.app_manifest import create_link, made_for
@@ -21,7 +20,7 @@ from bot.command_line.console import say
 from bot.models.choosing import ModelSettingsError, choose_model
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Settings, SettingsError, read_settings
-from bot.settings_file import FILE, USUAL
+from bot.settings_file import FILE, USUAL, write_settings
 from bot.slack.connection import NotConnected, bot_account, prove_app_token, scope_fault, secret_fault
 from bot.slack.send.web_calls import close_client, make_client
 
@@ -29,8 +28,6 @@ TRIES = 5
 """Times that an answer is asked for before it is given up."""
 KEYS: Mapping[str, str] = {"sk-ant-": "ANTHROPIC_API_KEY", "sk-": "OPENAI_API_KEY"}
 """The setting of a model's key, by how the key begins; the first that fits."""
-_LINE = re.compile(r"\s*(?:export\s+)?(?P<name>[A-Z_][A-Z0-9_]*)\s*=")
-_PLAIN = re.compile(r"[\w./:@%+,=?&-]*")
 
 Prove = Callable[[str], Awaitable[str]]
 """Says what is wrong with an answer; empty: nothing is."""
@@ -69,7 +66,7 @@ async def setup(options: argparse.Namespace, settings: Settings) -> int:
     if options.admins:
         found["LEADHAND_ADMINS"] = options.admins
     changed = {name: value for name, value in found.items() if settings.env.get(name) != value}
-    write(path, changed)
+    write_settings(path, changed)
     say(
         f"\nWrote {path}, readable by you alone.\n"
         if changed
@@ -86,9 +83,9 @@ def _file(named: str | Path) -> Path:
     return Path(named or USUAL).expanduser()
 
 
-def _questions(options: argparse.Namespace, settings: Settings, app: Mapping[str, object]) -> list[Question]:
+def _questions(options: argparse.Namespace, settings: Settings, app: Mapping[str, Any]) -> list[Question]:
     """List what is asked: two tokens, or a token and the signing secret, and the store."""
-    scopes = frozenset(app["oauth_config"]["scopes"]["bot"])  # type: ignore[index]
+    scopes = frozenset(app["oauth_config"]["scopes"]["bot"])
     url = settings.slack_api_url
 
     async def bot(token: str) -> str:
@@ -206,29 +203,3 @@ def _key_setting(key: str) -> dict[str, str]:
 
 def _masked(value: str) -> str:
     return f"{value[:5]}…{value[-4:]}" if len(value) > 12 else "what is set"
-
-
-def write(path: Path, found: Mapping[str, str]) -> None:
-    """Put settings into a file that its owner alone can read; all else in it stays as it is. Raises SettingsError."""
-    if not found:
-        return
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-        left = dict(found)
-        for number, line in enumerate(lines):
-            named = _LINE.match(line)
-            if named and named["name"] in left:
-                lines[number] = _line(named["name"], left.pop(named["name"]))
-        lines += [_line(name, value) for name, value in left.items()]
-        path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = path.with_name(f".{path.name}.new")
-        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            file.write("\n".join(lines) + "\n")
-        fresh.chmod(0o600)
-        fresh.replace(path)
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path} cannot be written: {error}.") from None
-
-
-def _line(name: str, value: str) -> str:
-    return f"{name}={value}" if _PLAIN.fullmatch(value) else f'{name}="{value}"'

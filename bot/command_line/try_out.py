@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from bot.command_line.demo_day import DayPlayer
     from bot.models.rehearsal.rehearsed_demo import Script
     from bot.store.redis.redis_store import RedisStore
+    from specialists.several_crews import Crews
 
 SAMPLE = Path(__file__).parents[2] / "specialists" / "samples" / "sales.csv"
 SAMPLE_DRAFT = Draft(files=(SAMPLE,), label=f"Attach {SAMPLE.name}")
@@ -147,7 +148,9 @@ async def _page(options: argparse.Namespace, settings: Settings, demo: Staged | 
             settings, script = shown.settings, shown.script
             drafts = [*shown.drafts, Draft(label="Ask about your own table"), SAMPLE_DRAFT]
         workspace = await stack.enter_async_context(_workspace(settings.data / "workspace", options.port, drafts))
-        model = await _local_model(settings) if demo is None else None
+        model = await _model(settings)
+        if demo is None and isinstance(model, RehearsalModel) and not settings.env.get("LEADHAND_MODEL", "").strip():
+            model = await _local_model(settings) or model
         bot = _bot(settings, workspace, model=model, demo=demo, script=script)
         app, _ = await stack.enter_async_context(bot)
         workspace.notice(f"Answers come from: {app.model.label}")
@@ -200,13 +203,16 @@ async def _dry(options: argparse.Namespace, settings: Settings) -> int:
     """Put a request without any model or tool at work."""
     from bot.command_line import dry_run  # noqa: PLC0415 - only for that
 
-    crew = open_crews(settings).usual
-    model = dry_run.DryModel(dry_run.read_plan(options.plan, crew) if options.plan else ())
+    crews = open_crews(settings)
+    model = dry_run.DryModel(dry_run.read_plan(options.plan, crews.usual) if options.plan else ())
     options.file = [_readable(path) for path in options.file]
     with tempfile.TemporaryDirectory(prefix=TRIAL, dir=scratch()) as folder:
         apart = dataclasses.replace(settings, data=Path(folder), redis_url="")
-        async with _workspace(None, 0) as workspace, bot_with(model, apart, workspace, can_ask=False) as (app, _):
-            return await dry_run.play(workspace, app, model, crew, options)
+        async with (
+            _workspace(None, 0) as workspace,
+            bot_with(model, apart, workspace, crews=crews, can_ask=False) as (app, _),
+        ):
+            return await dry_run.play(workspace, app, model, crews.usual, options)
 
 
 @contextlib.asynccontextmanager
@@ -263,9 +269,15 @@ async def _bot(
 
 @contextlib.asynccontextmanager
 async def bot_with(
-    model: ChosenModel, settings: Settings, workspace: Workspace, *, can_ask: bool = True, behind: float = 0.0
+    model: ChosenModel,
+    settings: Settings,
+    workspace: Workspace,
+    *,
+    crews: Crews | None = None,
+    can_ask: bool = True,
+    behind: float = 0.0,
 ) -> AsyncIterator[tuple[App, RedisStore]]:
-    """A bot in the workspace that has this model, and the embedded store that it works on."""
+    """A bot in the workspace that has this model, the crews given or those of the settings, and the embedded store."""
     settings = dataclasses.replace(
         settings,
         bot_token=workspace.bot_token,
@@ -276,7 +288,7 @@ async def bot_with(
     try:
         async with open_store(settings) as store:
             store.set_clock_ahead(-behind)
-            async with running(settings, store, model, can_ask=can_ask) as app, connected(app.bolt, settings):
+            async with running(settings, store, model, crews, can_ask=can_ask) as app, connected(app.bolt, settings):
                 yield app, store
     finally:
         await _stop_server(settings)
@@ -290,9 +302,7 @@ async def _model(settings: Settings) -> ChosenModel:
 
 
 async def _local_model(settings: Settings) -> ChosenModel | None:
-    """Return a model on this machine that is fit for jobs, where the settings name none and no Ollama answers."""
-    if settings.env.get("LEADHAND_MODEL", "").strip() or not isinstance(await _model(settings), RehearsalModel):
-        return None
+    """Return the model on this machine that is fit for jobs, if exactly one is. An Ollama was looked for before."""
     return await local_models.choose_local(
         settings.env, lambda: tuple(open_crews(settings).usual.everyone), settings.terms.context
     )

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from bot.command_line.app_manifest import CREATE
-from bot.command_line.setup import write
+from bot.settings_file import write_settings
 from bot.workspace.workspace_server import Workspace
 from tests.command_line.command import PATIENCE, ROOT, Ended, environment, leadhand, leadhand_inside
 
@@ -106,26 +106,26 @@ async def test_it_asks_at_a_terminal_and_asks_again_for_what_is_wrong(workspace:
 
 def test_a_value_with_spaces_is_quoted_and_read_back(tmp_path: Path) -> None:
     path = tmp_path / "it.env"
-    write(path, {"LEADHAND_ADMINS": "U1, U2"})
+    write_settings(path, {"LEADHAND_ADMINS": "U1, U2"})
     assert path.read_text(encoding="utf-8") == 'LEADHAND_ADMINS="U1, U2"\n'
 
 
 def test_the_manifest_is_made_for_the_way_in(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     env = environment(tmp_path)
 
-    def told(*options: str) -> str:
+    def print_manifest(*options: str) -> str:
         ended = leadhand_inside("manifest", *options, env=env, capture=capsys)
         assert ended.code == 0, ended.err
         return ended.out
 
     shipped = (ROOT / "manifest.yml").read_text(encoding="utf-8")
-    assert told() == shipped
-    assert json.loads(told("--json")) == yaml.safe_load(shipped)
-    http = json.loads(told("--json", "--http", "https://bot.example.com/"))
+    assert print_manifest() == shipped
+    assert json.loads(print_manifest("--json")) == yaml.safe_load(shipped)
+    http = json.loads(print_manifest("--json", "--http", "https://bot.example.com/"))
     url = "https://bot.example.com/slack/events"
     assert http["settings"]["socket_mode_enabled"] is False
     assert http["settings"]["event_subscriptions"]["request_url"] == url
     assert http["settings"]["interactivity"]["request_url"] == url
     assert http["features"]["slash_commands"][0]["url"] == url
-    link = told("--link").strip()
+    link = print_manifest("--link").strip()
     assert json.loads(unquote(link.removeprefix(CREATE))) == yaml.safe_load(shipped)

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from bot.command_line import demo_day
+from bot.command_line.crew_demo import StagedTogether
 from bot.command_line.day_file import Day, DayFault, read_day
-from bot.command_line.demo_day import DayPlayer, StagedDay, came_to
+from bot.command_line.demo_day import DayPlayer, came_to
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.models.rehearsal.rehearsed_demo import SeveralScripts
 from bot.settings import Settings
@@ -80,7 +81,7 @@ async def test_scenes_are_played_over_the_day(
     path = tmp_path / "day.yml"
     path.write_text(DAY)
     day = read_day(path)
-    staged = StagedDay(Settings(env={}), {}, SeveralScripts((), ("total customers",)))
+    staged = StagedTogether(Settings(env={}), {}, SeveralScripts((), ("total customers",)))
     model = RehearsalModel().following(staged.script)
     async with scene_on(server_url) as scene:
         scene.workspace.clock.advance(-7200)

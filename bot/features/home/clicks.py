@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import logging
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from slack_sdk.web.async_client import AsyncWebClient
 
@@ -13,6 +12,7 @@ from bot.slack.receive.payloads import Click
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import answer_click
+from bot.slack.views.carried import carried
 from bot.store.interface import StoreError
 
 log = logging.getLogger(__name__)
@@ -45,10 +45,14 @@ class HomeClicks:
         self._background.start(answer_click(client, click, words), "answer a click in a home")
 
 
+@dataclass(frozen=True, slots=True)
+class _OfJob:
+    """What a button of a job carries, beside more."""
+
+    job: str
+
+
 def job_of(value: str) -> str:
     """Return the job that a button is about; empty for any other."""
-    try:
-        job = json.loads(value)["job"]
-    except (ValueError, KeyError, TypeError):
-        return ""
-    return job if isinstance(job, str) else ""
+    found = carried(value, _OfJob)
+    return found.job if found is not None else ""

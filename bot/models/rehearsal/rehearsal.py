@@ -24,7 +24,6 @@ import json
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from functools import partial
 from typing import Any
 
 from bot.models.rehearsal import (
@@ -151,9 +150,10 @@ def _turn(call: ModelCall, script: rehearsed_demo.Script) -> Turn:
         return _as_turn(_with_corrections(_specialists_move(call, first, script), call), len(call.messages))
     if call.purpose == "planner":
         said: str | None = json.dumps(script.plan(first) or decide(first, call.system), ensure_ascii=False)
+    elif call.purpose == "synthesizer":
+        said = script.answer(first) or write_answer(first)
     else:
-        rules = write_answer if call.purpose == "synthesizer" else partial(rehearsed_roles.reply, call.purpose)
-        said = (script.answer(first) if call.purpose == "synthesizer" else "") or rules(first)
+        said = rehearsed_roles.reply(call.purpose, first)
     return Turn(text=said or "Ready: the rehearsal model answers by rules.", stop="end", usage=Usage())
 
 

@@ -27,9 +27,11 @@ log = logging.getLogger(__name__)
 LARGEST_BODY = 4 * 1024 * 1024
 WINDOW = 300
 """Seconds for which a signature holds."""
+EVENTS = "/slack/events"
+"""The path that Slack posts everything to."""
 
 
-def web_app(app: AsyncApp, *, signing_secret: str, path: str = "/slack/events") -> web.Application:
+def web_app(app: AsyncApp, *, signing_secret: str, path: str = EVENTS) -> web.Application:
     """Make an aiohttp application that passes on to Bolt what Slack has signed.
 
     It answers 401 to what is not signed, or was signed more than five minutes ago, 400 to what

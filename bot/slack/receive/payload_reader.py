@@ -51,23 +51,23 @@ READ = "read"
 """Where the gate keeps it in Bolt's context, for the listeners."""
 
 
-def _said(body: Json, bot_user: str) -> Read:
+def _read_message(body: Json, bot_user: str) -> Read:
     changed = isinstance(event := body.get("event"), Mapping) and event.get("subtype") in CHANGES
     return (parse_change if changed else parse_message)(body, bot_user)
 
 
-def _thumb(body: Json, bot_user: str) -> Read:
+def _read_thumb(body: Json, bot_user: str) -> Read:
     return reaction_in(body, bot_user) or Ignored("an emoji that says nothing here")
 
 
 EVENTS: Mapping[object, Callable[[Json, str], Read]] = {
     "agent_session_stopped": lambda body, _: parse_stop(body),
     "app_home_opened": lambda body, _: parse_opened(body),
-    "app_mention": _said,
+    "app_mention": _read_message,
     "file_deleted": lambda body, _: parse_file_deleted(body),
-    "message": _said,
-    "reaction_added": _thumb,
-    "reaction_removed": _thumb,
+    "message": _read_message,
+    "reaction_added": _read_thumb,
+    "reaction_removed": _read_thumb,
 }
 """The events that are read, by their type."""
 _OTHERS: Mapping[object, Callable[[Json], Read]] = {
