@@ -30,7 +30,7 @@ It takes more to open, as the brief of one job must not take them from all the o
 """
 OF_ONE_CALL: frozenset[ModelErrorKind] = frozenset({"bad_request", "too_long"})
 """Faults that say nothing of the model, only of the call."""
-OF_THE_PROVIDER: frozenset[ModelErrorKind] = frozenset({"rate_limited", "auth", "quota"})
+OF_THE_PROVIDER: frozenset[ModelErrorKind] = frozenset({"unavailable", "rate_limited", "auth", "quota"})
 """Faults that say nothing of the specialist whose call it was."""
 LOOK_AGAIN = (0.1, 1.0)
 """Seconds between two looks at something that all instances share: the first, and the longest."""

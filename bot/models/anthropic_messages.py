@@ -23,6 +23,7 @@ from bot.models.wire import (
     Reading,
     Tokens,
     WireError,
+    cut_reply,
     effort_of,
     read_calls,
     stop_of,
@@ -208,7 +209,7 @@ def _read(message: dict[str, Any]) -> Reading:
     word = message.get("stop_reason")
     stop = stop_of(word, _STOPS)
     if stop is None or word == "":
-        raise BadReplyError(f"it was cut short (stop reason {word!r})", tokens)
+        raise cut_reply(word, f"it was cut short (stop reason {word!r})", tokens)
     blocks = [block for block in message.get("content") or () if isinstance(block, dict)]
     text = "".join(block.get("text") or "" for block in blocks if block.get("type") == "text")
     wished = [block for block in blocks if block.get("type") == "tool_use"]

@@ -17,6 +17,7 @@ from bot.models.wire import (
     Emitter,
     Reading,
     WireError,
+    cut_reply,
     is_whole,
     read_calls,
     stop_of,
@@ -49,7 +50,7 @@ def read(completion: dict[str, Any]) -> Reading:
     word = choice.get("finish_reason")
     stop = stop_of(word, _STOPS)
     if stop is None:
-        raise BadReplyError(f"it was cut short (finish reason {word!r})", tokens)
+        raise cut_reply(word, f"it was cut short (finish reason {word!r})", tokens)
     text = strip_thinking(_text(message.get("content")))
     if message.get("refusal"):
         return Reading(_text(message["refusal"]), (), "refused", tokens)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.models.overflow import HALF, is_overflow, share_that_fits
-from bot.models.wire import BadReplyError, SilentError, WireError
+from bot.models.wire import BadReplyError, CutReplyError, SilentError, WireError
 from specialists.model import ModelErrorKind
 from specialists.outbound.faults import network_fault
 
@@ -66,7 +66,8 @@ def fault_of(error: Exception, sdk: Any, who: str) -> Fault:
         who: The provider's name for people, such as `Anthropic`.
     """
     if isinstance(error, BadReplyError):
-        return Fault("bad_reply", f"{who} gave an unusable reply: {error}.", transient=True, retries=1)
+        kind: ModelErrorKind = "unavailable" if isinstance(error, CutReplyError) else "bad_reply"
+        return Fault(kind, f"{who} gave an unusable reply: {error}.", transient=True, retries=1)
     if isinstance(error, SilentError):
         when = "fell silent in the middle of its reply" if error.spoken else "said nothing"
         text = f"{who} {when} for {error.seconds:.0f} seconds. If it is only slow, raise LEADHAND_SILENCE."

@@ -21,6 +21,7 @@ from bot.models.wire import (
     Emitter,
     Reading,
     WireError,
+    cut_reply,
     data_url,
     effort_of,
     read_calls,
@@ -196,7 +197,7 @@ def _read(response: dict[str, Any]) -> Reading:
     word = (response.get("incomplete_details") or {}).get("reason") if status == "incomplete" else status
     stop = stop_of(word, _STOPS)
     if stop is None or word == "" or (status == "incomplete" and stop in {"end", "tool_use"}):
-        raise BadReplyError(f"it was cut short ({word!r})", tokens)
+        raise cut_reply(word, f"it was cut short ({word!r})", tokens)
     if refusal:
         return Reading(refusal, (), "refused", tokens)
     wished = [item for item in output if item.get("type") == "function_call"]

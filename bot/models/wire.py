@@ -133,6 +133,15 @@ class BadReplyError(Exception):
         self.tokens = tokens or Tokens()
 
 
+class CutReplyError(BadReplyError):
+    """A reply ended without a word on how, as when a connection is closed in the middle of it."""
+
+
+def cut_reply(word: object, message: str, tokens: Tokens) -> BadReplyError:
+    """Return the error of a reply that is not complete, by the provider's word on how it ended."""
+    return BadReplyError(message, tokens) if word else CutReplyError(message, tokens)
+
+
 class SilentError(Exception):
     """The server said nothing for so many seconds, before its first words or, if it has `spoken`, after them."""
 

@@ -16,12 +16,14 @@ from specialists.model import ModelCall, ModelError, Withheld
 from tests.models import conftest
 from tests.models.limits_desk import ANA, FINE, Desk, open_desk
 from tests.patience import patience
-from tests.providers.faults import Fault
+from tests.providers.faults import Fault, FaultKind
 from tests.providers.rendering import Reply
 from tests.store.kit import eventually
 
 MODEL = "model:gpt-6.1-terra"
 WRITER = "specialist:writer"
+OF_THE_ACCOUNT: list[FaultKind] = ["rate_limited", "no_quota", "bad_key", "rate_limited"]
+BROKEN_CONNECTIONS: list[FaultKind] = ["reset", "server_error", "cut_stream", "reset"]
 
 
 @pytest.fixture
@@ -178,11 +180,12 @@ async def test_a_probe_that_a_limit_keeps_out_leaves_its_place_to_the_next(desk:
     assert await ended(rich, ask(deadline=2.0)) == "fine"
 
 
-async def test_what_is_the_providers_is_no_fault_of_the_specialist(desk: Desk) -> None:
+@pytest.mark.parametrize("faults", [OF_THE_ACCOUNT, BROKEN_CONNECTIONS])
+async def test_what_is_the_providers_is_no_fault_of_the_specialist(desk: Desk, faults: list[FaultKind]) -> None:
     limits = desk.limits()
-    faults = [Fault("rate_limited"), Fault("no_quota"), Fault("bad_key"), Fault("rate_limited")]
-    desk.said.words = lambda: faults.pop(0)
-    for _ in range(4):
+    said = iter(map(Fault, faults))
+    desk.said.words = lambda: next(said)
+    for _ in faults:
         assert await ended(limits, ask(purpose=WRITER, tries=1)) == "failed"
     assert WRITER not in await desk.store.counters.breakers()
 

@@ -148,7 +148,7 @@ async def test_a_reply_without_stop_reason_is_tried_once_more_and_refused(api: A
     async with paired(api, lambda _: Reply("Half an ans", stop=None)) as pair:
         with pytest.raises(ModelError) as caught:
             await pair.model.reply(ask())
-    assert caught.value.kind == "bad_reply"
+    assert caught.value.kind == "unavailable"
     assert caught.value.transient
     assert caught.value.usage.calls == pair.server.stats.calls == 2
     if api == "anthropic":  # both others count at the end of a stream, which never came
