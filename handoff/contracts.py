@@ -279,6 +279,8 @@ class Result(Contract):
     """True if people asked for a text whose particulars are made up, such as an ad: its specialist says so."""
     filters: tuple[str, ...] = ()
     """The conditions of the rows that figures of it count, such as `status = paid: 6 of 10 rows`."""
+    workings: tuple[str, ...] = ()
+    """How figures of it were worked out, as code found it right: `424 = 1,569 - 1,145`."""
 
 
 class Escalation(Contract):

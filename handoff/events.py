@@ -574,7 +574,8 @@ class AnswerWritten(OfRequest):
     Without a plan it is the planner's own answer: there was nothing to plan.
     `chosen` is the subtask whose result was picked among rivals; the other results stay in the log. `why` is the reason
     for that, or for an answer without a plan. `unsupported` are figures of the text that no source has; they are
-    marked. `invented` are those of them that no result has either: for these it is written once more first.
+    marked. `invented` are those of them that no result has either: for these it is written once more first. `workings`
+    say how figures of it were worked out.
     """
 
     type: Literal["AnswerWritten"] = "AnswerWritten"
@@ -585,6 +586,7 @@ class AnswerWritten(OfRequest):
     why: str = ""
     unsupported: tuple[str, ...] = ()
     invented: tuple[str, ...] = ()
+    workings: tuple[str, ...] = ()
     corrected: int = 0
     pack: Packed = Packed()
     usage: Usage = Usage()

@@ -16,6 +16,8 @@ from handoff.answering.findings import gravity, is_graded, listed
 from handoff.answering.fixed_words import phrase
 from handoff.answering.material import line
 from handoff.answering.reducing import Stage
+from handoff.checking.figures import workings_of
+from handoff.checking.workings import without_workings
 from handoff.effects import WriteAnswer
 from handoff.engine.answer import (
     contents,
@@ -78,9 +80,11 @@ async def perform(effect: WriteAnswer, case: Case) -> AnswerWritten:
     if turn.stop == "max_tokens":
         text += f"\n\n_({phrase('cut_off', ask.text)})_"
     unsupported = figures_of_no_source(ask, run, text, case.earlier)
+    of["workings"] = workings_of(text, unsupported)
+    of["invented"] = figures_of_no_result(ask, run, text, case.earlier) if unsupported else ()
+    text = without_workings(text)
     if stream is not None and not unsupported:
         await stream.finish(text)
-    of["invented"] = figures_of_no_result(ask, run, text, case.earlier) if unsupported else ()
     return AnswerWritten(at=now(), **of, text=text, draft=is_draft(ask, run, now()), unsupported=unsupported)
 
 

@@ -1,8 +1,9 @@
 """Finds the figures of a text that nobody said: in no tool's reply, no file, by no person, and worked out from none.
 
-A figure stands if it is said, rounded as it is printed, or follows from at most two that are: a sum, a difference, a
-product, a ratio, per cent, a change in per cent, another unit; or if it is the total, mean or median of a list. A short
-figure follows from some pair of many by chance, so the more pairs were tried, the longer it must be.
+A figure stands if it is said, rounded as it is printed, or if its working comes to it and has only known numbers.
+Without a working, it stands if it follows from at most two figures: a sum, a difference, a product, a ratio, per cent,
+a change in per cent, another unit; or if it is the total, mean or median of a list. A short figure follows from some
+pair of many by chance, so the more pairs were tried, the longer it must be.
 """
 
 from __future__ import annotations
@@ -14,6 +15,16 @@ from dataclasses import dataclass
 from handoff.checking.derived_figures import CHANCE, MISQUOTED, WAYS, distinct, follows, worked_out
 from handoff.checking.known_figures import Known, said, sentence
 from handoff.checking.numerals import Numeral, numerals, plain, without_code, without_dates, without_labels
+from handoff.checking.workings import (
+    EXAMPLE,
+    Working,
+    blank_workings,
+    comes_to,
+    find_workings,
+    is_common,
+    values_of,
+    worked_figures,
+)
 from handoff.contracts import Result
 
 SMALL = 12
@@ -25,15 +36,17 @@ READ = 40_000
 """Characters of a reply that are searched."""
 
 _YEARS = range(1800, 2200)
+_BESIDE = " $€£¥%"
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure of a text, as it is written there, from `start` to `end`."""
+    """A figure of a text, as it is written there, from `start` to `end`; `fault` is what is wrong with its working."""
 
     text: str
     start: int
     end: int
+    fault: str = ""
 
 
 def unsupported(text: str, known: Iterable[str]) -> tuple[Figure, ...]:
@@ -49,14 +62,53 @@ def unsupported(text: str, known: Iterable[str]) -> tuple[Figure, ...]:
         left = [one for one in left if not _is_said(one, ground, shown)]
         if not left:
             return ()
-    standing = [one for one in given if one not in left]
+    faults = _faults_of_workings(text, shown, left, ground)
+    standing = [one for one in given if one not in left or not faults.get(one, "-")]
+    left = [one for one in left if one not in standing]
     while left:
-        found = [one for one in left if _follows(one, ground, shown, standing)]
+        found = [one for one in left if one not in faults and _follows(one, ground, shown, standing)]
         if not found:
             break
         standing += found
         left = [one for one in left if one not in found]
-    return tuple(Figure(text[one.start : one.end].strip(), one.start, one.end) for one in left)
+    return tuple(Figure(text[one.start : one.end].strip(), one.start, one.end, faults.get(one, "")) for one in left)
+
+
+def _faults_of_workings(text: str, shown: str, figures: Sequence[Numeral], ground: Known) -> dict[Numeral, str]:
+    """Return what is wrong with the workings of figures, empty for those that bear them out.
+
+    A working may build on a figure that one before it bears out.
+    """
+    faults: dict[Numeral, str] = {}
+    for figure, working in worked_figures(figures_of(shown), find_workings(text), text).items():
+        if figure in figures:
+            faults[figure] = _fault_of_working(working, figure, text, ground)
+            if not faults[figure]:
+                ground.read([shown[figure.start : figure.end]])
+    return faults
+
+
+def _fault_of_working(working: Working, figure: Numeral, text: str, ground: Known) -> str:
+    expression, written = working.expression, text[figure.start : figure.end].strip()
+    numbers = working.numbers()
+    for one in numbers:
+        number = expression[one.start : one.end].strip()
+        if not ground.has(one) and not (one.readings and is_common(one.readings[0][0])):
+            return f"The working of “{written}” has {number}, which stands nowhere in what you read."
+    if comes_to(working, figure):
+        return ""
+    value = next(values_of(working), None)
+    if value is None:
+        return f"The working of “{written}” is no sum that can be done: {expression}. Write it as in {EXAMPLE}."
+    return f"The working of “{written}” comes to {value:,.6g}: {expression}."
+
+
+def workings_of(text: str, without_source: Iterable[str]) -> tuple[str, ...]:
+    """Return how figures of a text were worked out, `424 = 1,569 - 1,145`, but for those without a source."""
+    left = {one.strip(_BESIDE) for one in without_source}
+    worked = worked_figures(figures_of(shown_figures(text)), find_workings(text), text)
+    told = ((text[one.start : one.end].strip(), working.expression) for one, working in worked.items())
+    return tuple(dict.fromkeys(f"{figure} = {how}" for figure, how in told if figure.strip(_BESIDE) not in left))
 
 
 def _batches(texts: Iterable[str]) -> Iterator[Sequence[str]]:
@@ -79,7 +131,7 @@ def _batches(texts: Iterable[str]) -> Iterator[Sequence[str]]:
 
 def shown_figures(text: str) -> str:
     """Return a text with all blanked out that only looks like a figure, every other character in its place."""
-    return without_dates(without_labels(without_code(plain(text))))
+    return without_dates(without_labels(without_code(plain(blank_workings(text)))))
 
 
 def figures_of(shown: str, *, small: bool = False) -> list[Numeral]:

@@ -244,6 +244,10 @@ class Known:
             return True
         return any(self._says(value, rounding(value, step), one) for value, step in one.readings)
 
+    def has(self, one: Numeral) -> bool:
+        """Return True if a number is said as it is, to its last digit."""
+        return any(self._says(value, step / 2 + 1e-9 * value, one) for value, step in one.readings)
+
     def _says(self, value: float, slack: float, one: Numeral) -> bool:
         places = [("raw", value / one.factor, slack / one.factor)]
         if one.kind == "%":

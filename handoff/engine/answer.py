@@ -286,6 +286,7 @@ def answer_written(ask: Ask, run: Run, event: ev.AnswerWritten) -> Ask:
     if event.chosen:
         ask = ask.with_decision(event.at, event.chosen, "select", event.why)
         run = replace(run, chosen=event.chosen)
+    run = replace(run, workings=event.workings)
     if run.plan is None and event.why:
         ask = ask.with_decision(event.at, run.within, "answer without a plan", event.why)
     ask = ask.with_pack(event.at, run.within, event.pack)

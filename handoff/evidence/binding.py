@@ -15,7 +15,8 @@ from typing import get_args
 
 from handoff.answering.figure_names import named
 from handoff.checking.checks import quoted, text_of
-from handoff.checking.figures import misquoted, unsupported
+from handoff.checking.figures import misquoted, unsupported, workings_of
+from handoff.checking.workings import EXAMPLE, without_workings
 from handoff.contracts import Evidence, Finding, Result, Section
 from handoff.evidence.figure_cells import CellBinder
 from handoff.evidence.grids import Grid, grid_of_reply, grid_of_text
@@ -98,9 +99,13 @@ def bind_result(result: Result, documents: Sequence[Document], said: Iterable[st
     there to be read, a text may be `invented`: its figures are its own, unless one misquotes what was said.
     """
     materials = [one for one in documents if one.is_material and one.text]
+    told, known = text_of(result), _known_figures(documents, said)
+    figures = unsupported(told, known)
+    if result.invented and not any(one.text for one in documents if not one.is_brief):
+        figures = tuple(one for one in figures if misquoted(one.text, known))
     findings = tuple(_with_places(one, documents) for one in result.findings)
-    result = result.model_copy(update={"findings": findings})
-    text = "\n\n".join([result.content, *(f"{one.message} {one.where}" for one in findings)])
+    result = _as_people_read_it(result.model_copy(update={"findings": findings}))
+    text = "\n\n".join([result.content, *(f"{one.message} {one.where}" for one in result.findings)])
     faults: dict[str, str] = {}
     quotations = quotations_in(text) if materials else []
     for quotation in quotations:
@@ -114,15 +119,27 @@ def bind_result(result: Result, documents: Sequence[Document], said: Iterable[st
     binder = _binder(documents)
     for statement, fault in binder.faults(text):
         faults.setdefault(statement, fault)
-    unbound, told = tuple(faults), text_of(result)
-    known = _known_figures(documents, said)
-    figures = unsupported(told, known)
-    if result.invented and not any(one.text for one in documents if not one.is_brief):
-        figures = tuple(one for one in figures if misquoted(one.text, known))
-    for figure in dict.fromkeys(each.text for each in figures):
-        faults.setdefault(figure, _of_nobody(figure, known))
-    given = {"unbound": unbound, "unsupported": named(told, figures), "filters": binder.filters_of(text)}
+    unbound = tuple(faults)
+    for figure in figures:
+        faults.setdefault(figure.text, figure.fault or _of_nobody(figure.text, known))
+    names = named(told, figures)
+    given = {
+        "unbound": unbound,
+        "unsupported": names,
+        "filters": binder.filters_of(text),
+        "workings": workings_of(told, names),
+    }
     return Binding(result.model_copy(update=given), tuple(faults.values()))
+
+
+def _as_people_read_it(result: Result) -> Result:
+    """Return a result without its workings, which are kept beside it."""
+    findings = tuple(
+        one.model_copy(update={"message": without_workings(one.message)}) if "[[" in one.message else one
+        for one in result.findings
+    )
+    texts = {"content": without_workings(result.content), "summary": without_workings(result.summary)}
+    return result.model_copy(update={**texts, "findings": findings})
 
 
 def _binder(documents: Sequence[Document]) -> CellBinder:
@@ -151,7 +168,10 @@ def _of_nobody(figure: str, known: Sequence[str]) -> str:
     """Say that nobody said a figure, and which one it may be a misquotation of."""
     if near := misquoted(figure, known):
         return f"{quoted(figure)} stands nowhere; what you read has {quoted(near)}."
-    return f"{quoted(figure)} is said by no tool, file or person, and follows from nothing that they say."
+    return (
+        f"{quoted(figure)} is said by no tool, file or person, and follows from nothing that they say. "
+        f"If you worked it out, write how behind it, as in {EXAMPLE}."
+    )
 
 
 def _with_places(finding: Finding, documents: Sequence[Document]) -> Finding:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from handoff.checking.numerals import numerals, plain
+from handoff.checking.workings import is_common
 
 _LITERAL = re.compile(r"(?<![\w.])(\d[\d_]*(?:\.\d+)?)(?:[eE]([+-]?\d+))?(?![\w])")
 _BARE = re.compile(r"(?<![\w.,])\d+(?:\.\d+)?(?![\w,])")
@@ -16,9 +17,6 @@ _VALUES = re.compile(r"\bVALUES\b[^;]*", re.IGNORECASE)
 _ALIAS = re.compile(r"\s+(?:AS\s+)?(?:[^\W\d]\w*|\"[^\"]*\")\s*$", re.IGNORECASE)
 _NAME = re.compile(r"[^\W\d]\w*|\*(?!\s*[\d(])")
 _STRING = re.compile(r"'[^']*'|\"[^\"]*\"")
-_SMALL = 12
-_OF_UNITS = frozenset((24, 28, 30, 31, 48, 52, 60, 90, 120, 180, 360, 364, 365, 366, 1024, 1440, 3600, 86400, 273.15))
-_YEARS = range(1800, 2200)
 
 
 def typed_constants(code: str, known: Iterable[str]) -> tuple[str, ...]:
@@ -30,7 +28,7 @@ def typed_constants(code: str, known: Iterable[str]) -> tuple[str, ...]:
     """
     texts = _constant_columns(code) if _QUERY.match(code) else [code]
     literals = (each for text in texts for each in _literals(_DATE.sub(" ", text)))
-    wanted = {written: value for written, value in literals if not _is_common(value)}
+    wanted = {written: value for written, value in literals if not is_common(value)}
     if not wanted:
         return ()
     texts = [plain(each) for each in known]
@@ -67,12 +65,6 @@ def _literals(text: str) -> Iterator[tuple[str, float]]:
     for string in _STRING.finditer(text):
         shown = plain(string[0][1:-1])
         yield from ((shown[one.start : one.end], one.readings[0][0]) for one in numerals(shown) if one.readings)
-
-
-def _is_common(value: float) -> bool:
-    if value in _OF_UNITS or value in {0.5, 1.5} or (value == int(value) and (value <= _SMALL or int(value) in _YEARS)):
-        return True
-    return f"{value:.12g}".replace(".", "").strip("0") == "1"
 
 
 def _follows(value: float, there: set[float]) -> bool:

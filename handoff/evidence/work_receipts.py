@@ -31,6 +31,7 @@ class Receipts:
     not_opened: tuple[str, ...] = ()
     queries: tuple[str, ...] = ()
     filters: tuple[str, ...] = ()
+    workings: tuple[str, ...] = ()
     done: tuple[str, ...] = ()
     not_done: tuple[str, ...] = ()
 
@@ -57,6 +58,7 @@ def receipts_of(ask: Ask) -> Receipts:
         not_opened=tuple(one.name for one in there if one.name not in known),
         queries=tuple(dict.fromkeys(query for result in results for query in result.queries)),
         filters=tuple(dict.fromkeys(_short(one) for result in results for one in result.filters)),
+        workings=tuple(dict.fromkeys((*ask.run.workings, *(one for result in results for one in result.workings)))),
         done=tuple(dict.fromkeys((*_writes(ask, works), *_files(works)))),
         not_done=tuple(dict.fromkeys(_failed_writes(works))),
     )

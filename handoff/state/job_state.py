@@ -135,6 +135,7 @@ class Run:
     verified: AnswerVerified | None = None
     unsupported: tuple[str, ...] = ()
     invented: tuple[str, ...] = ()
+    workings: tuple[str, ...] = ()
     chosen: str = ""
     answer: str | None = None
     failure: Failure | None = None

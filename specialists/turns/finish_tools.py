@@ -13,6 +13,7 @@ from typing import Annotated, Any, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from handoff.checking.workings import EXAMPLE, without_workings
 from handoff.contracts import Escalation, EscalationReason, Evidence, Finding, Result, Severity, ToolCall
 from handoff.evidence.inserted_rows import PLACE
 from handoff.text.reply_text import replace_surrogates
@@ -86,7 +87,10 @@ SPECS: tuple[ToolSpec, ...] = (
 )
 
 
-ROWS_TOLD = f"; {PLACE} on a line of its own: code puts the last query's rows there, [[rows 1]] those of the first"
+ROWS_TOLD = (
+    f"; {PLACE} on a line of its own: code puts the last query's rows there, [[rows 1]] those of the first; "
+    f"a figure that you worked out has how behind it: {EXAMPLE}"
+)
 """What is told besides of `return_result` to specialists with a tool that queries."""
 RETURNING_ROWS = ToolSpec(RETURN, SPECS[0].description + ROWS_TOLD, SPECS[0].parameters)
 _WHY = {"type": "object", "properties": {"why": _PART_OF_TEXT}, "required": ["why"]}
@@ -209,7 +213,7 @@ def content_of(call: ToolCall) -> str:
 
 def from_text(text: str) -> Result:
     """Turn plain text into a result: all of it is the content, its first sentences the summary."""
-    content = text.strip()
+    content = without_workings(text.strip())
     return Result(summary=first_sentences(content), content=content, confidence=DEFAULT_CONFIDENCE)
 
 

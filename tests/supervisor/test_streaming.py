@@ -30,6 +30,7 @@ def clean(line: str) -> bool:
         ("Calm.\n47,231 units sold.\nMore.\n", "Calm.\n"),
         ("They sold 41,237 units.\nMore.\n", "They sold 41,237 units.\nMore.\n"),
         ("They sold 41,2", "They sold "),
+        ("Up 37 % [[= (9 - 7) / 7]] in all.\nMore.\n", "Up 37 % in all.\nMore.\n"),
         ('  {"contradictions": []}\n', ""),
         ('```json\n{"contradictions": []}\n```\n', ""),
         ("On word17 all agree.\n", "On word17 all agree.\n"),

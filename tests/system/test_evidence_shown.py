@@ -16,6 +16,7 @@ from handoff.evidence.work_receipts import receipt_lines, receipts_of, statement
 from handoff.state.job_state import Ask, Job, Run, Work
 from tests.providers.rendering import Reply
 from tests.providers.scripts import purpose_of
+from tests.providers.wire import WireRequest
 from tests.system.brains import in_turn, plan, played, purposes, result, subtask, tool_call
 from tests.system.crews.crew_stage import crew_at_work
 from tests.system.scene import SAMPLE, Scene, Talk, block_of, shown
@@ -98,6 +99,49 @@ async def test_a_total_that_was_set_apart_is_said_once_and_leaves_the_answer_who
     assert shown(answer).count("umsatz.csv: 1 total row set apart, not counted: line 5 ('Gesamt')") == 1
     assert gaps(job.latest, job.latest.run) == ()
     assert "in part" not in shown(talk.cards()[0])
+
+
+SALES = ("sales.txt", b"The first quarter brought 1,145 and the second 1,569.\n")
+
+
+async def test_a_figure_that_was_worked_out_goes_back_once_and_is_shown_with_its_working(scene: Scene) -> None:
+    tries = [
+        result("It fell by 40,417.", 95),
+        result("Up 424 [[= 1,569 - 1,145]], or 37.0306 % [[= 424 / 1,145]].", 95),
+    ]
+    told: list[str] = []
+
+    def analyst(request: WireRequest) -> Reply:
+        told.append(str(request.body))
+        return tries[min(len(told), 2) - 1]
+
+    async with played(scene, planner=lambda _: plan(subtask("note", "writer")), writer=analyst):
+        talk = await scene.ask("What changed from the first quarter to the second?", files=[SALES])
+        await talk.over()
+        view = await opened(scene, talk)
+    (answer,) = talk.words()
+    assert "Up 424, or 37.0306 %." in shown(answer)
+    assert "Not from your files" not in shown(answer)
+    assert "write how behind it, as in 37 % [[=" in told[1]
+    lines = "".join(block["text"]["text"] for block in view["blocks"] if block["type"] == "section")
+    assert "*Worked out*• 424 = 1,569 - 1,145\n• 37.0306 % = 424 / 1,145" in lines
+
+
+async def test_what_the_synthesizer_worked_out_is_shown_without_its_working(scene: Scene) -> None:
+    both = plan(subtask("one", "writer"), subtask("two", "analyst"))
+    parts = {"writer": lambda _: result("It was 1,145.", 95), "analyst": lambda _: result("It is 1,569.", 95)}
+    words = Reply(
+        "From 1,145 to 1,569: 37.0306 % [[= (1,569 - 1,145) / 1,145]] more, or 12.3456 % [[= 1,145 / 1,569]]."
+    )
+    async with played(scene, planner=lambda _: both, synthesizer=lambda _: words, **parts):
+        talk = await scene.ask("Compare 1,145 and 1,569")
+        job = await talk.over()
+        view = await opened(scene, talk)
+    assert "37.0306 % more, or 12.3456 %." in talk.said()
+    assert "[[" not in talk.said()
+    assert "12.3456" in str(statements_of_no_source(job.latest)), "its working does not come to it"
+    lines = "".join(block["text"]["text"] for block in view["blocks"] if block["type"] == "section")
+    assert "37.0306 % = (1,569 - 1,145) / 1,145" in lines
 
 
 async def test_a_claimed_deed_stands_above_the_line_that_says_nothing_was_sent(scene: Scene) -> None:

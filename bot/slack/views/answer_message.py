@@ -150,6 +150,7 @@ def _listed(lines: Sequence[str]) -> list[Block]:
 
 def _receipt_lists(receipts: Receipts) -> list[tuple[str, Sequence[str]]]:
     return [
+        ("Worked out", receipts.workings),
         ("Read", receipts.read),
         ("Read in part", receipts.read_in_part),
         ("Not opened", receipts.not_opened),
