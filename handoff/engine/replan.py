@@ -1,15 +1,17 @@
 """Decides when the planner is asked to revise a plan, and which subtasks wait for it meanwhile. Pure.
 
-Three things lead to a revision. The requester corrects the request. A specialist hands in a finding whose `where` is
-`plan`: it has to say so, as nothing is guessed from its words. Or a subtask fails and comes to the rung `replan` of its
-ladder. Inside a crew, all are about the crew's own plan; a correction is about the plans around it as well, and so is
-the finding, which is also part of the crew's result.
+Three things lead to a revision. The requester corrects the request. A result has news: a finding whose `where` is
+`plan`, or, where a part that has not started builds on it, a grave finding or a gap. Or a subtask fails and comes to
+the rung `replan` of its ladder. A crew's fixed pipeline goes on whatever is found, unless a finding is about the plan.
+Inside a crew, all are about the crew's own plan; a correction is about the plans around it as well, and so is the
+finding, which is also part of the crew's result.
 """
 
 from __future__ import annotations
 
 from handoff.contracts import Result
 from handoff.engine.nested import is_open
+from handoff.evidence.omissions import GRAVE
 from handoff.state.job_state import Ask, Work, replace
 from handoff.state.state_values import ReplanTrigger
 
@@ -25,6 +27,29 @@ def said_of_the_plan(result: Result) -> str:
     """Return what a result says against the plan, in its own words; empty if it says nothing."""
     said = (one.message for one in result.findings if one.where.strip(" .:#`'\"").casefold() == WHERE)
     return " ".join(" ".join(said).split())[:LONGEST]
+
+
+def news_in(ask: Ask, work: Work, result: Result) -> str:
+    """Return what a result says that the planner did not foresee, in its own words; empty if it says nothing of it."""
+    if said := said_of_the_plan(result):
+        return said
+    if ask.run_of(work.within).fixed or not _is_built_on(ask, work):
+        return ""
+    grave = [one.message for one in result.findings if one.severity in GRAVE]
+    return " ".join(" ".join((*grave, *result.gaps)).split())[:LONGEST]
+
+
+def _is_built_on(ask: Ask, work: Work) -> bool:
+    """Return True if a subtask that has not started builds on this one, at whatever remove.
+
+    One that is there for certain findings foresees them.
+    """
+    free = {one.subtask.id: one.subtask for one in waiting(ask, work.within) if one.subtask.only_for is None}
+    reached, new = {work.subtask.id}, {work.subtask.id}
+    while new:
+        new = {name for name, one in free.items() if name not in reached and reached & {*one.after}}
+        reached |= new
+    return len(reached) > 1
 
 
 def waiting(ask: Ask, within: str) -> tuple[Work, ...]:

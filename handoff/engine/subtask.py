@@ -45,10 +45,11 @@ def charged_so_far(ask: Ask, works: Iterable[Work]) -> Ask:
 
 def complete(ask: Ask, work: Work, result: Result, at: float) -> Ask:
     """End the subtask with a result, whose usage is charged already."""
+    news = replan.news_in(ask, work, result)
     if lost := _missing_dependencies(ask, work):
         result = result.model_copy(update={"gaps": (*result.gaps, *lost)})
     done = replace(work, state="complete", result=result, ended=at, refining="", question=None, not_before=0.0)
-    return settle(_with_trigger(ask.with_work(done), done, at), at, work.within)
+    return settle(_with_trigger(ask.with_work(done), done, news, at), at, work.within)
 
 
 def _missing_dependencies(ask: Ask, work: Work) -> tuple[str, ...]:
@@ -60,9 +61,8 @@ def _missing_dependencies(ask: Ask, work: Work) -> tuple[str, ...]:
     return (phrase("without", ask.text, title=work.subtask.title, others=", ".join(lost)),)
 
 
-def _with_trigger(ask: Ask, work: Work, at: float) -> Ask:
-    """Have the planner asked again if the result says that the plan may be wrong."""
-    words = replan.said_of_the_plan(work.result) if work.result is not None else ""
+def _with_trigger(ask: Ask, work: Work, words: str, at: float) -> Ask:
+    """Have the planner asked again if the words of a result may upset the plan."""
     if not words:
         return ask
     if why_not := replan.why_not(ask, work.within):

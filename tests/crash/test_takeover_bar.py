@@ -8,7 +8,6 @@ import sys
 from collections import Counter
 from dataclasses import replace
 
-from bot.store.redis.redis_store import RedisStore
 from handoff import events as ev
 from specialists.registry import load_crew
 from specialists.tools.tool import ToolOutcome, Workbench
@@ -19,7 +18,7 @@ from tests.providers.scripts import SCRIPTS, purpose_of
 from tests.providers.server import ProviderServer
 from tests.providers.wire import WireRequest
 from tests.system.brains import connect, purposes
-from tests.system.scene import Scene, bot_in, scene_on
+from tests.system.scene import Scene, bot_in, emptied, scene_on
 
 FIRST_LAYER = ("w1", "w2", "w3", "w4")
 
@@ -52,9 +51,9 @@ async def test_a_kill_in_the_first_layer_repeats_only_what_was_in_flight(server_
 
     crew = load_crew(CREW, {name: replace(tool, run=counted) for name, tool in lookups().items()})
     async with scene_on(server_url, rate_limits=False) as scene, ProviderServer(held) as server:
+        store = await emptied(server_url)
         killed = await _bot(scene, server, server_url)
         asked = await scene.ask(REQUEST)
-        store = await RedisStore.connect(server_url)
         talk = replace(scene, store=store).thread(asked.channel, asked.ts)
         await talk.seen(lambda: set(held.waiting) == set(FIRST_LAYER))
         await talk.until(lambda job: all(len(job.latest.work[name].checkpoints) == 2 for name in FIRST_LAYER))

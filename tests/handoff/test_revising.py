@@ -71,6 +71,29 @@ def decisions(state: Job) -> list[tuple[str, str]]:
 # ---------------------------------------------------------------- when it is asked for
 
 
+GRAVE = {"message": "The list is of 2019.", "severity": "high"}
+
+
+@pytest.mark.parametrize("said", [{"findings": (GRAVE,)}, {"gaps": ("The list holds no prices for 2024.",)}])
+def test_the_planner_is_asked_where_a_part_that_builds_on_it_has_not_started(said: dict[str, Any]) -> None:
+    rows = planned(subtask("a"), subtask("b"), subtask("fix", "a"), subtask("note", "fix", specialist="writer"))
+    state = job(asked(), rows, started("a"), started("b"), returned("a", **said))
+    assert looks(state) == ["a"]
+    trigger = current_trigger(ask(state))
+    assert trigger is not None
+    assert trigger.words in {"The list is of 2019.", "The list holds no prices for 2024."}
+
+
+def test_the_planner_is_not_asked_where_nothing_builds_on_the_news_or_it_was_foreseen() -> None:
+    beside = planned(subtask("a"), subtask("b"), subtask("note", "b", specialist="writer"))
+    assert looks(job(asked(), beside, started("a"), returned("a", findings=(GRAVE,)))) == []
+    small = planned(subtask("a"), subtask("note", "a", specialist="writer"))
+    minor = {"message": "A title is misspelt.", "severity": "low"}
+    assert looks(job(asked(), small, started("a"), returned("a", findings=(minor,)))) == []
+    pipeline = small.model_copy(update={"pipeline": True})
+    assert looks(job(asked(), pipeline, started("a"), returned("a", findings=(GRAVE,)))) == []
+
+
 def test_the_planner_is_asked_only_where_a_finding_is_about_the_plan() -> None:
     assert said_of_the_plan(Result(summary="s", content="c")) == ""
     state = looked_at()

@@ -45,13 +45,14 @@ async def test_a_rest_that_the_provider_asks_for_costs_no_part_of_the_work(scene
 
 
 async def test_a_specialist_that_is_down_costs_three_failed_calls_however_many_parts_it_has(scene: Scene) -> None:
-    two = plan(subtask("one", "analyst"), subtask("two", "analyst"), subtask("text", "writer"))
-    words: dict[str, Words] = {"analyst": lambda _: Fault("unavailable"), "writer": lambda _: result("The text.")}
-    async with played(scene, planner=lambda _: two, **words) as server:
+    parts = ("one", "two", "three", "four")
+    four = plan(*(subtask(name, "analyst") for name in parts), subtask("text", "writer"))
+    words: dict[str, Words] = {"analyst": lambda _: Fault("bad_request"), "writer": lambda _: result("The text.")}
+    async with played(scene, planner=lambda _: four, **words) as server:
         job = await (await scene.ask("Do it")).over()
     assert job.latest.state == "completed"
     assert purposes(server).count("specialist:analyst") == 3
-    assert len(missing(job.latest, job.latest.run)) == 2
+    assert len(missing(job.latest, job.latest.run)) == len(parts)
 
 
 async def test_a_breaker_that_opens_in_the_middle_gives_one_last_call_without_tools(scene: Scene) -> None:

@@ -200,7 +200,7 @@ async def test_it_climbs_the_ladder_within_its_tiers_and_is_stood_in_for(scene: 
 
 
 async def test_its_name_leaves_nothing_in_the_shared_counters(scene: Scene, tmp_path: Path) -> None:
-    words = {"planner": in_turn(plan(PART)), "unitsmith": lambda _: Fault("unavailable"), "writer": lambda _: DONE}
+    words = {"planner": in_turn(plan(PART)), "unitsmith": lambda _: Fault("bad_request"), "writer": lambda _: DONE}
     async with (
         provider(**words) as server,
         scene.bot(connect("chat", server), crew=crew_of(tmp_path)) as app,
