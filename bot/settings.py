@@ -1,4 +1,4 @@
-"""The settings, read from the environment once. The docs/operating.md and `leadhand run --help` list them."""
+"""The settings, read from the environment once. The docs/reference.md and `leadhand run --help` list them."""
 
 from __future__ import annotations
 

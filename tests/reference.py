@@ -1,0 +1,411 @@
+"""Writes docs/reference.md from the code: `python -m tests.reference`. A test fails while the page is out of date.
+
+Examples of the keys of crew.yml and of a specialist stand here; a test asks the code which keys there are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import get_args
+
+from bot.__main__ import _parser
+from bot.features.catalogue import SPOKEN, SUBCOMMANDS
+from bot.settings import NAMES
+from bot.tracing import span
+from handoff import events
+from handoff.access.audit_entry import Deed
+
+PAGE = Path(__file__).parents[1] / "docs" / "reference.md"
+RENEW = "python -m tests.reference"
+
+SETTINGS: Mapping[str, str] = {
+    "Slack": "SLACK_BOT_TOKEN SLACK_APP_TOKEN SLACK_SIGNING_SECRET LEADHAND_PORT SLACK_API_URL "
+    "LEADHAND_SLACK_UNLIMITED",
+    "Settings, store and instances": "LEADHAND_SETTINGS REDIS_URL LEADHAND_DATA LEADHAND_SLOTS LEADHAND_LEASE "
+    "LEADHAND_KEEP LEADHAND_SANDBOX LEADHAND_OPERATION LEADHAND_LOG",
+    "Models": "ANTHROPIC_API_KEY ANTHROPIC_BASE_URL OPENAI_API_KEY OPENAI_BASE_URL OLLAMA_HOST LEADHAND_MODEL "
+    "LEADHAND_MODEL_FAST LEADHAND_MODEL_BALANCED LEADHAND_MODEL_DEEP LEADHAND_ROLES LEADHAND_CONTEXT LEADHAND_EFFORT "
+    "LEADHAND_SEES LEADHAND_TOOL_CALLS LEADHAND_SILENCE LEADHAND_CALL_DEADLINE LEADHAND_REHEARSAL_PACE",
+    "Work and questions": "LEADHAND_CREW LEADHAND_DEADLINE LEADHAND_SUBTASK_DEADLINE LEADHAND_CONFIDENCE "
+    "LEADHAND_REMIND_AFTER LEADHAND_EXPIRE_AFTER LEADHAND_WORKING_HOURS",
+    "Who may use it": "LEADHAND_ADMINS LEADHAND_CHANNELS LEADHAND_USERS LEADHAND_GUESTS LEADHAND_STRANGERS "
+    "LEADHAND_APPROVERS LEADHAND_FOLLOW_UPS LEADHAND_HIGHEST_TIER LEADHAND_QUIET_HOURS LEADHAND_ZONE",
+    "Limits and budgets": "LEADHAND_RATES LEADHAND_AT_ONCE LEADHAND_BREAKERS LEADHAND_BUDGET_JOB "
+    "LEADHAND_BUDGET_PERSON LEADHAND_BUDGET_CHANNEL LEADHAND_BUDGET_DAY LEADHAND_ASK_ABOVE",
+    "Tools": "LEADHAND_KNOWLEDGE LEADHAND_DATABASES LEADHAND_DATABASES_ANY_USER LEADHAND_REPOSITORIES LEADHAND_SSH_KEY "
+    "LEADHAND_SSH_KNOWN_HOSTS GITHUB_TOKEN GITHUB_API_URL GITLAB_TOKEN GITLAB_URL LEADHAND_TICKETS LEADHAND_SMTP "
+    "LEADHAND_MAIL_FROM BRAVE_API_KEY TAVILY_API_KEY LEADHAND_RECORDED_PAGES",
+    "Network": "HTTPS_PROXY HTTP_PROXY ALL_PROXY NO_PROXY SSL_CERT_FILE SSL_CERT_DIR LEADHAND_PROXY_RESOLVES",
+    "OpenTelemetry": "OTEL_EXPORTER_OTLP_ENDPOINT OTEL_EXPORTER_OTLP_TRACES_ENDPOINT OTEL_EXPORTER_OTLP_HEADERS "
+    "OTEL_SERVICE_NAME OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT",
+}
+"""The headings, each with its settings in order."""
+
+CREW_FILE = """\
+# What the crew can do. Members of other crews need it, or `can`.
+description: Translates contracts.
+# The same as a list.
+can: [translate contracts]
+# What it cannot do.
+cannot: [give legal advice]
+# Builds on a crew that comes with Leadhand, or on a folder (`./whole`).
+extends: general
+# Its members that are left out.
+without: [reviewer]
+# Settings without which it is no member of the usual crew. Also a list.
+needs: LEADHAND_KNOWLEDGE
+# Requests that need no planner. `files`: any, none, some or endings.
+rules:
+  - name: translate
+    to: translator
+    when: ['^translate']
+    unless: ['check']
+    files: none
+    done_when: All of it is translated.
+# The planner sees the first. The least busy one gets the part.
+equals: [[translator, translator_b]]
+# Gets a request for which no plan could be made. Otherwise the first member does.
+default: translator
+# The first responder, or `none`.
+first: translator
+# Who steps in for this crew inside another one.
+fallback: translator_b
+# A fixed plan, or `none`.
+pipeline:
+  strategy: merge    # or select, reduce
+  instruction: Be brief.
+  follow_ups: planner    # or pipeline
+  steps:
+    - specialist: translator
+      title: Translate
+      brief: Translate it.
+      needs: all
+      done_when: All of it is there.
+      tier: fast
+    - specialist: translator_b
+      name: second
+      title: Second look
+      brief: Check what is unsure.
+      after: all
+      critical: true
+      only_for: {severity: high, below: 80}
+# Specialists that the planner may have made for one job.
+make:
+  tools: [calculate]
+  tiers: [fast, balanced]
+  at_most: 2
+  fallback: translator
+# One text for both roles, or one each.
+instructions: {planner: One part a file., synthesizer: Table first.}
+# Requests for the planner, each with `who`, `answer`, `ask` and `options`, `nobody` or `plan`.
+examples: [{request: Translate this., why: a translation, who: translator}]
+# The form of the answer.
+answer: One table, then one paragraph.
+# Findings below this are less sure. Comes before LEADHAND_CONFIDENCE.
+confidence: 70
+# `mark` such findings (default), or only count them: `apart`.
+unsure: apart
+# `false`: the answer is streamed and not read again.
+verifier: false
+# Comes before LEADHAND_SUBTASK_DEADLINE.
+subtask_seconds: 600
+# Comes before LEADHAND_DEADLINE, in seconds.
+job_seconds: 3600
+# Tokens of material by tier. LEADHAND_CONTEXT comes first.
+context: {balanced: 96000}
+# Tiers of the supervisor's roles. Comes before LEADHAND_ROLES.
+roles: {planner: deep, verifier: fast}
+# By tool that writes: `ask` (default), `always` or `never`.
+approve: {post_review: always}
+# Who may decide. Default: `requester`.
+approvers: [admins, U012AB3CD, S034CD5EF]
+# How many of them have to approve.
+quorum: 2
+# `false`: nobody approves what is done for their own request.
+self: false
+# A dearer part is asked for before it begins. Dollars or tokens.
+ask_above: $2.50
+# Whom questions are for: requester, anyone, people or groups.
+asks: [requester, S034CD5EF]
+# Who is reminded after that.
+asks_next: [S034CD5EF]
+# Working time until the reminder, or `never`.
+remind_after: 4h
+# Time until a question is closed unanswered, or `never`.
+expire_after: 2 days
+# Assumed then: `first` of the offered answers, or words.
+assume: first
+# Who is named where a request failed: person, group, channel or words.
+contact: S034CD5EF
+# Where private things may go without asking.
+allow_out: [web_search, docs.python.org]
+# Values for the channels of this crew.
+channel:
+  highest_tier: balanced
+  budget: $20
+  quiet_hours: 19-8, weekends
+  zone: Europe/Berlin
+  follow_ups: off
+"""
+"""Each key of crew.yml with an example, below what it means."""
+
+SPECIALIST_FILE = """\
+# As the file is called. Required.
+name: translator
+# All that the planner knows of it. Or `can`.
+description: Translates texts. Cannot look anything up.
+# The same as a list.
+can: [translate texts]
+# What it cannot do.
+cannot: [look anything up]
+# Requests that it alone does, with the kind of work.
+examples: {'Put this into German.': a translation}
+# Names of tools, or `[]`. Required.
+tools: [calculate]
+# MCP servers, all of whose tools it has.
+mcpServers: [git]
+# Skills that it may read.
+skills: [house-style]
+# A tier, or a provider's model by its name. Required.
+model: fast
+# How hard its model thinks: low, medium, high.
+effort: low
+# From 0 to 2.
+temperature: 0.2
+# Who steps in when this one fails.
+fallback: writer
+# Model turns before its last call.
+max_turns: 4
+# As in crew.yml, and before it.
+asks: anyone
+# These four as well.
+approve: {send_mail: always}
+approvers: [admins]
+quorum: 2
+self: false
+"""
+"""The same for the front matter of a specialist."""
+
+LIMITS: Mapping[str, Sequence[tuple[str, str]]] = {
+    "Plans and attempts": (
+        ("parts of a plan", "handoff.planning.plan_check.MAX_SUBTASKS"),
+        ("parts of a request, crews inside included", "handoff.engine.nested.MAX_IN_ALL"),
+        ("parts that build on each other", "handoff.planning.plan_check.MAX_DEPTH"),
+        ("plans refused before the default specialist gets the request", "handoff.engine.plan.MAX_REJECTED_PLANS"),
+        ("revisions of a plan", "handoff.engine.replan.MAX_REVISIONS"),
+        ("corrections of a request", "handoff.engine.correcting.MOST"),
+        ("failures of a part", "handoff.engine.ladder.MAX_FAILURES"),
+        ("questions of a part", "handoff.engine.ladder.MAX_QUESTIONS"),
+        ("seconds before a retry, by failure", "handoff.engine.ladder.BACKOFF"),
+        ("times that a result is looked at", "handoff.engine.returning.MAX_ROUNDS"),
+        ("reminders of a question", "handoff.engine.asking.MOST_REMINDERS"),
+        ("refusals of a tool before none of its calls is asked for", "specialists.turns.approving.MOST_REFUSED"),
+        ("tool calls of a model turn", "specialists.turns.tool_calls.MOST"),
+        ("seconds of a tool call that reads", "specialists.turns.one_call.LONGEST"),
+        ("owners that a job may lose before it is tried alone", "handoff.engine.ladder.MAX_LOST_OWNERS"),
+        ("seconds of such a trial", "bot.jobs.trial.ALONE_SECONDS"),
+    ),
+    "Model calls": (
+        ("sends of a role's call", "bot.models.retrying.RetryPolicy.attempts"),
+        ("seconds before the second send", "bot.models.retrying.RetryPolicy.first_pause"),
+        ("longest pause that a provider may ask for, in seconds", "bot.models.retrying.RetryPolicy.patience"),
+        ("share of its deadline that a call waits for a rate", "bot.limits.call_limits.WAITS"),
+        ("seconds that it waits at most", "bot.limits.call_limits.LONGEST_WAIT"),
+        ("tool calls of one reply", "bot.models.wire.MOST_CALLS"),
+    ),
+    "Keys of a crew": (
+        ("rules of a crew", "specialists.loading.crew_rules.MOST_RULES"),
+        ("patterns of a rule's key", "specialists.loading.crew_rules.MOST_PATTERNS"),
+        ("characters of `instructions`", "specialists.loading.crew_words.LONGEST"),
+        ("characters of `answer`", "specialists.loading.crew_words.LONGEST_FORM"),
+        ("examples of a crew", "specialists.loading.crew_words.MOST_EXAMPLES"),
+        ("characters of house rules", "specialists.loading.house_rules.LONGEST"),
+        ("characters of a specialist's description", "specialists.specialist.DESCRIPTION_LIMIT"),
+        ("highest `max_turns`", "specialists.specialist.TURNS_LIMIT"),
+        ("`max_turns` unless set", "specialists.specialist.DEFAULT_TURNS"),
+        ("highest `quorum`", "specialists.loading.approval_keys.MOST"),
+        ("crews in each other", "specialists.loading.crew_surroundings.DEPTH_LIMIT"),
+        ("crews below a crew (`extends`)", "specialists.loading.extending.LONGEST"),
+    ),
+    "Threads, schedules and memory": (
+        ("characters of a channel's instructions", "bot.access.access_values.LONGEST_INSTRUCTIONS"),
+        ("things remembered in a place", "bot.store.interface.MEMORIES_LIMIT"),
+        ("characters of each", "handoff.conversation.memory.LONGEST"),
+        ("seconds between two runs of a schedule", "bot.features.schedules.rights.LEAST_GAP"),
+        ("the same for admins", "bot.features.schedules.rights.LEAST_OF_ADMINS"),
+        ("schedules of a person", "bot.features.schedules.rights.MOST_OWN"),
+        ("schedules of a bot", "bot.store.redis.layout.SCHEDULE_LIMIT"),
+        ("channels that a run reads", "bot.features.schedules.talk.MOST_READ"),
+        ("missed runs that are made up for", "bot.features.schedules.loop.MOST_CAUGHT_UP"),
+        ("messages of a thread that are read", "bot.slack.receive.thread_text.MOST_MESSAGES"),
+        ("files of a thread that are read", "bot.slack.receive.thread_text.MOST_FILES"),
+    ),
+    "Replies of tools": (
+        ("characters of a tool's reply", "specialists.turns.one_call.OUTPUT_LIMIT"),
+        ("MCP servers of a crew", "specialists.mcp.server_config.MOST_SERVERS"),
+        ("tools of an MCP server", "specialists.mcp.server_connection.MOST_TOOLS"),
+        ("pictures of an MCP answer", "specialists.mcp.server_replies.MOST_PICTURES"),
+        ("seconds of a database statement, in the server", "specialists.tools.databases.database_tools.SECONDS"),
+        ("seconds of it in all", "specialists.tools.databases.database_tools.DEADLINE"),
+        ("documents of a knowledge", "specialists.tools.knowledge.knowledge_files.MOST_FILES"),
+        ("seconds of a git call", "specialists.tools.code.git_process.READING_SECONDS"),
+        ("seconds of a copy of a repository", "specialists.tools.code.bare_copy.COPYING_SECONDS"),
+        ("addresses of a mail", "specialists.tools.mail.mail.MOST"),
+        ("characters of a ticket", "specialists.tools.tickets.tickets.LONGEST"),
+    ),
+}
+"""The headings, each with what is bounded and the name in the code that holds the bound."""
+
+INTRO = f"""# Reference
+
+The code writes this page: `{RENEW}`. Change the code, then run that. A test fails while they differ.
+
+Settings, commands, keys and limits are listed here. The other pages show how they work together.
+"""
+SETTINGS_INTRO = """## Settings
+
+```
+SLACK_BOT_TOKEN_FILE=/run/secrets/slack    # the value of SLACK_BOT_TOKEN is in that file
+LEADHAND_MODEL=anthropic
+```
+
+They come from the environment or from [a settings file](operating.md#settings). The environment comes first.
+Add `_FILE` to any name to read its value from a file.
+"""
+COMMANDS_INTRO = """## Commands in the terminal
+
+Each command takes `-h` for its help, and `-v` to log more.
+"""
+SLACK_INTRO = """## Commands in Slack
+
+`JOB` is a job's id or a link to a message of its thread.
+"""
+CREW_INTRO = """## Keys of crew.yml
+
+Each key is optional. [Crews](crews.md) shows them at work.
+"""
+SPECIALIST_INTRO = """## Keys of a specialist
+
+They stand in the front matter of its Markdown file; its prompt stands below.
+"""
+LIMITS_INTRO = """## Limits
+
+Settings of [limits and budgets](#limits-and-budgets) come on top of these.
+"""
+TRACE_INTRO = """## Trace events
+
+`leadhand trace JOB --json` writes spans and events. Its form is [trace-schema.json](trace-schema.json).
+"""
+
+
+def render() -> str:
+    """Return the page as the code has it now."""
+    parts = (_settings(), _commands(), _slack_commands(), _crew_keys(), _limits(), _trace())
+    return "\n".join([INTRO, *("\n".join(part) for part in parts)]).rstrip() + "\n"
+
+
+def value_of(path: str) -> str:
+    """Return a bound of the code, as people write it. `path` names a module and a value, or a field of a class."""
+    module, _, name = path.rpartition(".")
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except ModuleNotFoundError:
+        module, _, owner = module.rpartition(".")
+        found = getattr(getattr(importlib.import_module(module), owner)(), name)
+    return ", ".join(f"{one:,g}" for one in found) if isinstance(found, tuple) else f"{found:,g}"
+
+
+def _settings() -> Iterator[str]:
+    yield SETTINGS_INTRO
+    for heading, names in SETTINGS.items():
+        yield from (f"### {heading}", "", *_list((f"`{name}`", NAMES[name]) for name in names.split()))
+
+
+def _commands() -> Iterator[str]:
+    yield COMMANDS_INTRO
+    for name, parser in subparsers_of(_parser()).items():
+        yield from _command(f"leadhand {name}", parser)
+
+
+def _command(title: str, parser: argparse.ArgumentParser) -> Iterator[str]:
+    yield from (f"### {title}", "", _sentence(parser.description or ""))
+    if isinstance(parser.epilog, str):
+        yield _sentence(parser.epilog)
+    inside = subparsers_of(parser)
+    options = [_option(one) for one in parser._actions if one.help and one.dest not in {"help", "verbose"}]
+    if options and not inside:
+        yield from ("", *options)
+    for name, child in inside.items():
+        more = [_option(one) for one in child._actions if one.help and one.dest not in {"help", "verbose"}]
+        yield from ("", f"`{title} {name}`: {child.description}", *(["", *more] if more else []))
+    yield ""
+
+
+def subparsers_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """Return the commands of a parser by their names."""
+    return {
+        name: child
+        for action in parser._actions
+        if isinstance(action, argparse._SubParsersAction)
+        for name, child in action.choices.items()
+    }
+
+
+def _option(action: argparse.Action) -> str:
+    values = action.metavar if isinstance(action.metavar, str) else " ".join(action.metavar or ())
+    words = values or ("" if action.nargs == 0 else "|".join(map(str, action.choices or (action.dest.upper(),))))
+    return f"- `{' '.join(filter(None, ('|'.join(action.option_strings), words)))}`: {action.help}"
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:].rstrip(".") + "."
+
+
+def _slack_commands() -> Iterator[str]:
+    yield SLACK_INTRO
+    rows = [(f"`/leadhand {f'{one.name} {words}'.strip()}`", text) for one in SUBCOMMANDS for words, text in one.usages]
+    yield from _list(rows)
+    said = ", ".join(f"`@leadhand {words}`" for one in SPOKEN for words in one.shown)
+    yield from (f"In a thread, after a mention: {said}.", "")
+
+
+def _crew_keys() -> Iterator[str]:
+    for intro, example in ((CREW_INTRO, CREW_FILE), (SPECIALIST_INTRO, SPECIALIST_FILE)):
+        yield from (intro, f"```yaml\n{example}```", "")
+
+
+def _limits() -> Iterator[str]:
+    yield LIMITS_INTRO
+    for heading, limits in LIMITS.items():
+        yield from (f"### {heading}", "", *_list((what, value_of(path)) for what, path in limits))
+
+
+def _trace() -> Iterator[str]:
+    yield TRACE_INTRO
+    source = Path(span.__file__).read_text(encoding="utf-8")
+    kinds = {
+        name: " ".join(text.split())
+        for name, text in re.findall(r"^- `(\w+)`: (.*?)(?=^- `|\"\"\")", source, re.MULTILINE | re.DOTALL)
+    }
+    yield from ("### Spans", "", *_list((f"`{kind}`", kinds[kind]) for kind in get_args(span.SpanKind)))
+    facts = get_args(get_args(events.Event)[0])
+    yield from ("### Events", "", *_list((f"`{fact.__name__}`", _beginning(fact.__doc__ or "")) for fact in facts))
+    deeds = ", ".join(f"`{deed}`" for deed in get_args(Deed))
+    yield from ("### Deeds of the audit", "", f"`leadhand audit --deed DEED` takes: {deeds}.", "")
+
+
+def _beginning(text: str) -> str:
+    return re.split(r"[.:;] ", " ".join(text.split()) + " ", maxsplit=1)[0]
+
+
+def _list(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
+    yield from (f"- {one}: {other}" for one, other in rows)
+    yield ""
+
+
+if __name__ == "__main__":
+    PAGE.write_text(render(), encoding="utf-8")
