@@ -1,0 +1,70 @@
+"""docs/troubleshooting.md quotes what the code says, and leaves out no line of `check` and no notice to one person."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from bot.command_line import check
+from bot.slack.connection import ADVICE
+from bot.slack.show import notices
+from bot.slack.views import refusal_line
+from tests.command_line.command import ROOT
+from tests.sentences import FOLDERS, sentences
+
+PAGE = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+GOOD_NEWS = {"THANKS", "STOPPING", "STOP_NOTED", "QUARANTINED", "ASKED_FOR_MORE"}
+"""Notices of something that went as people wanted, or that say themselves what to do."""
+NOTICES = {
+    name: text for name, text in vars(notices).items() if name.isupper() and isinstance(text, str) and " " in text
+}
+
+
+def quotations() -> list[str]:
+    return re.findall(r"“([^“”]+)”", PAGE)
+
+
+def plain(text: str) -> str:
+    return re.sub(r"[*_`]", "", text)
+
+
+@pytest.fixture(scope="module")
+def said() -> str:
+    paths = (path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
+    return plain("\n".join(text for path in paths for _, text in sentences(path)))
+
+
+def test_each_quotation_is_what_the_code_says(said: str) -> None:
+    unknown = [
+        quotation
+        for quotation in quotations()
+        if not all(part.strip(" .,;:()") in said for part in plain(quotation).split("…"))
+        and not any(code in quotation for code in ADVICE)
+    ]
+    assert unknown == []
+
+
+def test_each_line_of_check_stands_in_the_page() -> None:
+    tree = ast.parse(Path(check.__file__).read_text(encoding="utf-8"))
+    texts = {
+        node.args[0].value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "Verdict"
+        and isinstance(node.args[0], ast.Constant)
+    }
+    assert len(texts) > 10
+    assert [text for text in texts if f"`{text}" not in PAGE] == []
+    assert [code for code in ADVICE if code not in PAGE] == []
+
+
+@pytest.mark.parametrize("name", sorted(set(NOTICES) - GOOD_NEWS))
+def test_each_notice_to_one_person_stands_in_the_page(name: str) -> None:
+    assert any(NOTICES[name].startswith(quotation) for quotation in quotations()), NOTICES[name]
+
+
+def test_each_refusal_stands_in_the_page() -> None:
+    lines = [*refusal_line._LINES.values(), refusal_line.PUT_OFF]
+    assert [line for line in lines if not any(line.startswith(one) for one in quotations())] == []
