@@ -10,7 +10,7 @@
 #   make pictures  the pictures of the README and of the crews' pages, from the demos: CREWS="ops support", by default all
 #   make mutants  takes the guards of "once" away, one at a time, and shows that the tests notice each
 # The rest: make install (the command alone, .venv/bin/leadhand), make wheel (into dist/), make check (lint, types,
-# arrows), make coverage (how much of handoff its own tests reach), make bench, make lock, make clean.
+# arrows, pages), make coverage (how much of handoff its own tests reach), make bench, make lock, make clean.
 
 # The first Python that runs and is new enough; a name on the PATH alone may be a shim for nothing.
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
@@ -64,6 +64,7 @@ check: $(VENV)/.ready-dev
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/python -m tests.pages
 
 coverage: $(VENV)/.ready-dev
 	@$(call REACHING,tests/handoff)

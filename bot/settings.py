@@ -127,14 +127,13 @@ class Settings:
 
 
 NAMES: Mapping[str, str] = {
-    "LEADHAND_SETTINGS": "a file with settings, one NAME=value a line; default ~/.config/leadhand/settings.env, if it "
-    "is there. What is set in the environment comes before it",
+    "LEADHAND_SETTINGS": "a file of lines NAME=value; default ~/.config/leadhand/settings.env, if it is there",
     "SLACK_BOT_TOKEN": "the bot's token, xoxb-...",
     "SLACK_APP_TOKEN": "the app-level token, xapp-..., for Socket Mode",
     "SLACK_SIGNING_SECRET": "the signing secret, for HTTP mode",
     "SLACK_API_URL": "where the Web API is; default https://slack.com/api/",
-    "REDIS_URL": "redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://; default: the embedded server. "
-    "With ?replicas=n a write counts once n replicas have it; Sentinel and Cluster: 1",
+    "REDIS_URL": "redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://; default: the embedded "
+    "server. ?replicas=n: a write counts once n replicas have it",
     "ANTHROPIC_API_KEY": "use Anthropic's models",
     "ANTHROPIC_BASE_URL": "another address for them",
     "OPENAI_API_KEY": "use OpenAI's models",
@@ -145,107 +144,99 @@ NAMES: Mapping[str, str] = {
     "LEADHAND_MODEL_BALANCED": "the model of the tier `balanced`",
     "LEADHAND_MODEL_DEEP": "the model of the tier `deep`",
     "LEADHAND_TOOL_CALLS": "how a compatible server's models call tools: native, schema (each step held by a JSON "
-    "schema), or auto, which goes over to steps where the server does not recognise a call; default auto",
-    "LEADHAND_EFFORT": "how hard the models of a tier think: `fast low, deep high`; default: low, medium and high for "
-    "the providers' own models, nothing is said to others",
-    "LEADHAND_SEES": "the tiers whose models see pictures: `balanced, deep`, all or none; default: as their provider "
-    "says, and none where nobody says",
-    "LEADHAND_SILENCE": "seconds that a model's server may say nothing before a call is given up; default 120. A "
-    "server at home gets a second more for every 20 tokens of the prompts it has to read, until its first word",
+    "schema), or auto (default): schema after the first call that the server does not recognise",
+    "LEADHAND_EFFORT": "how hard the models of a tier think: `fast low, deep high`; default low, medium and high for "
+    "the providers' own models",
+    "LEADHAND_SEES": "the tiers whose models see pictures: `balanced, deep`, all or none; default: as their "
+    "provider says",
+    "LEADHAND_SILENCE": "seconds of silence after which a model call is given up; default 120. A server at home gets "
+    "a second more for every 20 tokens of the prompt",
     "LEADHAND_DATA": "the folder of the embedded server and the local workspace; default ~/.local/share/leadhand",
-    "LEADHAND_CREW": "the crews, with commas: folders of specialists/crews, or paths; default all of those, general "
-    "first. The first is the usual one and has the others as members; each is also chosen by channel or by a word "
-    "(`review: ...`)",
-    "LEADHAND_RECORDED_PAGES": "a folder of recorded web pages with an index.yml; the web tools then answer from these "
-    "alone and reach no network, for demos and evaluations",
+    "LEADHAND_CREW": "the crews, with commas: folders of specialists/crews, or paths; default all of those, "
+    "general first. The first has the others as members",
+    "LEADHAND_RECORDED_PAGES": "a folder of recorded pages with an index.yml, which the web tools read in place of the "
+    "network",
     "LEADHAND_DEADLINE": "minutes of work after which a request is answered with what is there; default 30",
     "LEADHAND_SUBTASK_DEADLINE": "seconds for all attempts at one subtask; default 300",
-    "LEADHAND_CALL_DEADLINE": "seconds that one model call of the supervisor may take in all; default 600. A call of a "
-    "specialist may take what is left of its subtask's",
+    "LEADHAND_CALL_DEADLINE": "seconds that one model call of the supervisor may take; default 600",
     "LEADHAND_CONFIDENCE": "findings less sure than this, 0 to 100, are marked as less sure; default 80",
-    "LEADHAND_CONTEXT": "tokens of material that a model call is given at most, and a specialist's conversation takes, "
-    "by tier; for models with a small context. Default `fast 16k, balanced 32k, deep 64k`",
+    "LEADHAND_CONTEXT": "tokens of material that a model call gets at most, by tier; default `fast 16k, balanced 32k, "
+    "deep 64k`",
     "LEADHAND_REMIND_AFTER": "working time after which people are reminded of a question: `4h` (default), `30 min`, "
     "`2 days` or `never`",
-    "LEADHAND_EXPIRE_AFTER": "time after which a question that nobody answered is closed, and work goes on with a "
-    "stated assumption, or without; default never",
+    "LEADHAND_EXPIRE_AFTER": "time after which a question that nobody answered is closed; default never",
     "LEADHAND_WORKING_HOURS": "when people are reminded, in their own time zone; default `9-18 Mon-Fri`",
-    "LEADHAND_ROLES": "the tiers that the supervisor's roles work on: `planner deep, verifier fast`; else `deep` for "
-    "planner, replanner, synthesizer and verifier, `fast` for the dispatcher, `balanced` for all others",
+    "LEADHAND_ROLES": "the tiers of the supervisor's roles: `planner deep, verifier fast`; default `deep` for "
+    "planner, replanner, synthesizer and verifier, `fast` for the dispatcher, else `balanced`",
     "LEADHAND_PORT": "where HTTP mode listens: a port of this machine alone, or host:port; default 127.0.0.1:3000",
     "LEADHAND_SLOTS": "jobs that one instance works on at once; default 20",
     "LEADHAND_LEASE": "seconds after which another instance takes over; default 15",
     "LEADHAND_SLACK_UNLIMITED": "1: do not keep within Slack's rate limits (benchmarks)",
-    "LEADHAND_ADMINS": "Slack ids of people who may use it everywhere, trace, cancel and release any job, and "
-    "change the settings of channels, with commas",
-    "LEADHAND_CHANNELS": "ids of the channels in which it may be used, with commas; default all. Direct messages with "
-    "it are always open to those who may use it",
-    "LEADHAND_USERS": "ids of the people (U...) and user groups (S...) who may use it, with commas; default everybody "
-    "of the workspace",
+    "LEADHAND_ADMINS": "Slack ids, with commas, of people who may use it everywhere, trace, cancel and release any "
+    "job, and change channel settings",
+    "LEADHAND_CHANNELS": "ids of the channels in which it may be used, with commas; default all. Direct messages are "
+    "always open",
+    "LEADHAND_USERS": "ids of the people (U...) and user groups (S...) who may use it, with commas; default everybody",
     "LEADHAND_GUESTS": "on: guests of the workspace may use it too; default off",
-    "LEADHAND_STRANGERS": "ids of other workspaces (T...) whose people may use it in shared channels (Slack Connect), "
-    "with commas; default none",
+    "LEADHAND_STRANGERS": "ids of other workspaces (T...) whose people may use it (Slack Connect), with commas; "
+    "default none",
     "LEADHAND_APPROVERS": "ids of the people and user groups who may approve; default as the crew says",
-    "LEADHAND_HIGHEST_TIER": "the highest tier that models work on, in channels that set no other: fast, balanced or "
-    "deep (default)",
-    "LEADHAND_QUIET_HOURS": "when nothing is said in a channel that nobody asked for by mention, in its time zone: "
-    "`20-8, weekends`; default off",
-    "LEADHAND_ZONE": "the time zone of channels that set no other, by its IANA name, such as Europe/Berlin; "
-    "default UTC",
+    "LEADHAND_HIGHEST_TIER": "the highest tier in channels that set no other: fast, balanced or deep (default)",
+    "LEADHAND_QUIET_HOURS": "when nothing is said that nobody asked for, in the channel's time zone: `20-8, weekends`; "
+    "default off",
+    "LEADHAND_ZONE": "the time zone of channels that set no other, such as Europe/Berlin; default UTC",
     "GITHUB_TOKEN": "read private repositories and pull requests of GitHub, post reviews, open issues",
     "GITLAB_TOKEN": "the same for merge requests and issues of GitLab",
     "GITHUB_API_URL": "where a GitHub of your own has its API, https://github.acme.com/api/v3; default "
     "https://api.github.com",
     "GITLAB_URL": "where a GitLab of your own is; default https://gitlab.com",
-    "LEADHAND_TICKETS": "where tickets are opened: github:OWNER/REPOSITORY, gitlab:GROUP/PROJECT, list:#channel (a row "
-    "of a Slack list), message:#channel or message:contact (the crew's contact, and the default)",
+    "LEADHAND_TICKETS": "where tickets go: github:OWNER/REPOSITORY, gitlab:GROUP/PROJECT, list:#channel, "
+    "message:#channel or message:contact (default)",
     "LEADHAND_SMTP": "the mail server: smtp://USER:PASSWORD@HOST:587 (STARTTLS) or smtps://USER:PASSWORD@HOST:465; "
-    "?tls=off for one without, which loopback needs not say",
+    "?tls=off for none",
     "LEADHAND_MAIL_FROM": "the address that mail comes from: `Leadhand <bot@example.com>`",
     "LEADHAND_OPERATION": "where /healthz, /readyz and /metrics are, host:port, or off; default 127.0.0.1:9464",
     "LEADHAND_LOG": "text, or json for one object a line; default text",
-    "LEADHAND_SANDBOX": "required: read no file or page unless all of the kernel's walls stand round what reads it; "
-    "best (default): behind those that the system allows",
-    "LEADHAND_BREAKERS": "off: call a specialist or a model again and again although it fails; default on",
-    "LEADHAND_RATES": "requests and tokens a minute for each model, or for the model or provider named: "
-    "`50 requests, 40k tokens; claude-opus-5-5: 10 requests; ollama: 20 requests`",
+    "LEADHAND_SANDBOX": "required: read no file or page unless all of the kernel's walls stand; best (default): "
+    "behind those that the system allows",
+    "LEADHAND_BREAKERS": "off: call a specialist or a model again although it keeps failing; default on",
+    "LEADHAND_RATES": "requests and tokens a minute, for each model or the one named: `50 requests, 40k tokens; "
+    "claude-opus-5-5: 10 requests; ollama: 20 requests`",
     "LEADHAND_AT_ONCE": "model calls that a workspace makes at once, in all instances together",
     "LEADHAND_BUDGET_JOB": "what a job may spend: `$2.50, 400k tokens`, or one of the two",
     "LEADHAND_BUDGET_PERSON": "what the jobs of one person may spend a day (UTC), or off; default `$10, 5m tokens`",
     "LEADHAND_BUDGET_CHANNEL": "what the jobs of one channel may spend a day",
     "LEADHAND_BUDGET_DAY": "what all jobs of a workspace may spend a day, or off; default `$100, 50m tokens`",
-    "LEADHAND_ASK_ABOVE": "what a part of a plan may be estimated to take before people are asked if it may begin: "
-    "`$2.50, 400k tokens`, or one of the two; default: they are not asked",
-    "LEADHAND_FOLLOW_UPS": "whether replies without a mention are heard in threads that have a job: on (default), off, "
-    "or either for some channels: `off in C0123ABCD, C0456EFGH`. Answers to questions are always heard",
-    "LEADHAND_KEEP": "days for which what is kept: jobs after their end, jobs with a question that nobody answers, the "
-    "materials of a job (its files and their texts; default: as long as the job), and the audit. Default "
-    "`jobs 30, questions 180, audit 365`",
+    "LEADHAND_ASK_ABOVE": "the estimate of a part above which people are asked first: `$2.50, 400k tokens`, or one of "
+    "the two; default: they are not asked",
+    "LEADHAND_FOLLOW_UPS": "whether replies without a mention are heard in a job's thread: on (default), off, or "
+    "either for some channels: `off in C0123ABCD, C0456EFGH`",
+    "LEADHAND_KEEP": "days that jobs, open questions, materials and the audit are kept; default `jobs 30, "
+    "questions 180, audit 365`, materials as long as their job",
     "OTEL_EXPORTER_OTLP_ENDPOINT": "an OpenTelemetry collector, http://HOST:4318, that gets the trace of each request "
-    "when it has ended (docs/traces.md)",
+    "(docs/traces.md)",
     "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "its whole address for traces, where that is not /v1/traces below the other",
     "OTEL_EXPORTER_OTLP_HEADERS": "what it wants to be sent along, with commas: `authorization=Bearer%20KEY`",
     "OTEL_SERVICE_NAME": "what the bot is called there; default leadhand",
     "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "true: what people, models and tools said is sent too; "
     "default: names, times, tokens and cost alone",
-    "HTTPS_PROXY": "the proxy for addresses that begin with https://, `http://USER:PASSWORD@HOST:PORT` "
-    "(docs/operating.md, “Behind a proxy”)",
-    "HTTP_PROXY": "the proxy for addresses that begin with http://",
+    "HTTPS_PROXY": "the proxy for https:// addresses, `http://USER:PASSWORD@HOST:PORT` (docs/install.md, “Behind "
+    "a proxy”)",
+    "HTTP_PROXY": "the proxy for http:// addresses",
     "ALL_PROXY": "the proxy for both, where they have none of their own",
     "NO_PROXY": "what is reached without a proxy, with commas: `internal.acme.com, 10.0.0.0/8, git.acme.com:8443`",
     "SSL_CERT_FILE": "the file of the certificate authorities that are trusted, in PEM; default: the system's",
     "SSL_CERT_DIR": "the folder of those, as `openssl rehash` makes it",
-    PROXY_RESOLVES: "on: web pages are asked of the proxy also by names that cannot be looked up here, as it refuses "
-    "addresses inside; default off",
+    PROXY_RESOLVES: "on: ask the proxy also for pages whose names cannot be looked up here; default off",
     "LEADHAND_REHEARSAL_PACE": "seconds that a call of the rehearsal model takes; default 0",
-    "LEADHAND_KNOWLEDGE": "documents that crews search: a folder, or web addresses, fetched once a day, with spaces or "
-    "commas. A crew's own folder `knowledge` comes before it",
-    "LEADHAND_DATABASES": "databases that crews may ask, read-only: `orders=postgresql://reader:password@host/orders`, "
-    "several with commas or new lines; postgresql, mysql or sqlite",
-    "LEADHAND_DATABASES_ANY_USER": "those of them, by name with commas, that are asked although their user is a "
-    "superuser, may reach the server's files or administers it; default none: such a database is left out",
-    "LEADHAND_REPOSITORIES": "git repositories that crews may read, `shop=/srv/git/shop, "
-    "site=https://github.com/acme/site, api=git@git.acme.com:api.git` (docs/code.md)",
+    "LEADHAND_KNOWLEDGE": "documents that crews search: a folder, or web addresses. A crew's own folder `knowledge` "
+    "comes before it",
+    "LEADHAND_DATABASES": "databases that crews may read: `orders=postgresql://reader:password@host/orders`, with "
+    "commas; postgresql, mysql or sqlite",
+    "LEADHAND_DATABASES_ANY_USER": "those of them that are asked although their user may do more than "
+    "read; default none",
+    "LEADHAND_REPOSITORIES": "git repositories that crews may read: `shop=/srv/git/shop, "
+    "site=https://github.com/acme/site, api=git@git.acme.com:api.git` (docs/documents.md)",
     "LEADHAND_SSH_KEY": "the file of the private key for those over ssh, or a folder with one for each, by its name",
     "LEADHAND_SSH_KNOWN_HOSTS": "the file of the host keys that are taken for them; no others are",
     "BRAVE_API_KEY": "search the web with Brave",

@@ -352,7 +352,7 @@ class ApprovalAsked(OfAttempt):
 
 
 class ResultReturned(OfAttempt):
-    """A specialist, or a crew, handed back a result. The subtask is done if the free checks found nothing.
+    """A specialist or a crew handed back a result. The subtask is done if the free checks found nothing.
 
     With `faults` it is sent back once; `doubts` are for the trace. Each quotes what it is about. `took` is the
     attempt's own seconds, as in all events that end an attempt.

@@ -262,9 +262,7 @@ LIMITS: Mapping[str, Sequence[tuple[str, str]]] = {
 
 INTRO = f"""# Reference
 
-The code writes this page: `{RENEW}`. Change the code, then run that. A test fails while they differ.
-
-Settings, commands, keys and limits are listed here. The other pages show how they work together.
+The code writes this page: `{RENEW}`. A test fails while they differ.
 """
 SETTINGS_INTRO = """## Settings
 
@@ -273,8 +271,7 @@ SLACK_BOT_TOKEN_FILE=/run/secrets/slack    # the value of SLACK_BOT_TOKEN is in 
 LEADHAND_MODEL=anthropic
 ```
 
-They come from the environment or from [a settings file](operating.md#settings). The environment comes first.
-Add `_FILE` to any name to read its value from a file.
+They come from the environment or from [a settings file](install.md#settings). The environment comes first.
 """
 COMMANDS_INTRO = """## Commands in the terminal
 
@@ -399,7 +396,7 @@ def _trace() -> Iterator[str]:
 
 
 def _beginning(text: str) -> str:
-    return re.split(r"[.:;] ", " ".join(text.split()) + " ", maxsplit=1)[0]
+    return re.split(r"[.:;,] ", " ".join(text.split()) + " ", maxsplit=1)[0]
 
 
 def _list(rows: Iterable[tuple[str, str]]) -> Iterator[str]:

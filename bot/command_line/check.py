@@ -42,7 +42,7 @@ NO_MODEL = "set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama; LEADHAND_M
 MIB = 1024 * 1024
 _READERS = "readers of files and pages"
 _SHUT_IN = "reach no network, no file but their own, no other process or program, and not the bot's environment"
-_WALLS = 'allow user namespaces, Landlock or seccomp on Linux, see docs/operating.md, "Readers of files and pages"'
+_WALLS = 'allow user namespaces, Landlock or seccomp on Linux, see docs/security.md, "Readers of files and pages"'
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ async def mcp_servers(options: argparse.Namespace, settings: Settings) -> int:
         raise SettingsError(f"{crew}: there is no such crew; set LEADHAND_CREW to its folder.")
     places = [(path.parent, *_read(path, settings)) for path in _files(crew)]
     if not places:
-        raise SettingsError(f"There is no {server_config.NAME} in {crew}; docs/mcp.md says what goes into it.")
+        raise SettingsError(f"There is no {server_config.NAME} in {crew}; docs/tools.md says what goes into it.")
     if options.deed == "list":
         for _, servers, lock in places:
             for server in servers:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from specialists.outbound.network import CA_FILE
 
-PAGE = "docs/operating.md, “Behind a proxy”"
+PAGE = "docs/install.md, “Behind a proxy”"
 _REFUSED = re.compile(r"\b(?P<status>40[0-9]|50[0-9])\b")
 _LOGIN = 407
 _CERTIFICATE = re.compile(r"certificate verify failed: (?P<why>.*?)(?: \(_ssl|\]|$)", re.IGNORECASE)

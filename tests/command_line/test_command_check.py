@@ -103,7 +103,7 @@ def test_what_readers_of_files_reach_is_a_risk_with_what_to_do() -> None:
         "warn  readers of files and pages: can reach the network, other files; without namespaces, Landlock; allow "
         "user namespaces"
     )
-    assert "docs/operating.md" in risk
+    assert "docs/security.md" in risk
 
 
 async def test_a_running_embedded_server_goes_on(checked: Checked, tmp_path: Path) -> None:

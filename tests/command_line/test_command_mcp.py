@@ -82,7 +82,7 @@ async def test_what_is_not_there_is_said(harbour: Harbour, run: Run) -> None:
     assert code == 1
     assert "port: it cannot be reached: the program no-such-program is not there" in said
     (harbour.folder / ".mcp.json").unlink()
-    with pytest.raises(SettingsError, match=r"docs/mcp\.md says what goes into it"):
+    with pytest.raises(SettingsError, match=r"docs/tools\.md says what goes into it"):
         await run("list")
 
 

@@ -188,15 +188,6 @@ def test_every_file_that_a_document_points_at_exists(page: Path) -> None:
     assert [path for path in (*links, *paths) if not path.exists()] == []
 
 
-@EACH_PAGE
-def test_every_heading_that_a_document_points_at_exists(page: Path) -> None:
-    for file, heading in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", page.read_text(encoding="utf-8")):
-        there = (page.parent / file if file else page).read_text(encoding="utf-8")
-        headings = re.findall(r"^#+ (.*)$", there, re.MULTILINE)
-        anchors = {re.sub(r"[^\w -]", "", each.lower()).replace(" ", "-") for each in headings}
-        assert heading in anchors, f"{file}#{heading}"
-
-
 def test_the_readme_is_short_and_its_pictures_are_light() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 110

@@ -19,7 +19,7 @@ from bot.limits.rules import Rules, SpendingBudget
 from bot.settings import Settings, SettingsError, read_settings
 from specialists.files.frontmatter import CrewFault
 
-DOCS = Path(__file__).parents[2] / "docs" / "channels.md"
+DOCS = Path(__file__).parents[2] / "docs" / "install.md"
 C = "C0123ABCD"
 
 
@@ -35,7 +35,8 @@ def test_the_example_of_the_docs_sets_every_value(tmp_path: Path) -> None:
     assert file.faults == []
     named = {name for values in file.channels.values() for name in NAMES if getattr(values, name) is not None}
     assert named == set(NAMES)
-    keys = re.findall(r"^\| `([a-z_]+)` \|", DOCS.read_text(), re.MULTILINE)
+    table = DOCS.read_text().partition("\n## Settings of channels\n")[2].partition("\n## ")[0]
+    keys = re.findall(r"^\| `([a-z_]+)` \|", table, re.MULTILINE)
     assert tuple(keys) == NAMES, "the table names each, in this order"
 
 

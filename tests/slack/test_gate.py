@@ -41,7 +41,7 @@ LINES = {
 
 
 def why_not(kind: str, place: str, rule: str) -> str:
-    """Why a kind of person may not use it there; empty if they may. The rules as docs/operating.md tells them."""
+    """Why a kind of person may not use it there; empty if they may. The rules as docs/install.md tells them."""
     if rule == "closed" and place != "dm" and kind != "admin":
         return "place"
     if kind in ("deleted", "bot"):

@@ -1,7 +1,7 @@
 """Who may do what in a thread: persons x deeds x places, each through the real app on a real store, signed.
 
 Ana asked, and waits for an answer of hers; Ben asked for something else in her thread. What must come of each deed is
-worked out by `expected`, which knows nothing of the code: it holds the rules as docs/operating.md tells them.
+worked out by `expected`, which knows nothing of the code: it holds the rules as docs/security.md tells them.
 """
 
 from __future__ import annotations

@@ -177,7 +177,7 @@ async def test_a_refused_database_is_left_out_by_name_and_the_start_logs_it(
     assert toolkit.prove is not None
     line = (
         "The database shop is not asked: its user has superuser, which reaches beyond reading tables. Whoever runs the "
-        "bot can give it a user that may only read (docs/databases.md), or allow this one with "
+        "bot can give it a user that may only read (docs/documents.md), or allow this one with "
         "LEADHAND_DATABASES_ANY_USER=shop."
     )
     refused, away = await toolkit.prove()

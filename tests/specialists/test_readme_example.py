@@ -1,4 +1,4 @@
-"""The README's ten lines really add a specialist, and the crews of docs/crews.md and docs/extending.md work."""
+"""The README's ten lines really add a specialist, and the crews of docs/crews.md work."""
 
 import re
 import shutil
@@ -10,7 +10,6 @@ from specialists.tools.catalogue import all_tools
 
 README = Path(__file__).parents[2] / "README.md"
 CREW_PAGE = Path(__file__).parents[2] / "docs" / "crews.md"
-EXTENDING_PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
 
 
 def test_the_specialist_of_the_readme_joins_the_crew(tmp_path: Path) -> None:
@@ -46,8 +45,8 @@ def test_the_crew_file_of_the_page_on_crews_is_one(tmp_path: Path) -> None:
 
 
 def files_of_the_page(folder: Path) -> Path:
-    """Write the crew of the page on extending as the page says, and one word into its glossary."""
-    text = EXTENDING_PAGE.read_text(encoding="utf-8")
+    """Write the crew of one's own of the page on crews as the page says, and one word into its glossary."""
+    text = CREW_PAGE.read_text(encoding="utf-8")
     found = dict(re.findall(r"^`([\w/.]+)`:\n\n```\w+\n(.*?)```", text, re.DOTALL | re.MULTILINE))
     assert list(found) == ["translator.md", "toolkits/glossary.py"], "the page no longer shows a crew"
     for name, content in found.items():
@@ -57,7 +56,7 @@ def files_of_the_page(folder: Path) -> Path:
     return folder
 
 
-async def test_the_toolkit_of_the_page_on_extending_works_in_fifteen_lines(tmp_path: Path) -> None:
+async def test_the_toolkit_of_the_page_on_crews_works_in_fifteen_lines(tmp_path: Path) -> None:
     crew = load_crew(files_of_the_page(tmp_path), all_tools())
     code = (tmp_path / "toolkits" / "glossary.py").read_text(encoding="utf-8")
     assert len([line for line in code.splitlines() if line.strip()]) <= 15

@@ -1,4 +1,4 @@
-"""A crew of one's own, as docs/extending.md shows it: three files, `leadhand check`, and a thread."""
+"""A crew of one's own, as docs/crews.md shows it: three files, `leadhand check`, and a thread."""
 
 from __future__ import annotations
 

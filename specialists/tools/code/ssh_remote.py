@@ -129,7 +129,7 @@ def read(address: str, env: Mapping[str, str]) -> SshRemote | str:
         return "the address cannot be read; write git@host:owner/repository.git or ssh://git@host:22/path."
     said = {KEY: env.get("LEADHAND_SSH_KEY", "").strip(), HOSTS: env.get("LEADHAND_SSH_KNOWN_HOSTS", "").strip()}
     if missing := [_NEEDED[name] for name, file in said.items() if not file]:
-        return f"for ssh, set {' and '.join(missing)} (docs/code.md)."
+        return f"for ssh, set {' and '.join(missing)} (docs/documents.md)."
     given = {name: Path(file).expanduser() for name, file in said.items()}
     for name, file in given.items():
         if not _FILE.fullmatch(str(file)):

@@ -35,7 +35,7 @@ _AWAY = (
 )
 _REFUSED = (
     "The database {name} is not asked: its user has {rights}, which reaches beyond reading tables. Whoever runs the "
-    "bot can give it a user that may only read (docs/databases.md), or allow this one with {setting}={name}."
+    "bot can give it a user that may only read (docs/documents.md), or allow this one with {setting}={name}."
 )
 _FAILURES = {
     "time": f"That took longer than {DEADLINE:g} s and was stopped. Filter or aggregate earlier, or ask for less.",
