@@ -203,11 +203,9 @@ LIMITS: Mapping[str, Sequence[tuple[str, str]]] = {
         ("seconds before a retry, by failure", "handoff.engine.ladder.BACKOFF"),
         ("times that a result is looked at", "handoff.engine.returning.MAX_ROUNDS"),
         ("reminders of a question", "handoff.engine.asking.MOST_REMINDERS"),
-        ("refusals of a tool before none of its calls is asked for", "specialists.turns.approving.MOST_REFUSED"),
         ("tool calls of a model turn", "specialists.turns.tool_calls.MOST"),
         ("seconds of a tool call that reads", "specialists.turns.one_call.LONGEST"),
         ("owners that a job may lose before it is tried alone", "handoff.engine.ladder.MAX_LOST_OWNERS"),
-        ("seconds of such a trial", "bot.jobs.trial.ALONE_SECONDS"),
     ),
     "Model calls": (
         ("sends of a role's call", "bot.models.retrying.RetryPolicy.attempts"),
@@ -229,7 +227,6 @@ LIMITS: Mapping[str, Sequence[tuple[str, str]]] = {
         ("`max_turns` unless set", "specialists.specialist.DEFAULT_TURNS"),
         ("highest `quorum`", "specialists.loading.approval_keys.MOST"),
         ("crews in each other", "specialists.loading.crew_surroundings.DEPTH_LIMIT"),
-        ("crews below a crew (`extends`)", "specialists.loading.extending.LONGEST"),
     ),
     "Threads, schedules and memory": (
         ("characters of a channel's instructions", "bot.access.access_values.LONGEST_INSTRUCTIONS"),
@@ -248,7 +245,6 @@ LIMITS: Mapping[str, Sequence[tuple[str, str]]] = {
         ("characters of a tool's reply", "specialists.turns.one_call.OUTPUT_LIMIT"),
         ("MCP servers of a crew", "specialists.mcp.server_config.MOST_SERVERS"),
         ("tools of an MCP server", "specialists.mcp.server_connection.MOST_TOOLS"),
-        ("pictures of an MCP answer", "specialists.mcp.server_replies.MOST_PICTURES"),
         ("seconds of a database statement, in the server", "specialists.tools.databases.database_tools.SECONDS"),
         ("seconds of it in all", "specialists.tools.databases.database_tools.DEADLINE"),
         ("documents of a knowledge", "specialists.tools.knowledge.knowledge_files.MOST_FILES"),
@@ -291,7 +287,7 @@ They stand in the front matter of its Markdown file; its prompt stands below.
 """
 LIMITS_INTRO = """## Limits
 
-Settings of [limits and budgets](#limits-and-budgets) come on top of these.
+[Settings](#limits-and-budgets) come on top.
 """
 TRACE_INTRO = """## Trace events
 
@@ -388,7 +384,7 @@ def _trace() -> Iterator[str]:
         name: " ".join(text.split())
         for name, text in re.findall(r"^- `(\w+)`: (.*?)(?=^- `|\"\"\")", source, re.MULTILINE | re.DOTALL)
     }
-    yield from ("### Spans", "", *_list((f"`{kind}`", kinds[kind]) for kind in get_args(span.SpanKind)))
+    yield from ("### Spans", "", *_list((f"`{kind}`", kinds[kind].split(". ")[0]) for kind in get_args(span.SpanKind)))
     facts = get_args(get_args(events.Event)[0])
     yield from ("### Events", "", *_list((f"`{fact.__name__}`", _beginning(fact.__doc__ or "")) for fact in facts))
     deeds = ", ".join(f"`{deed}`" for deed in get_args(Deed))
