@@ -229,7 +229,6 @@ LIMITS: Mapping[str, Sequence[tuple[str, str]]] = {
         ("crews in each other", "specialists.loading.crew_surroundings.DEPTH_LIMIT"),
     ),
     "Threads, schedules and memory": (
-        ("characters of a channel's instructions", "bot.access.access_values.LONGEST_INSTRUCTIONS"),
         ("things remembered in a place", "bot.store.interface.MEMORIES_LIMIT"),
         ("characters of each", "handoff.conversation.memory.LONGEST"),
         ("seconds between two runs of a schedule", "bot.features.schedules.rights.LEAST_GAP"),
@@ -245,12 +244,6 @@ LIMITS: Mapping[str, Sequence[tuple[str, str]]] = {
         ("characters of a tool's reply", "specialists.turns.one_call.OUTPUT_LIMIT"),
         ("MCP servers of a crew", "specialists.mcp.server_config.MOST_SERVERS"),
         ("tools of an MCP server", "specialists.mcp.server_connection.MOST_TOOLS"),
-        ("seconds of a database statement, in the server", "specialists.tools.databases.database_tools.SECONDS"),
-        ("seconds of it in all", "specialists.tools.databases.database_tools.DEADLINE"),
-        ("documents of a knowledge", "specialists.tools.knowledge.knowledge_files.MOST_FILES"),
-        ("seconds of a git call", "specialists.tools.code.git_process.READING_SECONDS"),
-        ("seconds of a copy of a repository", "specialists.tools.code.bare_copy.COPYING_SECONDS"),
-        ("addresses of a mail", "specialists.tools.mail.mail.MOST"),
         ("characters of a ticket", "specialists.tools.tickets.tickets.LONGEST"),
     ),
 }
