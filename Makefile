@@ -8,6 +8,7 @@
 #               seed, which is printed, and ten minutes
 #   make hostile  a model that obeys whatever it reads, before people who approve nothing: SEED=n
 #   make pictures  the pictures of the README and of the crews' pages, from the demos: CREWS="ops support", by default all
+#   make release-check  builds and tries out all that a release consists of, as far as this machine can: RELEASE=v1.2.3
 #   make mutants  takes the guards of "once" away, one at a time, and shows that the tests notice each
 # The rest: make install (the command alone, .venv/bin/leadhand), make wheel (into dist/), make check (lint, types,
 # arrows, pages), make coverage (how much of handoff its own tests reach), make bench, make lock, make clean.
@@ -24,7 +25,7 @@ UV     := $(BIN)/uv --quiet --no-progress
 # tests start many.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: try install wheel test quick check coverage bench chaos hostile mutants pictures lock clean
+.PHONY: try install wheel test quick check coverage bench chaos hostile mutants pictures release-check lock clean
 
 try: $(VENV)/.ready
 	@$(BIN)/leadhand try
@@ -81,6 +82,9 @@ pictures: $(VENV)/.ready-dev
 hostile: $(VENV)/.ready-hostile
 	@$(BIN)/python -m tests.hostile $(if $(SEED),--seed $(SEED))
 
+release-check: $(VENV)/.ready-dev $(VENV)/.ready-release
+	@bash .ci/release-check
+
 mutants: $(VENV)/.ready-dev
 	@$(BIN)/python -m tests.mutants
 
@@ -112,6 +116,11 @@ $(VENV)/.ready-hostile: $(VENV)/.ready-dev .ci/hostile.lock
 	@$(BIN)/python .ci/install.py --into $(VENV)/agentdojo .ci/hostile.lock
 	@touch $@
 
+$(VENV)/.ready-release: $(VENV)/.ready-dev .ci/release.lock
+	@echo "Installing what checks a release, hash-checked against .ci/release.lock ..."
+	@$(BIN)/python .ci/install.py --into $(VENV)/release .ci/release.lock
+	@touch $@
+
 lock: $(VENV)/.uv
 	@printf 'uv\nhatchling\neditables\n' > $(VENV)/build.in
 	@$(UV) pip compile pyproject.toml $(VENV)/build.in --extra all --universal --python-version 3.11 \
@@ -122,6 +131,8 @@ lock: $(VENV)/.uv
 	    --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --upgrade -o .ci/hostile.lock
 	@$(UV) pip compile .ci/audit.in --universal --python-version 3.11 \
 	    --generate-hashes --no-annotate --no-header --upgrade -o .ci/audit.lock
+	@$(UV) pip compile .ci/release.in --universal --python-version 3.11 \
+	    --generate-hashes --no-annotate --no-header --upgrade -o .ci/release.lock
 
 clean:
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage dist
