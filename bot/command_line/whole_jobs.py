@@ -29,6 +29,7 @@ from bot.store.interface import JobKey
 from bot.workspace.terminal import render
 from bot.workspace.workspace_server import Workspace
 from handoff.answering.fixed_words import Phrase, phrase
+from handoff.checking.workings import without_workings
 from handoff.contracts import Place, ToolCall, Turn, Usage
 from handoff.engine.answer import gaps
 from handoff.state.job_state import Job
@@ -163,7 +164,7 @@ class Stage:
             return Outcome(not faults, shown, "; ".join(faults), {"right answers marked": bool(faults)})
         kind = next((tag for tag in case.tags if tag in BY_KIND), "")
         warned = any(_warns(name, case, shown) for name in BY_KIND.get(kind, ("not_from_files",)))
-        caught = not _missing(case, shown) if case.shows else warned or case.say not in shown
+        caught = not _missing(case, shown) if case.shows else warned or not _is_said(case.say, shown)
         return Outcome(caught, shown, "" if caught else "nothing warns of it", {"faults unmarked": not caught})
 
     async def _do_job(self, case: JobCase | RequestCase, files: Sequence[Path], longest: float) -> tuple[str, Job]:
@@ -186,6 +187,12 @@ class Stage:
 def _warns(name: Phrase, case: JobCase | RequestCase, shown: str) -> bool:
     words = phrase(name, case.input, what="\x00").partition("\x00")[0].strip()
     return words in shown
+
+
+def _is_said(said: str, shown: str) -> bool:
+    """Return True if a thread shows a line of what was said, as people read it: without its workings and rows."""
+    lines = (line.strip() for line in without_workings(said).split("\n"))
+    return any(_plain(line) in _plain(shown) for line in lines if line and not line.startswith("|"))
 
 
 def _missing(case: JobCase, shown: str) -> list[str]:
