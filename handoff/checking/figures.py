@@ -93,7 +93,7 @@ def _fault_of_working(working: Working, figure: Numeral, text: str, ground: Know
     numbers = working.numbers()
     for one in numbers:
         number = expression[one.start : one.end].strip()
-        if not ground.has(one) and not (one.readings and is_common(one.readings[0][0])):
+        if not (ground.has(one) or ground.has_share(one) or (one.readings and is_common(one.readings[0][0]))):
             return f"The working of “{written}” has {number}, which stands nowhere in what you read."
     if comes_to(working, figure):
         return ""

@@ -248,6 +248,11 @@ class Known:
         """Return True if a number is said as it is, to its last digit."""
         return any(self._says(value, step / 2 + 1e-9 * value, one) for value, step in one.readings)
 
+    def has_share(self, one: Numeral) -> bool:
+        """Return True if a number is what a share that is said makes of a whole: 1.06 for 6 % more, 0.06 for 6 %."""
+        ways = (way for value, _ in one.readings for way in (value * 100, (value - 1) * 100, (1 - value) * 100))
+        return not one.kind and any(way > 0 and self._near("%", way, 1e-6, "") for way in ways)
+
     def _says(self, value: float, slack: float, one: Numeral) -> bool:
         places = [("raw", value / one.factor, slack / one.factor)]
         if one.kind == "%":

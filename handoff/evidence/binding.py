@@ -22,7 +22,9 @@ from handoff.evidence.figure_cells import CellBinder
 from handoff.evidence.grids import Grid, grid_of_reply, grid_of_text
 from handoff.evidence.place_words import SENTENCE_END, Kind, places_named, spans_of
 from handoff.evidence.quotations import Quotation, SearchableText, find_quotation, quotations_in
+from handoff.evidence.text_currencies import currency_faults
 from handoff.evidence.typed_constants import typed_constants
+from handoff.evidence.whose_words import file_named_for, speaker_fault
 from handoff.materials.outline import place
 from handoff.text.text_words import words
 
@@ -31,7 +33,10 @@ FEW_WORDS, FEW_SIGNS = 3, 12
 SHORTEST_NAME = 4
 """Letters of the name of a file, without its ending, by which a text may name it."""
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
-_FIGURE = re.compile(r"(?<![\w.,])(?:(?!(?:19|20)\d\d(?![\d.,]*\d))\d[\d.,]*\d|\d(?=[ \u00a0]?[%\u20ac$\u00a3\u00a5]))")
+_FIGURE = re.compile(
+    r"(?<![.,])(?<![^\W\u3040-\u30ff\u3400-\u9fff])"
+    r"(?:(?!(?:19|20)\d\d(?![\d.,]*\d))\d[\d.,]*\d|\d(?=[ \u00a0]?[%\u20ac$\u00a3\u00a5]))"
+)
 """A figure of two digits or more, or of one with a sign behind it: others may be mere counts. Years are none."""
 
 
@@ -117,7 +122,7 @@ def bind_result(result: Result, documents: Sequence[Document], said: Iterable[st
     for statement, fault in _misplaced_figures(text, quotations, materials):
         faults.setdefault(statement, fault)
     binder = _binder(documents)
-    for statement, fault in binder.faults(text):
+    for statement, fault in chain(binder.faults(text), currency_faults(text, known, binder.cells_of)):
         faults.setdefault(statement, fault)
     unbound = tuple(faults)
     for figure in figures:
@@ -195,7 +200,8 @@ def _fault_of(quotation: Quotation, documents: Sequence[Document], materials: Se
         return ""
     found = [(one, at) for one in documents if (at := one.find(quotation.words)) is not None]
     if found:
-        return _misplaced(quotation, [(one, at) for one, at in found if one.is_material])
+        there = [(one, at) for one, at in found if one.is_material]
+        return _misplaced(quotation, there) or _of_somebody_else(quotation, [one for one, _ in there], materials)
     return _not_found(quotation.words, materials) if _is_attributed(quotation, materials) else ""
 
 
@@ -239,6 +245,15 @@ def _misplaced(quotation: Quotation, found: Sequence[tuple[Document, int]]) -> s
         if own and not own & named and not _stands_in(quotation.words, kind, number, [one for one, _ in found]):
             return f"{quoted(quotation.words)} stands in {kind} {min(own)}, not in {kind} {number}."
     return ""
+
+
+def _of_somebody_else(quotation: Quotation, found: Sequence[Document], materials: Sequence[Document]) -> str:
+    """Say which file or which speaker has a quotation, if a text says that another one has it."""
+    named = file_named_for(quotation, (one.name for one in materials))
+    if found and named and not any(one.name == named for one in found):
+        return f"{quoted(quotation.words)} stands in {found[0].name}, not in {named}."
+    faults = [speaker_fault(quotation, one.text) for one in found]
+    return f"{quoted(quotation.words)} {faults[0]}." if faults and all(faults) else ""
 
 
 def _stands_in(words_quoted: str, kind: Kind, number: int, documents: Sequence[Document]) -> bool:

@@ -34,21 +34,38 @@ _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 _FEW_DIGITS = 3
 """Digits from which on a figure of a table of material, of which no query was made, is taken to be that of a row."""
 _CURRENCIES = (
-    ("EUR", re.compile(r"€|(?<![a-z])eur(?:os?)?(?![a-z])|ユーロ|欧元", re.IGNORECASE)),
+    ("EUR", re.compile(r"€|(?<![a-z])eur(?:os?)?(?![a-z])|ユーロ|欧元|يورو|евро", re.IGNORECASE)),
     (
         "USD",
         re.compile(
-            r"(?<![A-Za-z])(?:US)?\$|(?<![a-z])(?:usd|dollars?|dólares|dollari)(?![a-z])|ドル|美元", re.IGNORECASE
+            r"(?<![A-Za-z])(?:US)?\$|(?<![a-z])(?:usd|dollars?|dólares|dollari)(?![a-z])|ドル|美元|دولار|доллар",
+            re.IGNORECASE,
         ),
     ),
-    ("GBP", re.compile(r"£|(?<![a-z])(?:gbp|pounds sterling)(?![a-z])|英镑", re.IGNORECASE)),
+    (
+        "GBP",
+        re.compile(
+            r"£|(?<![a-z])(?:gbp|pounds?(?: sterling)?|livres? sterling|libras? esterlinas?)(?![a-z])|ポンド|英镑",
+            re.IGNORECASE,
+        ),
+    ),
     ("JPY", re.compile(r"(?<![a-z])(?:jpy|yen)(?![a-z])|円|日元", re.IGNORECASE)),
-    ("CHF", re.compile(r"(?<![a-z])(?:chf|swiss francs?)(?![a-z])", re.IGNORECASE)),
+    (
+        "CHF",
+        re.compile(
+            r"(?<![a-z])(?:chf|swiss francs?|schweizer franken|francs? suisses?|francos? suizos?)(?![a-z])|"
+            r"スイスフラン",
+            re.IGNORECASE,
+        ),
+    ),
 )
 _BEFORE_THAT = re.compile(r"(?<![<>])<\s*(?:DATE|TIMESTAMP)?\s*'[^']*'", re.IGNORECASE)
 """The end of a period in a query that is no part of it."""
-_BESIDE = 14
+_BESIDE = 18
 """Characters beside a figure in which the sign or word of its currency stands."""
+_NEXT = re.compile(r"[,;\u060c]|[€$£¥]?\d")
+"""What begins the next figure."""
+_WORD_BEHIND = re.compile(r"\s*(?P<word>[^\W\d_]\w+)(?P<end>\s*(?:[.,;:!?)]|$))?")
 
 
 @dataclass(frozen=True)
@@ -106,7 +123,10 @@ class CellBinder:
         return next(
             filter(
                 None,
-                (check(sentence, told, bound) for check in (_other_row, _swapped, _other_currency, self._all_rows)),
+                (
+                    check(sentence, told, bound)
+                    for check in (_other_row, _swapped, _other_column, _other_currency, self._all_rows)
+                ),
             ),
             "",
         )
@@ -120,6 +140,10 @@ class CellBinder:
                 continue
             words = _clause_around(sentence, one.figure)
             for part in self._parts_named(words):
+                if part.period is not None and any(
+                    each.cells and each.figure.whole == part.period.year for each in bound
+                ):
+                    continue  # a count that looks like a year
                 rest = [each for each in bound if each is not one]
                 if any(part.is_meant_by(grid) for grid, _ in one.cells) or any(
                     part.is_meant_by(grid) or part.is_row(grid, cell) for each in rest for grid, cell in each.cells
@@ -142,7 +166,10 @@ class CellBinder:
         if len(periods) == 1:
             one = periods[0]
             there = {each.period for grid in tables for row in grid.rows for cell in row for each in periods_in(cell)}
-            if any(one.period.fits(each) for each in there) and not all(one.period.fits(each) for each in there):
+            fits = [one.period.fits(each) for each in there]
+            if (any(fits) and not all(fits)) or (
+                not any(fits) and not one.period.month and any(_has_years(grid) for grid in tables)
+            ):
                 yield _Part(words[one.start : one.end], "", one.period, -1)
 
 
@@ -177,6 +204,14 @@ class _Part:
             return any(words[cell.row].casefold() == self.word.casefold() for words in grid.labels.values())
         periods = (each[cell.row] for each in grid.periods.values())
         return any(one is not None and one.fits(self.period) for one in periods)
+
+
+def _has_years(grid: Grid) -> bool:
+    """Return True if a column of a table has a date with its year in every row."""
+    return any(
+        all(any(one.period.year for one in periods_in(row[column])) for row in grid.rows)
+        for column in range(len(grid.columns))
+    )
 
 
 def _places_of(figure: Numeral, values: Sequence[float]) -> Iterator[int]:
@@ -266,13 +301,15 @@ def _swapped(sentence: str, told: Sequence[_Bound], bound: Sequence[_Bound]) -> 
     """Say that figures stand in the order of other rows: each row is named once, and has one of the figures."""
     figures = [one for one in bound if one.cells and is_figure(one.figure)]
     for grid in {id(grid): grid for one in told for grid, _ in one.cells}.values():
+        columns = [each for each in _rows_named(sentence, grid) if any(each.values())]
+        meant = {row for row in range(len(grid.rows)) if all(each.get(row) for each in columns)}
         found = [(one, {cell.row for its, cell in one.cells if its is grid}) for one in told]
         single = [(one, rows.pop()) for one, rows in found if len(rows) == 1]
         mine = [row for _, row in single]
         if len(mine) < 2 or len({*mine}) < len(mine) or len(mine) != len(figures):
             continue
-        for places in _rows_named(sentence, grid):
-            named = sorted((at, row) for row, places_of_row in places.items() for at in places_of_row)
+        for places in columns:
+            named = sorted((at, row) for row, at_all in places.items() if row in meant for at in at_all)
             order = [row for _, row in named]
             if sorted(order) != sorted(mine) or len({at for at, _ in named}) < len(named):
                 continue
@@ -288,14 +325,39 @@ def currencies_in(text: str) -> set[str]:
     return {code for code, pattern in _CURRENCIES if pattern.search(text)}
 
 
+def currencies_beside(text: str, figure: Numeral) -> set[str]:
+    """Return the currencies that stand beside a figure."""
+    behind = _NEXT.split(text[figure.end : figure.end + _BESIDE])[0]
+    return currencies_in(text[max(0, figure.start - 4) : figure.end] + behind)
+
+
+def _other_column(sentence: str, told: Sequence[_Bound], _bound: Sequence[_Bound]) -> str:
+    """Say that a figure is called by the name of another column than its own: "412 visits", where those are euros.
+
+    Behind the name nothing may follow, as in "12 visits that were missed", unless its own column is one of money.
+    """
+    for one in told:
+        found = _WORD_BEHIND.match(sentence[one.figure.end :])
+        if found is None:
+            continue
+        name = found["word"].casefold()
+        faults = [
+            grid.columns[cell.column].replace("_", " ")
+            for grid, cell in one.cells
+            if grid.is_reply
+            and name in {column.casefold() for column in grid.columns}
+            and name not in grid.columns[cell.column].casefold()
+            and (found["end"] is not None or currencies_in(grid.columns[cell.column].replace("_", " ")))
+        ]
+        if len(faults) == len(one.cells):
+            return f"{_as_written(sentence, one.figure)} is in the column {faults[0]}, not in {found['word']}."
+    return ""
+
+
 def _other_currency(sentence: str, told: Sequence[_Bound], _bound: Sequence[_Bound]) -> str:
     """Say that a figure has another currency than its column."""
     for one in told:
-        beside = currencies_in(
-            sentence[max(0, one.figure.start - 4) : one.figure.start]
-            + sentence[one.figure.start : one.figure.end]
-            + sentence[one.figure.end : one.figure.end + _BESIDE].partition(",")[0]
-        )
+        beside = currencies_beside(sentence, one.figure)
         if len(beside) != 1:
             continue
         units = [_currencies_of(grid, cell) for grid, cell in one.cells]

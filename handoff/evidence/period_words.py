@@ -24,19 +24,39 @@ _MONTHS = (
     "november nov novembre noviembre novembro listopad listopada listopadzie",
     "december dec dezember dez décembre déc diciembre dic dicembre dezembro grudzień grudnia grudniu",
 )
-_NUMBER_OF = {name: number for number, names in enumerate(_MONTHS, start=1) for name in names.split()}
+_MORE_MONTHS = (
+    "января январь январе يناير",
+    "февраля февраль феврале فبراير",
+    "марта март марте مارس",
+    "апреля апрель апреле أبريل ابريل إبريل",
+    "мая май мае مايو",
+    "июня июнь июне يونيو يونيه",
+    "июля июль июле يوليو يوليه",
+    "augusti августа август августе أغسطس اغسطس",
+    "сентября сентябрь сентябре سبتمبر",
+    "октября октябрь октябре أكتوبر اكتوبر",
+    "ноября ноябрь ноябре نوفمبر",
+    "декабря декабрь декабре ديسمبر",
+)
+_NUMBER_OF = {
+    name: number
+    for all_names in (_MONTHS, _MORE_MONTHS)
+    for number, names in enumerate(all_names, start=1)
+    for name in names.split()
+}
 _DOUBTFUL = frozenset([
     "may", "march", "august", "mar", "mag", "ago", "set", "out", "dec", "gen", "jan", "lug", "giu", "sep", "nov", "ene",
 ])  # fmt: skip
 """Months that are other words too: they count with a capital, which "may", "march" and "out" do not have."""
 _YEAR = r"(?:19|20)\d\d"
 _WORD = re.compile(
-    rf"(?<![^\W\d_])(?P<name>{'|'.join(sorted(_NUMBER_OF, key=len, reverse=True))})\.?(?![^\W\d_])"
+    r"(?:(?<![^\W\d_])|(?<=(?<![^\W\d_])[\u0648\u0628\u0644]))"  # "and", "in" and "for" are letters before a word
+    rf"(?P<name>{'|'.join(sorted(_NUMBER_OF, key=len, reverse=True))})\.?(?![^\W\d_])"
     rf"(?:\s+(?:de\s+|del\s+|do\s+)?(?P<year>{_YEAR}))?",
     re.IGNORECASE,
 )
 _ISO = re.compile(rf"(?<!\d)(?P<year>{_YEAR})[-/.](?P<month>0?[1-9]|1[0-2])(?![\d])")
-_SIGNS = re.compile(rf"(?:(?P<year>{_YEAR})年\s?)?(?<!\d)(?P<month>1[0-2]|[1-9])月")
+_SIGNS = re.compile(rf"(?:(?P<year>{_YEAR})年\s?)?(?<!\d)(?P<month>1[0-2]|[1-9])[月\uc6d4]")
 _BARE_YEAR = re.compile(rf"(?<![\d.,/-])(?P<year>{_YEAR})(?![\d%/-]|[.,]\d)")
 _CELL = re.compile(rf"(?P<year>{_YEAR})(?:[-/.](?P<month>0[1-9]|1[0-2])(?:[-/.]01(?:[ T]00:00(?::00)?)?)?)?")
 _MONTH_COLUMN = re.compile(r"month|monat|mois|\bmes\b|mese|mês|maand|miesi[aą]c|月", re.IGNORECASE)
@@ -68,7 +88,7 @@ def periods_in(text: str) -> tuple[PeriodNamed, ...]:
     text = unicodedata.normalize("NFC", text)
     found: list[PeriodNamed] = []
     for one in _WORD.finditer(text):
-        name = one["name"]
+        name = one["name"].replace("\u0130", "I").replace("\u0131", "i")  # which match an i
         if name.casefold() in _DOUBTFUL and not name[0].isupper():
             continue
         period = Period(int(one["year"] or 0), _NUMBER_OF[name.casefold()])

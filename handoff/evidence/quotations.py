@@ -37,12 +37,17 @@ _ENDS = " \t\n.,;:!?\u3002\u3001\uff0c\uff01\uff1f\u2026-\u2013\u2014\"'\u201c\u
 
 @dataclass(frozen=True, slots=True)
 class Quotation:
-    """Words that a text quotes, from `start` to `end` of it, and the `line` that they stand in, without them."""
+    """Words that a text quotes, from `start` to `end` of it, and the `line` that they stand in, without them.
+
+    `before` and `after` are what stands in that line between them and the quotations next to them.
+    """
 
     words: str
     start: int
     end: int
     line: str
+    before: str = ""
+    after: str = ""
 
 
 def _plain(text: str, *, joined: bool) -> str:
@@ -143,6 +148,7 @@ _PAIRS = (
 _QUOTED = re.compile(
     "|".join(f"{re.escape(a)}([^{re.escape(a + b)}]{{1,{LONGEST}}})[{re.escape(b)}]" for a, b in _PAIRS)
 )
+_MARK = re.compile(f"[{''.join(dict.fromkeys(re.escape(one) for one, _ in _PAIRS))}]")
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`", re.DOTALL)
 _BLOCK = re.compile(r"(?:^[ \t]*>[^\n]*(?:\n|\Z))+", re.MULTILINE)
 
@@ -154,12 +160,16 @@ def quotations_in(text: str) -> list[Quotation]:
     for block in _BLOCK.finditer(blank):
         words = re.sub(r"^[ \t]*>[ \t]?", "", block[0], flags=re.MULTILINE).strip()
         before = blank[: block.start()].rstrip().rpartition("\n")[2]
-        found.append(Quotation(words, block.start(), block.end(), before))
+        found.append(Quotation(words, block.start(), block.end(), before, before))
     blank = _BLOCK.sub(lambda block: re.sub(r"[^\n]", " ", block[0]), blank)
+    last = 0
     for quoted in _QUOTED.finditer(blank):
         words = next(filter(None, quoted.groups()))
         if "\n\n" not in words:
             start, end = blank.rfind("\n", 0, quoted.start()) + 1, blank.find("\n", quoted.end())
-            line = f"{blank[start : quoted.start()]} {blank[quoted.end() : end if end >= 0 else len(blank)]}"
-            found.append(Quotation(words, quoted.start(), quoted.end(), line))
+            behind = blank[quoted.end() : end if end >= 0 else len(blank)]
+            line = f"{blank[start : quoted.start()]} {behind}"
+            before, after = blank[max(start, last) : quoted.start()], _MARK.split(behind)[0]
+            found.append(Quotation(words, quoted.start(), quoted.end(), line, before, after))
+        last = quoted.end()
     return sorted(found, key=lambda one: one.start)

@@ -16,13 +16,16 @@ _SELECTED = re.compile(r"\bSELECT\b(.*?)(?=\bFROM\b|\bSELECT\b|$)", re.IGNORECAS
 _VALUES = re.compile(r"\bVALUES\b[^;]*", re.IGNORECASE)
 _ALIAS = re.compile(r"\s+(?:AS\s+)?(?:[^\W\d]\w*|\"[^\"]*\")\s*$", re.IGNORECASE)
 _NAME = re.compile(r"[^\W\d]\w*|\*(?!\s*[\d(])")
+_ADDED = re.compile(r"[)\w\"]\s*[+-]\s*(\d[\d_]*(?:\.\d+)?)(?![\w.]|\s*[*/%])")
+"""A number that is added to what a column holds, or taken off it."""
 _STRING = re.compile(r"'[^']*'|\"[^\"]*\"")
 
 
 def typed_constants(code: str, known: Iterable[str]) -> tuple[str, ...]:
     """Return the numbers of code or SQL that stand in no text of `known`, as they are written.
 
-    Of a query, only those of its columns that read no column of a table: others say which rows are counted, or how.
+    Of a query, only those of its columns that read no column of a table, and those that are added to one: others say
+    which rows are counted, or how.
     Small counts, years, powers of ten and what units and calendars are made of belong to nobody. A number may be what a
     text has in per cent (1.19 for 19 %), or one more than it (the end of a range).
     """
@@ -44,6 +47,8 @@ def _constant_columns(query: str) -> Iterator[str]:
             bare = _ALIAS.sub("", f" {column.strip()}")
             if not _NAME.search(re.sub(r"'[^']*'", " ", bare)):
                 yield bare
+            elif added := _ADDED.findall(_STRING.sub(" ", bare)):
+                yield " ".join(added)
     yield from (found[0] for found in _VALUES.finditer(query))
 
 
@@ -52,6 +57,9 @@ def _parts(text: str) -> Iterator[str]:
     depth = start = 0
     for at, sign in enumerate(_STRING.sub(lambda found: " " * len(found[0]), text)):
         depth += (sign == "(") - (sign == ")")
+        if depth < 0:  # the end of a query inside of another
+            yield text[start:at]
+            return
         if sign == "," and not depth:
             yield text[start:at]
             start = at + 1

@@ -1,0 +1,48 @@
+"""Tells whether an amount of a text has another currency than the texts that say it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+
+from handoff.checking.figures import figures_of, is_figure, shown_figures
+from handoff.checking.numerals import Numeral, numerals, plain
+from handoff.evidence.figure_cells import currencies_beside
+from handoff.evidence.place_words import SENTENCE_END
+
+READ = 40_000
+"""Characters of a text up to which its amounts are read; of a longer one, nothing is certain."""
+
+
+def currency_faults(text: str, known: Sequence[str], is_cell: Callable[[Numeral], object]) -> Iterator[tuple[str, str]]:
+    """Yield the sentences of a text that give an amount another currency than all texts that say it, with the fault.
+
+    An amount that is in a table, or that some text says without a currency, may be another one.
+    """
+    for sentence in SENTENCE_END.split(text):
+        for one in figures_of(shown_figures(sentence)):
+            beside = currencies_beside(sentence, one)
+            if len(beside) != 1 or not is_figure(one) or is_cell(one):
+                continue
+            said = [each for other in known for each in _currencies_of(other, one)]
+            if said and all(said) and not beside & set().union(*said):
+                written = sentence[one.start : one.end].strip()
+                yield sentence.strip(), f"{written} is in {min(said[0])}, not in {min(beside)}."
+                break
+
+
+def _currencies_of(text: str, figure: Numeral) -> list[frozenset[str]]:
+    """Return the currencies beside each place of a text that says a figure; none beside one is empty."""
+    if len(text) > READ:
+        return [frozenset()]
+    wanted = {value for value, _ in figure.readings}
+    return [currencies for values, currencies in _amounts(text) if wanted & values]
+
+
+@lru_cache(maxsize=64)
+def _amounts(text: str) -> tuple[tuple[frozenset[float], frozenset[str]], ...]:
+    shown = plain(text)
+    return tuple(
+        (frozenset(value for value, _ in one.readings), frozenset(currencies_beside(shown, one)))
+        for one in numerals(shown)
+    )
