@@ -1,4 +1,4 @@
-"""The command line: `leadhand try`, `run`, `check`, `jobs`, `trace`, `audit`, `route`, `mcp`, `eval`.
+"""The command line: `leadhand try`, `run`, `check`, `jobs`, `trace`, `audit`, `route`, `mcp`, `eval`, `slack`.
 
 Nothing heavy is imported before the command is known, so that `--help` answers at once.
 """
@@ -11,6 +11,8 @@ import sys
 from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from bot.workspace import command as workspace_command
 
 if TYPE_CHECKING:
     from bot.settings import Settings
@@ -31,6 +33,8 @@ def main(arguments: list[str] | None = None) -> int:
     if options.command is None:
         _parser().print_help()
         return 2
+    if options.command == "slack":  # it serves any app: Leadhand's settings are none of that app's business
+        return workspace_command.run(options)
     return _run_stoppable(options)
 
 
@@ -149,6 +153,10 @@ def _parser() -> argparse.ArgumentParser:
     _add_mcp(commands.add_parser("mcp", help=text, description=text))
     text = "how well the configured models do on labelled sets, beside a plain prompt for each role"
     _add_eval(commands.add_parser("eval", help=text, description=text, epilog=EVAL_ENDS))
+    text = workspace_command.ABOUT
+    workspace_command.add_arguments(
+        commands.add_parser("slack", help=text, description=text, epilog=workspace_command.ENDS)
+    )
     return parser
 
 

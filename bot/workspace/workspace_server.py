@@ -6,16 +6,13 @@ error codes: scopes and event subscriptions from your manifest, Block Kit,
 lengths, rate limits, three seconds to acknowledge, retries of events, streams
 that expire. A mistake fails here first.
 
-Alone, beside an app in any language::
+Beside an app in any language::
 
-    python -m bot.workspace --manifest manifest.yml
+    leadhand slack --manifest manifest.yml -- python app.py
 
-It prints an address for the browser, and the tokens and the API address to
-start your app with: Slack's newest samples read SLACK_API_URL by themselves.
-For Bolt for Python, the asynchronous one likewise::
-
-    app = App(client=WebClient(token=SLACK_BOT_TOKEN, base_url=SLACK_API_URL))
-    SocketModeHandler(app, SLACK_APP_TOKEN).start()
+It prints an address for the browser and starts the app, which finds the tokens
+and SLACK_API_URL in its environment. `python -m bot.workspace` is the same
+command. Without an app it prints what to export.
 
 In a test::
 
@@ -140,6 +137,16 @@ class Workspace:
     def notes(self) -> list[str]:
         """Sentences on what the app's manifest asks for and this workspace does not do."""
         return notes_on(self._world.state.app)
+
+    @property
+    def socket_mode(self) -> bool:
+        """True if the app connects by Socket Mode; else it is posted to."""
+        return self._world.sockets is not None
+
+    @property
+    def wants_socket_mode(self) -> bool:
+        """True if the manifest asks for Socket Mode."""
+        return self._world.state.app.socket_mode
 
     # -- addresses and tokens --------------------------------------------------------------------
 

@@ -25,7 +25,7 @@ MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 SETTING = re.compile(r"(?:SLACK|LEADHAND|ANTHROPIC|OPENAI|OLLAMA|REDIS|BRAVE|TAVILY)_[A-Z_]+")
 COMMAND = re.compile(r"(?<![@/.\w-])leadhand ([a-z]+)((?: +(?:--?[a-z][a-z-]*|\"[^\"]*\"|[\w.]+))*)")
 CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
-SYSTEMS_OWN = {"XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "PATH", "HOME"}
+SYSTEMS_OWN = {"XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "PATH", "HOME", "PYTHONPATH", "NODE_OPTIONS"}
 OTHERS = {"OLLAMA_CONTEXT_LENGTH"}
 """Settings of other programs, which the documents tell people to set there."""
 """What belongs to the machine, not to us."""
@@ -110,6 +110,8 @@ def test_only_the_settings_read_the_environment() -> None:
     }
     # Where a machine has its sockets, fonts and caches is no setting of ours.
     own = {"bot/store/embedded.py", "specialists/tools/charts/charts.py", "specialists/tools/tables/table_cache.py"}
+    # The environment of another app that the local workspace starts: handed on, and read by that app's Python.
+    own |= {"bot/workspace/app_process.py", "bot/workspace/redirect/sitecustomize.py"}
     # How the network is reached holds for the whole process: OpenSSL and the libraries read it there as well.
     assert readers - own == {"bot/settings.py", "bot/settings_file.py", "specialists/outbound/network.py"}
 

@@ -1,0 +1,96 @@
+"""An app of any language beside the workspace: the variables it gets, and its process."""
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from bot.workspace.workspace_server import HOST, Workspace
+
+REDIRECT = Path(__file__).parent / "redirect"
+STOP_SECONDS = 10.0
+"""How long an app has to stop after the first signal."""
+NOT_FOUND, NOT_STARTED, BY_SIGNAL = 127, 126, 128
+"""Exit codes as a shell has them. `BY_SIGNAL` is added to the number of the signal that ended the app."""
+
+
+def variables(workspace: Workspace) -> dict[str, str]:
+    """Return the tokens and the address that Slack apps read. SLACK_APP_TOKEN is for Socket Mode alone."""
+    return {
+        "SLACK_API_URL": workspace.api_url,
+        "SLACK_BOT_TOKEN": workspace.bot_token,
+        **({"SLACK_APP_TOKEN": workspace.app_token} if workspace.socket_mode else {}),
+        "SLACK_SIGNING_SECRET": workspace.signing_secret,
+    }
+
+
+def redirection() -> dict[str, str]:
+    """Return what makes apps call the workspace whose code reads no SLACK_API_URL: on Python, and on Node.js.
+
+    Both are added to what is set already. Programs in other languages ignore them.
+    """
+    environment = os.environ
+    paths = [str(REDIRECT), *filter(None, [environment.get("PYTHONPATH")])]
+    shim = str(REDIRECT / "redirect.cjs").replace("\\", "\\\\").replace('"', '\\"')
+    options = [*filter(None, [environment.get("NODE_OPTIONS")]), f'--require "{shim}"']
+    return {"PYTHONPATH": os.pathsep.join(paths), "NODE_OPTIONS": " ".join(options)}
+
+
+def app_environment(workspace: Workspace) -> dict[str, str]:
+    """Return the environment of an app: this process's, the variables, and past any proxy to this machine."""
+    environment = {**os.environ, **variables(workspace)}
+    for name in ("NO_PROXY", "no_proxy"):
+        environment[name] = ",".join(filter(None, [environment.get(name), HOST, "localhost"]))
+    return environment | redirection()
+
+
+async def run_app(command: Sequence[str], environment: Mapping[str, str]) -> int:
+    """Run an app until it ends, and pass SIGINT and SIGTERM on to it; a second one kills it.
+
+    Returns:
+        Its exit code; as in a shell 127 if there is no such program, and 128 and more after a signal.
+    """
+    try:
+        process = await asyncio.create_subprocess_exec(*command, env=environment)
+    except FileNotFoundError:
+        return NOT_FOUND
+    except OSError:
+        return NOT_STARTED
+    loop, stopping = asyncio.get_running_loop(), asyncio.Event()
+
+    def send(number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            process.send_signal(number)
+
+    def stop(number: signal.Signals) -> None:
+        if stopping.is_set():
+            send(signal.SIGKILL)
+        elif number is signal.SIGTERM or not _comes_from_terminal():
+            send(number)
+        stopping.set()
+        loop.call_later(STOP_SECONDS, send, signal.SIGKILL)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop, number)
+    try:
+        code = await process.wait()
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+    return code if code >= 0 else BY_SIGNAL - code
+
+
+def _comes_from_terminal() -> bool:
+    """Return True if Ctrl-C reaches this process and the app alike, as it does in the foreground of a terminal."""
+    try:
+        terminal = os.open("/dev/tty", os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(terminal)

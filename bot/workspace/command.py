@@ -1,0 +1,154 @@
+"""The command: `leadhand slack -- python app.py`, and `python -m bot.workspace` with the same arguments.
+
+Nothing but argparse is imported before the command runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from bot.workspace.workspace_server import Workspace
+
+ABOUT = "a strict Slack on your own machine, for any app: with the app's command it starts both"
+ENDS = (
+    "Exit code: that of COMMAND; without one, 0 after Ctrl-C. The app finds the workspace by SLACK_API_URL, "
+    "SLACK_BOT_TOKEN, SLACK_APP_TOKEN and SLACK_SIGNING_SECRET. One whose code reads no SLACK_API_URL is led there "
+    "too, on Python (slack_sdk, Bolt) and on Node.js (@slack/web-api, Bolt)."
+)
+MANIFESTS = ("manifest.json", "manifest.yml", "manifest.yaml")
+MOST_PORT = 65535
+NO_SOCKET_MODE = (
+    "The manifest has Socket Mode off. If your app takes requests by HTTP, say where: "
+    "--request-url http://127.0.0.1:3000/slack/events"
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.usage = "%(prog)s [options] [-- COMMAND ...]"
+    parser.add_argument(
+        "--manifest", metavar="FILE", type=Path, help=f"the app's manifest; default the first here of {_or(MANIFESTS)}"
+    )
+    parser.add_argument(
+        "--port", "--page", metavar="PORT", type=_port, default=0, help="of the page and the API; default a free one"
+    )
+    parser.add_argument(
+        "--request-url", metavar="URL", help="where the app takes requests by HTTP, signed; default Socket Mode"
+    )
+    parser.add_argument("--data", metavar="DIR", type=Path, help="folder that keeps everything; default in memory")
+    parser.add_argument(
+        "--sample", metavar="FILE", type=Path, help="a file that the page offers to attach in an empty channel"
+    )
+    parser.add_argument("--no-rate-limits", action="store_true", help="let calls come as fast as they like")
+    parser.add_argument(
+        "app", metavar="COMMAND", nargs="*", help="behind --: what starts the app, such as `-- python app.py`"
+    )
+
+
+def main() -> int:
+    """Run `python -m bot.workspace`."""
+    parser = argparse.ArgumentParser(prog="python -m bot.workspace", description=ABOUT, epilog=ENDS)
+    add_arguments(parser)
+    return run(parser.parse_args())
+
+
+def run(options: argparse.Namespace) -> int:
+    """Start the workspace and the app. Returns the exit code, once either was stopped."""
+    import asyncio  # noqa: PLC0415 - not needed for --help
+
+    try:
+        options.manifest = options.manifest or _manifest_here()
+        return asyncio.run(_serve(options))
+    except (OSError, ValueError) as error:
+        sys.stderr.write(f"The workspace cannot start: {error}\n")
+        return 1
+
+
+async def _serve(options: argparse.Namespace) -> int:
+    from bot.workspace.app_process import NOT_FOUND, app_environment, run_app  # noqa: PLC0415 - not needed for --help
+    from bot.workspace.workspace_server import Workspace  # noqa: PLC0415 - the same
+    from bot.workspace.world import Draft  # noqa: PLC0415 - the same
+
+    workspace = await Workspace.start(
+        options.manifest,
+        data=options.data,
+        port=options.port,
+        rate_limits=not options.no_rate_limits,
+        request_url=options.request_url,
+        drafts=[Draft(files=(options.sample,), label=f"Attach {options.sample.name}")] if options.sample else (),
+    )
+    notes = [f"Note:  {note}" for note in workspace.notes]
+    if workspace.socket_mode and not workspace.wants_socket_mode:
+        notes.append(f"Note:  {NO_SOCKET_MODE}")
+    lines = [*notes, f"Page:  {workspace.page_url}"]
+    try:
+        if not options.app:
+            _print(sys.stdout, [*lines, *_exports(workspace), "Ctrl-C stops it."])
+            await _until_stopped()
+            return 0
+        _print(sys.stderr, [*lines, "Ctrl-C stops it and the app."])
+        code = await run_app(options.app, app_environment(workspace))
+        if code == NOT_FOUND:
+            _print(sys.stderr, [f"The app ended at once: is there a command {options.app[0]!r}?"])
+        return code
+    finally:
+        await workspace.stop()
+
+
+def _exports(workspace: Workspace) -> list[str]:
+    import shlex  # noqa: PLC0415 - not needed for --help
+
+    from bot.workspace.app_process import redirection, variables  # noqa: PLC0415 - the same
+
+    def export(values: dict[str, str]) -> list[str]:
+        return [f"export {name}={shlex.quote(value)}" for name, value in values.items()]
+
+    return [
+        "Start your app with:",
+        *export(variables(workspace)),
+        "If its code reads no SLACK_API_URL, on Python or Node.js, also with:",
+        *export(redirection()),
+    ]
+
+
+async def _until_stopped() -> None:
+    import asyncio  # noqa: PLC0415 - not needed for --help
+    import contextlib  # noqa: PLC0415 - the same
+    import signal  # noqa: PLC0415 - the same
+
+    stopped = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with contextlib.suppress(NotImplementedError):  # Windows has no such handlers; Ctrl-C works there anyway
+            asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    await stopped.wait()
+
+
+def _print(stream: TextIO, lines: list[str]) -> None:
+    stream.write("\n".join(lines) + "\n")
+    stream.flush()
+
+
+def _manifest_here() -> Path:
+    """Return the manifest in the current folder.
+
+    Raises:
+        ValueError: There is none.
+    """
+    for name in MANIFESTS:
+        if Path(name).is_file():
+            return Path(name)
+    raise ValueError(f"there is no {_or(MANIFESTS)} here. Say which it is: --manifest FILE")
+
+
+def _or(names: tuple[str, ...]) -> str:
+    return f"{', '.join(names[:-1])} or {names[-1]}"
+
+
+def _port(text: str) -> int:
+    if text.isascii() and text.isdigit() and int(text) <= MOST_PORT:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is no port; it takes a number from 0 to {MOST_PORT}")

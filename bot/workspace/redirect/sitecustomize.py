@@ -1,0 +1,83 @@
+"""Makes slack_sdk call SLACK_API_URL in place of slack.com, in an app whose code says nothing of it.
+
+`leadhand slack -- python app.py` puts this folder on PYTHONPATH, and Python imports the module at its start. It imports
+no slack_sdk itself: each client is changed when the app imports it. It runs on the app's Python, so it needs nothing
+but the standard library.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import module_from_spec
+from typing import Any
+
+SLACK = "https://slack.com/"
+CLIENTS = {
+    "slack_sdk.web.base_client": "BaseClient",
+    "slack_sdk.web.async_base_client": "AsyncBaseClient",
+    "slack_sdk.web.legacy_base_client": "LegacyBaseClient",
+    "slack.web.base_client": "BaseClient",
+}
+"""The class to change, by its module. The last one is slackclient 2, the SDK's older name."""
+PROXY = "slack_sdk.proxy_env_variable_loader"
+
+
+class Redirect:
+    """Finds the SDK's modules as Python does, and changes them once they are loaded."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    def find_spec(self, name: str, path: Any = None, _target: object = None) -> ModuleSpec | None:
+        """Return the spec of a module to change; None leaves every other module to the usual finders."""
+        spec = PathFinder.find_spec(name, path) if name in CLIENTS or name == PROXY else None
+        if spec is not None and spec.loader is not None:
+            load = spec.loader.exec_module
+
+            def load_and_change(module: Any) -> None:
+                load(module)
+                self._change(module)
+
+            spec.loader.exec_module = load_and_change  # type: ignore[method-assign]
+        return spec
+
+    def _change(self, module: Any) -> None:
+        if module.__name__ == PROXY:
+            module.load_http_proxy_from_env = _no_proxy
+        else:
+            _point(getattr(module, CLIENTS[module.__name__]), self._url)
+
+
+def _point(client: Any, url: str) -> None:
+    """Make every new client of a class call `url`, unless it was given another address than Slack's."""
+    make = client.__init__
+
+    @functools.wraps(make)
+    def init(self: Any, *args: Any, **options: Any) -> None:
+        make(self, *args, **options)
+        if self.base_url.startswith(SLACK):
+            self.base_url = url
+
+    client.__init__ = init
+    client.BASE_URL = url
+
+
+def _no_proxy(*_: object, **__: object) -> None:
+    """Take the place of the SDK's look at HTTPS_PROXY, which skips NO_PROXY: no proxy reaches this machine."""
+
+
+def _run_the_next() -> None:
+    """Run the `sitecustomize` that this one stands before, and leave the path as it would be without this one."""
+    here = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - no pathlib, which costs each start
+    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != here]  # noqa: PTH100 - the same
+    spec = PathFinder.find_spec("sitecustomize")
+    if spec is not None and spec.loader is not None:
+        spec.loader.exec_module(module_from_spec(spec))
+
+
+if os.environ.get("SLACK_API_URL"):
+    sys.meta_path.insert(0, Redirect(os.environ["SLACK_API_URL"]))
+_run_the_next()

@@ -1,0 +1,149 @@
+"""`leadhand slack -- APP`: apps of different shape whose code knows nothing of it, and how both end."""
+
+import asyncio
+import json
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.local_slack.conftest import APPS, ROOT, Start, clean_environment
+from tests.patience import patience
+
+MANIFEST = APPS / "manifest.json"
+PRINT_ALL = "import json, os, sys; print(json.dumps([dict(os.environ), sys.path])); sys.exit(7)"
+WAIT_FOREVER = "import time\nprint('up', flush=True)\ntime.sleep(600)"
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.mark.parametrize("app", ["bolt_sync.py", "bolt_async.py"])
+async def test_a_bolt_app_that_reads_no_address_answers_a_mention(start: Start, app: str) -> None:
+    running = await start("--manifest", MANIFEST, "--", sys.executable, APPS / app)
+    thread = await running.answers("@echo hello")
+    assert thread[1]["text"] == f"Hi <@{running.me}>"
+    assert await running.stop() in (0, 130)
+
+
+async def test_an_app_of_slack_sdk_alone_takes_events_by_http(start: Start) -> None:
+    port = free_port()
+    url = f"http://127.0.0.1:{port}/"
+    running = await start(
+        "--manifest", MANIFEST, "--request-url", url, "--", sys.executable, APPS / "sdk_http.py", port
+    )
+    async with asyncio.timeout(patience()):  # a person waits until the app is up before writing
+        while True:
+            try:
+                _, writer = await asyncio.open_connection("127.0.0.1", port)
+                break
+            except ConnectionRefusedError:
+                await asyncio.sleep(0.1)
+    writer.close()
+    thread = await running.answers("@echo hello")
+    assert thread[1]["text"] == f"Hi <@{running.me}>"
+    assert not [line for line in running.lines if line.startswith("Note:")]
+
+
+async def test_leadhand_slack_is_the_same_command(start: Start, tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text(MANIFEST.read_text(encoding="utf-8"), encoding="utf-8")
+    app = ("--", sys.executable, APPS / "bolt_sync.py")
+    running = await start("slack", *app, module="bot", cwd=tmp_path)
+    assert (await running.answers("@echo hello"))[1]["text"].startswith("Hi")
+    await running.post("command", channel=running.channels["general"], text="/echo once more")
+
+
+async def test_the_app_ends_it_with_its_own_code_and_finds_its_own_path_untouched(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import os\nos.environ['OF_ITS_OWN'] = 'yes'\n", encoding="utf-8")
+    arguments = ("--manifest", str(MANIFEST), "--", sys.executable, "-c", PRINT_ALL)
+    environment = {**clean_environment(), "PYTHONPATH": f"{tmp_path}:{ROOT}", "NODE_OPTIONS": "--no-warnings"}
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "bot.workspace", *arguments),
+        env=environment,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    out, _ = await asyncio.wait_for(process.communicate(), patience())
+    assert process.returncode == 7
+    variables, path = json.loads(out)
+    assert {name for name in variables if name.startswith("SLACK_")} == {
+        *("SLACK_API_URL", "SLACK_APP_TOKEN", "SLACK_BOT_TOKEN", "SLACK_SIGNING_SECRET"),
+    }
+    assert variables["NO_PROXY"].endswith("127.0.0.1,localhost")
+    assert variables["NODE_OPTIONS"].startswith("--no-warnings --require ")
+    assert variables["OF_ITS_OWN"] == "yes"
+    assert not [entry for entry in path if entry.endswith("redirect")]
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+async def test_a_signal_ends_both(start: Start, number: int, code: int) -> None:
+    running = await start("--manifest", MANIFEST, "--", sys.executable, "-c", WAIT_FOREVER)
+    assert running.process.stdout is not None
+    assert await asyncio.wait_for(running.process.stdout.readline(), patience()) == b"up\n"
+    assert await running.stop(number) == code
+
+
+async def test_without_a_command_it_prints_what_to_export(start: Start) -> None:
+    running = await start("--manifest", MANIFEST)
+    exports = dict(line.removeprefix("export ").split("=", 1) for line in running.lines if line.startswith("export "))
+    assert list(exports)[:4] == ["SLACK_API_URL", "SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET"]
+    assert list(exports)[4:] == ["PYTHONPATH", "NODE_OPTIONS"]
+    assert await running.stop() == 0
+
+
+def ended(*arguments: str | Path, cwd: Path) -> tuple[int, str]:
+    command = [sys.executable, "-m", "bot.workspace", *map(str, arguments)]
+    environment = {**clean_environment(), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False, timeout=180)
+    return done.returncode, done.stderr
+
+
+def test_a_manifest_or_program_that_is_not_there_is_said_in_a_line(tmp_path: Path) -> None:
+    code, errors = ended(cwd=tmp_path)
+    assert (code, errors.count("\n")) == (1, 1)
+    assert "there is no manifest.json, manifest.yml or manifest.yaml here" in errors
+    code, errors = ended("--manifest", MANIFEST, "--", "no-such-program", cwd=tmp_path)
+    assert code == 127
+    assert "is there a command 'no-such-program'?" in errors
+
+
+def test_an_app_without_socket_mode_is_told_of_the_other_way(tmp_path: Path) -> None:
+    raw: dict[str, Any] = json.loads(MANIFEST.read_text(encoding="utf-8"))
+    raw["settings"]["socket_mode_enabled"] = False
+    (tmp_path / "manifest.json").write_text(json.dumps(raw), encoding="utf-8")
+    code, errors = ended("--", sys.executable, "-c", "", cwd=tmp_path)
+    assert code == 0
+    assert "The manifest has Socket Mode off" in errors
+
+
+NODE = """
+const { request } = require("node:https");
+const shown = (name) => (answer) => console.log(name, answer.ok);
+const read = (name, response) => {
+  let text = "";
+  response.on("data", (part) => (text += part)).on("end", () => shown(name)(JSON.parse(text)));
+};
+fetch("https://slack.com/api/api.test").then((each) => each.json()).then(shown("fetch"));
+request("https://slack.com/api/api.test", { method: "POST" }, (each) => read("address", each)).end();
+const host = { hostname: "slack.com", path: "/api/api.test", method: "POST", headers: { Host: "slack.com" } };
+request(host, (each) => read("options", each)).end();
+"""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="no Node.js here")
+def test_node_is_led_here_by_fetch_and_by_https(tmp_path: Path) -> None:
+    script = tmp_path / "calls.cjs"
+    script.write_text(NODE, encoding="utf-8")
+    command = [sys.executable, "-m", "bot.workspace", "--manifest", str(MANIFEST), "--", "node", str(script)]
+    environment = {**clean_environment(), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=180)
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == ["address true", "fetch true", "options true"]
