@@ -34,9 +34,13 @@ class Changes:
     def tell(self, change: Change) -> None:
         """Pass on one change."""
         self._recent.append(_in_short(change))
+        self.show(change)
+        self.wake()
+
+    def show(self, change: Change) -> None:
+        """Pass on what only the page shows: nobody waits for it."""
         for watcher in tuple(self.watchers):
             watcher(change)
-        self.wake()
 
     def wake(self) -> None:
         """Let everybody who waits look again, after a change that the page is not told of."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from bot.workspace.fault_injection import Faults
 from bot.workspace.identity import new_id
+from bot.workspace.traffic import InspectedTransport, Traffic
 from bot.workspace.transport import Ack, Retry, Transport
 from bot.workspace.workspace_state import State
 
@@ -30,23 +31,35 @@ SCOPES = {
 class Delivery:
     """Delivers events in their own tasks; `retry_scale` shortens the waits between attempts for tests."""
 
-    def __init__(self, state: State, faults: Faults, transport: Transport, retry_scale: float) -> None:
-        self._state, self._faults, self._transport = state, faults, transport
+    def __init__(
+        self, state: State, faults: Faults, transport: Transport, traffic: Traffic, retry_scale: float
+    ) -> None:
+        self._state, self._faults, self._traffic = state, faults, traffic
+        self._transport = InspectedTransport(transport, traffic)
         self._retry_scale = retry_scale
         self._tasks: set[asyncio.Task[None]] = set()
 
     def subscribed(self, name: str) -> bool:
         """Return True if the manifest asks for the event and has the scope that Slack demands for it."""
-        app = self._state.app
-        return name in app.events and all(scope in app.scopes for scope in SCOPES.get(name, ()))
+        return not self._lacking(name)
 
     def emit(self, name: str, event: dict[str, Any]) -> None:
         """Deliver an event, if the app may have it. `name` is the subscription, as `message.channels`."""
-        if not self.subscribed(name):
+        lacking = self._lacking(name)
+        if lacking:
+            self._traffic.add_unsent(name, event, lacking)
             return
         body = self._callback(event)
         self._state.record.put("event", body["event_id"], lambda: {"name": name, "body": body})
         self._start(name, body)
+
+    def send_again(self, name: str, body: dict[str, Any], *, as_retry: bool) -> None:
+        """Send an event that was sent before: as a new one, or with its old id as an attempt that is repeated."""
+        if as_retry:
+            self._spawn(name, body, 1, Retry(1, "timeout"))
+        else:
+            body = {**body, "event_id": new_id("Ev"), "event_time": int(self._state.clock.now())}
+            self._start(name, body)
 
     def resume(self) -> None:
         """Deliver the events that an earlier run of the workspace left undelivered."""
@@ -58,6 +71,14 @@ class Delivery:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _lacking(self, name: str) -> str:
+        """Return why the app does not get an event, in a sentence; empty if it does."""
+        app = self._state.app
+        if name not in app.events:
+            return f"The manifest does not list {name} among settings.event_subscriptions.bot_events."
+        scopes = [scope for scope in SCOPES.get(name, ()) if scope not in app.scopes]
+        return f"The manifest lacks the scope {', '.join(scopes)}, which {name} needs." if scopes else ""
 
     def _start(self, name: str, body: dict[str, Any]) -> None:
         fault = self._faults.take_delivery(name)

@@ -35,9 +35,10 @@ class HttpMode:
     async def send(self, kind: PayloadKind, payload: dict[str, Any], retry: Retry | None = None) -> Ack:
         """Post a payload. Acknowledged means answered in time with 200, or for an event with any 2xx."""
         if kind == "events_api" and not self._verified:
-            self._verified = await self.verify()
-            if not self._verified:
-                return Ack(ok=False, failure="url_verification_failed")
+            answer = await self.verify()
+            if not answer.ok:
+                return answer
+            self._verified = True
         headers = {}
         if retry:
             reason = REASONS.get(retry.reason, retry.reason)
@@ -51,13 +52,15 @@ class HttpMode:
         good = TAKEN if kind == "events_api" else (OK,)
         return await self._post(body, {**headers, "Content-Type": content_type}, urljoin(self._url, path), good)
 
-    async def verify(self) -> bool:
+    async def verify(self) -> Ack:
         """Send the challenge that Slack sends when a request URL is saved."""
         challenge = secrets.token_hex(24)
         body = {"token": self._token, "challenge": challenge, "type": "url_verification"}
         ack = await self._post(json.dumps(body), {"Content-Type": "application/json"}, self._url)
         answer = ack.body or {}
-        return ack.ok and challenge in (answer.get("challenge"), answer.get("text"))
+        if ack.ok and challenge in (answer.get("challenge"), answer.get("text")):
+            return ack
+        return Ack(ok=False, failure="url_verification_failed", detail=ack.detail)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -77,9 +80,10 @@ class HttpMode:
         except TimeoutError:
             return Ack(ok=False, failure="timeout")
         except aiohttp.ClientError:
-            return Ack(ok=False, failure="connection_failed")
+            return Ack(ok=False, failure="connection_failed", detail=f"nothing answers at {url}")
         if response.status not in good:
-            return Ack(ok=False, failure="http_error", final=response.headers.get("X-Slack-No-Retry") == "1")
+            final = response.headers.get("X-Slack-No-Retry") == "1"
+            return Ack(ok=False, failure="http_error", final=final, detail=f"the app answered {response.status}")
         return Ack(ok=True, body=_parse(text, response.content_type))
 
 

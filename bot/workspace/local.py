@@ -9,6 +9,7 @@ from urllib.parse import quote
 from aiohttp import BodyPartReader, web
 
 from bot.workspace.file_store import for_page
+from bot.workspace.inspector import Inspector
 from bot.workspace.person import Person
 from bot.workspace.refusal import ActionFailed
 from bot.workspace.world import World
@@ -25,6 +26,7 @@ class Local:
     def __init__(self, world: World, people: dict[str, Person]) -> None:
         self._world = world
         self._people = people
+        inspector = Inspector(world)
         self._endpoints: dict[str, Callable[[Person, Body], Awaitable[Body]]] = {
             "history": self._history,
             "thread": self._thread,
@@ -44,6 +46,9 @@ class Local:
             "home": self._home,
             "kick": self._kick,
             "invite": self._invite,
+            "traffic": inspector.list_entries,
+            "traffic_entry": inspector.show_entry,
+            "resend": inspector.resend,
         }
 
     async def post(self, request: web.Request) -> web.Response:

@@ -1,6 +1,9 @@
 """The addresses of the workspace and their handlers."""
 
+import json
+import time
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from aiohttp import web
@@ -80,12 +83,19 @@ class Site:
 
     async def response(self, request: web.Request) -> web.Response:
         """Take what the app posts to a response URL."""
+        began, arguments = time.perf_counter(), {}
         try:
-            self._world.responses.post(request.match_info["key"], await read_arguments(request))
+            arguments = await read_arguments(request)
+            self._world.responses.post(request.match_info["key"], arguments)
         except Refusal as refusal:
+            self._note_response(arguments, began, json.dumps(refusal.answer()), refusal.code)
             status = REFUSED if refusal.code in ("invalid_url", "expired_url", "used_url") else 400
             return web.json_response(refusal.answer(), status=status)
+        self._note_response(arguments, began)
         return web.Response(text="ok")
+
+    def _note_response(self, arguments: dict[str, Any], began: float, answer: str = "", error: str = "") -> None:
+        self._world.traffic.add_call("response_url", arguments, answer, error, time.perf_counter() - began)
 
     async def private_file(self, request: web.Request) -> web.Response:
         """Serve a file's bytes to the app. Without its token Slack shows a page to sign in, with status 200."""

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import secrets
+from dataclasses import replace
 from typing import Any
 
 from aiohttp import WSMsgType, web
@@ -67,8 +68,14 @@ class SocketMode:
 
     async def send(self, kind: PayloadKind, payload: dict[str, Any], retry: Retry | None = None) -> Ack:
         """Send a payload over the next connection and wait for its acknowledgement."""
-        if kind == "events_api":
+        if kind == "events_api" and not self._sockets:
+            began = asyncio.get_running_loop().time()
             await self._connected.wait()
+            waited = asyncio.get_running_loop().time() - began
+            return replace(await self._send(kind, payload, retry), waited=waited)
+        return await self._send(kind, payload, retry)
+
+    async def _send(self, kind: PayloadKind, payload: dict[str, Any], retry: Retry | None) -> Ack:
         if not self._sockets:
             return Ack(ok=False, failure="not_connected")
         envelope_id = secrets.token_hex(16)

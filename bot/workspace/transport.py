@@ -18,13 +18,16 @@ class Retry:
 class Ack:
     """The app's answer to a payload: the body it answered with, or why there is none in time.
 
-    `final`: the app asked not to be told again.
+    `final`: the app asked not to be told again. `waited`: seconds before there was a connection to send it on.
+    `detail`: more on the failure, for people.
     """
 
     ok: bool
     body: dict[str, Any] | None = None
     failure: str = ""
     final: bool = False
+    waited: float = 0.0
+    detail: str = ""
 
 
 class Transport(Protocol):

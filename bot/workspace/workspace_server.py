@@ -67,6 +67,7 @@ from bot.workspace.responses import Responses
 from bot.workspace.routes import add_routes
 from bot.workspace.safety import Guard
 from bot.workspace.socket_mode import SocketMode
+from bot.workspace.traffic import Entry, InspectedTransport, Traffic
 from bot.workspace.typed_text import typed
 from bot.workspace.view_stacks import Views
 from bot.workspace.virtual_clock import Clock
@@ -318,6 +319,10 @@ class Workspace:
         """Return the Web API calls that were seen, oldest first; the last 20,000 are kept."""
         return [call for call in self._world.calls if method in (None, call.method)]
 
+    def traffic(self) -> list[Entry]:
+        """Return what the inspector lists: the last payloads and calls, and events that were not sent, oldest first."""
+        return self._world.traffic.entries()
+
     def call_count(self, method: str) -> int:
         """Return how often a method was called, all calls counted."""
         return self._world.call_counts[method]
@@ -402,8 +407,8 @@ class Workspace:
 
 
 def _wire(state: State, transport: SocketMode | HttpMode, *, rate_limits: bool, retry_scale: float) -> World:
-    faults = Faults()
-    delivery = Delivery(state, faults, transport, retry_scale)
+    faults, traffic = Faults(), Traffic(state.clock, state.changes)
+    delivery = Delivery(state, faults, transport, traffic, retry_scale)
     sessions, views = Sessions(state), Views(state)
     messages = Messages(state, delivery, sessions)
     responses = Responses(state, messages)
@@ -417,6 +422,7 @@ def _wire(state: State, transport: SocketMode | HttpMode, *, rate_limits: bool, 
         files=Files(state),
         views=views,
         responses=responses,
-        interactivity=Interactivity(state, transport, messages, views, responses),
+        interactivity=Interactivity(state, InspectedTransport(transport, traffic), messages, views, responses),
+        traffic=traffic,
         sockets=transport if isinstance(transport, SocketMode) else None,
     )

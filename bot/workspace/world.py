@@ -14,6 +14,7 @@ from bot.workspace.interactivity import Interactivity
 from bot.workspace.rate_limits import Limits
 from bot.workspace.responses import Responses
 from bot.workspace.socket_mode import SocketMode
+from bot.workspace.traffic import Traffic
 from bot.workspace.view_stacks import Views
 from bot.workspace.workspace_state import Json, State
 
@@ -57,6 +58,7 @@ class World:
     views: Views
     responses: Responses
     interactivity: Interactivity
+    traffic: Traffic
     sockets: SocketMode | None
     notice: str = ""
     drafts: tuple[Draft, ...] = ()

@@ -5,6 +5,7 @@ import { takeDrops } from "./composer.js";
 import { note } from "./dialogs.js";
 import { placeOfLink } from "./entities.js";
 import { answered, forgetAsked } from "./follow.js";
+import { drawInspector, reloadTraffic, takeTraffic } from "./inspector.js";
 import { connect, post } from "./live.js";
 import { closeSidebar, drawSidebar } from "./sidebar.js";
 import { changed, channelOf, forget, onChange, remove, state, threadKey, upsert } from "./state.js";
@@ -54,6 +55,7 @@ function hello({ workspace, me }) {
   state.workspace = workspace;
   state.me = me;
   state.ready = true;
+  reloadTraffic();
   sessionStorage.setItem(REMEMBERED, me);
   if (!channelOf(state.channel)) route();
   if (!channelOf(state.channel)) {
@@ -146,6 +148,7 @@ function draw() {
   drawSidebar(actAs);
   drawChannel();
   drawThread();
+  drawInspector();
   const address = `#/${[state.channel, state.thread].filter(Boolean).join("/")}`;
   if (location.hash !== address) history.replaceState(null, "", address);
   load();
@@ -171,6 +174,7 @@ function start(user) {
   connect(
     user,
     (event) => {
+      if (event.type === "traffic" && !takeTraffic(event.entry)) return; // nothing of it shows
       events[event.type]?.(event);
       changed();
     },

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from typing import Any
 
 from aiohttp import web
@@ -26,13 +27,13 @@ class Dispatch:
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         """Answer one request."""
-        name = request.match_info["method"]
+        began, name = time.perf_counter(), request.match_info["method"]
         method = METHODS.get(name)
         fault = self._world.faults.take(name)
         if fault and fault.kind == "server_error_before":
-            return self._failed(name, {}, SERVER_ERROR, "internal_error")
+            return self._failed(name, began, "internal_error")
         if fault and fault.kind == "rate_limited":
-            return self._limited(name, {}, fault.retry_after)
+            return self._limited(name, {}, began, fault.retry_after, fault.kind)
         raw: dict[str, Any] = {}
         try:
             raw = await read_arguments(request)
@@ -41,11 +42,11 @@ class Dispatch:
             self._check_token(request, raw, method)
             wait = self._world.limits.wait(name, method.limit, str(raw.get(method.limit.by, "")))
             if wait:
-                return self._limited(name, raw, wait)
+                return self._limited(name, raw, began, wait)
             body = await self._answer(name, method, raw, fault, request.method)
         except Refusal as refusal:
             body = refusal.answer()
-        return await self._reply(request, name, raw, body, fault)
+        return await self._reply(request, name, raw, began, body, fault)
 
     async def _answer(self, name: str, method: Method, raw: dict[str, Any], fault: Fault | None, verb: str) -> Answer:
         if verb == "GET" and not method.get:
@@ -80,12 +81,12 @@ class Dispatch:
             raise Refusal(self._world.token_error)
 
     async def _reply(  # one private place that knows the whole call
-        self, request: web.Request, name: str, raw: dict[str, Any], body: Answer, fault: Fault | None
+        self, request: web.Request, name: str, raw: dict[str, Any], began: float, body: Answer, fault: Fault | None
     ) -> web.StreamResponse:
         # The answer is written out before anybody can change what it tells of.
         text = json.dumps(body)
-        self._note(name, raw, body)
         kind = fault.kind if fault else ""
+        self._note(name, raw, began, body, text, kind)
         if fault and kind == "slow_reply":
             await asyncio.sleep(fault.seconds)
         if kind == "lost_reply" and request.transport:
@@ -95,19 +96,22 @@ class Dispatch:
         headers = {"x-oauth-scopes": self._scopes, "x-slack-req-id": str(len(self._world.calls))}
         return web.Response(text=text, content_type="application/json", headers=headers)
 
-    def _limited(self, name: str, raw: dict[str, Any], seconds: int) -> web.Response:
+    def _limited(self, name: str, raw: dict[str, Any], began: float, seconds: int, fault: str = "") -> web.Response:
         body = {"ok": False, "error": "ratelimited"}
-        self._note(name, raw, body)
+        self._note(name, raw, began, body, json.dumps(body), fault)
         return web.json_response(body, status=TOO_MANY, headers={"Retry-After": str(seconds)})
 
-    def _failed(self, name: str, raw: dict[str, Any], status: int, error: str) -> web.Response:
+    def _failed(self, name: str, began: float, error: str) -> web.Response:
         body = {"ok": False, "error": error}
-        self._note(name, raw, body)
-        return web.json_response(body, status=status)
+        self._note(name, {}, began, body, json.dumps(body), "server_error_before")
+        return web.json_response(body, status=SERVER_ERROR)
 
-    def _note(self, name: str, raw: dict[str, Any], body: Answer) -> None:
+    def _note(self, name: str, raw: dict[str, Any], began: float, body: Answer, text: str, fault: str) -> None:
         args = {key: value for key, value in raw.items() if key != "token"}
         error = str(body.get("error", ""))
         self._world.calls.append(ApiCall(name, args, self._world.state.clock.now(), not error, error))
         self._world.call_counts[name] += 1
+        hints = [body.get("needed"), *(body.get("response_metadata") or {}).get("messages", ())] if error else []
+        said = ": ".join([error, *(str(hint) for hint in hints[:2] if hint)])
+        self._world.traffic.add_call(name, args, text, said, time.perf_counter() - began, fault)
         self._world.state.changes.wake()

@@ -1,0 +1,168 @@
+"""What goes between the workspace and the app, for the page's inspector: events, clicks, commands and Web API calls."""
+
+import itertools
+import json
+import time
+from collections import deque
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from bot.workspace.changes import Change, Changes
+from bot.workspace.transport import Ack, PayloadKind, Retry, Transport
+from bot.workspace.virtual_clock import Clock
+
+Json = dict[str, Any]
+EntryKind = Literal["event", "interactive", "command", "call"]
+EntryState = Literal["waiting", "ok", "error", "unsent"]
+MOST_ENTRIES = 500
+MOST_UNSENT = 100
+MOST_ABOUT = 120
+KINDS: dict[PayloadKind, EntryKind] = {
+    "events_api": "event",
+    "interactive": "interactive",
+    "slash_commands": "command",
+}
+CHANNEL_EVENTS = {"channel": "message.channels", "group": "message.groups", "im": "message.im", "mpim": "message.mpim"}
+FAILURES = {
+    "timeout": "not acknowledged in time",
+    "not_connected": "no app is connected",
+    "connection_closed": "the connection closed before the app acknowledged",
+    "connection_failed": "nothing answers at the request URL",
+    "http_error": "the app answered with an error",
+    "url_verification_failed": "the app did not answer the challenge of url_verification",
+}
+ABOUT_EVENT = ("text", "reaction", "tab", "file_id", "status")
+ABOUT_CALL = ("text", "markdown_text", "name", "status", "title", "user", "channel", "channel_id")
+
+
+@dataclass
+class Entry:
+    """One thing that was sent to the app, or that the app called.
+
+    `payload` and `answer` are JSON as it was at that moment; `at` is in seconds since the epoch, `ms` how long the
+    app took to acknowledge, or the workspace to answer.
+    """
+
+    id: int
+    kind: EntryKind
+    name: str
+    about: str
+    at: float
+    payload: str
+    state: EntryState = "waiting"
+    error: str = ""
+    ms: float | None = None
+    attempts: int = 1
+    fault: str = ""
+    answer: str = ""
+
+    def summary(self) -> Json:
+        """Return what the list of the inspector shows."""
+        fields = ("id", "kind", "name", "about", "at", "state", "error", "ms", "attempts", "fault")
+        return {name: getattr(self, name) for name in fields}
+
+    def whole(self) -> Json:
+        """Return all of it, payload and answer included."""
+        answer = json.loads(self.answer) if self.answer else None
+        return {**self.summary(), "payload": json.loads(self.payload), "answer": answer}
+
+
+class Traffic:
+    """Remembers the last entries, and shows each change of them on the page."""
+
+    def __init__(self, clock: Clock, changes: Changes) -> None:
+        self._clock, self._changes = clock, changes
+        self._ids = itertools.count(1)
+        self._entries: deque[Entry] = deque(maxlen=MOST_ENTRIES)
+        self._unsent: deque[Entry] = deque(maxlen=MOST_UNSENT)
+
+    def entries(self) -> list[Entry]:
+        """Return every entry that is remembered, oldest first."""
+        return sorted([*self._entries, *self._unsent], key=lambda entry: entry.id)
+
+    def find(self, entry_id: int) -> Entry | None:
+        """Return the entry of that id, if it is remembered."""
+        return next((entry for entry in self.entries() if entry.id == entry_id), None)
+
+    def add_call(self, method: str, args: Json, answer: str, error: str, seconds: float, fault: str = "") -> None:
+        """Add a Web API call that was answered. `error` begins with Slack's code, or is empty."""
+        entry = self._new("call", method, _about(args, ABOUT_CALL), args)
+        entry.state, entry.error, entry.answer = "error" if error else "ok", error, answer
+        entry.ms, entry.fault = seconds * 1000, fault
+        self._add(entry)
+
+    def add_unsent(self, name: str, event: Json, reason: str) -> None:
+        """Add an event that the app does not get, and why."""
+        entry = self._new("event", name, _about(event, ABOUT_EVENT), event)
+        entry.state, entry.error = "unsent", reason
+        self._unsent.append(entry)
+        self._show(entry)
+
+    def sending(self, kind: PayloadKind, payload: Json, retry: Retry | None) -> Entry:
+        """Add a payload that is on its way. A repeated attempt belongs to the entry of the first one."""
+        if retry:
+            earlier = self._of_event(payload["event_id"])
+            if earlier:
+                earlier.attempts, earlier.state, earlier.error, earlier.ms = retry.attempt + 1, "waiting", "", None
+                self._show(earlier)
+                return earlier
+        entry = self._new(KINDS[kind], *_named(kind, payload), payload)
+        entry.attempts = retry.attempt + 1 if retry else 1
+        self._add(entry)
+        return entry
+
+    def acknowledged(self, entry: Entry, ack: Ack, seconds: float) -> None:
+        """Note how a payload's attempt ended."""
+        entry.state, entry.ms = "ok" if ack.ok else "error", seconds * 1000
+        entry.error = "" if ack.ok else ack.detail or FAILURES.get(ack.failure, ack.failure)
+        entry.answer = json.dumps(ack.body) if ack.body else ""
+        self._show(entry)
+        self._changes.wake()
+
+    def _of_event(self, event_id: str) -> Entry | None:
+        mark = f'"{event_id}"'
+        return next((each for each in reversed(self._entries) if each.kind == "event" and mark in each.payload), None)
+
+    def _new(self, kind: EntryKind, name: str, about: str, payload: Json) -> Entry:
+        return Entry(next(self._ids), kind, name, about, self._clock.now(), json.dumps(payload))
+
+    def _add(self, entry: Entry) -> None:
+        self._entries.append(entry)
+        self._show(entry)
+
+    def _show(self, entry: Entry) -> None:
+        if self._changes.watchers:
+            self._changes.show(Change({"type": "traffic", "entry": entry.summary()}))
+
+
+class InspectedTransport:
+    """A transport whose payloads the inspector shows."""
+
+    def __init__(self, transport: Transport, traffic: Traffic) -> None:
+        self._transport, self._traffic = transport, traffic
+
+    async def send(self, kind: PayloadKind, payload: Json, retry: Retry | None = None) -> Ack:
+        """Send a payload, and note how long the app took: not the time before it was connected."""
+        entry = self._traffic.sending(kind, payload, retry)
+        began = time.perf_counter()
+        ack = await self._transport.send(kind, payload, retry)
+        self._traffic.acknowledged(entry, ack, time.perf_counter() - began - ack.waited)
+        return ack
+
+
+def _named(kind: PayloadKind, payload: Json) -> tuple[str, str]:
+    """Return the name of a payload, and in short what it is about."""
+    if kind == "slash_commands":
+        return str(payload["command"]), str(payload["text"])[:MOST_ABOUT]
+    if kind == "interactive":
+        actions = [str(action.get("action_id")) for action in payload.get("actions") or ()]
+        callback = payload.get("callback_id") or (payload.get("view") or {}).get("callback_id") or ""
+        return str(payload["type"]), ", ".join(actions) or str(payload.get("action_id") or callback)
+    event = payload["event"]
+    name = CHANNEL_EVENTS.get(event.get("channel_type", ""), "message") if event["type"] == "message" else event["type"]
+    subtype = f"{event['subtype']} " if event.get("subtype") else ""
+    return str(name), subtype + _about(event, ABOUT_EVENT)
+
+
+def _about(values: Json, names: tuple[str, ...]) -> str:
+    return next((str(values[name])[:MOST_ABOUT] for name in names if values.get(name)), "")
