@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
     import asyncio  # noqa: PLC0415 - not needed for --help
 
     try:
-        options.manifest = options.manifest or _manifest_here()
+        options.manifest = options.manifest or find_manifest(Path())
         return asyncio.run(_serve(options))
     except (OSError, ValueError) as error:
         sys.stderr.write(f"The workspace cannot start: {error}\n")
@@ -132,16 +132,16 @@ def _print(stream: TextIO, lines: list[str]) -> None:
     stream.flush()
 
 
-def _manifest_here() -> Path:
-    """Return the manifest in the current folder.
+def find_manifest(folder: Path) -> Path:
+    """Return the manifest in a folder.
 
     Raises:
         ValueError: There is none.
     """
     for name in MANIFESTS:
-        if Path(name).is_file():
-            return Path(name)
-    raise ValueError(f"there is no {_or(MANIFESTS)} here. Say which it is: --manifest FILE")
+        if (folder / name).is_file():
+            return folder / name
+    raise ValueError(f"there is no {_or(MANIFESTS)} in {folder.resolve()}. Say which it is")
 
 
 def _or(names: tuple[str, ...]) -> str:

@@ -261,6 +261,14 @@ class Workspace:
         if self._world.sockets:
             await self._world.sockets.refresh()
 
+    def people(self) -> list[str]:
+        """Return the names of the people."""
+        return list(self._people)
+
+    def channels(self) -> dict[str, str]:
+        """Return the ids of the channels by name, as in `#general`, direct messages left out."""
+        return {f"#{each.name}": each.id for each in self._world.state.channels.values() if each.kind != "im"}
+
     def person(self, name: str) -> Person:
         """Return one of the people: ana, ben, cleo, gus, uma or sol.
 

@@ -109,7 +109,7 @@ def ended(*arguments: str | Path, cwd: Path) -> tuple[int, str]:
 def test_a_manifest_or_program_that_is_not_there_is_said_in_a_line(tmp_path: Path) -> None:
     code, errors = ended(cwd=tmp_path)
     assert (code, errors.count("\n")) == (1, 1)
-    assert "there is no manifest.json, manifest.yml or manifest.yaml here" in errors
+    assert "there is no manifest.json, manifest.yml or manifest.yaml in" in errors
     code, errors = ended("--manifest", MANIFEST, "--", "no-such-program", cwd=tmp_path)
     assert code == 127
     assert "is there a command 'no-such-program'?" in errors

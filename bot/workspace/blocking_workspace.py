@@ -1,0 +1,167 @@
+"""The workspace for code without an event loop: it runs in a thread, and each call waits until it is done."""
+
+import asyncio
+import inspect
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from bot.workspace.app_process import app_environment
+from bot.workspace.workspace_server import Workspace
+from bot.workspace.workspace_state import Json
+
+T = TypeVar("T")
+START_SECONDS = 60.0
+STOP_SECONDS = 10.0
+ANSWER_SECONDS = 30.0
+LOOK_SECONDS = 0.1
+
+
+class LoopThread:
+    """An event loop in a thread. What is called from inside the loop is called at once."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self.loop.run_forever, name="local-slack", daemon=True)
+        self._thread.start()
+
+    def call(self, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        """Call a function in the loop, await what it returns if that can be awaited, and return the result."""
+        if threading.current_thread() is self._thread:
+            return function(*args, **options)
+
+        async def called() -> Any:
+            result = function(*args, **options)
+            return await result if inspect.isawaitable(result) else result
+
+        return asyncio.run_coroutine_threadsafe(called(), self.loop).result()
+
+    def stop(self) -> None:
+        """End the loop and the thread."""
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join()
+        self.loop.close()
+
+
+class Blocking:
+    """Any part of the workspace, such as a person, the clock or the faults: its methods wait until they are done."""
+
+    def __init__(self, thread: LoopThread, part: Any) -> None:
+        self._thread, self._part = thread, part
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a value of the part, or its method as one that waits."""
+        value = self._thread.call(getattr, self._part, name)
+        if not callable(value):
+            return value
+        return lambda *args, **options: self._thread.call(value, *args, **options)
+
+
+class Slack(Blocking):
+    """A workspace for tests. All that `Workspace` has is there as well; make one with `Slack.start(...)`."""
+
+    def __init__(self, thread: LoopThread, workspace: Workspace) -> None:
+        super().__init__(thread, workspace)
+        self.workspace = workspace
+        self.clock, self.faults = Blocking(thread, workspace.clock), Blocking(thread, workspace.faults)
+        self._apps: list[subprocess.Popen[bytes]] = []
+
+    @classmethod
+    def start(cls, manifest: Path, **options: Any) -> "Slack":
+        """Start a workspace; the arguments are those of `Workspace.start`.
+
+        Raises:
+            ValueError: The manifest cannot be used.
+            OSError: It cannot be read.
+        """
+        thread = LoopThread()
+        try:
+            return cls(thread, thread.call(Workspace.start, manifest, **options))
+        except BaseException:
+            thread.stop()
+            raise
+
+    @property
+    def people(self) -> dict[str, Blocking]:
+        """The people by name; each can do what `Person` can."""
+        return {name: self.person(name) for name in self._thread.call(self.workspace.people)}
+
+    @property
+    def channels(self) -> dict[str, str]:
+        """The ids of the channels by name, as in `#general`."""
+        found: dict[str, str] = self._thread.call(self.workspace.channels)
+        return found
+
+    def person(self, name: str) -> Blocking:
+        """Return one of the people: `slack.person("ana").click(...)`.
+
+        Raises:
+            KeyError: There is nobody of that name.
+        """
+        return Blocking(self._thread, self._thread.call(self.workspace.person, name))
+
+    def say(self, channel: str, text: str, thread_ts: str | None = None, *, by: str = "ana") -> str:
+        """Post a message as a person, and return its ts; `@name` becomes a mention."""
+        return str(self.person(by).say(channel, text, thread_ts))
+
+    def replies(self, channel: str, thread_ts: str, count: int = 1, timeout: float = ANSWER_SECONDS) -> list[Json]:
+        """Wait until a thread has that many replies, and return them, oldest first.
+
+        Raises:
+            TimeoutError: There were fewer within `timeout` seconds.
+        """
+
+        def enough() -> list[Json]:
+            replies = self.workspace.thread(channel, thread_ts)[1:]
+            return replies if len(replies) >= count else []
+
+        return self.until(enough, timeout)
+
+    def until(self, predicate: Callable[[], T], timeout: float = ANSWER_SECONDS) -> T:
+        """Wait until `predicate` returns something true, and return that. It is asked after every change.
+
+        Raises:
+            TimeoutError: It was not true within `timeout` seconds; the text tells what was seen last.
+        """
+        value: T = self._thread.call(self.workspace.until, predicate, timeout)
+        return value
+
+    def run(self, *command: str | Path) -> "subprocess.Popen[bytes]":
+        """Start an app beside the workspace, and wait until it is connected if it connects by Socket Mode.
+
+        `python` is the Python of the tests. The app ends with the test.
+
+        Raises:
+            RuntimeError: It ended before it was connected.
+        """
+        words = [sys.executable if word == "python" else str(word) for word in command]
+        connected = self.workspace.connections
+        app = subprocess.Popen(words, env=app_environment(self.workspace))  # noqa: S603 - the test's own app
+        self._apps.append(app)
+        waited = 0.0
+        while self.workspace.socket_mode and self.workspace.connections <= connected:
+            try:
+                code = app.wait(LOOK_SECONDS)
+            except subprocess.TimeoutExpired:
+                waited += LOOK_SECONDS
+                if waited < START_SECONDS:
+                    continue
+                raise RuntimeError(f"the app was not connected within {START_SECONDS:g} s") from None
+            raise RuntimeError(f"the app ended with code {code} before it was connected")
+        return app
+
+    def stop(self) -> None:
+        """Stop the apps and the workspace."""
+        for app in self._apps:
+            app.terminate()
+        for app in self._apps:
+            try:
+                app.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                app.kill()
+                app.wait()
+        self._thread.call(self.workspace.stop)
+        self._thread.stop()
