@@ -45,6 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--no-rate-limits", action="store_true", help="let calls come as fast as they like")
     parser.add_argument(
+        "--methods", action="store_true", help="print the Web API methods and events that it supports, and exit"
+    )
+    parser.add_argument(
         "app", metavar="COMMAND", nargs="*", help="behind --: what starts the app, such as `-- python app.py`"
     )
 
@@ -60,6 +63,11 @@ def run(options: argparse.Namespace) -> int:
     """Start the workspace and the app. Returns the exit code, once either was stopped."""
     import asyncio  # noqa: PLC0415 - not needed for --help
 
+    if options.methods:
+        from bot.workspace.supported import supported  # noqa: PLC0415 - the same
+
+        sys.stdout.write(supported())
+        return 0
     try:
         options.manifest = options.manifest or find_manifest(Path())
         return asyncio.run(_serve(options))

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import shutil
 import signal
 import socket
@@ -12,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from bot.workspace.manifest_notes import SENT_EVENTS
+from bot.workspace.web_api.method_table import METHODS
 from tests.local_slack.conftest import APPS, ROOT, Start, clean_environment
 from tests.patience import patience
 
@@ -122,6 +125,23 @@ def test_an_app_without_socket_mode_is_told_of_the_other_way(tmp_path: Path) -> 
     code, errors = ended("--", sys.executable, "-c", "", cwd=tmp_path)
     assert code == 0
     assert "The manifest has Socket Mode off" in errors
+
+
+def test_methods_and_events_are_listed(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "bot.workspace", "--methods"]
+    environment = {**clean_environment(), "PYTHONPATH": str(ROOT)}
+    printed = subprocess.check_output(command, cwd=tmp_path, env=environment, text=True, timeout=180)
+    rows = [line.split(" | ") for line in printed.splitlines() if line.startswith("| `")]
+    assert {row[0].strip("| `") for row in rows} == {*METHODS, *SENT_EVENTS}
+    assert ["| `users.info`", "Describe a person or the bot", "`user`", "`users:read`", "100 |"] in rows
+    assert not [row for row in rows if not row[1]]
+
+
+def test_every_event_that_is_sent_is_listed() -> None:
+    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "bot" / "workspace").glob("*.py")]
+    sent = {name for source in sources for name in re.findall(r'\.emit\(\s*"([\w.]+)"', source)}
+    assert sent
+    assert sent <= set(SENT_EVENTS)
 
 
 NODE = """
