@@ -8,7 +8,7 @@ import pytest
 from bot.settings import NAMES
 from tests.command_line.command import ROOT, environment, leadhand, leadhand_inside, words
 
-COMMANDS = ("try", "run", "check", "jobs", "audit", "trace", "eval")
+COMMANDS = ("try", "run", "check", "jobs", "audit", "trace", "eval", "slack")
 
 
 def test_help_lists_every_command(tmp_path: Path) -> None:
@@ -22,6 +22,7 @@ def test_help_lists_every_command(tmp_path: Path) -> None:
     ("command", "wanted"),
     [
         ("try", ["--ask", "--file", "--json", "--out", "--timeout", "--port", "--no-browser", "--verbose"]),
+        ("slack", ["--manifest", "--port", "--page", "--request-url", "--data", "--methods", "COMMAND"]),
         ("run", [*NAMES, "--verbose"]),
         ("check", [*NAMES, "--verbose"]),
         ("jobs", ["JOB", "--user", "--watch", "--every", "--json", "--verbose"]),
