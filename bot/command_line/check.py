@@ -35,6 +35,7 @@ from specialists.crew import Crew
 from specialists.crew_size import crowded
 from specialists.sandbox.wall_proof import ChildBroken, WallReport, prove_walls
 from specialists.several_crews import Crews, missing_settings, why_no_member
+from specialists.tools.extras import ALL, EMBEDDED, RECOMMENDED, absent_extras, install_command
 from specialists.tools.tickets.ticket_desk import CONTACT, NOWHERE, desk_of, is_reachable
 
 WARNING = "Warning: "
@@ -103,6 +104,7 @@ async def verdicts(settings: Settings) -> AsyncGenerator[Verdict]:
     except SettingsError as error:
         yield Verdict("channels", fault=str(error))
     yield Verdict("settings", f"{len(NAMES.keys() & settings.env.keys())} set", risk=readable_by_others(settings.env))
+    yield _extras()
     yield Verdict("kept", kept_words(settings.retention))
     for proved in (_children, _bot, _way_in, _redis):
         async for verdict in proved(settings):
@@ -111,6 +113,17 @@ async def verdicts(settings: Settings) -> AsyncGenerator[Verdict]:
         yield verdict
     async for verdict in _collector(settings):
         yield verdict
+
+
+def _extras() -> Verdict:
+    """Say which extras are not installed, and how they are added. It is a risk to lack one that a team's bot needs."""
+    absent, needed = ([name for name in absent_extras(each) if name != EMBEDDED] for each in (ALL, RECOMMENDED))
+    if not absent:
+        return Verdict("extras", "all are installed")
+    note = f"not installed: {', '.join(absent)}"
+    if needed:
+        return Verdict("extras", note, risk=f"what a team's bot needs comes with: {install_command(RECOMMENDED)}")
+    return Verdict("extras", f"{note}; add with: {install_command(*absent)}")
 
 
 async def _crew(

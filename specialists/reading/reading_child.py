@@ -20,6 +20,7 @@ from specialists.formats.contents import Blob, Contents, Unreadable
 from specialists.formats.file_kind import kind_of
 from specialists.reading.table_columns import outline_columns
 from specialists.sandbox.confine import given, own_stdout
+from specialists.tools.extras import remedy
 
 Reader = Callable[[bytes, str, Contents], None]
 
@@ -100,7 +101,4 @@ def _place(error: BaseException) -> str:
 
 def _not_installed(module: str) -> str:
     package = module.partition(".")[0]
-    return (
-        f"cannot be read here: {package} is missing. "
-        f"Whoever runs the bot can add it with: pip install 'leadhand[{_EXTRA_OF.get(package, 'files')}]'"
-    )
+    return f"cannot be read here: {package} is missing. {remedy(_EXTRA_OF.get(package, 'files'))}"

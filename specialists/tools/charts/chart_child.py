@@ -15,6 +15,7 @@ from specialists.sandbox.confine import own_stdout
 from specialists.tools.charts.chart_data import ChartData, Series
 from specialists.tools.charts.font_list import drawing_fonts
 from specialists.tools.charts.wording import printable
+from specialists.tools.extras import remedy
 
 
 def main() -> None:
@@ -31,7 +32,7 @@ def _drawn(request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
     try:
         from specialists.tools.charts.figure import png  # noqa: PLC0415 - after the limits
     except ModuleNotFoundError as error:
-        return {"error": f"Charts cannot be drawn here: {error.name} is missing (install leadhand[charts])."}, b""
+        return {"error": f"Charts cannot be drawn here: {error.name} is missing. {remedy('charts')}"}, b""
     fonts = drawing_fonts()
     data, words, unseen = _readable(request, fonts)
     return {"unseen": unseen}, png(data, fonts=[name for name, _ in fonts], **words)

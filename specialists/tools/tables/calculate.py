@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from specialists.sandbox.child_process import BUSY, NO_WALLS, Given, Limits, run_child
-from specialists.tools.extras import missing
+from specialists.tools.extras import missing, remedy
 from specialists.tools.tables.calculate_child import MEMORY, SECONDS
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 
@@ -58,7 +58,7 @@ async def calculate(arguments: Calculate, workbench: Workbench) -> ToolOutcome:
     """
     program = _sandbox()
     if program is None:
-        return ToolOutcome("Calculating is not installed here (leadhand[calculate]).", failed=True)
+        return ToolOutcome(f"Calculating is not installed here. {remedy('calculate')}", failed=True)
     reply = await run_child(
         "specialists.tools.tables.calculate_child",
         {"code": arguments.code, "program": str(program)},

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from specialists.sandbox.confine import given, limit_processor_from_now, own_stdout, write_no_more_files
+from specialists.tools.extras import remedy
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -41,7 +42,7 @@ def main() -> None:
     except MemoryError:
         answer = {"error": MEMORY}
     except ModuleNotFoundError as error:
-        answer = {"error": f"Tables cannot be read here: {error.name} is missing (install leadhand[tables])."}
+        answer = {"error": f"Tables cannot be read here: {error.name} is missing. {remedy('tables')}"}
     with reply:
         reply.write(json.dumps(answer).encode())
 

@@ -132,6 +132,8 @@ def _fetcher(recorded: RecordedWeb) -> Callable[..., Awaitable[ToolOutcome]]:
         page = recorded.page(arguments.url)
         if recorded.faults or page is None:
             return _broken(recorded) if recorded.faults else ToolOutcome(recorded.missing(arguments.url), failed=True)
+        if absent := web.missing_packages():
+            return ToolOutcome(absent, failed=True)
         outcome = await web.read_page(await asyncio.to_thread(_download, page), arguments.start)
         day = f" Recorded on {page.recorded}." if page.recorded else ""
         return ToolOutcome(

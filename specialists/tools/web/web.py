@@ -76,8 +76,7 @@ def _fetch_tool(settings: FetchSettings | None) -> Tool:
 
         Once anything was read, it opens only addresses that a person, a search or a page gave, word for word.
         """
-        absent = missing("web", "ssrfguard", "httpx", "trafilatura")
-        if absent:
+        if absent := missing_packages():
             return ToolOutcome(absent, failed=True)
         from specialists.tools.web import pagetext  # noqa: PLC0415  # only for a call
         from specialists.tools.web.fetch import FetchFailed, FetchSettings, download  # noqa: PLC0415  # the same
@@ -90,6 +89,11 @@ def _fetch_tool(settings: FetchSettings | None) -> Tool:
         return await read_page(page, arguments.start)
 
     return Tool("fetch_page", "read", FetchArguments, fetch_page, url="url", finds_urls=True)
+
+
+def missing_packages() -> str:
+    """Say what is not installed that reading a page takes; empty: nothing."""
+    return missing("web", "ssrfguard", "httpx", "trafilatura")
 
 
 async def read_page(page: Download, start: int) -> ToolOutcome:
