@@ -7,7 +7,8 @@ import pytest
 from tests.pages import PAGES, ROOT, faults_of, words_of
 
 MOST_PAGES = 16
-MOST_WORDS = 22_000
+MOST_WORDS = 25_000
+"""A quarter of them are tables that are written from the code."""
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
