@@ -177,8 +177,8 @@ class Stage:
         async with asyncio.timeout(longest):
             while True:
                 job = await read_job(self.app, key)
-                if job is not None and job.latest.over:
-                    break
+                if job is not None and (job.latest.over or job.latest.state == "input_required"):
+                    break  # nobody is there to answer a question
                 await asyncio.sleep(PAUSE)
         thread = self.workspace.thread(channel, ts)[1:]
         return "\n".join(render(message, {}) for message in thread), job

@@ -61,7 +61,7 @@ def _short(text: str) -> str:
 def line(finding: Finding) -> str:
     """Return a finding as a Markdown bullet with its severity, place and source, if it has them, and its suggestion."""
     severity = finding.severity if finding.severity != "info" else ""
-    about = ", ".join(filter(None, (severity, place_of(finding), finding.source)))
+    about = ", ".join(dict.fromkeys(filter(None, (severity, place_of(finding), finding.source))))
     told = f"- {finding.message}" + (f" ({about})" if about else "")
     return f"{told} → {finding.suggestion}" if finding.suggestion.strip() else told
 

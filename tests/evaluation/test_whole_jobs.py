@@ -110,3 +110,20 @@ async def test_a_request_is_done_by_the_models_and_beside_it_by_one_plain_loop(t
         ("r2", "naive"): (True, {}, 1),
     }
     assert all("1001,2026-03-02,DE,paid,120.50" in text for text in told), "it has the text of the file"
+
+
+async def test_a_request_that_is_asked_about_ends_there(tmp_path: Path) -> None:
+    case = RequestCase.model_validate({"id": "r1", "input": "Draft the usual note", "expect": {"texts": ["Dear"]}})
+    asks = ToolCall(id="1", name="escalate", arguments={"reason": "ambiguous_input", "message": "Which note?"})
+    records: list[Record] = []
+    first = load_crew(GENERAL, all_tools(SearchSettings())).specialists["assistant"]
+    async with (
+        stage(Settings(env={}, data=tmp_path)) as jobs,
+        model_of(lambda _: Reply(calls=(asks,), stop="tool_use")) as (model, _),
+    ):
+        given = [LabelledSet("requests", (case,), WHOLE.folders)]
+        trials = {"requests": Trial(jobs.ask, ask_plainly(first))}
+        await run_sets(
+            given, bench_of(model), model, Choice(), on_record=lambda one, *_: records.append(one), trials=trials
+        )
+    assert [one.why for one in records if one.side == "product"] == ["no answer: it is input_required"]

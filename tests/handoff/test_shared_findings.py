@@ -109,3 +109,9 @@ def test_a_single_result_tells_place_and_suggestion_that_its_content_lacks() -> 
     )
     told_there = result.model_copy(update={"content": f"{OFF_TOO.where}: {OFF_TOO.message} {OFF_TOO.suggestion}"})
     assert whole(told_there) == told_there.content
+
+
+def test_a_file_that_is_both_place_and_source_is_named_once() -> None:
+    found = Finding(message="It names no owner.", severity="medium", where="contract.txt", source="contract.txt")
+    text = whole(Result(summary="s", content="No owner is named there.", findings=(found,)))
+    assert "- It names no owner. (medium, contract.txt)" in text

@@ -168,7 +168,7 @@ def _finding_lines(ask: Ask) -> list[str]:
 
 def _finding_line(finding: Finding) -> str:
     severity = f"{finding.severity}: " if finding.severity != "info" else ""
-    about = ", ".join(filter(None, (place_of(finding), finding.source)))
+    about = ", ".join(dict.fromkeys(filter(None, (place_of(finding), finding.source))))
     found = (one for one in finding.evidence if one.is_found)
     quotes = (f"“{one.quotation}” ({', '.join(filter(None, (one.source, one.place)))})" for one in found)
     return " — ".join((f"{severity}{finding.message}" + (f" ({about})" if about else ""), *quotes))
