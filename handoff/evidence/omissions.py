@@ -7,26 +7,18 @@ part, and then nothing is added.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 from handoff.answering.findings import Shared
 from handoff.answering.fixed_words import Phrase, phrase
 from handoff.answering.material import holds, line
 from handoff.contracts import Severity
-from handoff.evidence.place_words import SENTENCE_END
 from handoff.text.text_words import words
 
 GRAVE: Mapping[Severity, Phrase] = {"critical": "critical", "high": "high"}
 """Severities that no answer may leave out, the gravest first, each with its phrase for a count."""
 TOLD = 2
 """Words of a part that an answer has if it tells it, of those that the part alone has."""
-_NEGATION = re.compile(
-    r"(?<!\w)(?:not?|never|none|nothing|nobody|cannot|without|\w+n['\u2019]t|kein\w*|nicht\w*|nie|niemals|ohne|ne|n['\u2019]|pas|"
-    r"jamais|aucune?|rien|sans|nunca|jamás|ning[uú]n\w*|nada|sin|non|mai|senza|não|nenhum\w*|sem|niet|geen|nooit|"
-    r"nigdy|bez)(?![\w])|(?<=n['\u2019])(?=\w)|ない|ません|ずに|没有|不|未",
-    re.IGNORECASE,
-)
 BY_CHANCE = 20
 """An answer may have one word by chance for so many words that a part alone has."""
 
@@ -39,22 +31,13 @@ def add_omissions(text: str, findings: Sequence[Shared], parts: Mapping[str, str
     grave = [each for each in findings if each.finding.severity in GRAVE]
     counts = {one: sum(each.finding.severity == one for each in grave) for one in GRAVE}
     count = ", ".join(phrase(GRAVE[one], request, n=number) for one, number in counts.items() if number)
-    omitted = [line(each.finding) for each in grave if not _is_told(text, each.finding.message)]
+    omitted = [line(each.finding) for each in grave if not holds(text, each.finding.message)]
     omitted += [
         f"- **{title}:** {first_lines(part)}" for title, part in find_untold_parts(text, parts, request).items()
     ]
     added = [phrase("grave", request, counts=count)] if count else []
     added += ["\n".join([phrase("omitted", request), *omitted])] if omitted else []
     return "\n\n".join([text.rstrip(), *added]) if added else text
-
-
-def _is_told(text: str, message: str) -> bool:
-    """Return True if a text has a finding. A sentence with its words and one "not" more says that it is not so."""
-    if not holds(text, message) or " ".join(message.split()) in " ".join(text.split()):
-        return holds(text, message)
-    more = len(_NEGATION.findall(message))
-    left = (one for one in SENTENCE_END.split(text) if len(_NEGATION.findall(one)) <= more)
-    return holds("\n".join(left), message)
 
 
 def find_untold_parts(text: str, parts: Mapping[str, str], request: str) -> dict[str, str]:

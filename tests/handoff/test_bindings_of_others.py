@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from handoff.answering.findings import Shared
 from handoff.checking.figures import unsupported
-from handoff.contracts import Finding, Result
+from handoff.contracts import Result
 from handoff.evidence.binding import Document, bind_result
-from handoff.evidence.omissions import add_omissions
 from handoff.evidence.period_words import periods_in
 from handoff.evidence.typed_constants import typed_constants
 
@@ -100,20 +98,6 @@ def test_a_working_may_hold_what_a_share_makes_of_a_whole() -> None:
     said = ["The budget is 8,250 euros; the price rises by 6 %."]
     assert unsupported("It is 8,745 euros [[= 8,250 * 1.06]].", said) == ()
     assert unsupported("It is 8,827.5 euros [[= 8,250 * 1.07]].", said)
-
-
-@pytest.mark.parametrize(
-    ("answer", "added"),
-    [
-        ("The job never charges a card twice when the network drops.", True),
-        ("The job charges a card twice when the network drops.", False),
-        ("When the network drops, a card is charged twice: the job charges again.", False),
-    ],
-)
-def test_a_finding_that_is_denied_is_not_told(answer: str, *, added: bool) -> None:
-    finding = Finding(message="The job charges a card twice when the network drops.", severity="critical")
-    told = add_omissions(answer, [Shared(finding, ("Review",))], {}, "Review the job")
-    assert ("Also found" in told) is added
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ QUESTION = "why did churn rise by region? draft a short note to the board"
 NEW_IN_USAGE = {"tokens_cached"}
 NOT_OF_A_RESULT: dict[str, Any] = {
     **dict.fromkeys(("evidence", "addresses", "unsupported", "doubts", "notes", "queries"), True),
-    **dict.fromkeys(("readings", "failed_writes", "unbound", "filters", "invented"), True),
+    **dict.fromkeys(("readings", "failed_writes", "unbound", "filters", "invented", "workings"), True),
     "findings": {"__all__": {"evidence"}},
     "usage": NEW_IN_USAGE,
     "artifacts": {"__all__": {"chart"}},
