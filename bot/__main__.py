@@ -222,7 +222,11 @@ def _add_try(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--timeout", metavar="SECONDS", type=_seconds, default=900, help="with --ask: give up after; default 900"
     )
-    command.add_argument("--port", type=_port, help="the page's port, 0 for any; default 3900, or any if that is taken")
+    command.add_argument(
+        "--port",
+        type=workspace_command.read_port,
+        help="the page's port, 0 for any; default 3900, or any if that is taken",
+    )
     command.add_argument("--no-browser", action="store_true", help="do not open the page")
     command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
 
@@ -337,12 +341,6 @@ def _add_mcp(command: argparse.ArgumentParser) -> None:
             deed.add_argument("servers", metavar="SERVER", nargs="*", help="as .mcp.json calls them; default all")
             deed.add_argument("--yes", action="store_true", help="accept without asking")
         deed.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
-
-
-def _port(text: str) -> int:
-    if text.isascii() and text.isdigit() and int(text) <= 65535:
-        return int(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is no port; it takes a number from 0 to 65535")
 
 
 def _seconds(text: str) -> float:

@@ -192,7 +192,8 @@ def _warns(name: Phrase, case: JobCase | RequestCase, shown: str) -> bool:
 def _is_said(said: str, shown: str) -> bool:
     """Return True if a thread shows a line of what was said, as people read it: without its workings and rows."""
     lines = (line.strip() for line in without_workings(said).split("\n"))
-    return any(_plain(line) in _plain(shown) for line in lines if line and not line.startswith("|"))
+    thread = _plain(shown)
+    return any(_plain(line) in thread for line in lines if line and not line.startswith("|"))
 
 
 def _missing(case: JobCase, shown: str) -> list[str]:

@@ -33,11 +33,11 @@ class LoopThread:
         if threading.current_thread() is self._thread:
             return function(*args, **options)
 
-        async def called() -> Any:
+        async def call_and_wait() -> Any:
             result = function(*args, **options)
             return await result if inspect.isawaitable(result) else result
 
-        return asyncio.run_coroutine_threadsafe(called(), self.loop).result()
+        return asyncio.run_coroutine_threadsafe(call_and_wait(), self.loop).result()
 
     def stop(self) -> None:
         """End the loop and the thread."""

@@ -34,7 +34,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--manifest", metavar="FILE", type=Path, help=f"the app's manifest; default the first here of {_or(MANIFESTS)}"
     )
     parser.add_argument(
-        "--port", "--page", metavar="PORT", type=_port, default=0, help="of the page and the API; default a free one"
+        "--port",
+        "--page",
+        metavar="PORT",
+        type=read_port,
+        default=0,
+        help="of the page and the API; default a free one",
     )
     parser.add_argument(
         "--request-url", metavar="URL", help="where the app takes requests by HTTP, signed; default Socket Mode"
@@ -156,7 +161,8 @@ def _or(names: tuple[str, ...]) -> str:
     return f"{', '.join(names[:-1])} or {names[-1]}"
 
 
-def _port(text: str) -> int:
+def read_port(text: str) -> int:
+    """Read a port of the command line. Raises ArgumentTypeError."""
     if text.isascii() and text.isdigit() and int(text) <= MOST_PORT:
         return int(text)
     raise argparse.ArgumentTypeError(f"{text!r} is no port; it takes a number from 0 to {MOST_PORT}")

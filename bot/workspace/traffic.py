@@ -5,13 +5,13 @@ import json
 import time
 from collections import deque
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from bot.workspace.changes import Change, Changes
 from bot.workspace.transport import Ack, PayloadKind, Retry, Transport
 from bot.workspace.virtual_clock import Clock
+from bot.workspace.workspace_state import KIND_OF_EVENT, Json
 
-Json = dict[str, Any]
 EntryKind = Literal["event", "interactive", "command", "call"]
 EntryState = Literal["waiting", "ok", "error", "unsent"]
 MOST_ENTRIES = 500
@@ -22,7 +22,6 @@ KINDS: dict[PayloadKind, EntryKind] = {
     "interactive": "interactive",
     "slash_commands": "command",
 }
-CHANNEL_EVENTS = {"channel": "message.channels", "group": "message.groups", "im": "message.im", "mpim": "message.mpim"}
 FAILURES = {
     "timeout": "not acknowledged in time",
     "not_connected": "no app is connected",
@@ -106,7 +105,7 @@ class Traffic:
                 earlier.attempts, earlier.state, earlier.error, earlier.ms = retry.attempt + 1, "waiting", "", None
                 self._show(earlier)
                 return earlier
-        entry = self._new(KINDS[kind], *_named(kind, payload), payload)
+        entry = self._new(KINDS[kind], *_name_payload(kind, payload), payload)
         entry.attempts = retry.attempt + 1 if retry else 1
         self._add(entry)
         return entry
@@ -150,7 +149,7 @@ class InspectedTransport:
         return ack
 
 
-def _named(kind: PayloadKind, payload: Json) -> tuple[str, str]:
+def _name_payload(kind: PayloadKind, payload: Json) -> tuple[str, str]:
     """Return the name of a payload, and in short what it is about."""
     if kind == "slash_commands":
         return str(payload["command"]), str(payload["text"])[:MOST_ABOUT]
@@ -159,7 +158,7 @@ def _named(kind: PayloadKind, payload: Json) -> tuple[str, str]:
         callback = payload.get("callback_id") or (payload.get("view") or {}).get("callback_id") or ""
         return str(payload["type"]), ", ".join(actions) or str(payload.get("action_id") or callback)
     event = payload["event"]
-    name = CHANNEL_EVENTS.get(event.get("channel_type", ""), "message") if event["type"] == "message" else event["type"]
+    name = KIND_OF_EVENT.get(event.get("channel_type", ""), "message") if event["type"] == "message" else event["type"]
     subtype = f"{event['subtype']} " if event.get("subtype") else ""
     return str(name), subtype + _about(event, ABOUT_EVENT)
 

@@ -61,6 +61,11 @@ def place_of(finding: Finding) -> str:
     return "" if where.casefold() == _PLAN else where
 
 
+def origins(finding: Finding) -> list[str]:
+    """Return the place and the source of a finding, each once, as far as it has them."""
+    return list(dict.fromkeys(filter(None, (place_of(finding), finding.source))))
+
+
 def how_sure(result: Result) -> tuple[int, ...]:
     """Return how sure a result and its findings are: an answer may say it, and nothing may be worked out from it."""
     return (result.confidence, *(one.confidence for one in result.findings))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from handoff.answering.findings import is_graded, place_of
+from handoff.answering.findings import is_graded, origins, place_of
 from handoff.answering.fixed_words import phrase
 from handoff.contracts import Finding, Result, Terms
 from handoff.text.text_words import words
@@ -61,7 +61,7 @@ def _short(text: str) -> str:
 def line(finding: Finding) -> str:
     """Return a finding as a Markdown bullet with its severity, place and source, if it has them, and its suggestion."""
     severity = finding.severity if finding.severity != "info" else ""
-    about = ", ".join(dict.fromkeys(filter(None, (severity, place_of(finding), finding.source))))
+    about = ", ".join(filter(None, (severity, *origins(finding))))
     told = f"- {finding.message}" + (f" ({about})" if about else "")
     return f"{told} → {finding.suggestion}" if finding.suggestion.strip() else told
 

@@ -14,7 +14,16 @@ from dataclasses import dataclass
 
 from handoff.checking.derived_figures import CHANCE, MISQUOTED, WAYS, distinct, follows, worked_out
 from handoff.checking.known_figures import Known, said, sentence
-from handoff.checking.numerals import Numeral, numerals, plain, without_code, without_dates, without_labels
+from handoff.checking.numerals import (
+    SMALL,
+    YEARS,
+    Numeral,
+    numerals,
+    plain,
+    without_code,
+    without_dates,
+    without_labels,
+)
 from handoff.checking.workings import (
     EXAMPLE,
     Working,
@@ -27,15 +36,11 @@ from handoff.checking.workings import (
 )
 from handoff.contracts import Result
 
-SMALL = 12
-"""A bare count up to this is no figure: it counts words, steps or rows of the text itself."""
-
 MOST_LINES = 24
 """The most lines that are kept of all replies."""
 READ = 40_000
 """Characters of a reply that are searched."""
 
-_YEARS = range(1800, 2200)
 _BESIDE = " $€£¥%"
 
 
@@ -63,8 +68,8 @@ def unsupported(text: str, known: Iterable[str]) -> tuple[Figure, ...]:
         if not left:
             return ()
     faults = _faults_of_workings(text, shown, left, ground)
-    standing = [one for one in given if one not in left or not faults.get(one, "-")]
-    left = [one for one in left if one not in standing]
+    left = [one for one in left if faults.get(one) != ""]
+    standing = [one for one in given if one not in left]
     while left:
         found = [one for one in left if one not in faults and _follows(one, ground, shown, standing)]
         if not found:
@@ -80,12 +85,17 @@ def _faults_of_workings(text: str, shown: str, figures: Sequence[Numeral], groun
     A working may build on a figure that one before it bears out.
     """
     faults: dict[Numeral, str] = {}
-    for figure, working in worked_figures(figures_of(shown), find_workings(text), text).items():
+    for figure, working in _workings_by_figure(text).items():
         if figure in figures:
             faults[figure] = _fault_of_working(working, figure, text, ground)
             if not faults[figure]:
                 ground.read([shown[figure.start : figure.end]])
     return faults
+
+
+def _workings_by_figure(text: str) -> dict[Numeral, Working]:
+    workings = find_workings(text)
+    return worked_figures(figures_of(shown_figures(text)), workings, text) if workings else {}
 
 
 def _fault_of_working(working: Working, figure: Numeral, text: str, ground: Known) -> str:
@@ -106,7 +116,7 @@ def _fault_of_working(working: Working, figure: Numeral, text: str, ground: Know
 def workings_of(text: str, without_source: Iterable[str]) -> tuple[str, ...]:
     """Return how figures of a text were worked out, `424 = 1,569 - 1,145`, but for those without a source."""
     left = {one.strip(_BESIDE) for one in without_source}
-    worked = worked_figures(figures_of(shown_figures(text)), find_workings(text), text)
+    worked = _workings_by_figure(text)
     told = ((text[one.start : one.end].strip(), working.expression) for one, working in worked.items())
     return tuple(dict.fromkeys(f"{figure} = {how}" for figure, how in told if figure.strip(_BESIDE) not in left))
 
@@ -141,7 +151,7 @@ def figures_of(shown: str, *, small: bool = False) -> list[Numeral]:
 
 def is_figure(one: Numeral) -> bool:
     """Return True unless it is a small count, a year, nothing or all."""
-    if one.whole is not None and (one.whole <= SMALL or (one.whole in _YEARS and not one.kind)):
+    if one.whole is not None and (one.whole <= SMALL or (one.whole in YEARS and not one.kind)):
         return False
     return bool(one.readings) and one.readings[0][0] != 0 and not (one.kind == "%" and one.readings[0][0] == 100.0)
 

@@ -19,7 +19,7 @@ from handoff.checking.figure_layout import (
     lines_and_cells,
     lists_of,
 )
-from handoff.checking.numerals import Numeral, numerals, plain, without_dates, without_labels
+from handoff.checking.numerals import YEARS, Numeral, numerals, plain, without_dates, without_labels
 
 _DIGITS = re.compile(r"\d[\d.,'\xa0]*\d")
 _SCALE_WORDS = (
@@ -36,7 +36,6 @@ _BOUND_SHARE = 0.05
 """The share of itself by which a round bound may be off."""
 _LEAST_DIGITS, _FEW_DIGITS = 2, 3
 """Digits of a figure that can be misquoted; of so few, one other digit says nothing."""
-_YEARS = range(1800, 2200)
 _LONGEST_LIST = 1_000
 _LONGEST_GROUP = 60
 _LABELLED = 20_000
@@ -114,7 +113,7 @@ class Said:
     @cached_property
     def _by_line(self) -> tuple[list[list[Numeral]], list[tuple[int, list[int]]]]:
         bare = without_labels(self._shown) if len(self._shown) <= _LABELLED else self._shown
-        figures = [one for one in self.numerals if bare[one.start] != " " and one.whole not in _YEARS]
+        figures = [one for one in self.numerals if bare[one.start] != " " and one.whole not in YEARS]
         by_line, cells = lines_and_cells(self._shown, figures)
         as_shares(self._shown.split("\n"), by_line, cells)
         return by_line, cells

@@ -8,6 +8,10 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+SMALL = 12
+"""A bare count up to this is no figure: it counts words, steps or rows of the text itself."""
+YEARS = range(1800, 2200)
+"""Bare numbers that are taken for years."""
 _MONTH = (
     r"(?:jan(?:uary|uar|vier|vier|uari|eiro)?|feb(?:ruary|ruar|brero|braio|ruari)?|f[ée]v(?:rier|ereiro)?|"
     r"m[aä]r(?:ch|z|s|zo|ço)?|maart|apr(?:il|ile)?|avr(?:il)?|abr(?:il)?|may|mai|mayo|mei|maggio|maio|jun[ei]?|juin|"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import islice, product
 
 from handoff.checking.derived_figures import forms
-from handoff.checking.numerals import Numeral, numerals, plain
+from handoff.checking.numerals import SMALL, YEARS, Numeral, numerals, plain
 
 EXAMPLE = "37 % [[= (1,569 - 1,145) / 1,145]]"
 """How a working is told to models."""
@@ -36,8 +36,6 @@ _OPERATIONS: Mapping[type[ast.operator], Callable[[float, float], float]] = {
     ast.Pow: lambda one, other: one**other,
 }
 _COMMON = frozenset((24, 28, 30, 31, 48, 52, 60, 90, 120, 180, 360, 364, 365, 366, 1024, 1440, 3600, 86400, 273.15))
-_SMALL = 12
-_YEARS = range(1800, 2200)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +141,6 @@ def _value(node: ast.expr, numbers: Mapping[str, float]) -> float | None:
 
 def is_common(value: float) -> bool:
     """Return True for a number that is nobody's: small counts, years, powers of ten, those of units and calendars."""
-    if value in _COMMON or value in {0.5, 1.5} or (value == int(value) and (value <= _SMALL or int(value) in _YEARS)):
+    if value in _COMMON or value in {0.5, 1.5} or (value == int(value) and (value <= SMALL or int(value) in YEARS)):
         return True
     return f"{value:.12g}".replace(".", "").strip("0") == "1"

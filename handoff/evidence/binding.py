@@ -139,10 +139,7 @@ def bind_result(result: Result, documents: Sequence[Document], said: Iterable[st
 
 def _as_people_read_it(result: Result) -> Result:
     """Return a result without its workings, which are kept beside it."""
-    findings = tuple(
-        one.model_copy(update={"message": without_workings(one.message)}) if "[[" in one.message else one
-        for one in result.findings
-    )
+    findings = tuple(one.model_copy(update={"message": without_workings(one.message)}) for one in result.findings)
     texts = {"content": without_workings(result.content), "summary": without_workings(result.summary)}
     return result.model_copy(update={**texts, "findings": findings})
 

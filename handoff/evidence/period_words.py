@@ -11,39 +11,35 @@ from functools import lru_cache
 from typing import NamedTuple
 
 _MONTHS = (
-    "january jan januar jänner janvier janv enero ene gennaio gen janeiro januari styczeń stycznia styczniu",
-    "february feb februar février févr febrero febbraio fevereiro fev februari luty lutego lutym",
-    "march mar märz mrz mars marzo março maart marzec marcu",
-    "april apr avril avr abril abr aprile kwiecień kwietnia kwietniu",
-    "may mai mayo maggio mag maio mei maj maju",
-    "june jun juni juin junio giugno giu junho czerwiec czerwca czerwcu",
-    "july jul juli juillet juil julio luglio lug julho lipiec lipca lipcu",
-    "august aug août agosto ago augustus sierpień sierpnia sierpniu",
-    "september sep sept septembre septiembre settembre set setembro wrzesień września wrześniu",
-    "october oct oktober okt octobre octubre ottobre ott outubro out październik października październiku",
-    "november nov novembre noviembre novembro listopad listopada listopadzie",
-    "december dec dezember dez décembre déc diciembre dic dicembre dezembro grudzień grudnia grudniu",
+    (
+        "january jan januar jänner janvier janv enero ene gennaio gen janeiro januari styczeń stycznia styczniu"
+        " января январь январе يناير"
+    ),
+    (
+        "february feb februar février févr febrero febbraio fevereiro fev februari luty lutego lutym"
+        " февраля февраль феврале فبراير"
+    ),
+    "march mar märz mrz mars marzo março maart marzec marcu марта март марте مارس",
+    "april apr avril avr abril abr aprile kwiecień kwietnia kwietniu апреля апрель апреле أبريل ابريل إبريل",
+    "may mai mayo maggio mag maio mei maj maju мая май мае مايو",
+    "june jun juni juin junio giugno giu junho czerwiec czerwca czerwcu июня июнь июне يونيو يونيه",
+    "july jul juli juillet juil julio luglio lug julho lipiec lipca lipcu июля июль июле يوليو يوليه",
+    "august aug août agosto ago augustus sierpień sierpnia sierpniu augusti августа август августе أغسطس اغسطس",
+    (
+        "september sep sept septembre septiembre settembre set setembro wrzesień września wrześniu"
+        " сентября сентябрь сентябре سبتمبر"
+    ),
+    (
+        "october oct oktober okt octobre octubre ottobre ott outubro out październik października październiku"
+        " октября октябрь октябре أكتوبر اكتوبر"
+    ),
+    "november nov novembre noviembre novembro listopad listopada listopadzie ноября ноябрь ноябре نوفمبر",
+    (
+        "december dec dezember dez décembre déc diciembre dic dicembre dezembro grudzień grudnia grudniu"
+        " декабря декабрь декабре ديسمبر"
+    ),
 )
-_MORE_MONTHS = (
-    "января январь январе يناير",
-    "февраля февраль феврале فبراير",
-    "марта март марте مارس",
-    "апреля апрель апреле أبريل ابريل إبريل",
-    "мая май мае مايو",
-    "июня июнь июне يونيو يونيه",
-    "июля июль июле يوليو يوليه",
-    "augusti августа август августе أغسطس اغسطس",
-    "сентября сентябрь сентябре سبتمبر",
-    "октября октябрь октябре أكتوبر اكتوبر",
-    "ноября ноябрь ноябре نوفمبر",
-    "декабря декабрь декабре ديسمبر",
-)
-_NUMBER_OF = {
-    name: number
-    for all_names in (_MONTHS, _MORE_MONTHS)
-    for number, names in enumerate(all_names, start=1)
-    for name in names.split()
-}
+_NUMBER_OF = {name: number for number, names in enumerate(_MONTHS, start=1) for name in names.split()}
 _DOUBTFUL = frozenset([
     "may", "march", "august", "mar", "mag", "ago", "set", "out", "dec", "gen", "jan", "lug", "giu", "sep", "nov", "ene",
 ])  # fmt: skip

@@ -30,16 +30,16 @@ def plain(text: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def said() -> str:
+def product_texts() -> str:
     paths = (path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
     return plain("\n".join(text for path in paths for _, text in sentences(path)))
 
 
-def test_each_quotation_is_what_the_code_says(said: str) -> None:
+def test_each_quotation_is_what_the_code_says(product_texts: str) -> None:
     unknown = [
         quotation
         for quotation in quotations()
-        if not all(part.strip(" .,;:()") in said for part in plain(quotation).split("…"))
+        if not all(part.strip(" .,;:()") in product_texts for part in plain(quotation).split("…"))
         and not any(code in quotation for code in ADVICE)
     ]
     assert unknown == []

@@ -44,7 +44,7 @@ def held(manifest: Mapping[str, Any]) -> dict[str, set[str]]:
     }
 
 
-def told(page: str) -> tuple[dict[str, set[str]], str]:
+def sum_versions(page: str) -> tuple[dict[str, set[str]], str]:
     """What all versions of the page add up to, and the newest digest. The newest version stands first."""
     whole: dict[str, set[str]] = {kind: set() for kind in KINDS}
     newest = ""
@@ -63,7 +63,7 @@ def public(what: str) -> str:
 
 
 def test_the_page_names_all_that_the_manifest_holds() -> None:
-    whole, _ = told(PAGE)
+    whole, _ = sum_versions(PAGE)
     for kind, holds in held(MANIFEST).items():
         assert whole[kind] == holds, (
             f"docs/upgrading.md: in the section of the version to come, in the row `{kind}`, "
@@ -72,7 +72,7 @@ def test_the_page_names_all_that_the_manifest_holds() -> None:
 
 
 def test_the_page_is_about_this_manifest() -> None:
-    _, newest = told(PAGE)
+    _, newest = sum_versions(PAGE)
     assert newest == digest(MANIFEST), (
         "manifest.yml changed. Say in docs/upgrading.md, in the section of the version to come, what operators have "
         f"to do, and write there: | digest | `{digest(MANIFEST)}` |"
@@ -84,7 +84,7 @@ def test_a_change_of_any_kind_is_noticed() -> None:
     changed["features"]["bot_user"]["display_name"] = "other"
     assert digest(changed) != digest(MANIFEST)
     changed["oauth_config"]["scopes"]["bot"].append("pins:read")
-    assert held(changed)["scopes"] - told(PAGE)[0]["scopes"] == {"pins:read"}
+    assert held(changed)["scopes"] - sum_versions(PAGE)[0]["scopes"] == {"pins:read"}
 
 
 def test_versions_add_up() -> None:
@@ -94,7 +94,7 @@ def test_versions_add_up() -> None:
         f"## [1.1.0] - 2027-02-01\n\n{head}| events | `c` | `a`, `b` |\n| digest | `22` | |\n\n"
         f"## [1.0.0] - 2027-01-01\n\n{head}| events | `a`, `b` | |\n| digest | `11` | |\n"
     )
-    whole, newest = told(page)
+    whole, newest = sum_versions(page)
     assert (whole["events"], newest) == ({"a", "c"}, "33")
 
 

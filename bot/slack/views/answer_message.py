@@ -13,7 +13,7 @@ from bot.slack.views.kept_in_mind import kept_in_mind
 from bot.slack.views.outgoing import CONTEXT_LIMIT, SECTION_LIMIT, Block, Outgoing, button, context, seconds, section
 from bot.slack.views.read_words import read_words
 from bot.slack.views.try_again import spent_before, try_again
-from handoff.answering.findings import gravity, place_of
+from handoff.answering.findings import gravity, origins
 from handoff.answering.fixed_words import phrase
 from handoff.briefs.addresses import known_addresses
 from handoff.contracts import SCRIPTED_REPLIES, Finding, Usage
@@ -168,7 +168,7 @@ def _finding_lines(ask: Ask) -> list[str]:
 
 def _finding_line(finding: Finding) -> str:
     severity = f"{finding.severity}: " if finding.severity != "info" else ""
-    about = ", ".join(dict.fromkeys(filter(None, (place_of(finding), finding.source))))
+    about = ", ".join(origins(finding))
     found = (one for one in finding.evidence if one.is_found)
     quotes = (f"“{one.quotation}” ({', '.join(filter(None, (one.source, one.place)))})" for one in found)
     return " — ".join((f"{severity}{finding.message}" + (f" ({about})" if about else ""), *quotes))
