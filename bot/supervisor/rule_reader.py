@@ -1,4 +1,4 @@
-"""The rule reader: one small model call that writes down when a schedule runs, where plain phrases do not say it."""
+"""The rule reader: one small model call that reads when a schedule runs, where code does not."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ FIELDS = ("asks", "cron", "at", "zone", "until", "cannot")
 async def read_rule(model: Model, text: str, *, now: float, zone: str, terms: Terms) -> dict[str, Any] | None:
     """Return what a model reads of a schedule, by the fields of its prompt; None if it could not be asked or read."""
     here = datetime.fromtimestamp(now, zone_of(zone))
-    schema = closed({"schedule": {"type": "boolean"}, **{name: {"type": "string"} for name in FIELDS}})
+    flags = {"schedule": {"type": "boolean"}, "only_if_new": {"type": "boolean"}, "every_days": {"type": "integer"}}
+    schema = closed({**flags, **{name: {"type": "string"} for name in FIELDS}})
     call = call_of(
         "rule_reader",
         f"It is {here:%A %Y-%m-%d %H:%M}, {zone}.\n\n# Words\n{demote_headings(text[:LONGEST])}",

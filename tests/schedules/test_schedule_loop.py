@@ -12,9 +12,8 @@ import pytest
 
 from bot.features.schedules.cron_text import WEEKDAYS
 from bot.features.schedules.loop import BATCH, MOST_CAUGHT_UP, ScheduleLoop
-from bot.features.schedules.run_start import begin_run, run_place
 from bot.features.schedules.schedule import KIND, Rule, Schedule, name_of
-from bot.features.schedules.service import ScheduleDesk, new_id
+from bot.features.schedules.service import ScheduleDesk, begin_run, new_id, run_place
 from bot.store.interface import JobKey, StoreError
 from bot.store.redis.redis_store import RedisStore
 from tests.store.kit import MovedClock

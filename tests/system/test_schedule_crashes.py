@@ -6,9 +6,8 @@ from typing import Any
 
 from bot.app import running
 from bot.command_line.serve import connected
-from bot.features.schedules.run_start import begin_run, run_place
 from bot.features.schedules.schedule import Rule, Schedule
-from bot.features.schedules.service import ScheduleDesk
+from bot.features.schedules.service import ScheduleDesk, begin_run, run_place
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Settings
 from bot.store.interface import JobKey, StoreError

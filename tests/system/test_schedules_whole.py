@@ -174,6 +174,11 @@ async def test_the_form_makes_one_and_a_message_may_be_a_request_after_all(scene
         top = next(one for one in tops(scene) if "9:45" in one["text"])
         job = await scene.thread("#general", top["ts"]).over()
         assert job.latest.request.text == "every Monday 9:45 say what 6 times 7 is"
+        await scene.command("schedule every other Friday at half past nine list our rooms")
+        told = await scene.workspace.until(
+            lambda: [one for one in scene.person().ephemerals("#general") if "no model is connected" in shown(one)]
+        )
+        assert "“every weekday at 9:00”" in shown(told[0]), "the rehearsal names the forms that it reads"
         bad = await scene.command("schedule every 5 minutes ping")
         assert "every 15 minutes at most" in shown(bad)
         assert "sees nothing of this one" in shown(await scene.command("schedule daily at 9 summarise this thread"))

@@ -7,11 +7,11 @@ from bot.features.kit import Kit
 from bot.features.requests.service import Requests
 from bot.features.schedules.actions import ScheduleClicks
 from bot.features.schedules.commands import SCHEDULE_USAGES, says, schedule, spoken_schedule
-from bot.features.schedules.home import SchedulesAtHome
 from bot.features.schedules.standing import StandingWork
 from bot.features.schedules.talk import ScheduleTalk
+from bot.features.schedules.view import home_part
 from bot.slack.receive.subcommand import SpokenCommand, Subcommand
-from bot.slack.views.home_part import HomeSection
+from bot.slack.views.home_part import HomePart, HomeSection
 
 COMMANDS = (Subcommand("schedule", SCHEDULE_USAGES, schedule, "words"),)
 SPOKEN = (SpokenCommand("schedule", says, spoken_schedule, files=True),)
@@ -25,10 +25,13 @@ def register(kit: Kit) -> None:
         touch, terms = kit.find(HomeDesk).touch, kit.settings.terms
         return StandingWork(of.store, kit.messengers, kit.channels, kit.limits, terms, note=of.note, touch=touch)
 
+    async def part_of(team: str, user: str, page: int) -> HomePart:
+        return home_part(await talk.desk.of(team, user), user, page)
+
     standing = kit.offer(StandingWork, service)
     talk = kit.offer(ScheduleTalk, lambda: standing.talk)
     kit.add(COMMANDS, SPOKEN)
     kit.opener = standing.opener.open
     kit.beside.append(lambda: standing.run(requests.request))
-    kit.sections.append(HomeSection("schedules", SchedulesAtHome(talk.desk).part))
+    kit.sections.append(HomeSection("schedules", part_of))
     ScheduleClicks(talk, requests, kit.services, kit.background).register(kit.router)

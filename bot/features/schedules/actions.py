@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -16,9 +15,9 @@ from bot.features.requests.service import Requests
 from bot.features.schedules import form as page
 from bot.features.schedules.commands import NO_WINDOW, changed
 from bot.features.schedules.form import METADATA_LIMIT, confirm, form, metadata_of
+from bot.features.schedules.phrases import FORMS, parse_when
 from bot.features.schedules.rights import fault_of
-from bot.features.schedules.rule_phrases import Reading, read_when
-from bot.features.schedules.schedule import Schedule, Unscheduled
+from bot.features.schedules.schedule import ParsedSchedule, Schedule, Unscheduled
 from bot.features.schedules.talk import ScheduleTalk, wanted_from
 from bot.features.schedules.view import CHANGE, DISCARD, EDIT, NEW, NOW, PAUSE, REMOVE, RESUME, RUN, SAVE, kept, listing
 from bot.slack.receive.payloads import Click, Window
@@ -38,7 +37,6 @@ GONE = "That is not there any more: drafts are dropped after a day, and somebody
 DISCARDED = "Discarded; nothing runs."
 NOW_INSTEAD = "OK, I take it as a request and am working on it."
 DEEDS = {PAUSE: "pause", RESUME: "resume", RUN: "run", REMOVE: "remove"}
-WHEN_FAULT = "I cannot read that. Try “every Monday at 9”, or cron text such as 0 9 * * mon."
 
 
 class ScheduleClicks:
@@ -134,16 +132,18 @@ class ScheduleClicks:
         zone = zone_called(sent.typed(page.ZONE, page.ZONE), base.zone)
         if not zone:
             return {page.ZONE: unknown_zone(sent.typed(page.ZONE, page.ZONE))}
-        reading = read_when(sent.typed(page.WHEN, page.WHEN), now=self._talk.desk.clock(), zone=zone)
-        if not isinstance(reading, Reading):
-            return {page.WHEN: reading.words if isinstance(reading, Unscheduled) else WHEN_FAULT}
-        if sent.typed(page.WHEN, page.WHEN) == page.initial_when(base) and zone == base.zone:
-            reading = replace(reading, rule=base.rule)  # "every other week" goes on from the week that it began with
-        of = chosen(sent.values, reading, zone)
+        typed = sent.typed(page.WHEN, page.WHEN)
+        if typed and typed == page.initial_when(base) and zone == base.zone:
+            parsed: ParsedSchedule | Unscheduled | None = ParsedSchedule("", base.rule)  # as a model may have read it
+        else:
+            parsed = parse_when(typed, now=self._talk.desk.clock(), zone=zone)
+        if not isinstance(parsed, ParsedSchedule):
+            return {page.WHEN: parsed.words if parsed is not None else f"I cannot read that. {FORMS}"}
+        of = chosen(sent.values, parsed, zone)
         wanted = base.model_copy(update={"channel": of["channel"] or base.channel, "edited_at": known.edited_at})
         if words := await self._talk.trouble_at(wanted.channel, wanted.owner):
             return {page.WHERE: words[:1].upper() + words[1:] + "."}
-        one = await self._talk.completed(wanted.model_copy(update={"zone": zone}), of["reading"])
+        one = await self._talk.completed(wanted.model_copy(update={"zone": zone}), of["parsed"])
         if isinstance(one, Unscheduled):
             return {page.ASKS: one.words}
         if (fault := fault_of(one, self._talk.desk.clock(), admin=self._talk.desk.is_admin(sent.user))) is not None:
@@ -180,7 +180,7 @@ EDITED = ("channel", "asks", "rule", "zone", "until", "missed", "only_if_new", "
 """The fields that the form sets."""
 
 
-def chosen(values: Mapping[str, Any], reading: Reading, zone: str) -> dict[str, Any]:
+def chosen(values: Mapping[str, Any], parsed: ParsedSchedule, zone: str) -> dict[str, Any]:
     """Read what was chosen in the form, beside what was typed. Pure."""
 
     def of(name: str) -> Mapping[str, Any]:
@@ -189,16 +189,16 @@ def chosen(values: Mapping[str, Any], reading: Reading, zone: str) -> dict[str, 
         return found if isinstance(found, Mapping) else {}
 
     day = of(page.UNTIL).get("selected_date")
-    until = reading.until
+    until = parsed.until
     if isinstance(day, str) and day:
         until = datetime.fromisoformat(f"{day}T23:59:59").replace(tzinfo=zone_of(zone)).timestamp()
     missed = (of(page.IF_MISSED).get("selected_option") or {}).get("value")
-    read = Reading(
+    whole = ParsedSchedule(
         asks=str(of(page.ASKS).get("value") or "").strip(),
-        rule=reading.rule,
-        zone=reading.zone,
+        rule=parsed.rule,
+        zone=parsed.zone,
         until=until,
-        missed=missed if missed in page.CHOICES else reading.missed,
-        only_if_new=bool(of(page.IF_NEW).get("selected_options")) or reading.only_if_new,
+        missed=missed if missed in page.CHOICES else parsed.missed,
+        only_if_new=bool(of(page.IF_NEW).get("selected_options")) or parsed.only_if_new,
     )
-    return {"reading": read, "channel": str(of(page.WHERE).get("selected_conversation") or "")}
+    return {"parsed": whole, "channel": str(of(page.WHERE).get("selected_conversation") or "")}

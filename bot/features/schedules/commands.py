@@ -10,8 +10,8 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.features.schedules.form import form, metadata_of
-from bot.features.schedules.rule_phrases import Reading, read, says_schedule
-from bot.features.schedules.schedule import Schedule, Unscheduled
+from bot.features.schedules.phrases import FORMS, parse_schedule
+from bot.features.schedules.schedule import ParsedSchedule, Schedule, Unscheduled
 from bot.features.schedules.talk import ScheduleTalk, wanted_from
 from bot.features.schedules.view import in_doubt, kept, listing, proposal
 from bot.slack.receive.message_reader import read_message
@@ -32,8 +32,8 @@ NO_WINDOW = (
     "Slack did not open the form. Try once more, or say it: `/leadhand schedule every Monday at 9 summarise #sales`."
 )
 NO_SCHEDULE = (
-    "I don't recognise a schedule in that. "
-    "Say when and what, such as `/leadhand schedule every Monday at 9 summarise #sales`."
+    "I don't recognise a schedule in that. Say when and what, such as `/leadhand schedule every Monday at 9 summarise "
+    f"#sales`. {FORMS}"
 )
 LONGEST = 2_500
 """Characters of a message that may be a schedule: what is longer is work to be done now."""
@@ -56,10 +56,10 @@ def says(text: str) -> str | None:
         return ""
     if _DEED.fullmatch(said):
         return said
-    found = read(said, now=_NOW, zone="UTC")
-    if isinstance(found, Reading):
-        return said if found.asks else None  # "every Monday at 9" alone may answer a question
-    return said if found is not None or says_schedule(said) else None
+    parsed = parse_schedule(said, now=_NOW, zone="UTC")
+    if isinstance(parsed, ParsedSchedule):
+        return said if parsed.asks else None  # "every Monday at 9" alone may answer a question
+    return said if parsed is not None else None
 
 
 async def schedule(given: Given) -> Outgoing:
@@ -88,20 +88,20 @@ async def spoken_schedule(given: Given) -> Reply:
 
 
 async def _made(given: Given, talk: ScheduleTalk) -> Outgoing | None:
-    """Read a new schedule. Where words do not say when, a model is asked meanwhile; None if it is no schedule."""
+    """Read a new schedule. Where none of the forms says when, a model is asked meanwhile; None if it is no schedule."""
     zone = await talk.zone(given.user)
-    found = read(given.rest, now=talk.desk.clock(), zone=zone)
-    if isinstance(found, Unscheduled):
-        return note(clean(found.words))
+    parsed = parse_schedule(given.rest, now=talk.desk.clock(), zone=zone)
+    if isinstance(parsed, Unscheduled):
+        return note(clean(parsed.words))
+    if parsed is None and given.said is not None:
+        return None
     of = {"team": given.team, "channel": given.channel, "user": given.user}
     wanted = wanted_from(given.said, text=given.rest, zone=zone, **of)
     if given.said is not None and given.said.may_lack_files:
         wanted = wanted.model_copy(update={"files": await _files_of(given.said, given.client)})
-    if isinstance(found, Reading):
-        drafted = await talk.draft(wanted, found, given.mark)
+    if isinstance(parsed, ParsedSchedule):
+        drafted = await talk.draft(wanted, parsed, given.mark)
         return note(clean(drafted.words)) if isinstance(drafted, Unscheduled) else proposal(drafted, talk.desk.clock())
-    if given.said is not None and not says_schedule(given.rest):
-        return None
     doubtful = await talk.doubtful(wanted, given.mark)
     if isinstance(doubtful, Unscheduled):
         return note(clean(doubtful.words))

@@ -6,8 +6,12 @@ import re
 
 from bot.features.schedules.schedule import Unscheduled
 
-WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+WEEKDAYS = tuple(name[:3].lower() for name in DAYS)
+MONTHS = (
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
 SHORT = {
     "@hourly": "0 * * * *",
     "@daily": "0 0 * * *",
@@ -20,10 +24,10 @@ SHORT = {
 LONGEST = 120
 FIELDS = "minute, hour, day of the month, month, weekday"
 _STEP = r"(?:/[1-9]\d?)?"
-_NAMES = {"minute": (0, 59), "hour": (0, 23), "day": (1, 31), "month": (1, 12)}
+_RANGES = {"minute": (0, 59), "hour": (0, 23), "day": (1, 31), "month": (1, 12)}
 
 
-def cron_of(text: str) -> str | Unscheduled:
+def normalize_cron(text: str) -> str | Unscheduled:
     """Return cron text in its normal form, with names of weekdays; or say what is wrong with it.
 
     In cron, weekday 0 and 7 are Sunday; a program that counts from Monday never sees a number.
@@ -33,20 +37,23 @@ def cron_of(text: str) -> str | Unscheduled:
         return Unscheduled(words=f"A cron rule has five fields ({FIELDS}), such as `0 9 * * mon-fri`.")
     minute, hour, day, month, week = words
     day = {"?": "*", "l": "last"}.get(day, day)
-    months = _field(month, "month", MONTHS)
     days = "last" if day == "last" else _field(day, "day")
-    found = (_field(minute, "minute"), _field(hour, "hour"), days, months, _week({"?": "*"}.get(week, week)))
-    wrong = next((word for word, field in zip(words, found, strict=True) if not field), "")
+    fields = (_field(minute, "minute"), _field(hour, "hour"), days, _month(month), _week({"?": "*"}.get(week, week)))
+    wrong = next((word for word, field in zip(words, fields, strict=True) if not field), "")
     if wrong:
         return Unscheduled(words=f"I cannot read `{wrong[:40]}` in that cron rule. Its fields are {FIELDS}.")
-    return " ".join(found)
+    return " ".join(fields)
 
 
-def _field(text: str, name: str, names: tuple[str, ...] = ()) -> str:
-    """Return a field whose numbers are in their range; empty if it is not one. Names become numbers."""
-    low, high = _NAMES[name]
-    for number, each in enumerate(names, 1):
-        text = re.sub(rf"\b{each}[a-z]*\b", str(number), text)
+def _month(text: str) -> str:
+    for number, name in enumerate(MONTHS, 1):
+        text = re.sub(rf"\b{name[:3]}[a-z]*\b", str(number), text, flags=re.IGNORECASE)
+    return _field(text, "month")
+
+
+def _field(text: str, name: str) -> str:
+    """Return a field whose numbers are in their range, or ""."""
+    low, high = _RANGES[name]
     for part in text.split(","):
         found = re.fullmatch(rf"(?:\*|(\d{{1,2}})(?:-(\d{{1,2}}))?){_STEP}", part)
         if found is None:
@@ -59,11 +66,11 @@ def _field(text: str, name: str, names: tuple[str, ...] = ()) -> str:
 
 def _week(text: str) -> str:
     """Return the field of weekdays with names, ranges spelled out; empty if it cannot be read."""
-    found: list[str] = []
+    names: list[str] = []
     for part in text.split(","):
         nth = re.fullmatch(r"([a-z]+|\d)(?:#([1-5]|l|last)|l)", part)
         if nth is not None and (day := _day(nth[1])) is not None:
-            found.append(f"{WEEKDAYS[day]}#{nth[2] if (nth[2] or 'l') not in {'l', 'last'} else 'last'}")
+            names.append(f"{WEEKDAYS[day]}#{nth[2] if (nth[2] or 'l') not in {'l', 'last'} else 'last'}")
             continue
         span = re.fullmatch(r"(\*|[a-z]+|\d)(?:-([a-z]+|\d))?(?:/([1-7]))?", part)
         if span is None:
@@ -72,20 +79,13 @@ def _week(text: str) -> str:
         if first is None or last is None:
             return ""
         days = range(first, (last if last >= first else last + 7) + 1, int(span[3] or 1))
-        found += [WEEKDAYS[one % 7] for one in days]
-    order = [*WEEKDAYS, *sorted(one for one in found if "#" in one)]
-    kept = [one for one in dict.fromkeys(order) if one in found]
-    return "*" if set(WEEKDAYS) <= set(kept) else ",".join(kept)
+        names += [WEEKDAYS[day % 7] for day in days]
+    ordered = [name for name in WEEKDAYS if name in names] + sorted({name for name in names if "#" in name})
+    return "*" if set(WEEKDAYS) <= set(ordered) else ",".join(ordered)
 
 
 def _day(word: str) -> int | None:
     """Return a weekday, Monday as 0. Cron counts from Sunday, which is 0 and 7."""
     if word.isdigit():
         return (int(word) + 6) % 7 if int(word) <= 7 else None
-    return next((place for place, name in enumerate(WEEKDAYS) if word == name or _is_long(word, name)), None)
-
-
-def _is_long(word: str, name: str) -> bool:
-    full = {"mon": "monday", "tue": "tuesday", "wed": "wednesday", "thu": "thursday", "fri": "friday"}
-    full |= {"sat": "saturday", "sun": "sunday"}
-    return word.startswith(name) and full[name].startswith(word)
+    return next((place for place, name in enumerate(DAYS) if len(word) > 2 and name.lower().startswith(word)), None)

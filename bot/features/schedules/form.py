@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import Any
 
 from bot.access.time_zones import zone_of
-from bot.features.schedules.rule_phrases import Reading, read_when
+from bot.features.schedules.phrases import parse_when
 from bot.features.schedules.rule_words import rule_words
-from bot.features.schedules.schedule import Missed, Rule, Schedule
+from bot.features.schedules.schedule import Missed, ParsedSchedule, Rule, Schedule
 from bot.features.schedules.view import described
 from bot.slack.views.outgoing import Block
 
@@ -80,13 +80,15 @@ def confirm(one: Schedule, now: float, metadata: str) -> Block:
 
 
 def initial_when(one: Schedule) -> str:
-    """Write the rule as the form reads it: in words if these are read as that rule, else as cron text."""
+    """Write the rule in words, or as cron text where these words are none of the forms."""
     if not one.rule.cron and not one.rule.start:
         return ""
+    if one.rule.once:
+        return f"on {datetime.fromtimestamp(one.rule.start, zone_of(one.zone)):%Y-%m-%d at %-H:%M}"
     words = rule_words(one.rule, one.zone)
-    again = read_when(words, now=one.rule.start - 1 if one.rule.start else one.edited_at, zone=one.zone)
-    same = isinstance(again, Reading) and (again.rule == one.rule or not one.rule.cron)
-    return words if same or not one.rule.cron else one.rule.cron
+    parsed = parse_when(words, now=one.edited_at, zone=one.zone)
+    is_form = isinstance(parsed, ParsedSchedule) and parsed.rule == one.rule
+    return words if is_form or not one.rule.cron else one.rule.cron
 
 
 def _day(one: Schedule) -> dict[str, str]:

@@ -14,9 +14,8 @@ import random
 from collections.abc import Awaitable, Callable
 
 from bot.features.schedules.rule_times import passed
-from bot.features.schedules.run_start import begin_run
 from bot.features.schedules.schedule import KIND, Schedule
-from bot.features.schedules.service import ScheduleDesk
+from bot.features.schedules.service import ScheduleDesk, begin_run
 from bot.store.interface import Store, StoreError
 
 log = logging.getLogger(__name__)

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from bot.access.channel_settings import ChannelSettings
 from bot.access.ruling import Why, ruling
-from bot.features.schedules.line import did_not_run, run_line
 from bot.features.schedules.loop import GRACE
 from bot.features.schedules.rights import MOST_FAILED, Halt, halted
 from bot.features.schedules.rule_times import following
 from bot.features.schedules.schedule import LastRun, Schedule
 from bot.features.schedules.service import ScheduleDesk
+from bot.features.schedules.view import did_not_run, run_line
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import Payer
 from bot.slack.receive.channel_reader import ChannelReader
@@ -63,7 +63,7 @@ def line_key(key: JobKey) -> str:
 
 
 def named(opens: str) -> Named:
-    """Read what `bot.features.schedules.run_start.run_place` wrote."""
+    """Read what `bot.features.schedules.service.run_place` wrote."""
     owner, schedule, due, mark = opens.split(":", 3)
     return Named(owner, schedule, float(due), bool(mark))
 

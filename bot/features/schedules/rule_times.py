@@ -78,13 +78,7 @@ def least_gap(rule: Rule, zone: str, now: float) -> float | None:
 
 def _counted(rule: Rule, tz: tzinfo, after: float) -> Iterator[float]:
     """Give the times of a rule without cron that come after a moment, in order; some of them twice."""
-    if rule.minutes:
-        step = rule.minutes * 60.0
-        at = rule.start + max(0.0, (after - rule.start) // step + 1) * step
-        while True:
-            yield at
-            at += step
-    elif rule.days:
+    if rule.days:
         first = datetime.fromtimestamp(rule.start, tz).replace(tzinfo=None)
         number = max(0, int((after - rule.start) // (rule.days * DAY)) - 1)
         while True:

@@ -7,14 +7,9 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from bot.access.time_zones import zone_of
-from bot.features.schedules.cron_text import WEEKDAYS
+from bot.features.schedules.cron_text import DAYS, MONTHS, WEEKDAYS
 from bot.features.schedules.schedule import Rule, Schedule
 
-DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-MONTH_NAMES = (
-    "January", "February", "March", "April", "May", "June",
-    "July", "August", "September", "October", "November", "December",
-)  # fmt: skip
 NTH = {"1": "first", "2": "second", "3": "third", "4": "fourth", "5": "fifth", "last": "last"}
 
 
@@ -22,8 +17,6 @@ def rule_words(rule: Rule, zone: str) -> str:
     """Say when a rule comes up, such as "every Monday at 9:00"."""
     if rule.cron:
         return _cron(rule.cron) or f"at the times of the cron rule `{rule.cron}`"
-    if rule.minutes:
-        return f"every {_span(rule.minutes)}"
     at = datetime.fromtimestamp(rule.start, zone_of(zone))
     if rule.days:
         weeks, rest = divmod(rule.days, 7)
@@ -52,7 +45,7 @@ def zone_words(zone: str) -> str:
 
 def day_words(at: datetime) -> str:
     """Name a day: Monday 1 March 2027."""
-    return f"{DAYS[at.weekday()]} {at.day} {MONTH_NAMES[at.month - 1]} {at.year}"
+    return f"{DAYS[at.weekday()]} {at.day} {MONTHS[at.month - 1]} {at.year}"
 
 
 def time_words(at: float, zone: str) -> str:
@@ -76,7 +69,7 @@ def _cron(cron: str) -> str:
     if (day, month, week) == ("*", "*", "*") and hour.startswith("*/") and minute.isdigit():
         return f"every {hour[2:]} hours" + (f" at {int(minute)} past" if minute != "0" else "")
     if (hour, day, month, week) == ("*", "*", "*", "*") and minute.startswith("*/"):
-        return f"every {_span(int(minute[2:]))}"
+        return "every minute" if minute == "*/1" else f"every {minute[2:]} minutes"
     times = _times(minute, hour)
     days = _days(day, week)
     if not times or not days:
@@ -85,7 +78,7 @@ def _cron(cron: str) -> str:
         numbers = month.split(",")
         if not all(one.isdigit() for one in numbers):
             return ""
-        days = f"{days} of {joined([MONTH_NAMES[int(one) - 1] for one in numbers])}".replace(" of each month of", " of")
+        days = f"{days} of {joined([MONTHS[int(one) - 1] for one in numbers])}".replace(" of each month of", " of")
     return f"{days} at {times}"
 
 
@@ -122,13 +115,6 @@ def _ordinal(number: str) -> str:
         return "last day"
     ends = {"1": "st", "2": "nd", "3": "rd"}
     return f"{number}{'th' if number in {'11', '12', '13'} else ends.get(number[-1], 'th')}"
-
-
-def _span(minutes: int) -> str:
-    hours, rest = divmod(minutes, 60)
-    if rest == 0:
-        return "hour" if hours == 1 else f"{hours} hours"
-    return "minute" if minutes == 1 else f"{minutes} minutes"
 
 
 def joined(names: Sequence[str]) -> str:

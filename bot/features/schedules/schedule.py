@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import Field
@@ -15,22 +16,21 @@ ScheduleState = Literal["draft", "on", "paused"]
 
 
 class Rule(Contract):
-    """The times of a schedule: `cron`, else every `minutes`, else every `days`, else once, at `start`.
+    """The times of a schedule: `cron`, else every `days`, else once, at `start`.
 
     `cron` is five fields with names of weekdays and months, such as `0 9 * * mon-fri`; a day may also be `last`, and a
-    weekday `mon#1` (the first Monday) or `fri#last`. `start` is seconds since the epoch: what minutes and days are
-    counted from. Days are those of the calendar, at the same time of the day, whatever becomes of summer time.
+    weekday `mon#1` (the first Monday) or `fri#last`. `start` (seconds since the epoch) is what days count from.
+    Days are those of the calendar, at the same time of the day, whatever becomes of summer time.
     """
 
     cron: str = ""
-    minutes: int = Field(default=0, ge=0)
     days: int = Field(default=0, ge=0)
     start: float = 0.0
 
     @property
     def once(self) -> bool:
         """True if there is but one time."""
-        return not (self.cron or self.minutes or self.days)
+        return not (self.cron or self.days)
 
 
 class LastRun(Contract):
@@ -85,6 +85,18 @@ class Schedule(Contract):
     edited_by: str = ""
     edited_at: float = 0.0
     next_at: float | None = Field(default=None, exclude=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedSchedule:
+    """A schedule as it was read from words. `zone` is "" if none was named, `until` the last moment or None."""
+
+    asks: str
+    rule: Rule
+    zone: str = ""
+    until: float | None = None
+    missed: Missed = "once"
+    only_if_new: bool = False
 
 
 KIND = "work:"

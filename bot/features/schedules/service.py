@@ -12,10 +12,11 @@ from pydantic import ValidationError
 
 from bot.features.schedules.rights import MOST_OWN, fault_of, may_change
 from bot.features.schedules.rule_times import following
-from bot.features.schedules.run_start import begin_run
 from bot.features.schedules.schedule import KIND, LastRun, Schedule, Unscheduled, name_of
-from bot.store.interface import PayloadTooLarge, Store
+from bot.store.interface import JobKey, PayloadTooLarge, Store
+from handoff import events as ev
 from handoff.access.audit_entry import AuditEntry, Note, dropped
+from handoff.contracts import Place, Request
 
 DRAFT_FOR = 86_400.0
 """Seconds after which a draft that nobody saved is dropped."""
@@ -219,6 +220,27 @@ class ScheduleDesk:
         if not refused:
             self._touch(one.owner)
         await self._note(AuditEntry(deed="scheduled", target=one.id, why=why, **of, **outcome))
+
+
+def run_place(one: Schedule, due: float, mark: str = "") -> Place:
+    """Return the place of a run that has no thread yet: a job's id follows from it."""
+    return Place(team=one.team, channel=one.channel, thread_ts=f"{one.owner}:{one.id}:{due!r}:{mark}")
+
+
+async def begin_run(store: Store, one: Schedule, due: float, mark: str = "") -> JobKey:
+    """Begin the run of a schedule for a time; one that began already is left alone.
+
+    `mark` tells a run that somebody asked for, beside the rule, from those that are due.
+    """
+    place, now = run_place(one, due, mark), store.clock()
+    request = Request(
+        id=place.thread_ts, user=one.owner, text=f"Run of schedule {one.id}", at=now, opens=place.thread_ts
+    )
+    key = JobKey(place.team, place.job_id)
+    event = ev.RequestAdded(at=now, place=place, request=request)
+    fields = {"state": "submitted", "user": one.owner, "channel": one.channel, "title": request.text}
+    await store.jobs.ingest(key, ev.dump(event), dedupe=(f"run:{place.thread_ts}",), fields=fields)
+    return key
 
 
 def _dumped(one: Schedule) -> str:

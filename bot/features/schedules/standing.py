@@ -55,7 +55,7 @@ class StandingWork:
         await self._loop.run()
 
     async def _read_rule(self, place: Place, user: str, text: str, zone: str) -> dict[str, Any] | None:
-        from bot.supervisor.rule_reader import read_rule  # noqa: PLC0415 - only where plain phrases do not say when
+        from bot.supervisor.rule_reader import read_rule  # noqa: PLC0415 - only where none of the forms says when
 
         model = self._limits.bound(Payer(place.team, place.channel, user, ""))
         return await read_rule(model, text, now=self._store.clock(), zone=zone, terms=self._terms)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime, timedelta, tzinfo
 from typing import Any
 
+from bot.access.time_zones import unknown_zone, zone_called, zone_of
+from bot.features.schedules.cron_text import normalize_cron
+from bot.features.schedules.phrases import FORMS
 from bot.features.schedules.rights import fault_of
-from bot.features.schedules.rule_phrases import Reading
-from bot.features.schedules.schedule import Schedule, Unscheduled
+from bot.features.schedules.schedule import ParsedSchedule, Rule, Schedule, Unscheduled
 from bot.features.schedules.service import ScheduleDesk, new_id
-from bot.features.schedules.written_rule import reading_of
 from bot.slack.receive.markup import plain_text
 from bot.slack.receive.payloads import Incoming
 from bot.slack.show.directory import Directory
@@ -22,6 +24,8 @@ from specialists.tools.messenger import Addressee
 ReadRule = Callable[[Place, str, str, str], Awaitable[dict[str, Any] | None]]
 """Asks a model when words are meant: (where, who, the words, their zone)."""
 
+MOST_DAYS = 1_000
+"""Days between two runs."""
 MOST_READ = 5
 """Channels that one schedule reads."""
 _CHANNEL = re.compile(r"<#([CG][A-Z0-9]{4,})(?:\|[^>]*)?>|(?<![\w/&#])#([^\W\d][\w-]{0,79}|\d+[a-z_-][\w-]{0,78})")
@@ -33,7 +37,7 @@ _THIS_THREAD = re.compile(r"\bthis thread\b", re.IGNORECASE)
 NO_THREAD = Unscheduled(
     words="Each run opens a thread of its own and sees nothing of this one. Say without “this thread” what it works on."
 )
-NOT_READ = Unscheduled(words="I could not find out when that should run. Try “every Monday at 9”, or fill in the form.")
+NOT_READ = Unscheduled(words=f"I could not find out when that should run. {FORMS}")
 
 
 class ScheduleTalk:
@@ -43,7 +47,7 @@ class ScheduleTalk:
         desk: Where they are made and changed.
         people: Knows the zone of a person.
         directory: Knows which channels a person may read.
-        reader: Asks a model where plain phrases do not say when.
+        reader: Asks a model where none of the forms says when.
     """
 
     def __init__(self, desk: ScheduleDesk, people: People, directory: Directory, reader: ReadRule) -> None:
@@ -56,9 +60,9 @@ class ScheduleTalk:
         """Return a person's time zone."""
         return (await self._people.zone(user))[0]
 
-    async def draft(self, wanted: Schedule, reading: Reading, mark: str) -> Schedule | Unscheduled:
+    async def draft(self, wanted: Schedule, parsed: ParsedSchedule, mark: str) -> Schedule | Unscheduled:
         """Keep what was read as a draft for its owner to save; a sentence if it cannot be a schedule."""
-        one = await self._sound(wanted, reading)
+        one = await self._sound(wanted, parsed)
         if isinstance(one, Unscheduled):
             return one
         return await self.desk.make(one.model_copy(update={"id": new_id(mark), "state": "draft"}))
@@ -73,38 +77,38 @@ class ScheduleTalk:
         written = await self._reader(place, one.owner, one.said or one.asks, one.zone)
         if written is None:
             return NOT_READ
-        reading = reading_of(written, one.zone)
-        if not isinstance(reading, Reading):
-            return reading
-        whole = await self._sound(one, reading)
+        parsed = check_written_rule(written, one.zone)
+        if not isinstance(parsed, ParsedSchedule):
+            return parsed
+        whole = await self._sound(one, parsed)
         if isinstance(whole, Unscheduled):
             return whole
         kept = whole.model_copy(update={"state": "draft"})
         return await self.desk.edit(one, one.owner, lambda _: kept, "read by a model")
 
-    async def _sound(self, wanted: Schedule, reading: Reading) -> Schedule | Unscheduled:
-        one = await self.completed(wanted, reading)
+    async def _sound(self, wanted: Schedule, parsed: ParsedSchedule) -> Schedule | Unscheduled:
+        one = await self.completed(wanted, parsed)
         if isinstance(one, Unscheduled):
             return one
         return fault_of(one, self.desk.clock(), admin=self.desk.is_admin(one.owner)) or one
 
-    async def completed(self, wanted: Schedule, reading: Reading) -> Schedule | Unscheduled:
+    async def completed(self, wanted: Schedule, parsed: ParsedSchedule) -> Schedule | Unscheduled:
         """Fill in what was read, and which channels it reads; a sentence if its owner may not read one."""
-        if _THIS_THREAD.search(reading.asks):
+        if _THIS_THREAD.search(parsed.asks):
             return NO_THREAD
-        reads = await self.channels_in(reading.asks, wanted)
+        reads = await self.channels_in(parsed.asks, wanted)
         if isinstance(reads, Unscheduled):
             return reads
-        if reading.only_if_new and not reads:
+        if parsed.only_if_new and not reads:
             return NOTHING_TO_READ
         return wanted.model_copy(
             update={
-                "asks": named(plain_text(reading.asks, "", reads), reads),
-                "rule": reading.rule,
-                "zone": reading.zone or wanted.zone,
-                "until": reading.until,
-                "missed": reading.missed,
-                "only_if_new": reading.only_if_new,
+                "asks": named(plain_text(parsed.asks, "", reads), reads),
+                "rule": parsed.rule,
+                "zone": parsed.zone or wanted.zone,
+                "until": parsed.until,
+                "missed": parsed.missed,
+                "only_if_new": parsed.only_if_new,
                 "reads": tuple(reads),
             }
         )
@@ -150,3 +154,43 @@ def wanted_from(said: Incoming | None, *, team: str, channel: str, user: str, te
     if said is not None:
         of |= {"said": said.text, "said_ts": said.ts, "said_thread": said.place.thread_ts, "files": said.attachments}
     return Schedule.model_validate({"rule": {}, **of})
+
+
+def check_written_rule(written: Mapping[str, Any], zone: str) -> ParsedSchedule | Unscheduled | None:
+    """Check what a model read as words are checked; a sentence if it cannot be, None if the model sees no schedule."""
+    names = ("asks", "cron", "at", "zone", "until", "cannot")
+    field = {name: str(written.get(name) or "").strip() for name in names}
+    if written.get("schedule") is not True:
+        return None
+    if field["cannot"]:
+        return Unscheduled(words=f"I cannot follow that rule: {field['cannot'][:200]} {FORMS}")
+    named = zone_called(field["zone"], zone) if field["zone"] else ""
+    if field["zone"] and not named:
+        return Unscheduled(words=unknown_zone(field["zone"][:60]))
+    tz = zone_of(named or zone)
+    until = _read_time(f"{field['until']} 23:59", tz) if field["until"] else None
+    if field["at"] and not field["cron"]:
+        at = _read_time(field["at"], tz)
+        rule = _rule_from(at, written.get("every_days")) if at is not None else None
+    else:
+        cron = normalize_cron(field["cron"])
+        rule = Rule(cron=cron) if isinstance(cron, str) else None
+    if rule is None:
+        return Unscheduled(words=f"I cannot read when. {FORMS}")
+    end = until.timestamp() if until is not None else None
+    return ParsedSchedule(field["asks"], rule, named, end, only_if_new=written.get("only_if_new") is True)
+
+
+def _rule_from(at: datetime, every_days: Any) -> Rule:
+    """Make the rule for one time, or for every so many days from it on."""
+    days = min(every_days, MOST_DAYS) if isinstance(every_days, int) and every_days > 0 else 0
+    if days and datetime.fromtimestamp(at.timestamp(), at.tzinfo).time() != at.time():
+        at -= timedelta(days=days)  # summer time skips the first: the time is kept in one before it
+    return Rule(days=days, start=at.timestamp())
+
+
+def _read_time(text: str, tz: tzinfo | None) -> datetime | None:
+    try:
+        return datetime.strptime(text, "%Y-%m-%d %H:%M").replace(tzinfo=tz)
+    except ValueError:
+        return None

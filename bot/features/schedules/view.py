@@ -1,13 +1,16 @@
-"""What people are shown of schedules: one before it is saved, and the list of theirs. Pure; for one person alone."""
+"""What people see of schedules: one before it is saved, their list, the line on top of a run. Pure."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from bot.features.schedules.rule_times import next_times
 from bot.features.schedules.rule_words import sentence, time_words, when_words, zone_words
 from bot.features.schedules.schedule import Missed, Schedule
 from bot.slack.text.cleaning import clean, mention, plain
+from bot.slack.views.home_part import HomePart
 from bot.slack.views.outgoing import Block, Outgoing, actions, button, context, counted, section
-from bot.slack.views.paging import Page, page_buttons
+from bot.slack.views.paging import Page, page_buttons, page_of
 
 SAVE, DISCARD, CHANGE, NOW = "schedule_save", "schedule_discard", "schedule_change", "schedule_now"
 PAUSE, RESUME, RUN, EDIT, REMOVE = (
@@ -26,6 +29,9 @@ MISSED: dict[Missed, str] = {
     "skip": "runs that were missed while I was off are skipped",
 }
 SHOWN = 1_200
+LINE_SHOWN = 1_000
+"""Characters of what is asked that the line of a run shows; its thread has all of it."""
+NONE_AT_HOME = "You have none. Mention me with one, such as “every Monday at 9 summarise #sales”."
 
 
 def when(at: float, zone: str) -> str:
@@ -107,6 +113,34 @@ def line(one: Schedule, user: str) -> str:
         state = f"Next: {when(one.next_at, one.zone)}" if one.next_at is not None else "No further run"
     words.append(f"{state} · {_last(one)} · `{one.id}`")
     return "\n".join(words)
+
+
+def home_part(schedules: Sequence[Schedule], user: str, page: int) -> HomePart:
+    """Make the section of the home: each schedule with its next and its last run."""
+    return HomePart("Schedules", page_of([(section(line(one, user)),) for one in schedules], page), none=NONE_AT_HOME)
+
+
+def run_line(one: Schedule, due: float, *, late: bool, asked_for: bool) -> Outgoing:
+    """Make the line: when it runs, what is asked, and by whom; and if it comes late, for which time."""
+    asks = clean(plain(one.asks, LINE_SHOWN))
+    text = f"*{sentence(when_words(one))}*: {asks}, asked by {mention(one.owner)}"
+    small = ""
+    if asked_for:
+        small = "Run now, beside its times."
+    elif late:
+        small = f"Meant for {time_words(due, one.zone)}: I was not running then."
+    return Outgoing(text=text, blocks=(section(text), *((context(small),) if small else ())))
+
+
+def did_not_run(one: Schedule, why: str, *, paused: bool) -> Outgoing:
+    """Tell the owner that a schedule did not run, and what to do."""
+    asks, when = clean(plain(one.asks, 200)), when_words(one)
+    if paused:
+        end = f"I have paused it. `/leadhand schedule resume {one.id}` lets it go on, `remove {one.id}` ends it."
+    else:
+        end = "It runs again at its next time. `/leadhand schedule` shows it."
+    text = f"Your schedule “{asks}” ({when}) in <#{one.channel}> did not run: {clean(why)}. {end}"
+    return Outgoing(text=text, blocks=(section(text),))
 
 
 def _last(one: Schedule) -> str:

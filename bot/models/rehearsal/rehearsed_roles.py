@@ -66,7 +66,7 @@ def read_rule(text: str) -> dict[str, Any]:
     words = text.rpartition("# Words\n")[2].strip()
     empty = {"asks": "", "cron": "", "at": "", "zone": "", "until": "", "cannot": ""}
     if (found := _RULE.match(words)) is None:
-        return {"schedule": True, **empty, "cannot": "the rehearsal reads plain English and German only."}
+        return {"schedule": True, **empty, "cannot": "no model is connected that could read it."}
     cron = f"{int(found[3] or 0)} {int(found[2] or 9)} * * {_DAYS[found[1].lower()]}"
     return {"schedule": True, **empty, "asks": words[found.end() :], "cron": cron}
 

@@ -1,0 +1,239 @@
+"""Reads a schedule from what somebody wrote: cron text or one of six forms, with a time and its zone. Pure.
+
+A form at the beginning ("every Monday at 9 summarise #sales") is a schedule if an order follows. At the end ("summarise
+#sales every Monday at 9") it needs a time, so that "write a plan for every Monday meeting" stays a request. `UNREAD` is
+what says when in other words: a model reads it. Whatever is read is shown to people before it is saved.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date, datetime
+from datetime import time as clock
+from typing import Final, Literal
+
+from bot.access.time_zones import unknown_zone, zone_of
+from bot.features.schedules.cron_text import normalize_cron
+from bot.features.schedules.schedule import ParsedSchedule, Rule, Unscheduled
+from bot.features.schedules.task_start import begins_time, find_unread_words, has_order, is_order, is_statement
+from bot.features.schedules.when_forms import (
+    DATE,
+    ORDINAL,
+    WEEKDAY,
+    Days,
+    match_days,
+    match_time,
+    match_zone,
+    read_date,
+)
+
+UNREAD: Final = "unread"
+DEFAULT_TIME = (9, 0)
+"""The hour and minute of a schedule that names none."""
+MOST_TIME_WORDS = 4
+"""Words that a time may have, such as "at half past nine"; behind more stands a task."""
+LONGEST_END = 200
+"""Characters at the end of a text in which a schedule may stand."""
+FORMS = (
+    "I understand “every day at 8”, “every weekday at 9:00” or “every Monday and Thursday at 9:00”, “every 2 hours”, "
+    "“on the 1st of every month at 9”, “tomorrow at 10” or “on Friday at 10”, “on 2026-12-01 at 9”, each with a time "
+    "zone after the time if you like (“at 9 Berlin time”), and cron text, such as 0 9 * * mon."
+)
+
+
+@dataclass
+class _When:
+    """What words say about when, and where they end. `fault` is a sentence why that cannot be, or None."""
+
+    days: Days
+    end: int = 0
+    time: tuple[int, int] | None = None
+    zone: str = ""
+    until: date | None = None
+    only_if_new: bool = False
+    fault: Unscheduled | None = None
+
+    @property
+    def is_timed(self) -> bool:
+        return self.time is not None or self.days.has_time
+
+    @property
+    def is_once(self) -> bool:
+        return self.days.day is not None
+
+
+def parse_schedule(text: str, *, now: float, zone: str) -> ParsedSchedule | Unscheduled | Literal["unread"] | None:
+    """Read a schedule and its task. `UNREAD`: a model has to read it; None: it is a request; else why it cannot be.
+
+    `zone` is the zone of the person, in which times are meant unless another is named.
+    """
+    said = text.strip().strip("`").strip()
+    here = datetime.fromtimestamp(now, zone_of(zone))
+    when = _match_when(said, here, zone)
+    if when is not None:
+        rest = said[when.end :]
+        tells = is_statement(rest, is_timed=when.is_timed, is_once=when.is_once)
+        if not tells and begins_time(rest) and not when.fault:
+            return UNREAD if _is_for_model(rest) else None
+        unread = find_unread_words(rest) if not tells or (when.is_timed and not when.is_once) else ""
+        if unread and not when.fault:
+            return _ask_about(unread, said[: when.end], rest)
+        if not tells:
+            return _make_schedule(when, _take_end(when, rest, here), zone)
+    return _parse_end(said, here, zone) or (UNREAD if when is None and _says_schedule(said) else None)
+
+
+def parse_when(text: str, *, now: float, zone: str) -> ParsedSchedule | Unscheduled | None:
+    """Read words that only say when ("on Friday at 9"); None if they are none of the forms. The task is empty."""
+    said = text.strip().strip("`").rstrip(" .!")
+    here = datetime.fromtimestamp(now, zone_of(zone))
+    when = _match_when(said, here, zone)
+    return _make_schedule(when, "", zone) if when is not None and when.end == len(said) else None
+
+
+def _match_when(text: str, now: datetime, own: str) -> _When | None:
+    """Read the days at the beginning, and the time, the zones and the end that follow them."""
+    matched = match_days(text, now.date())
+    if matched is None:
+        return None
+    when = _When(matched[0]) if isinstance(matched[0], Days) else _When(Days(), fault=matched[0])
+    when.end = matched[1]
+    if not when.days.cron and (time := match_time(text, when.end)) is not None:
+        when.time, when.end = (time[0] if isinstance(time[0], tuple) else (0, 0)), time[1]
+        when.fault = when.fault or (time[0] if isinstance(time[0], Unscheduled) else None)
+    while when.is_timed and (zone := match_zone(text, when.end, own)) is not None:
+        _take_zone(when, *zone)
+    _take_extras(when, text, now)
+    return when
+
+
+def _take_zone(when: _When, zone: str | Unscheduled, end: int) -> None:
+    when.end = end
+    if isinstance(zone, Unscheduled):
+        when.fault = when.fault or zone
+    elif zone and when.zone not in {"", zone}:
+        words = f"That names two time zones, {when.zone} and {zone}. Say which one is meant."
+        when.fault = when.fault or Unscheduled(words=words)
+    else:
+        when.zone = zone or when.zone
+
+
+_EXTRA = re.compile(
+    rf"[\s,]*(?:and\s+|but\s+)?(?:until\s+(?P<until>{DATE})|(?:only\s+)?(?:if|when)\s+(?:there\s+is\s+)?"
+    r"(?:something|anything)\s+(?:has\s+changed|is\s+new|changed|changes|new))(?!\w)",
+    re.IGNORECASE,
+)
+"""What may follow the time, or end the task: the last day, and "only if anything is new"."""
+
+
+def _take_extras(when: _When, text: str, now: datetime) -> None:
+    while (found := _EXTRA.match(text, when.end)) is not None:
+        when.end = found.end()
+        if not found["until"]:
+            when.only_if_new = True
+            continue
+        when.until = read_date(found["until"], now.date())
+        if when.until is None:
+            when.fault = when.fault or Unscheduled(words=f"There is no day {found['until']!r}.")
+
+
+def _take_end(when: _When, rest: str, now: datetime) -> str:
+    """Read what the end of a task says about its schedule, and return the task without it."""
+    said = rest.rstrip(" .!")
+    for start in _EXTRA.finditer(said, max(0, len(said) - LONGEST_END)):
+        when.end = start.start()
+        _take_extras(when, said, now)
+        if when.end == len(said):
+            return said[: start.start()]
+    return rest
+
+
+_END_STARTS = re.compile(r"(?<![\w-])(?:every|each|daily|on)\b", re.IGNORECASE)
+_CLOSING = re.compile(r"[\s.!]*(?:\bhere|\bplease)?[\s.!]*$", re.IGNORECASE)
+_CLAUSE = re.compile(r"\b(?:we|they|you|i|he|she|it|who|which|that|what|how)\b(?:\s+[\w']+){0,3}\s*$", re.IGNORECASE)
+"""A clause about what happens at these times: "we meet every Monday at 9"."""
+_ZONE_LIKE = re.compile(r"[\s,]*(?:in\s+)?(\([^)]*\)|[A-Z][\w/+-]*(?:\s+[A-Z]\w*){0,2}|(?:UTC|GMT)?\s?[+-]\d[\d:]*)\s*")
+
+
+def _parse_end(said: str, now: datetime, own: str) -> ParsedSchedule | Unscheduled | None:
+    """Read a schedule at the end of its task."""
+    for start in _END_STARTS.finditer(said, max(1, len(said) - LONGEST_END)):
+        tail, before = _CLOSING.sub("", said[start.start() :]), said[: start.start()]
+        when = _match_when(tail, now, own)
+        if when is None or when.is_once or not (when.is_timed or when.days.cron) or _CLAUSE.search(before):
+            continue
+        if when.end == len(tail):
+            return _make_schedule(when, before, own)
+        zone = _ZONE_LIKE.fullmatch(tail, when.end)
+        if zone is not None and when.is_timed:
+            return Unscheduled(words=unknown_zone(zone[1].strip("()")))
+    return None
+
+
+def _make_schedule(when: _When, task: str, own: str) -> ParsedSchedule | Unscheduled:
+    if when.fault is not None:
+        return when.fault
+    asks = re.sub(r"^(?:[\s,:;.\-\u2013]|\band then\b|\bplease\b)+|[\s,:;\-\u2013]+$", "", task)
+    tz = zone_of(when.zone or own)
+    hour, minute = when.time or DEFAULT_TIME
+    if when.days.day is not None:
+        rule = Rule(start=datetime.combine(when.days.day, clock(hour, minute), tz).timestamp())
+    else:
+        cron = when.days.cron or normalize_cron(f"{minute} {hour} {when.days.fields}")
+        rule = Rule(cron=cron if isinstance(cron, str) else "")
+    until = datetime.combine(when.until, clock(23, 59, 59), tz).timestamp() if when.until is not None else None
+    return ParsedSchedule(asks, rule, when.zone, until, only_if_new=when.only_if_new)
+
+
+def _ask_about(unread: str, when: str, rest: str) -> Unscheduled:
+    """Ask about words between a time and a task: they may change the one or belong to the other."""
+    return Unscheduled(
+        words=(
+            f"I did not understand “{unread}” after the time. If it is a time zone, name a city of it (Berlin time). "
+            f"If it belongs to the task, put a colon before it: “{when.strip(' ,')}: {rest.strip(' ,')[:100].strip()}”."
+        )
+    )
+
+
+_UNIT = r"(?:minute|hour|day|weekday|workday|week|weekend|month|quarter|year|morning|evening|night|noon|afternoon)s?"
+_NUMBER = r"(?:\d{1,4}|an?|other|half|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
+_NTH = rf"(?:first|second|third|fourth|fifth|last|{ORDINAL})"
+_RECURS = (
+    rf"(?:(?:every|each)\s+(?:(?:business|working|work|{_NTH}|{_NUMBER})\s+)*(?:{_UNIT}|{WEEKDAY}|seconds?)|"
+    rf"(?:on\s+)?the\s+{_NTH}\s+\w+\s+of\s+(?:the|each|every|a)\s+month|on\s+the\s+{ORDINAL}|"
+    r"on\s+weekends|hourly|weekly|monthly|quarterly|yearly)\b"
+)
+_AT = r"(?:at|around|before|after|between)\s+\S+(?:\s+\S+){0,2}"
+_BEGINS = re.compile(rf"(?:{_AT}\s+)??{_RECURS}|in\s+{_NUMBER}\s+(?:minute|hour|day|week)s?\b", re.IGNORECASE)
+_ENDS = re.compile(rf"\b(?:{_RECURS}[\s,]+{_AT}(?:\s+\S+){{0,4}}|{_AT}\s+{_RECURS})\s*$", re.IGNORECASE)
+_NAMED = re.compile(r"schedule\b.*\b(?:every|each|daily|weekly|monthly)\b", re.IGNORECASE)
+_OTHER_TONGUES = re.compile(
+    r"(?:jede[nrsm]?|täglich|wöchentlich|monatlich|werktags|montags|dienstags|mittwochs|donnerstags|freitags|"
+    r"chaque|tous les|toutes les|cada|todos los|todas las|ogni|tutti i)\b(?=.{0,60}(?:\d|\b(?:um|gegen)\s+(?:halb|"
+    r"viertel|dreiviertel|ein|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|mitternacht)\b|"
+    r"\b(?:mittags|mitternachts|midi|minuit|mediodía|medianoche|mezzogiorno|mezzanotte)\b))",
+    re.IGNORECASE,
+)
+
+
+def _is_for_model(rest: str) -> bool:
+    """Return True if a task follows words about the time; the time alone may answer a question."""
+    time = match_time(rest, 0)
+    if time is not None:
+        return not is_statement(rest[time[1] :] or ".", is_timed=True, is_once=False)
+    return has_order(rest) or len(rest.split()) > MOST_TIME_WORDS
+
+
+def _says_schedule(said: str) -> bool:
+    """Return True if words say that they are a schedule, though no form has them. Such words go to a model."""
+    if _NAMED.match(said) or _OTHER_TONGUES.match(said):
+        return True
+    if (begins := _BEGINS.match(said)) is not None:
+        rest = said[begins.end() :]
+        if is_order(rest) or rest.lstrip().startswith(":"):
+            return True
+        return begins_time(rest) and _is_for_model(rest)
+    tail = _CLOSING.sub("", said)
+    ends = _ENDS.search(tail, max(0, len(tail) - LONGEST_END))
+    return ends is not None and is_order(said) and not _CLAUSE.search(said[: ends.start()])

@@ -1,0 +1,186 @@
+"""Reads when: six forms that name days, the time of the day after them, and a zone after the time. Pure.
+
+The forms: every day · every weekday, every Monday and Thursday · every 2 hours · on the 1st of every month ·
+tomorrow, on Friday · on 2026-12-01. Times are 9, 9:30, 9h30, 0930, 5pm, noon.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from bot.access.time_zones import AMBIGUOUS, USUAL, nearest_zone, unknown_zone, zone_called
+from bot.features.schedules.cron_text import MONTHS, SHORT, WEEKDAYS, normalize_cron
+from bot.features.schedules.schedule import Unscheduled
+from bot.features.schedules.task_start import ORDER, is_order
+
+WEEKDAY = r"(?:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?s?"
+_MONTH = rf"(?:{'|'.join(name[:3] for name in MONTHS)})[a-z]*\.?"
+DATE = (
+    rf"(?:\d{{4}}-\d\d-\d\d|\d{{1,2}}(?:st|nd|rd|th)? {_MONTH}(?: \d{{4}})?|"
+    rf"{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?)"
+)
+ORDINAL = r"\d{1,2}(?:st|nd|rd|th)"
+
+
+@dataclass(frozen=True, slots=True)
+class Days:
+    """The days of a form: the last three `fields` of cron, one `day`, or a whole `cron` rule.
+
+    `has_time`: the rule was written as cron text, so that no time follows.
+    """
+
+    fields: str = ""
+    day: date | None = None
+    cron: str = ""
+    has_time: bool = False
+
+
+def match_days(text: str, today: date) -> tuple[Days | Unscheduled, int] | None:
+    """Read the form at the beginning, or a sentence why no such days exist, and where it ends."""
+    for pattern, build in _FORMS:
+        found = pattern.match(text)
+        if found is not None and (days := build(found, today)) is not None:
+            return days, found.end()
+    return None
+
+
+def match_time(text: str, start: int) -> tuple[tuple[int, int] | Unscheduled, int] | None:
+    """Read the hour and minute that stand at `start`, and where they end. A number alone needs "at" before it."""
+    found = _TIME.match(text, start)
+    if found is None or not (found["at"] or found["minute"] or found["half"] or found["mark"] or found["named"]):
+        return None
+    if found["named"]:
+        return (12 if found["named"].lower() == "noon" else 0, 0), found.end()
+    compact, half = found["compact"] or "", (found["half"] or "").lower()
+    hour, minute = int(compact[:2] or found["hour"]), int(compact[2:] or found["minute"] or 0)
+    if hour > 23 or minute > 59 or (half and not 1 <= hour <= 12):
+        return Unscheduled(words=f"There is no time {found[0].strip(' ,')!r}."), found.end()
+    return (hour % 12 + (12 if half == "p" else 0) if half else hour, minute), found.end()
+
+
+def match_zone(text: str, start: int, own: str) -> tuple[str | Unscheduled, int] | None:
+    """Read the zone that stands at `start` ("" for `own`, the person's), and where it ends.
+
+    A city may belong to the task ("at 9 London sales"), so its name alone counts only if no such task can follow.
+    """
+    if (local := _OWN_ZONE.match(text, start)) is not None:
+        return "", local.end()
+    for pattern in _ZONES:
+        found = pattern.match(text, start)
+        if found is None or is_order(found["zone"]):
+            continue
+        name = found["zone"]
+        is_named = bool(found["open"] or found["exact"]) or _is_abbreviation(name)
+        zone = zone_called(name, own)
+        if zone and (is_named or _ZONE_ENDS.match(text, found.end())):
+            return zone, found.end()
+        if is_named and not zone and (not name[0].islower() or nearest_zone(name) or name.lower() in AMBIGUOUS):
+            return Unscheduled(words=unknown_zone(name)), found.end()
+    return None
+
+
+def read_date(text: str, today: date) -> date | None:
+    """Read a date such as 2026-12-01 or 1 December, which is that to come; None if there is no such day."""
+    numbers = [int(number) for number in re.findall(r"\d+", text)]
+    month = next((place for place, name in enumerate(MONTHS, 1) if name[:3].lower() in text.lower()), 0)
+    try:
+        if not month:
+            return date(*numbers)
+        day = date(numbers[1] if len(numbers) > 1 else today.year, month, numbers[0])
+        return day if day >= today or len(numbers) > 1 else day.replace(year=day.year + 1)
+    except ValueError:
+        return None
+
+
+def _cron(found: re.Match[str], _: date) -> Days | Unscheduled | None:
+    cron = normalize_cron(found["cron"])
+    return Days(cron=cron, has_time=True) if isinstance(cron, str) else cron
+
+
+def _weekdays(found: re.Match[str], _: date) -> Days:
+    names = _short_names(found[0])
+    is_span = re.search(r"\b(?:to|through)\b|[-\u2013]", found[0]) and len(names) == 2
+    return Days(fields=f"* * {('-' if is_span else ',').join(names)}")
+
+
+def _interval(found: re.Match[str], _: date) -> Days | None:
+    """Read "every 2 hours". None for numbers that no clock repeats each hour or day, such as every 5 hours."""
+    number = int(found["number"] or 1)
+    is_hours = found["unit"].lower().startswith("hour")
+    if number == 0 or (24 if is_hours else 60) % number:
+        return None
+    return Days(cron=f"0 */{number} * * *".replace("*/1 ", "* ") if is_hours else f"*/{number} * * * *")
+
+
+def _month_days(found: re.Match[str], _: date) -> Days | Unscheduled:
+    numbers = re.findall(r"\d+", found[0])
+    if any(not 1 <= int(number) <= 31 for number in numbers):
+        return Unscheduled(words=f"No month has the day {found[0].strip()!r}.")
+    return Days(fields=f"{','.join(numbers)} * *")
+
+
+def _one_day(found: re.Match[str], today: date) -> Days | Unscheduled:
+    word = found["date"].lower()
+    if word in {"today", "tomorrow"}:
+        return Days(day=today + timedelta(days=word == "tomorrow"))
+    if re.search(r"\d", word):
+        day = read_date(word, today)
+        return Days(day=day) if day is not None else Unscheduled(words=f"There is no day {word!r}.")
+    days_away = (WEEKDAYS.index(word[:3]) - today.weekday() - 1) % 7 + 1
+    return Days(day=today + timedelta(days=days_away))
+
+
+def _short_names(words: str) -> list[str]:
+    return [name[:3].lower() for name in re.findall(rf"\b{WEEKDAY}", words, re.IGNORECASE)]
+
+
+def _is_abbreviation(name: str) -> bool:
+    return name.lower() in _ABBREVIATIONS and (name.isupper() or (len(name) > 2 and name.lower() not in _WORDS))
+
+
+def _form(pattern: str) -> re.Pattern[str]:
+    return re.compile(rf"[\s,]*(?:{pattern})(?!\w)", re.IGNORECASE)
+
+
+_EVERY = r"(?:every|each)\s+"
+_AND = r"(?:\s*,\s*(?:and\s+)?|\s+and\s+|\s*&\s*)"
+_ORDINALS = rf"(?:the\s+)?{ORDINAL}(?:{_AND}(?:the\s+)?{ORDINAL})*"
+_FIVE_FIELDS = r"(?:[\d*/,\-]+\s+){2}(?:[\d*/,\-?lL]+|last)\s+[\w*/,\-]+\s+[\w*/,\-?#]+"
+_FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], date], Days | Unscheduled | None]], ...] = (
+    (re.compile(rf"^(?:cron[:\s]+)?`?(?P<cron>{'|'.join(SHORT)}|{_FIVE_FIELDS})`?(?=[\s:,]|$)", re.IGNORECASE), _cron),
+    (_form(rf"daily|{_EVERY}(?:single\s+)?day"), lambda _, __: Days(fields="* * *")),
+    (_form(rf"{_EVERY}(?:weekday|workday)|on\s+(?:weekday|workday)s"), lambda _, __: Days(fields="* * mon-fri")),
+    (_form(rf"{_EVERY}{WEEKDAY}(?:(?:{_AND}|\s*[-\u2013]\s*|\s+(?:to|through)\s+){WEEKDAY})*"), _weekdays),
+    (_form(rf"on\s+{WEEKDAY[:-2]}s(?:{_AND}{WEEKDAY[:-2]}s)*"), _weekdays),
+    (_form(rf"{_EVERY}(?:(?P<number>\d{{1,4}})\s+)?(?P<unit>minute|hour)s?"), _interval),
+    (_form(rf"(?:on\s+)?{_ORDINALS}\s+of\s+(?:the|each|every)\s+month|{_EVERY}month\s+on\s+{_ORDINALS}"), _month_days),
+    (_form(r"(?P<date>today|tomorrow)"), _one_day),
+    (_form(rf"(?:on|next)\s+(?P<date>{WEEKDAY}|{DATE})"), _one_day),
+)
+_TIME = re.compile(
+    r"[\s,]*(?P<at>(?:at|@)\s*)?(?:(?P<compact>(?:[01]\d|2[0-3])[0-5]\d)(?:\s*(?:hrs|hours)\b)?|"
+    r"(?:12\s+)?(?P<named>noon|midnight)|(?P<hour>\d{1,2})(?:[:.h](?P<minute>\d\d)(?::\d\d)?)?(?P<mark>\s*(?:o'?clock|uhr|h)\b)?"
+    r"(?:\s*(?P<half>[ap])\.?\s?m\b\.?)?)"
+    r"(?:(?!\w)|(?=(?-i:[A-Z]{1,5})\b))",
+    re.IGNORECASE,
+)
+"""A time. A zone may follow it without a space: 9:00Z."""
+_OFFSET = r"(?:UTC|GMT)\s?[+\-\u2212\u2013]\s?\d{1,2}(?::?[0-5]\d)?|[+\-\u2212]\d{2}:?[0-5]\d|\+\d{1,2}"
+_NAME = r"[^\W\d_][^\W\d_.'-]*(?:-[^\W\d_]+)*"
+_ZONES = tuple(
+    re.compile(rf"[\s,]*(?P<open>\()?(?:in\s+)?(?:US\s+)?(?P<zone>{zone})(?:\s+zone)?\)?(?!\w)", re.IGNORECASE)
+    for zone in (
+        rf"(?P<exact>{_OFFSET}|[A-Za-z_]+/[\w/+-]+|utc|gmt|zulu)(?:\s+time)?",
+        *(rf"{_NAME}(?:\s+{_NAME}){{{more}}}(?P<exact>\s+time)?" for more in (2, 1, 0)),
+    )
+)
+_OWN_ZONE = re.compile(r"[\s,]*\(?(?:(?:my|our|your)(?:\s+local)?|local)\s+time\)?(?!\w)", re.IGNORECASE)
+_ABBREVIATIONS = {name for name in (*USUAL, *AMBIGUOUS) if len(name) <= 4}
+_WORDS = frozenset({"cat", "eat", "wat", "west", "wet"})
+"""Abbreviations that count only in capitals, as they are words too."""
+_ZONE_ENDS = re.compile(
+    rf"\s*(?:$|[,:;.!)\u2013]|-\s|{ORDER}|(?:until|till|only|if|when|and|but|on|every|each)\b)", re.IGNORECASE
+)
