@@ -11,13 +11,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from bot.access.time_zones import nearest_zone, zone_called, zone_of
-from bot.features.schedules.commands import says
+from bot.features.schedules.commands import match_words
 from bot.features.schedules.cron_text import normalize_cron
 from bot.features.schedules.form import form
 from bot.features.schedules.phrases import UNREAD, parse_schedule, parse_when
-from bot.features.schedules.rule_times import following
+from bot.features.schedules.rule_times import next_time
 from bot.features.schedules.rule_words import rule_words, zone_words
-from bot.features.schedules.schedule import ParsedSchedule, Schedule, Unscheduled
+from bot.features.schedules.schedule import ParsedSchedule, Schedule, ScheduleRefusal
 from bot.features.schedules.task_start import is_order
 
 BERLIN = "Europe/Berlin"
@@ -190,7 +190,7 @@ def test_plain_phrases_are_read(said: str, when: str, asks: str) -> None:
     found = parse_schedule(said, now=NOW, zone=BERLIN)
     assert isinstance(found, ParsedSchedule)
     assert (rule_words(found.rule, BERLIN), found.asks) == (when, asks)
-    assert following(found.rule, BERLIN, NOW) is not None
+    assert next_time(found.rule, BERLIN, NOW) is not None
     one = Schedule(team="T1", channel="C1", owner="U1", asks=asks, rule=found.rule, zone=BERLIN)
     again = parse_when(form(one, "-")["blocks"][0]["element"]["initial_value"], now=NOW, zone=BERLIN)
     assert isinstance(again, ParsedSchedule), "the form shows words, a date or cron text, and reads them again"
@@ -199,13 +199,13 @@ def test_plain_phrases_are_read(said: str, when: str, asks: str) -> None:
 
 @pytest.mark.parametrize("said", REQUESTS)
 def test_an_ordinary_request_is_none(said: str) -> None:
-    assert says(said) is None
+    assert match_words(said) is None
 
 
 @pytest.mark.parametrize("said", UNREAD_PHRASES)
 def test_other_words_that_say_when_go_to_a_model(said: str) -> None:
     assert parse_schedule(said, now=NOW, zone=BERLIN) == UNREAD
-    assert says(said) == said
+    assert match_words(said) == said
 
 
 @pytest.mark.parametrize(("named", "zone"), ZONES)
@@ -214,7 +214,7 @@ def test_a_zone_behind_the_time_counts(form: str, named: str, zone: str) -> None
     found = parse_schedule(form.format(named), now=NOW, zone=BERLIN)
     assert isinstance(found, ParsedSchedule)
     assert (found.zone, found.asks, found.rule.cron) == (zone, "list x", "0 9 * * mon")
-    at = following(found.rule, zone or BERLIN, NOW)
+    at = next_time(found.rule, zone or BERLIN, NOW)
     assert at is not None
     assert datetime.fromtimestamp(at, zone_of(zone or BERLIN)).strftime("%a %H:%M") == "Mon 09:00"
     assert zone_called(zone_words(zone)) == zone, "the read-back names it so that it can be read again"
@@ -237,7 +237,7 @@ def test_an_abbreviation_of_several_zones_is_that_of_whoever_says_it() -> None:
 @pytest.mark.parametrize(("said", "words"), ASKED)
 def test_words_between_time_and_task_that_are_not_understood_are_asked_about(said: str, words: str) -> None:
     found = parse_schedule(said, now=NOW, zone=BERLIN)
-    assert isinstance(found, Unscheduled)
+    assert isinstance(found, ScheduleRefusal)
     assert words in found.words
 
 
@@ -255,7 +255,7 @@ def test_nothing_behind_a_time_becomes_part_of_a_task_that_begins_with_an_order(
 @pytest.mark.parametrize(("said", "words"), WRONG)
 def test_what_cannot_be_is_said(said: str, words: str) -> None:
     found = parse_schedule(said, now=NOW, zone=BERLIN)
-    assert isinstance(found, Unscheduled)
+    assert isinstance(found, ScheduleRefusal)
     assert words in found.words
 
 
@@ -269,7 +269,7 @@ def test_what_else_a_schedule_may_say() -> None:
 
 
 def test_words_about_one_schedule_are_a_command() -> None:
-    assert says("pause schedule SABCDEF") == "pause schedule SABCDEF"
+    assert match_words("pause schedule SABCDEF") == "pause schedule SABCDEF"
 
 
 def test_numbers_of_weekdays_are_those_of_cron() -> None:
@@ -287,6 +287,6 @@ def test_zones_go_by_their_cities() -> None:
 
 @pytest.mark.parametrize("part", ["at 9 and ", "every ", "on monday, ", "the 1st and the ", "every monday and ", " , "])
 def test_what_is_made_to_keep_us_busy_does_not(part: str) -> None:
-    assert says("every Monday at 9 summarise " + part * 20_000) is None
-    says((part * 2_500)[:2_490])
-    says(f"every monday {part * 2_500}"[:2_490])
+    assert match_words("every Monday at 9 summarise " + part * 20_000) is None
+    match_words((part * 2_500)[:2_490])
+    match_words(f"every monday {part * 2_500}"[:2_490])

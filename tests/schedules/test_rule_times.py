@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from bot.features.schedules.cron_text import normalize_cron
-from bot.features.schedules.rule_times import following, least_gap, passed, upcoming
+from bot.features.schedules.rule_times import iterate_times, least_gap, missed_times, next_time
 from bot.features.schedules.schedule import Rule, Schedule
 
 DAYLIGHT = [  # cron, zone, from then on, and the next ones
@@ -35,7 +35,7 @@ def at(text: str, zone: str) -> float:
 
 
 def shown(rule: Rule, zone: str, after: float, number: int) -> list[str]:
-    found = islice(upcoming(rule, zone, after), number)
+    found = islice(iterate_times(rule, zone, after), number)
     return [f"{datetime.fromtimestamp(one, ZoneInfo(zone)):%m-%d %H:%M%z}" for one in found]
 
 
@@ -61,8 +61,8 @@ def test_a_day_and_a_weekday_are_one_or_the_other() -> None:
 
 
 def test_a_day_that_never_comes_has_no_next_time() -> None:
-    assert following(cron("0 9 31 2 *"), "UTC", 1.8e9) is None
-    assert following(Rule(start=1.0), "UTC", 1.8e9) is None
+    assert next_time(cron("0 9 31 2 *"), "UTC", 1.8e9) is None
+    assert next_time(Rule(start=1.0), "UTC", 1.8e9) is None
 
 
 def test_how_often_a_rule_comes_up() -> None:
@@ -74,15 +74,17 @@ def test_missed_times_are_counted_from_the_last_due_one() -> None:
     zone = "Europe/Berlin"
     one = Schedule(team="T1", channel="C1", owner="U1", asks="x", rule=cron("30 2 * * *"), zone=zone)
     due = at("2027-10-30T02:30", zone)
-    times, later = passed(one, due, at("2027-10-31T02:40", zone), 10)  # before the hour that comes twice comes again
+    times, later = missed_times(
+        one, due, at("2027-10-31T02:40", zone), 10
+    )  # before the hour that comes twice comes again
     assert [datetime.fromtimestamp(time, ZoneInfo(zone)).day for time in times] == [30, 31]
     assert later == at("2027-11-01T02:30", zone), "and not the 31st once more"
     hourly = one.model_copy(update={"rule": cron("0 * * * *")})
-    times, later = passed(hourly, due, due + 90 * 86_400, 10)
+    times, later = missed_times(hourly, due, due + 90 * 86_400, 10)
     assert len(times) == 10
     assert later is not None
     assert later - times[-1] == 3600.0
-    assert passed(one.model_copy(update={"until": due + 3600}), due, due + 7200, 10) == ((due,), None)
+    assert missed_times(one.model_copy(update={"until": due + 3600}), due, due + 7200, 10) == ((due,), None)
 
 
 def test_every_other_week_keeps_its_weeks_from_the_first_on() -> None:

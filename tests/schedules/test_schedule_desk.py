@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from bot.access.ruling import Why
-from bot.features.schedules.rights import MOST_OWN, RULED_OUT, Halt, fault_of, halted, may_change
-from bot.features.schedules.schedule import KIND, LastRun, ParsedSchedule, Rule, Schedule, Unscheduled, name_of
+from bot.features.schedules.rights import MOST_OWN, RULED_OUT, Halt, find_fault, find_halt, may_change
+from bot.features.schedules.schedule import KIND, LastRun, ParsedSchedule, Rule, Schedule, ScheduleRefusal, name_of
 from bot.features.schedules.service import BUSY, FULL, GONE, NOT_YOURS, TOO_MANY, ScheduleDesk, new_id
 from bot.features.schedules.talk import check_written_rule
 from bot.store.redis import layout
@@ -60,31 +60,31 @@ def test_who_may_change_one() -> None:
     ],
 )
 def test_what_cannot_be_is_refused_in_words(more: dict[str, Any], words: str) -> None:
-    fault = fault_of(wanted(**more), NOW, admin=False)
+    fault = find_fault(wanted(**more), NOW, admin=False)
     assert fault is not None
     assert words in fault.words
 
 
 def test_an_admin_may_have_one_a_minute() -> None:
     one = wanted(rule=Rule(cron="* * * * *"))
-    assert fault_of(one, NOW, admin=True) is None
-    assert fault_of(one, NOW, admin=False) is not None
+    assert find_fault(one, NOW, admin=True) is None
+    assert find_fault(one, NOW, admin=False) is not None
 
 
 @pytest.mark.parametrize("why", RULED_OUT)
 def test_a_run_of_somebody_who_may_no_longer_pauses(why: Why) -> None:
-    assert halted(ruling=why, channel="", budget="", reads="") == Halt(RULED_OUT[why])
+    assert find_halt(ruling=why, channel="", budget="", reads="") == Halt(RULED_OUT[why])
 
 
 def test_what_may_pass_pauses_nothing() -> None:
-    assert halted(ruling=None, channel="", budget="", reads="") is None
+    assert find_halt(ruling=None, channel="", budget="", reads="") is None
     for found in (
-        halted(ruling="unknown", channel="", budget="", reads=""),
-        halted(ruling=None, channel="", budget="the budget of the day is used up", reads=""),
+        find_halt(ruling="unknown", channel="", budget="", reads=""),
+        find_halt(ruling=None, channel="", budget="the budget of the day is used up", reads=""),
     ):
         assert found is not None
         assert not found.pauses
-    both = halted(ruling=None, channel="it is archived", budget="used up", reads="private")
+    both = find_halt(ruling=None, channel="it is archived", budget="used up", reads="private")
     assert both == Halt("it is archived")
 
 
@@ -119,7 +119,7 @@ async def test_of_two_edits_at_once_one_counts_and_the_other_is_told(desk: Sched
     one = await desk.make(wanted())
     assert isinstance(one, Schedule)
 
-    async def asks(text: str) -> Schedule | Unscheduled:
+    async def asks(text: str) -> Schedule | ScheduleRefusal:
         return await desk.edit(
             one, "U1", lambda now: now.model_copy(update={"asks": text}), "edited", seen=one.edited_at
         )
@@ -182,8 +182,8 @@ def test_a_models_rule_is_checked_as_any_other() -> None:
     assert isinstance(fortnight, ParsedSchedule)
     assert (fortnight.rule, fortnight.only_if_new) == (Rule(start=1_795_771_800.0, days=14), True)
     zone = check_written_rule({**of, "cron": "0 9 * * mon", "zone": "Berln"}, "UTC")
-    assert isinstance(zone, Unscheduled)
+    assert isinstance(zone, ScheduleRefusal)
     assert "Europe/Berlin" in zone.words
     assert check_written_rule({**of, "schedule": False, "cron": "0 9 * * mon"}, "UTC") is None
     cannot = check_written_rule({**of, "cannot": "no rule for business days"}, "UTC")
-    assert isinstance(cannot, Unscheduled)
+    assert isinstance(cannot, ScheduleRefusal)

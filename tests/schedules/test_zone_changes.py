@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.features.schedules.rule_times import upcoming
+from bot.features.schedules.rule_times import iterate_times
 from bot.features.schedules.schedule import Rule
 from tests.schedules.zone_changes import (
     DAY,
@@ -117,14 +117,14 @@ def test_a_whole_year_in_a_drawn_zone(zone: str, year: int, time: tuple[int, int
     ),
 )
 def test_times_come_in_order_and_each_is_the_next_of_the_one_before(zone: str, after: float, cron: str) -> None:
-    times = list(islice(upcoming(Rule(cron=cron), zone, after), 12))
+    times = list(islice(iterate_times(Rule(cron=cron), zone, after), 12))
     assert all(early < late for early, late in pairwise([after, *times]))
     for early, late in pairwise([after, *times]):
-        assert next(upcoming(Rule(cron=cron), zone, early)) == late
+        assert next(iterate_times(Rule(cron=cron), zone, early)) == late
 
 
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "America/Havana", "Australia/Lord_Howe", "Africa/Casablanca"])
 def test_a_rule_for_every_hour_goes_by_real_time(zone: str) -> None:
     for change in changes(zone, YEAR):
-        times = list(upcoming(Rule(cron="*/30 * * * *"), zone, change.at - DAY, change.at + DAY))
+        times = list(iterate_times(Rule(cron="*/30 * * * *"), zone, change.at - DAY, change.at + DAY))
         assert [late - early for early, late in pairwise(times)] == [1800.0] * 95

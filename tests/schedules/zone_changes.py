@@ -13,7 +13,7 @@ from functools import cache
 from itertools import pairwise
 from zoneinfo import ZoneInfo, available_timezones
 
-from bot.features.schedules.rule_times import upcoming
+from bot.features.schedules.rule_times import iterate_times
 from bot.features.schedules.schedule import Rule
 
 STEP = 6 * 3600.0
@@ -94,7 +94,7 @@ def check(rule: Rule, days: Callable[[date], bool], time: tuple[int, int], zone:
     named = [first + timedelta(days=number) for number in range(int((end - since) / DAY) + 7)]
     right = sorted({comes_at(day, time, zone) for day in named if days(day)})
     right = [at for at in right if since < at <= end]
-    found = list(upcoming(rule, zone, since, end))
+    found = list(iterate_times(rule, zone, since, end))
     assert found == right, f"{rule} in {zone}: {_differences(found, right, zone)}"
 
 

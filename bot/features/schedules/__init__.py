@@ -6,15 +6,15 @@ from bot.features.home.service import HomeDesk
 from bot.features.kit import Kit
 from bot.features.requests.service import Requests
 from bot.features.schedules.actions import ScheduleClicks
-from bot.features.schedules.commands import SCHEDULE_USAGES, says, schedule, spoken_schedule
+from bot.features.schedules.commands import SCHEDULE_USAGES, match_words, schedule, spoken_schedule
 from bot.features.schedules.standing import StandingWork
 from bot.features.schedules.talk import ScheduleTalk
-from bot.features.schedules.view import home_part
+from bot.features.schedules.view import render_home_part
 from bot.slack.receive.subcommand import SpokenCommand, Subcommand
 from bot.slack.views.home_part import HomePart, HomeSection
 
 COMMANDS = (Subcommand("schedule", SCHEDULE_USAGES, schedule, "words"),)
-SPOKEN = (SpokenCommand("schedule", says, spoken_schedule, files=True),)
+SPOKEN = (SpokenCommand("schedule", match_words, spoken_schedule, files=True),)
 
 
 def register(kit: Kit) -> None:
@@ -26,7 +26,7 @@ def register(kit: Kit) -> None:
         return StandingWork(of.store, kit.messengers, kit.channels, kit.limits, terms, note=of.note, touch=touch)
 
     async def part_of(team: str, user: str, page: int) -> HomePart:
-        return home_part(await talk.desk.of(team, user), user, page)
+        return render_home_part(await talk.desk.of(team, user), user, page)
 
     standing = kit.offer(StandingWork, service)
     talk = kit.offer(ScheduleTalk, lambda: standing.talk)

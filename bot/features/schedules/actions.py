@@ -13,13 +13,26 @@ from bot.access.time_zones import unknown_zone, zone_called, zone_of
 from bot.features.budgets.service import Budgets
 from bot.features.requests.service import Requests
 from bot.features.schedules import form as page
-from bot.features.schedules.commands import NO_WINDOW, changed
+from bot.features.schedules.commands import NO_WINDOW, apply_deed
 from bot.features.schedules.form import METADATA_LIMIT, confirm, form, metadata_of
 from bot.features.schedules.phrases import FORMS, parse_when
-from bot.features.schedules.rights import fault_of
-from bot.features.schedules.schedule import ParsedSchedule, Schedule, Unscheduled
-from bot.features.schedules.talk import ScheduleTalk, wanted_from
-from bot.features.schedules.view import CHANGE, DISCARD, EDIT, NEW, NOW, PAUSE, REMOVE, RESUME, RUN, SAVE, kept, listing
+from bot.features.schedules.rights import find_fault
+from bot.features.schedules.schedule import ParsedSchedule, Schedule, ScheduleRefusal
+from bot.features.schedules.talk import ScheduleTalk, new_schedule
+from bot.features.schedules.view import (
+    CHANGE,
+    DISCARD,
+    EDIT,
+    NEW,
+    NOW,
+    PAUSE,
+    REMOVE,
+    RESUME,
+    RUN,
+    SAVE,
+    render_list,
+    render_saved,
+)
 from bot.slack.receive.payloads import Click, Window
 from bot.slack.receive.router import CLOSED, Router, Said, all_wrong, pushed
 from bot.slack.receive.services import Services
@@ -76,19 +89,19 @@ class ScheduleClicks:
         if click.action == SAVE:
             on = {"state": "on", "said": "", "said_ts": "", "said_thread": ""}
             done = await desk.edit(one, click.user, lambda now: now.model_copy(update=on), "made")
-            return kept(done) if isinstance(done, Schedule) else note(clean(done.words))
+            return render_saved(done) if isinstance(done, Schedule) else note(clean(done.words))
         if click.action == DISCARD:
             if one.state == "draft":
                 await desk.remove(one, click.user)
             return note(DISCARDED)
         if click.action == NOW:
             return await self._as_request(one, click, client)
-        said = await changed(self._talk, one, click.user, DEEDS[click.action])
-        return listing(page_of(await desk.of(click.place.team, click.user), 1), click.user, said)
+        said = await apply_deed(self._talk, one, click.user, DEEDS[click.action])
+        return render_list(page_of(await desk.of(click.place.team, click.user), 1), click.user, said)
 
     async def _blank(self, click: Click) -> Schedule:
         zone = await self._talk.zone(click.user)
-        return wanted_from(
+        return new_schedule(
             None, team=click.place.team, channel=click.place.channel, user=click.user, text="", zone=zone
         )
 
@@ -132,21 +145,17 @@ class ScheduleClicks:
         zone = zone_called(sent.typed(page.ZONE, page.ZONE), base.zone)
         if not zone:
             return {page.ZONE: unknown_zone(sent.typed(page.ZONE, page.ZONE))}
-        typed = sent.typed(page.WHEN, page.WHEN)
-        if typed and typed == page.initial_when(base) and zone == base.zone:
-            parsed: ParsedSchedule | Unscheduled | None = ParsedSchedule("", base.rule)  # as a model may have read it
-        else:
-            parsed = parse_when(typed, now=self._talk.desk.clock(), zone=zone)
-        if not isinstance(parsed, ParsedSchedule):
-            return {page.WHEN: parsed.words if parsed is not None else f"I cannot read that. {FORMS}"}
-        of = chosen(sent.values, parsed, zone)
+        parsed = read_when(sent.typed(page.WHEN, page.WHEN), base, zone, self._talk.desk.clock())
+        if isinstance(parsed, ScheduleRefusal):
+            return {page.WHEN: parsed.words}
+        of = read_choices(sent.values, parsed, zone)
         wanted = base.model_copy(update={"channel": of["channel"] or base.channel, "edited_at": known.edited_at})
         if words := await self._talk.trouble_at(wanted.channel, wanted.owner):
             return {page.WHERE: words[:1].upper() + words[1:] + "."}
-        one = await self._talk.completed(wanted.model_copy(update={"zone": zone}), of["parsed"])
-        if isinstance(one, Unscheduled):
+        one = await self._talk.complete(wanted.model_copy(update={"zone": zone}), of["parsed"])
+        if isinstance(one, ScheduleRefusal):
             return {page.ASKS: one.words}
-        if (fault := fault_of(one, self._talk.desk.clock(), admin=self._talk.desk.is_admin(sent.user))) is not None:
+        if (fault := find_fault(one, self._talk.desk.clock(), admin=self._talk.desk.is_admin(sent.user))) is not None:
             return {page.WHEN if one.asks else page.ASKS: fault.words}
         if len(metadata_of(one, whole=True)) > METADATA_LIMIT:
             return {page.ASKS: "That is too long for the form. Put part of it into a canvas, and name the canvas."}
@@ -159,11 +168,11 @@ class ScheduleClicks:
             log.warning("a window of a schedule without it was left alone")
             return None
         done = await self._saved(one.model_copy(update={"team": sent.team}), sent)
-        message = kept(done) if isinstance(done, Schedule) else note(clean(done.words))
+        message = render_saved(done) if isinstance(done, Schedule) else note(clean(done.words))
         self._background.start(tell(client, sent.place, sent.user, message), "confirm a schedule")
         return CLOSED
 
-    async def _saved(self, one: Schedule, sent: Window) -> Schedule | Unscheduled:
+    async def _saved(self, one: Schedule, sent: Window) -> Schedule | ScheduleRefusal:
         desk = self._talk.desk
         known = await desk.find(sent.team, one.id, sent.user) if one.id else None
         if known is None:
@@ -180,7 +189,14 @@ EDITED = ("channel", "asks", "rule", "zone", "until", "missed", "only_if_new", "
 """The fields that the form sets."""
 
 
-def chosen(values: Mapping[str, Any], parsed: ParsedSchedule, zone: str) -> dict[str, Any]:
+def read_when(typed: str, base: Schedule, zone: str, now: float) -> ParsedSchedule | ScheduleRefusal:
+    """Read when, as it was typed into the form of a schedule. Words that nobody changed keep its rule. Pure."""
+    if typed and typed == page.initial_when(base) and zone == base.zone:
+        return ParsedSchedule("", base.rule)  # a model may have read it
+    return parse_when(typed, now=now, zone=zone) or ScheduleRefusal(words=f"I cannot read that. {FORMS}")
+
+
+def read_choices(values: Mapping[str, Any], parsed: ParsedSchedule, zone: str) -> dict[str, Any]:
     """Read what was chosen in the form, beside what was typed. Pure."""
 
     def of(name: str) -> Mapping[str, Any]:

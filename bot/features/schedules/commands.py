@@ -11,9 +11,9 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.features.schedules.form import form, metadata_of
 from bot.features.schedules.phrases import FORMS, parse_schedule
-from bot.features.schedules.schedule import ParsedSchedule, Schedule, Unscheduled
-from bot.features.schedules.talk import ScheduleTalk, wanted_from
-from bot.features.schedules.view import in_doubt, kept, listing, proposal
+from bot.features.schedules.schedule import ParsedSchedule, Schedule, ScheduleRefusal
+from bot.features.schedules.talk import ScheduleTalk, new_schedule
+from bot.features.schedules.view import render_list, render_pending, render_proposal, render_saved
 from bot.slack.receive.message_reader import read_message
 from bot.slack.receive.payloads import Incoming
 from bot.slack.receive.subcommand import Given, Reply
@@ -47,7 +47,7 @@ _DEED = re.compile(
 _ALONE = re.compile(r"(?:my |the )?schedules?[.!?]?", re.IGNORECASE)
 
 
-def says(text: str) -> str | None:
+def match_words(text: str) -> str | None:
     """Return a text that makes a schedule, or is about one; None if it is a request. Pure."""
     said = text.strip()
     if len(said) > LONGEST:
@@ -66,12 +66,12 @@ async def schedule(given: Given) -> Outgoing:
     """List the schedules of a person, change one, or show a new one back before it is saved."""
     talk = given.find(ScheduleTalk)
     if not given.rest.strip():
-        return listing(page_of(await talk.desk.of(given.team, given.user), given.page), given.user)
+        return render_list(page_of(await talk.desk.of(given.team, given.user), given.page), given.user)
     if (deed := _DEED.fullmatch(given.rest.strip())) is not None:
         return await _change(given, talk, deed[1].lower(), deed[2].upper())
     if given.rest.strip().lower() in {"new", "form"}:
         return await _open_form(given, talk)
-    return await _made(given, talk) or note(NO_SCHEDULE)
+    return await _propose(given, talk) or note(NO_SCHEDULE)
 
 
 async def spoken_schedule(given: Given) -> Reply:
@@ -80,33 +80,32 @@ async def spoken_schedule(given: Given) -> Reply:
     if given.said is None:
         return "no_command"
     about_one = not given.rest or _DEED.fullmatch(given.rest.strip())
-    reply = await schedule(given) if about_one else await _made(given, talk)
+    reply = await schedule(given) if about_one else await _propose(given, talk)
     if reply is None:
         return "no_command"
     await tell(given.client, given.said.private_place, given.user, reply)
     return "told"
 
 
-async def _made(given: Given, talk: ScheduleTalk) -> Outgoing | None:
+async def _propose(given: Given, talk: ScheduleTalk) -> Outgoing | None:
     """Read a new schedule. Where none of the forms says when, a model is asked meanwhile; None if it is no schedule."""
     zone = await talk.zone(given.user)
     parsed = parse_schedule(given.rest, now=talk.desk.clock(), zone=zone)
-    if isinstance(parsed, Unscheduled):
+    if isinstance(parsed, ScheduleRefusal):
         return note(clean(parsed.words))
     if parsed is None and given.said is not None:
         return None
     of = {"team": given.team, "channel": given.channel, "user": given.user}
-    wanted = wanted_from(given.said, text=given.rest, zone=zone, **of)
+    wanted = new_schedule(given.said, text=given.rest, zone=zone, **of)
     if given.said is not None and given.said.may_lack_files:
         wanted = wanted.model_copy(update={"files": await _files_of(given.said, given.client)})
+    draft = await talk.keep_draft(wanted, parsed if isinstance(parsed, ParsedSchedule) else None, given.mark)
+    if isinstance(draft, ScheduleRefusal):
+        return note(clean(draft.words))
     if isinstance(parsed, ParsedSchedule):
-        drafted = await talk.draft(wanted, parsed, given.mark)
-        return note(clean(drafted.words)) if isinstance(drafted, Unscheduled) else proposal(drafted, talk.desk.clock())
-    doubtful = await talk.doubtful(wanted, given.mark)
-    if isinstance(doubtful, Unscheduled):
-        return note(clean(doubtful.words))
-    given.background.start(_work_out(given, talk, doubtful), "work out when a schedule runs")
-    return in_doubt(doubtful)
+        return render_proposal(draft, talk.desk.clock())
+    given.background.start(_read_with_model(given, talk, draft), "work out when a schedule runs")
+    return render_pending(draft)
 
 
 async def _files_of(said: Incoming, client: AsyncWebClient) -> tuple[Attachment, ...]:
@@ -123,11 +122,11 @@ async def _files_of(said: Incoming, client: AsyncWebClient) -> tuple[Attachment,
     return read_message(own[0]).attached(said.ts) if own else ()
 
 
-async def _work_out(given: Given, talk: ScheduleTalk, one: Schedule) -> None:
-    found = await talk.worked_out(one)
+async def _read_with_model(given: Given, talk: ScheduleTalk, one: Schedule) -> None:
+    found = await talk.read_with_model(one)
     place = given.said.private_place if given.said else Place(team=one.team, channel=one.channel, thread_ts="")
     if isinstance(found, Schedule):
-        message = proposal(found, talk.desk.clock())
+        message = render_proposal(found, talk.desk.clock())
     else:
         message = note(clean(found.words) if found is not None else NO_SCHEDULE)
     await tell(given.client, place, given.user, message)
@@ -141,10 +140,10 @@ async def _change(given: Given, talk: ScheduleTalk, deed: str, named: str) -> Ou
     if deed == "edit":
         opened = await open_window(given.client, given.command.trigger, form(one, metadata_of(one)))
         return note("The form shows it as it is." if opened else NO_WINDOW)
-    return note(await changed(talk, one, given.user, deed))
+    return note(await apply_deed(talk, one, given.user, deed))
 
 
-async def changed(talk: ScheduleTalk, one: Schedule, user: str, deed: str) -> str:
+async def apply_deed(talk: ScheduleTalk, one: Schedule, user: str, deed: str) -> str:
     """Carry out a deed, and say what came of it."""
     desk = talk.desk
     if deed in {"remove", "delete"}:
@@ -160,12 +159,12 @@ async def changed(talk: ScheduleTalk, one: Schedule, user: str, deed: str) -> st
     else:
         on = {"state": "on", "why": "", "failures": 0}
         done = await desk.edit(one, user, lambda now: now.model_copy(update=on), "resumed")
-        words = kept(done).text if isinstance(done, Schedule) else ""
-    return clean(done.words) if isinstance(done, Unscheduled) else words
+        words = render_saved(done).text if isinstance(done, Schedule) else ""
+    return clean(done.words) if isinstance(done, ScheduleRefusal) else words
 
 
 async def _open_form(given: Given, talk: ScheduleTalk) -> Outgoing:
     zone = await talk.zone(given.user)
-    blank = wanted_from(None, team=given.team, channel=given.channel, user=given.user, text="", zone=zone)
+    blank = new_schedule(None, team=given.team, channel=given.channel, user=given.user, text="", zone=zone)
     opened = await open_window(given.client, given.command.trigger, form(blank, metadata_of(blank)))
     return note("The form asks when and what; it shows it back to you before it is saved." if opened else NO_WINDOW)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from bot.features.schedules.schedule import Unscheduled
+from bot.features.schedules.schedule import ScheduleRefusal
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 WEEKDAYS = tuple(name[:3].lower() for name in DAYS)
@@ -27,21 +27,21 @@ _STEP = r"(?:/[1-9]\d?)?"
 _RANGES = {"minute": (0, 59), "hour": (0, 23), "day": (1, 31), "month": (1, 12)}
 
 
-def normalize_cron(text: str) -> str | Unscheduled:
+def normalize_cron(text: str) -> str | ScheduleRefusal:
     """Return cron text in its normal form, with names of weekdays; or say what is wrong with it.
 
     In cron, weekday 0 and 7 are Sunday; a program that counts from Monday never sees a number.
     """
     words = SHORT.get(text.strip().lower(), text).lower().split()
     if len(text) > LONGEST or len(words) != 5:
-        return Unscheduled(words=f"A cron rule has five fields ({FIELDS}), such as `0 9 * * mon-fri`.")
+        return ScheduleRefusal(words=f"A cron rule has five fields ({FIELDS}), such as `0 9 * * mon-fri`.")
     minute, hour, day, month, week = words
     day = {"?": "*", "l": "last"}.get(day, day)
     days = "last" if day == "last" else _field(day, "day")
     fields = (_field(minute, "minute"), _field(hour, "hour"), days, _month(month), _week({"?": "*"}.get(week, week)))
     wrong = next((word for word, field in zip(words, fields, strict=True) if not field), "")
     if wrong:
-        return Unscheduled(words=f"I cannot read `{wrong[:40]}` in that cron rule. Its fields are {FIELDS}.")
+        return ScheduleRefusal(words=f"I cannot read `{wrong[:40]}` in that cron rule. Its fields are {FIELDS}.")
     return " ".join(fields)
 
 

@@ -10,7 +10,7 @@ from bot.access.time_zones import zone_of
 from bot.features.schedules.phrases import parse_when
 from bot.features.schedules.rule_words import rule_words
 from bot.features.schedules.schedule import Missed, ParsedSchedule, Rule, Schedule
-from bot.features.schedules.view import described
+from bot.features.schedules.view import render_details
 from bot.slack.views.outgoing import Block
 
 FORM, CONFIRM = "schedule_form", "schedule_confirm"
@@ -75,7 +75,7 @@ def confirm(one: Schedule, now: float, metadata: str) -> Block:
         "title": _plain("Save this schedule?"),
         "submit": _plain("Save"),
         "close": _plain("Back"),
-        "blocks": described(one, now),
+        "blocks": render_details(one, now),
     }
 
 

@@ -13,7 +13,7 @@ import logging
 import random
 from collections.abc import Awaitable, Callable
 
-from bot.features.schedules.rule_times import passed
+from bot.features.schedules.rule_times import missed_times
 from bot.features.schedules.schedule import KIND, Schedule
 from bot.features.schedules.service import ScheduleDesk, begin_run
 from bot.store.interface import Store, StoreError
@@ -93,7 +93,7 @@ class ScheduleLoop:
         schedules, now = self._store.schedules, self._store.clock()
         try:
             one = Schedule.model_validate_json(payload)
-            times, following = passed(one, due, now, MOST_CAUGHT_UP) if one.state == "on" else ((), None)
+            times, following = missed_times(one, due, now, MOST_CAUGHT_UP) if one.state == "on" else ((), None)
         except ValueError:  # it is damaged, or a newer release wrote it: the others go on
             log.error("schedule %s cannot be read, and is looked at again in an hour", name)  # noqa: TRY400 - one line
             return await schedules.fire(team, name, due, now + 3600.0)

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 from bot.access.channel_settings import ChannelSettings
 from bot.access.ruling import Why, ruling
 from bot.features.schedules.loop import GRACE
-from bot.features.schedules.rights import MOST_FAILED, Halt, halted
-from bot.features.schedules.rule_times import following
+from bot.features.schedules.rights import MOST_FAILED, Halt, find_halt
+from bot.features.schedules.rule_times import next_time
 from bot.features.schedules.schedule import LastRun, Schedule
 from bot.features.schedules.service import ScheduleDesk
-from bot.features.schedules.view import did_not_run, run_line
+from bot.features.schedules.view import render_not_run, render_run_line
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import Payer
 from bot.slack.receive.channel_reader import ChannelReader
@@ -48,7 +48,7 @@ Begin = Callable[..., Awaitable[bool]]
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class RunRef:
     """The run that a request opens the thread of."""
 
     owner: str
@@ -62,10 +62,10 @@ def line_key(key: JobKey) -> str:
     return f"schedule:line:{key.job}"
 
 
-def named(opens: str) -> Named:
+def parse_run_ref(opens: str) -> RunRef:
     """Read what `bot.features.schedules.service.run_place` wrote."""
     owner, schedule, due, mark = opens.split(":", 3)
-    return Named(owner, schedule, float(due), bool(mark))
+    return RunRef(owner, schedule, float(due), bool(mark))
 
 
 class RunOpener:
@@ -88,7 +88,7 @@ class RunOpener:
 
     async def open(self, runner: JobRunner, place: Place, opens: str) -> tuple[str, str, bool]:
         """Open the thread. Returns its `ts`, or why there is none, and if that is as it should be."""
-        run = named(opens)
+        run = parse_run_ref(opens)
         one = await self._desk.read(place.team, run.owner, run.schedule)
         if (known := await self._known(one, runner.claim.key, place)) is not None:
             return known
@@ -107,7 +107,7 @@ class RunOpener:
                 why = NOTHING_NEW.format(where=", ".join(f"<#{each}>" for each in one.reads))
                 await self._ran(one, last.model_copy(update={"outcome": "quiet", "why": why}), failures)
                 return "", why, True
-        line = run_line(one, run.due, late=now - run.due > GRACE, asked_for=run.asked_for)
+        line = render_run_line(one, run.due, late=now - run.due > GRACE, asked_for=run.asked_for)
         try:
             sent = await Elsewhere(self._outbox, runner.claim, place).post(
                 one.channel, line_key(runner.claim.key), line
@@ -143,14 +143,14 @@ class RunOpener:
 
     async def _ran(self, one: Schedule, last: LastRun, failures: int) -> None:
         await self._desk.ran(one, last, failures=failures)
-        if following(one.rule, one.zone, self._store.clock(), one.until) is None and one.state == "on":
+        if next_time(one.rule, one.zone, self._store.clock(), one.until) is None and one.state == "on":
             await self._desk.over(one)
 
     async def _did_not_run(self, runner: JobRunner, one: Schedule, halt: Halt, last: LastRun, failures: int) -> None:
         """Tell the owner, once, and pause the schedule if this will not change by itself, or was the third time."""
         failed = failures + (0 if halt.pauses else 1)
         pauses = halt.pauses or failed >= MOST_FAILED
-        word = did_not_run(one, halt.why, paused=pauses)
+        word = render_not_run(one, halt.why, paused=pauses)
         await send_direct(self._outbox, runner.claim, one.owner, WORD, word, allowed=runner.may_show)
         await self._desk.ran(one, last.model_copy(update={"outcome": "failed", "why": halt.why}), failures=failed)
         if pauses:
@@ -171,7 +171,7 @@ class RunOpener:
     async def _halt(self, one: Schedule, place: Place) -> Halt | None:
         """Find out what decides if a run may begin, and have that decided."""
         direct = one.channel.startswith("D")
-        return halted(
+        return find_halt(
             ruling=await self._ruling(one, direct=direct),
             channel="" if direct else await self._trouble(one.channel, one.owner),
             budget=await self._budget(one, place),
@@ -214,6 +214,6 @@ def _since(one: Schedule, due: float) -> float:
     if one.last is not None:
         since = one.last.since if one.last.outcome == "failed" else one.last.at
     else:
-        later = following(one.rule, one.zone, due)
+        later = next_time(one.rule, one.zone, due)
         since = due - (later - due if later is not None else FIRST_LOOK_BACK)
     return max(since, due - MOST_LOOK_BACK)

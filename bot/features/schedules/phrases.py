@@ -15,7 +15,7 @@ from typing import Final, Literal
 
 from bot.access.time_zones import unknown_zone, zone_of
 from bot.features.schedules.cron_text import normalize_cron
-from bot.features.schedules.schedule import ParsedSchedule, Rule, Unscheduled
+from bot.features.schedules.schedule import ParsedSchedule, Rule, ScheduleRefusal
 from bot.features.schedules.task_start import begins_time, find_unread_words, has_order, is_order, is_statement
 from bot.features.schedules.when_forms import (
     DATE,
@@ -52,7 +52,7 @@ class _When:
     zone: str = ""
     until: date | None = None
     only_if_new: bool = False
-    fault: Unscheduled | None = None
+    fault: ScheduleRefusal | None = None
 
     @property
     def is_timed(self) -> bool:
@@ -63,7 +63,7 @@ class _When:
         return self.days.day is not None
 
 
-def parse_schedule(text: str, *, now: float, zone: str) -> ParsedSchedule | Unscheduled | Literal["unread"] | None:
+def parse_schedule(text: str, *, now: float, zone: str) -> ParsedSchedule | ScheduleRefusal | Literal["unread"] | None:
     """Read a schedule and its task. `UNREAD`: a model has to read it; None: it is a request; else why it cannot be.
 
     `zone` is the zone of the person, in which times are meant unless another is named.
@@ -84,7 +84,7 @@ def parse_schedule(text: str, *, now: float, zone: str) -> ParsedSchedule | Unsc
     return _parse_end(said, here, zone) or (UNREAD if when is None and _says_schedule(said) else None)
 
 
-def parse_when(text: str, *, now: float, zone: str) -> ParsedSchedule | Unscheduled | None:
+def parse_when(text: str, *, now: float, zone: str) -> ParsedSchedule | ScheduleRefusal | None:
     """Read words that only say when ("on Friday at 9"); None if they are none of the forms. The task is empty."""
     said = text.strip().strip("`").rstrip(" .!")
     here = datetime.fromtimestamp(now, zone_of(zone))
@@ -101,20 +101,20 @@ def _match_when(text: str, now: datetime, own: str) -> _When | None:
     when.end = matched[1]
     if not when.days.cron and (time := match_time(text, when.end)) is not None:
         when.time, when.end = (time[0] if isinstance(time[0], tuple) else (0, 0)), time[1]
-        when.fault = when.fault or (time[0] if isinstance(time[0], Unscheduled) else None)
+        when.fault = when.fault or (time[0] if isinstance(time[0], ScheduleRefusal) else None)
     while when.is_timed and (zone := match_zone(text, when.end, own)) is not None:
         _take_zone(when, *zone)
     _take_extras(when, text, now)
     return when
 
 
-def _take_zone(when: _When, zone: str | Unscheduled, end: int) -> None:
+def _take_zone(when: _When, zone: str | ScheduleRefusal, end: int) -> None:
     when.end = end
-    if isinstance(zone, Unscheduled):
+    if isinstance(zone, ScheduleRefusal):
         when.fault = when.fault or zone
     elif zone and when.zone not in {"", zone}:
         words = f"That names two time zones, {when.zone} and {zone}. Say which one is meant."
-        when.fault = when.fault or Unscheduled(words=words)
+        when.fault = when.fault or ScheduleRefusal(words=words)
     else:
         when.zone = zone or when.zone
 
@@ -135,7 +135,7 @@ def _take_extras(when: _When, text: str, now: datetime) -> None:
             continue
         when.until = read_date(found["until"], now.date())
         if when.until is None:
-            when.fault = when.fault or Unscheduled(words=f"There is no day {found['until']!r}.")
+            when.fault = when.fault or ScheduleRefusal(words=f"There is no day {found['until']!r}.")
 
 
 def _take_end(when: _When, rest: str, now: datetime) -> str:
@@ -156,7 +156,7 @@ _CLAUSE = re.compile(r"\b(?:we|they|you|i|he|she|it|who|which|that|what|how)\b(?
 _ZONE_LIKE = re.compile(r"[\s,]*(?:in\s+)?(\([^)]*\)|[A-Z][\w/+-]*(?:\s+[A-Z]\w*){0,2}|(?:UTC|GMT)?\s?[+-]\d[\d:]*)\s*")
 
 
-def _parse_end(said: str, now: datetime, own: str) -> ParsedSchedule | Unscheduled | None:
+def _parse_end(said: str, now: datetime, own: str) -> ParsedSchedule | ScheduleRefusal | None:
     """Read a schedule at the end of its task."""
     for start in _END_STARTS.finditer(said, max(1, len(said) - LONGEST_END)):
         tail, before = _CLOSING.sub("", said[start.start() :]), said[: start.start()]
@@ -167,11 +167,11 @@ def _parse_end(said: str, now: datetime, own: str) -> ParsedSchedule | Unschedul
             return _make_schedule(when, before, own)
         zone = _ZONE_LIKE.fullmatch(tail, when.end)
         if zone is not None and when.is_timed:
-            return Unscheduled(words=unknown_zone(zone[1].strip("()")))
+            return ScheduleRefusal(words=unknown_zone(zone[1].strip("()")))
     return None
 
 
-def _make_schedule(when: _When, task: str, own: str) -> ParsedSchedule | Unscheduled:
+def _make_schedule(when: _When, task: str, own: str) -> ParsedSchedule | ScheduleRefusal:
     if when.fault is not None:
         return when.fault
     asks = re.sub(r"^(?:[\s,:;.\-\u2013]|\band then\b|\bplease\b)+|[\s,:;\-\u2013]+$", "", task)
@@ -186,9 +186,9 @@ def _make_schedule(when: _When, task: str, own: str) -> ParsedSchedule | Unsched
     return ParsedSchedule(asks, rule, when.zone, until, only_if_new=when.only_if_new)
 
 
-def _ask_about(unread: str, when: str, rest: str) -> Unscheduled:
+def _ask_about(unread: str, when: str, rest: str) -> ScheduleRefusal:
     """Ask about words between a time and a task: they may change the one or belong to the other."""
-    return Unscheduled(
+    return ScheduleRefusal(
         words=(
             f"I did not understand “{unread}” after the time. If it is a time zone, name a city of it (Berlin time). "
             f"If it belongs to the task, put a colon before it: “{when.strip(' ,')}: {rest.strip(' ,')[:100].strip()}”."

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bot.access.ruling import Why
-from bot.features.schedules.rule_times import following, least_gap
-from bot.features.schedules.schedule import Rule, Schedule, Unscheduled
+from bot.features.schedules.rule_times import least_gap, next_time
+from bot.features.schedules.schedule import Rule, Schedule, ScheduleRefusal
 
 LEAST_GAP = 900.0
 """Seconds between two runs at least; admins may have one a minute."""
@@ -44,23 +44,23 @@ def may_change(one: Schedule, user: str, *, admin: bool) -> bool:
     return admin or user == one.owner
 
 
-def fault_of(one: Schedule, now: float, *, admin: bool) -> Unscheduled | None:
+def find_fault(one: Schedule, now: float, *, admin: bool) -> ScheduleRefusal | None:
     """Say what is wrong with a schedule that somebody wants; None if nothing is."""
     if not one.asks.strip():
         words = "Say also what I should do then, for example: “every Monday at 9 summarise #sales”."
-        return Unscheduled(words=words)
+        return ScheduleRefusal(words=words)
     if len(one.asks) > LONGEST_ASK:
         words = f"What a schedule asks has {LONGEST_ASK:,} characters at most, and this has {len(one.asks):,}."
-        return Unscheduled(words=f"{words} Put the rest into a canvas or a file and name that.")
-    return fault_of_rule(one.rule, one.zone, one.until, now, admin=admin)
+        return ScheduleRefusal(words=f"{words} Put the rest into a canvas or a file and name that.")
+    return find_rule_fault(one.rule, one.zone, one.until, now, admin=admin)
 
 
-def fault_of_rule(rule: Rule, zone: str, until: float | None, now: float, *, admin: bool) -> Unscheduled | None:
+def find_rule_fault(rule: Rule, zone: str, until: float | None, now: float, *, admin: bool) -> ScheduleRefusal | None:
     """Say what is wrong with a rule: it never comes up, or too often."""
-    if following(rule, zone, now, until) is None:
-        over = following(rule, zone, now) is not None
+    if next_time(rule, zone, now, until) is None:
+        over = next_time(rule, zone, now) is not None
         past = rule.once and not over
-        return Unscheduled(
+        return ScheduleRefusal(
             words="It would end before its first run."
             if over
             else "That time has already passed."
@@ -71,11 +71,13 @@ def fault_of_rule(rule: Rule, zone: str, until: float | None, now: float, *, adm
     if gap is None or gap >= least:
         return None
     if admin:
-        return Unscheduled(words="A schedule runs once a minute at most.")
-    return Unscheduled(words="That is too often: a schedule runs every 15 minutes at most, unless an admin made it.")
+        return ScheduleRefusal(words="A schedule runs once a minute at most.")
+    return ScheduleRefusal(
+        words="That is too often: a schedule runs every 15 minutes at most, unless an admin made it."
+    )
 
 
-def halted(*, ruling: Why | None, channel: str, budget: str, reads: str) -> Halt | None:
+def find_halt(*, ruling: Why | None, channel: str, budget: str, reads: str) -> Halt | None:
     """Decide whether a run may begin, from what was found out; None: it may.
 
     Args:

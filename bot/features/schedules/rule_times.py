@@ -30,12 +30,12 @@ LOOKED_AT = 50
 ORDINALS = {"1": "1st", "2": "2nd", "3": "3rd", "4": "4th", "5": "5th", "last": "last"}
 
 
-def following(rule: Rule, zone: str, after: float, until: float | None = None) -> float | None:
+def next_time(rule: Rule, zone: str, after: float, until: float | None = None) -> float | None:
     """Return the first time after a moment, and not after `until`; None if there is none."""
-    return next(upcoming(rule, zone, after, until), None)
+    return next(iterate_times(rule, zone, after, until), None)
 
 
-def upcoming(rule: Rule, zone: str, after: float, until: float | None = None) -> Iterator[float]:
+def iterate_times(rule: Rule, zone: str, after: float, until: float | None = None) -> Iterator[float]:
     """Give the times after a moment and not after `until`, each once and in order."""
     tz = zone_of(zone) or UTC
     last = after
@@ -49,13 +49,13 @@ def upcoming(rule: Rule, zone: str, after: float, until: float | None = None) ->
 
 def next_times(one: Schedule, now: float, number: int = 3) -> tuple[float, ...]:
     """Return the next times of a schedule."""
-    return tuple(islice(upcoming(one.rule, one.zone, now, one.until), number))
+    return tuple(islice(iterate_times(one.rule, one.zone, now, one.until), number))
 
 
-def passed(one: Schedule, due: float, now: float, most: int) -> tuple[tuple[float, ...], float | None]:
+def missed_times(one: Schedule, due: float, now: float, most: int) -> tuple[tuple[float, ...], float | None]:
     """Return the last times from `due` up to now, `most` at most, and the next one after now."""
     times = deque([due], maxlen=most)
-    for number, at in enumerate(upcoming(one.rule, one.zone, due, one.until)):
+    for number, at in enumerate(iterate_times(one.rule, one.zone, due, one.until)):
         if at > now:
             return tuple(times), at
         times.append(at)
@@ -63,7 +63,7 @@ def passed(one: Schedule, due: float, now: float, most: int) -> tuple[tuple[floa
             break
     else:
         return tuple(times), None
-    for at in upcoming(one.rule, one.zone, max(times[-1], now - 2 * DAY), one.until):
+    for at in iterate_times(one.rule, one.zone, max(times[-1], now - 2 * DAY), one.until):
         if at > now:
             return tuple(times), at
         times.append(at)
@@ -72,7 +72,7 @@ def passed(one: Schedule, due: float, now: float, most: int) -> tuple[tuple[floa
 
 def least_gap(rule: Rule, zone: str, now: float) -> float | None:
     """Return the fewest seconds between two times that follow each other; None if there are not two."""
-    times = islice(upcoming(rule, zone, now), LOOKED_AT)
+    times = islice(iterate_times(rule, zone, now), LOOKED_AT)
     return min((later - at for at, later in pairwise(times)), default=None)
 
 

@@ -54,7 +54,7 @@ def time_words(at: float, zone: str) -> str:
     return f"{day_words(when)}, {when:%-H:%M}"
 
 
-def sentence(words: str) -> str:
+def capitalize(words: str) -> str:
     """Begin with a capital letter."""
     return words[:1].upper() + words[1:]
 
@@ -78,7 +78,7 @@ def _cron(cron: str) -> str:
         numbers = month.split(",")
         if not all(one.isdigit() for one in numbers):
             return ""
-        days = f"{days} of {joined([MONTHS[int(one) - 1] for one in numbers])}".replace(" of each month of", " of")
+        days = f"{days} of {join_list([MONTHS[int(one) - 1] for one in numbers])}".replace(" of each month of", " of")
     return f"{days} at {times}"
 
 
@@ -86,7 +86,7 @@ def _times(minute: str, hour: str) -> str:
     hours = hour.split(",")
     if not minute.isdigit() or not all(one.isdigit() for one in hours):
         return ""
-    return joined([f"{int(one)}:{int(minute):02}" for one in hours])
+    return join_list([f"{int(one)}:{int(minute):02}" for one in hours])
 
 
 def _days(day: str, week: str) -> str:
@@ -96,14 +96,14 @@ def _days(day: str, week: str) -> str:
         numbers = day.split(",")
         if week != "*" or not all(one.isdigit() or one == "last" for one in numbers):
             return ""
-        return f"on the {joined([_ordinal(one) for one in numbers])} of each month"
+        return f"on the {join_list([_ordinal(one) for one in numbers])} of each month"
     if week == ",".join(WEEKDAYS[:5]):
         return "every weekday"
     names = week.split(",")
     if all("#" in one for one in names):
         named = [f"{NTH[number]} {_name(one)}" for one, _, number in (each.partition("#") for each in names)]
-        return f"on the {joined(named)} of each month"
-    return "" if any("#" in one for one in names) else f"every {joined([_name(one) for one in names])}"
+        return f"on the {join_list(named)} of each month"
+    return "" if any("#" in one for one in names) else f"every {join_list([_name(one) for one in names])}"
 
 
 def _name(short: str) -> str:
@@ -117,6 +117,6 @@ def _ordinal(number: str) -> str:
     return f"{number}{'th' if number in {'11', '12', '13'} else ends.get(number[-1], 'th')}"
 
 
-def joined(names: Sequence[str]) -> str:
+def join_list(names: Sequence[str]) -> str:
     """List names as people do: a, b and c."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

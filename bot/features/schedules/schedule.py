@@ -108,7 +108,7 @@ def name_of(one: Schedule) -> str:
     return f"{KIND}{one.owner}:{one.id}"
 
 
-class Unscheduled(Contract):
+class ScheduleRefusal(Contract):
     """Why a schedule was not made or changed, in a sentence for whoever wanted it."""
 
     words: str

@@ -10,9 +10,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from bot.features.schedules.rights import MOST_OWN, fault_of, may_change
-from bot.features.schedules.rule_times import following
-from bot.features.schedules.schedule import KIND, LastRun, Schedule, Unscheduled, name_of
+from bot.features.schedules.rights import MOST_OWN, find_fault, may_change
+from bot.features.schedules.rule_times import next_time
+from bot.features.schedules.schedule import KIND, LastRun, Schedule, ScheduleRefusal, name_of
 from bot.store.interface import JobKey, PayloadTooLarge, Store
 from handoff import events as ev
 from handoff.access.audit_entry import AuditEntry, Note, dropped
@@ -24,15 +24,15 @@ TRIES = 8
 """Tries to change a schedule that others change at the same time."""
 ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
 
-GONE = Unscheduled(words="That schedule is not there any more. `/leadhand schedule` lists yours.")
-NOT_YOURS = Unscheduled(words="Only who a schedule belongs to may change it, and admins.")
-BUSY = Unscheduled(words="Somebody changed that schedule at the same time. Look at it again and try once more.")
-FULL = Unscheduled(
+GONE = ScheduleRefusal(words="That schedule is not there any more. `/leadhand schedule` lists yours.")
+NOT_YOURS = ScheduleRefusal(words="Only who a schedule belongs to may change it, and admins.")
+BUSY = ScheduleRefusal(words="Somebody changed that schedule at the same time. Look at it again and try once more.")
+FULL = ScheduleRefusal(
     words="There are 10,000 schedules, which is the most that I keep. Remove one that nobody needs, then try again."
 )
-TOO_MANY = Unscheduled(words=f"One person has {MOST_OWN} schedules at most. Remove one that you no longer need first.")
+TOO_MANY = ScheduleRefusal(words=f"One person has {MOST_OWN} schedules at most. Please remove one first.")
 
-Change = Callable[[Schedule], "Schedule | Unscheduled"]
+Change = Callable[[Schedule], "Schedule | ScheduleRefusal"]
 
 
 def new_id(mark: str = "") -> str:
@@ -94,7 +94,7 @@ class ScheduleDesk:
         """Return True for an admin."""
         return user in self._admins
 
-    async def make(self, wanted: Schedule, *, mark: str = "") -> Schedule | Unscheduled:
+    async def make(self, wanted: Schedule, *, mark: str = "") -> Schedule | ScheduleRefusal:
         """Keep a new schedule, whose `id` is drawn if it has none: `on`, or a `draft` that is dropped after a day.
 
         `mark` tells one wish from its repeat: the second finds the schedule of the first.
@@ -107,11 +107,11 @@ class ScheduleDesk:
         if known is not None:
             return known
         admin = one.made_by in self._admins
-        if one.state != "draft" and (fault := fault_of(one, now, admin=admin)) is not None:
+        if one.state != "draft" and (fault := find_fault(one, now, admin=admin)) is not None:
             return fault
         if len(rows) >= MOST_OWN and not admin:
             return TOO_MANY
-        due = now + DRAFT_FOR if one.state == "draft" else following(one.rule, one.zone, now, one.until)
+        due = now + DRAFT_FOR if one.state == "draft" else next_time(one.rule, one.zone, now, one.until)
         try:
             await self._store.schedules.put(one.team, name_of(one), _dumped(one), due)
         except PayloadTooLarge:
@@ -123,7 +123,7 @@ class ScheduleDesk:
 
     async def edit(
         self, one: Schedule, user: str, change: Change, why: str, *, seen: float | None = None
-    ) -> Schedule | Unscheduled:
+    ) -> Schedule | ScheduleRefusal:
         """Let a person change a schedule, and switch it on at its next time, or off if it is paused.
 
         `why` is the deed in the audit's words. `seen` is when it was last edited as that person saw it: if that was
@@ -131,26 +131,26 @@ class ScheduleDesk:
         """
         admin = user in self._admins
 
-        def changed(now_is: Schedule) -> Schedule | Unscheduled:
+        def check_change(now_is: Schedule) -> Schedule | ScheduleRefusal:
             if seen is not None and now_is.edited_at != seen:
                 return BUSY
             after = change(now_is)
-            if isinstance(after, Unscheduled):
+            if isinstance(after, ScheduleRefusal):
                 return after
             now = self._store.clock()
             after = after.model_copy(update={"edited_by": user, "edited_at": now})
-            return (fault_of(after, now, admin=admin) if after.state == "on" else None) or after
+            return (find_fault(after, now, admin=admin) if after.state == "on" else None) or after
 
         if not may_change(one, user, admin=admin):
             await self._record(one, user, why, refused=True)
             return NOT_YOURS
-        after = await self._swap(one, changed, keep_due=False)
+        after = await self._swap(one, check_change, keep_due=False)
         if isinstance(after, Schedule):
             await self._record(after, user, why)
             self.changed.set()
         return after
 
-    async def remove(self, one: Schedule, user: str) -> Schedule | Unscheduled:
+    async def remove(self, one: Schedule, user: str) -> Schedule | ScheduleRefusal:
         """Let a person remove a schedule, or discard a draft. Returns it as it was."""
         if not may_change(one, user, admin=user in self._admins):
             await self._record(one, user, "removed", refused=True)
@@ -160,7 +160,7 @@ class ScheduleDesk:
             await self._record(one, user, "removed")
         return one
 
-    async def run_now(self, one: Schedule, user: str) -> Schedule | Unscheduled:
+    async def run_now(self, one: Schedule, user: str) -> Schedule | ScheduleRefusal:
         """Begin a run beside the times of a schedule, also of one that is paused."""
         if not may_change(one, user, admin=user in self._admins):
             await self._record(one, user, "run now", refused=True)
@@ -197,7 +197,7 @@ class ScheduleDesk:
         found = await self._store.schedules.read(team, f"{KIND}{owner}:{schedule}")
         return _parsed(*found) if found is not None else None
 
-    async def _swap(self, one: Schedule, change: Change, *, keep_due: bool) -> Schedule | Unscheduled:
+    async def _swap(self, one: Schedule, change: Change, *, keep_due: bool) -> Schedule | ScheduleRefusal:
         """Change a schedule as it stands in the store, however often others change it meanwhile."""
         for _ in range(TRIES):
             seen, _ = await self._store.schedules.read(one.team, name_of(one)) or ("", None)
@@ -205,9 +205,9 @@ class ScheduleDesk:
             if known is None:
                 return GONE
             after = change(known)
-            if isinstance(after, Unscheduled):
+            if isinstance(after, ScheduleRefusal):
                 return after
-            due = None if after.state != "on" else following(after.rule, after.zone, self._store.clock(), after.until)
+            due = None if after.state != "on" else next_time(after.rule, after.zone, self._store.clock(), after.until)
             when: tuple[float | None, ...] = () if keep_due else (due,)
             if await self._store.schedules.swap(one.team, name_of(one), seen, _dumped(after), *when):
                 self._touch(one.owner)

@@ -10,8 +10,8 @@ from typing import Any
 from bot.access.time_zones import unknown_zone, zone_called, zone_of
 from bot.features.schedules.cron_text import normalize_cron
 from bot.features.schedules.phrases import FORMS
-from bot.features.schedules.rights import fault_of
-from bot.features.schedules.schedule import ParsedSchedule, Rule, Schedule, Unscheduled
+from bot.features.schedules.rights import find_fault
+from bot.features.schedules.schedule import ParsedSchedule, Rule, Schedule, ScheduleRefusal
 from bot.features.schedules.service import ScheduleDesk, new_id
 from bot.slack.receive.markup import plain_text
 from bot.slack.receive.payloads import Incoming
@@ -30,14 +30,14 @@ MOST_READ = 5
 """Channels that one schedule reads."""
 _CHANNEL = re.compile(r"<#([CG][A-Z0-9]{4,})(?:\|[^>]*)?>|(?<![\w/&#])#([^\W\d][\w-]{0,79}|\d+[a-z_-][\w-]{0,78})")
 _HERE = re.compile(r"\b(?:this|the|our) channel\b", re.IGNORECASE)
-NOTHING_TO_READ = Unscheduled(
+NOTHING_TO_READ = ScheduleRefusal(
     words="“Only if something changed” goes by what is said in channels, and this reads none. Name one with #."
 )
 _THIS_THREAD = re.compile(r"\bthis thread\b", re.IGNORECASE)
-NO_THREAD = Unscheduled(
+NO_THREAD = ScheduleRefusal(
     words="Each run opens a thread of its own and sees nothing of this one. Say without “this thread” what it works on."
 )
-NOT_READ = Unscheduled(words=f"I could not find out when that should run. {FORMS}")
+NOT_READ = ScheduleRefusal(words=f"I could not find out when that should run. {FORMS}")
 
 
 class ScheduleTalk:
@@ -60,18 +60,16 @@ class ScheduleTalk:
         """Return a person's time zone."""
         return (await self._people.zone(user))[0]
 
-    async def draft(self, wanted: Schedule, parsed: ParsedSchedule, mark: str) -> Schedule | Unscheduled:
-        """Keep what was read as a draft for its owner to save; a sentence if it cannot be a schedule."""
-        one = await self._sound(wanted, parsed)
-        if isinstance(one, Unscheduled):
+    async def keep_draft(
+        self, wanted: Schedule, parsed: ParsedSchedule | None, mark: str
+    ) -> Schedule | ScheduleRefusal:
+        """Keep a draft for its owner to save, without times if nothing was read; a sentence if it cannot be one."""
+        one = await self._check(wanted, parsed) if parsed is not None else wanted
+        if isinstance(one, ScheduleRefusal):
             return one
         return await self.desk.make(one.model_copy(update={"id": new_id(mark), "state": "draft"}))
 
-    async def doubtful(self, wanted: Schedule, mark: str) -> Schedule | Unscheduled:
-        """Keep words whose times are not known yet as a draft."""
-        return await self.desk.make(wanted.model_copy(update={"id": new_id(mark), "state": "draft"}))
-
-    async def worked_out(self, one: Schedule) -> Schedule | Unscheduled | None:
+    async def read_with_model(self, one: Schedule) -> Schedule | ScheduleRefusal | None:
         """Have a model read when a draft is to run; None if it takes the words for no schedule."""
         place = Place(team=one.team, channel=one.channel, thread_ts="")
         written = await self._reader(place, one.owner, one.said or one.asks, one.zone)
@@ -80,30 +78,30 @@ class ScheduleTalk:
         parsed = check_written_rule(written, one.zone)
         if not isinstance(parsed, ParsedSchedule):
             return parsed
-        whole = await self._sound(one, parsed)
-        if isinstance(whole, Unscheduled):
+        whole = await self._check(one, parsed)
+        if isinstance(whole, ScheduleRefusal):
             return whole
         kept = whole.model_copy(update={"state": "draft"})
         return await self.desk.edit(one, one.owner, lambda _: kept, "read by a model")
 
-    async def _sound(self, wanted: Schedule, parsed: ParsedSchedule) -> Schedule | Unscheduled:
-        one = await self.completed(wanted, parsed)
-        if isinstance(one, Unscheduled):
+    async def _check(self, wanted: Schedule, parsed: ParsedSchedule) -> Schedule | ScheduleRefusal:
+        one = await self.complete(wanted, parsed)
+        if isinstance(one, ScheduleRefusal):
             return one
-        return fault_of(one, self.desk.clock(), admin=self.desk.is_admin(one.owner)) or one
+        return find_fault(one, self.desk.clock(), admin=self.desk.is_admin(one.owner)) or one
 
-    async def completed(self, wanted: Schedule, parsed: ParsedSchedule) -> Schedule | Unscheduled:
+    async def complete(self, wanted: Schedule, parsed: ParsedSchedule) -> Schedule | ScheduleRefusal:
         """Fill in what was read, and which channels it reads; a sentence if its owner may not read one."""
         if _THIS_THREAD.search(parsed.asks):
             return NO_THREAD
         reads = await self.channels_in(parsed.asks, wanted)
-        if isinstance(reads, Unscheduled):
+        if isinstance(reads, ScheduleRefusal):
             return reads
         if parsed.only_if_new and not reads:
             return NOTHING_TO_READ
         return wanted.model_copy(
             update={
-                "asks": named(plain_text(parsed.asks, "", reads), reads),
+                "asks": name_channels(plain_text(parsed.asks, "", reads), reads),
                 "rule": parsed.rule,
                 "zone": parsed.zone or wanted.zone,
                 "until": parsed.until,
@@ -113,7 +111,7 @@ class ScheduleTalk:
             }
         )
 
-    async def channels_in(self, text: str, one: Schedule) -> dict[str, str] | Unscheduled:
+    async def channels_in(self, text: str, one: Schedule) -> dict[str, str] | ScheduleRefusal:
         """Return the names of the channels that words name, by id, if the owner may read them and have them told here.
 
         "This channel" has an empty name.
@@ -127,12 +125,14 @@ class ScheduleTalk:
                 why = (
                     channel_words(name, channel) if not name.startswith("#") else f"I find no {shown} that you can read"
                 )
-                return Unscheduled(words=f"I cannot read {shown} for you: {why}. Invite me there, or leave it out.")
+                return ScheduleRefusal(words=f"I cannot read {shown} for you: {why}. Invite me there, or leave it out.")
             if words := await unreadable(self._directory, channel.id, one.owner, one.channel):
-                return Unscheduled(words=f"I cannot tell here what is said in {channel.name}: {words}.")
+                return ScheduleRefusal(words=f"I cannot tell here what is said in {channel.name}: {words}.")
             found[channel.id] = channel.name.removeprefix("#")
         if len(found) > MOST_READ:
-            return Unscheduled(words=f"One schedule reads {MOST_READ} channels at most, and this names {len(found)}.")
+            return ScheduleRefusal(
+                words=f"One schedule reads {MOST_READ} channels at most, and this names {len(found)}."
+            )
         return found
 
     async def trouble_at(self, channel: str, user: str) -> str:
@@ -143,12 +143,12 @@ class ScheduleTalk:
         return "" if isinstance(found, Addressee) else channel_words(channel, found)
 
 
-def named(text: str, channels: Mapping[str, str]) -> str:
+def name_channels(text: str, channels: Mapping[str, str]) -> str:
     """Write channels by name where they stand by id, as they do in what was said without a command."""
     return _CHANNEL.sub(lambda match: f"#{channels.get(match[1] or match[2]) or match[1] or match[2]}", text)
 
 
-def wanted_from(said: Incoming | None, *, team: str, channel: str, user: str, text: str, zone: str) -> Schedule:
+def new_schedule(said: Incoming | None, *, team: str, channel: str, user: str, text: str, zone: str) -> Schedule:
     """Begin a schedule from what somebody said, with the message that it was, so that it can still be a request."""
     of: dict[str, Any] = {"team": team, "channel": channel, "owner": user, "zone": zone, "asks": text}
     if said is not None:
@@ -156,17 +156,17 @@ def wanted_from(said: Incoming | None, *, team: str, channel: str, user: str, te
     return Schedule.model_validate({"rule": {}, **of})
 
 
-def check_written_rule(written: Mapping[str, Any], zone: str) -> ParsedSchedule | Unscheduled | None:
+def check_written_rule(written: Mapping[str, Any], zone: str) -> ParsedSchedule | ScheduleRefusal | None:
     """Check what a model read as words are checked; a sentence if it cannot be, None if the model sees no schedule."""
     names = ("asks", "cron", "at", "zone", "until", "cannot")
     field = {name: str(written.get(name) or "").strip() for name in names}
     if written.get("schedule") is not True:
         return None
     if field["cannot"]:
-        return Unscheduled(words=f"I cannot follow that rule: {field['cannot'][:200]} {FORMS}")
+        return ScheduleRefusal(words=f"I cannot follow that rule: {field['cannot'][:200]} {FORMS}")
     named = zone_called(field["zone"], zone) if field["zone"] else ""
     if field["zone"] and not named:
-        return Unscheduled(words=unknown_zone(field["zone"][:60]))
+        return ScheduleRefusal(words=unknown_zone(field["zone"][:60]))
     tz = zone_of(named or zone)
     until = _read_time(f"{field['until']} 23:59", tz) if field["until"] else None
     if field["at"] and not field["cron"]:
@@ -176,7 +176,7 @@ def check_written_rule(written: Mapping[str, Any], zone: str) -> ParsedSchedule 
         cron = normalize_cron(field["cron"])
         rule = Rule(cron=cron) if isinstance(cron, str) else None
     if rule is None:
-        return Unscheduled(words=f"I cannot read when. {FORMS}")
+        return ScheduleRefusal(words=f"I cannot read when. {FORMS}")
     end = until.timestamp() if until is not None else None
     return ParsedSchedule(field["asks"], rule, named, end, only_if_new=written.get("only_if_new") is True)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.features.schedules.rule_times import next_times
-from bot.features.schedules.rule_words import sentence, time_words, when_words, zone_words
+from bot.features.schedules.rule_words import capitalize, time_words, when_words, zone_words
 from bot.features.schedules.schedule import Missed, Schedule
 from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.home_part import HomePart
@@ -34,32 +34,32 @@ LINE_SHOWN = 1_000
 NONE_AT_HOME = "You have none. Mention me with one, such as “every Monday at 9 summarise #sales”."
 
 
-def when(at: float, zone: str) -> str:
+def show_time(at: float, zone: str) -> str:
     """Show a time in the reader's own zone, or in that of the schedule if Slack cannot."""
     return f"<!date^{int(at)}^{{date_long}} at {{time}}|{time_words(at, zone)} {zone_words(zone)}>"
 
 
-def proposal(one: Schedule, now: float) -> Outgoing:
+def render_proposal(one: Schedule, now: float) -> Outgoing:
     """Show a schedule back in words, with its next times, before it is saved."""
     buttons = [button("Save", SAVE, one.id, style="primary"), button("Change", CHANGE, one.id)]
     buttons += [button("Do it now instead, once", NOW, one.id)] if one.said else []
-    blocks = [*described(one, now), actions([*buttons, button("Discard", DISCARD, one.id, style="danger")])]
+    blocks = [*render_details(one, now), actions([*buttons, button("Discard", DISCARD, one.id, style="danger")])]
     text = f"Shall I do this {when_words(one)}? {clean(plain(one.asks, 200))}"
     return Outgoing(text=text, blocks=tuple(blocks))
 
 
-def described(one: Schedule, now: float) -> list[Block]:
+def render_details(one: Schedule, now: float) -> list[Block]:
     """Say what a schedule does, when it runs next, and by which rules."""
     asks = clean(plain(one.asks, SHOWN)).replace("\n", "\n>")
-    lines = [f"*{sentence(when_words(one))}*", f">{asks}"]
+    lines = [f"*{capitalize(when_words(one))}*", f">{asks}"]
     times = next_times(one, now)
     number = {1: "", 2: "two ", 3: "three "}[max(1, len(times))]
     head = f"*The next {number}{'times' if len(times) > 1 else 'time'}, by your clock:*"
-    shown = "\n".join([head, *(f"• {when(at, one.zone)}" for at in times)])
+    shown = "\n".join([head, *(f"• {show_time(at, one.zone)}" for at in times)])
     where = "here, in your direct messages" if one.channel.startswith("D") else f"in <#{one.channel}>"
     reads = f"*Reads:* what was said in {', '.join(f'<#{each}>' for each in one.reads)} since the last run."
     small = [f"Each run opens a thread of its own {where}, with your rights and your budgets as they are then."]
-    small.append(f"{sentence(MISSED[one.missed])}.")
+    small.append(f"{capitalize(MISSED[one.missed])}.")
     if one.only_if_new:
         small.append("It keeps quiet if nobody said anything new there.")
     files = f"*Works with:* {clean(plain(', '.join(file.name for file in one.files), 300))}"
@@ -67,14 +67,14 @@ def described(one: Schedule, now: float) -> list[Block]:
     return [section("\n".join(lines)), section(shown), *([section("\n".join(more))] if more else []), context(*small)]
 
 
-def kept(one: Schedule) -> Outgoing:
+def render_saved(one: Schedule) -> Outgoing:
     """Say that a schedule was saved."""
-    nxt = f" Its next run is {when(one.next_at, one.zone)}." if one.next_at is not None else ""
+    nxt = f" Its next run is {show_time(one.next_at, one.zone)}." if one.next_at is not None else ""
     text = f":white_check_mark: Saved as `{one.id}`: {when_words(one)}.{nxt} `/leadhand schedule` lists yours."
     return Outgoing(text=text, blocks=(section(text),))
 
 
-def in_doubt(one: Schedule) -> Outgoing:
+def render_pending(one: Schedule) -> Outgoing:
     """Say that words sound like a schedule whose times are being worked out, and how else to go on."""
     text = (
         "I take this for a schedule, but not in words that I know, so I am working out when it is to run. "
@@ -85,7 +85,7 @@ def in_doubt(one: Schedule) -> Outgoing:
     return Outgoing(text=text, blocks=(section(text), actions(buttons)))
 
 
-def listing(page: Page[Schedule], user: str, said: str = "") -> Outgoing:
+def render_list(page: Page[Schedule], user: str, said: str = "") -> Outgoing:
     """List schedules with what can be done with each; `said` is what was just done."""
     head = [section(said)] if said else []
     if not page.total:
@@ -98,32 +98,34 @@ def listing(page: Page[Schedule], user: str, said: str = "") -> Outgoing:
     title = f"*Your {counted(page.total, 'schedule')}*"
     blocks = [*head, section(title)]
     for one in page.rows:
-        blocks += [section(line(one, user)), _deeds(one)]
+        blocks += [section(render_line(one, user)), _deeds(one)]
     blocks += [actions([button("New schedule", NEW, "-")]), *page_buttons(page, "schedule")]
     return Outgoing(text=said or title, blocks=tuple(blocks))
 
 
-def line(one: Schedule, user: str) -> str:
+def render_line(one: Schedule, user: str) -> str:
     """Tell of one schedule in a few lines: when, what, where, its next and its last run."""
     whose = "" if one.owner == user else f", for {mention(one.owner)}"
-    words = [f"*{sentence(when_words(one))}* in <#{one.channel}>{whose}", clean(plain(one.asks, 200))]
+    words = [f"*{capitalize(when_words(one))}* in <#{one.channel}>{whose}", clean(plain(one.asks, 200))]
     if one.state == "paused":
         state = f":double_vertical_bar: Paused{': ' + clean(one.why) if one.why else ''}"
     else:
-        state = f"Next: {when(one.next_at, one.zone)}" if one.next_at is not None else "No further run"
+        state = f"Next: {show_time(one.next_at, one.zone)}" if one.next_at is not None else "No further run"
     words.append(f"{state} · {_last(one)} · `{one.id}`")
     return "\n".join(words)
 
 
-def home_part(schedules: Sequence[Schedule], user: str, page: int) -> HomePart:
+def render_home_part(schedules: Sequence[Schedule], user: str, page: int) -> HomePart:
     """Make the section of the home: each schedule with its next and its last run."""
-    return HomePart("Schedules", page_of([(section(line(one, user)),) for one in schedules], page), none=NONE_AT_HOME)
+    return HomePart(
+        "Schedules", page_of([(section(render_line(one, user)),) for one in schedules], page), none=NONE_AT_HOME
+    )
 
 
-def run_line(one: Schedule, due: float, *, late: bool, asked_for: bool) -> Outgoing:
+def render_run_line(one: Schedule, due: float, *, late: bool, asked_for: bool) -> Outgoing:
     """Make the line: when it runs, what is asked, and by whom; and if it comes late, for which time."""
     asks = clean(plain(one.asks, LINE_SHOWN))
-    text = f"*{sentence(when_words(one))}*: {asks}, asked by {mention(one.owner)}"
+    text = f"*{capitalize(when_words(one))}*: {asks}, asked by {mention(one.owner)}"
     small = ""
     if asked_for:
         small = "Run now, beside its times."
@@ -132,7 +134,7 @@ def run_line(one: Schedule, due: float, *, late: bool, asked_for: bool) -> Outgo
     return Outgoing(text=text, blocks=(section(text), *((context(small),) if small else ())))
 
 
-def did_not_run(one: Schedule, why: str, *, paused: bool) -> Outgoing:
+def render_not_run(one: Schedule, why: str, *, paused: bool) -> Outgoing:
     """Tell the owner that a schedule did not run, and what to do."""
     asks, when = clean(plain(one.asks, 200)), when_words(one)
     if paused:
@@ -146,7 +148,7 @@ def did_not_run(one: Schedule, why: str, *, paused: bool) -> Outgoing:
 def _last(one: Schedule) -> str:
     if one.last is None:
         return "not run yet"
-    last, at = one.last, when(one.last.at, one.zone)
+    last, at = one.last, show_time(one.last.at, one.zone)
     if last.outcome == "quiet":
         return f"last: {at}, nothing new (`{last.trace}`)"
     if last.outcome == "failed":

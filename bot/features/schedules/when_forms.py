@@ -13,7 +13,7 @@ from datetime import date, timedelta
 
 from bot.access.time_zones import AMBIGUOUS, USUAL, nearest_zone, unknown_zone, zone_called
 from bot.features.schedules.cron_text import MONTHS, SHORT, WEEKDAYS, normalize_cron
-from bot.features.schedules.schedule import Unscheduled
+from bot.features.schedules.schedule import ScheduleRefusal
 from bot.features.schedules.task_start import ORDER, is_order
 
 WEEKDAY = r"(?:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?s?"
@@ -38,7 +38,7 @@ class Days:
     has_time: bool = False
 
 
-def match_days(text: str, today: date) -> tuple[Days | Unscheduled, int] | None:
+def match_days(text: str, today: date) -> tuple[Days | ScheduleRefusal, int] | None:
     """Read the form at the beginning, or a sentence why no such days exist, and where it ends."""
     for pattern, build in _FORMS:
         found = pattern.match(text)
@@ -47,7 +47,7 @@ def match_days(text: str, today: date) -> tuple[Days | Unscheduled, int] | None:
     return None
 
 
-def match_time(text: str, start: int) -> tuple[tuple[int, int] | Unscheduled, int] | None:
+def match_time(text: str, start: int) -> tuple[tuple[int, int] | ScheduleRefusal, int] | None:
     """Read the hour and minute that stand at `start`, and where they end. A number alone needs "at" before it."""
     found = _TIME.match(text, start)
     if found is None or not (found["at"] or found["minute"] or found["half"] or found["mark"] or found["named"]):
@@ -57,11 +57,11 @@ def match_time(text: str, start: int) -> tuple[tuple[int, int] | Unscheduled, in
     compact, half = found["compact"] or "", (found["half"] or "").lower()
     hour, minute = int(compact[:2] or found["hour"]), int(compact[2:] or found["minute"] or 0)
     if hour > 23 or minute > 59 or (half and not 1 <= hour <= 12):
-        return Unscheduled(words=f"There is no time {found[0].strip(' ,')!r}."), found.end()
+        return ScheduleRefusal(words=f"There is no time {found[0].strip(' ,')!r}."), found.end()
     return (hour % 12 + (12 if half == "p" else 0) if half else hour, minute), found.end()
 
 
-def match_zone(text: str, start: int, own: str) -> tuple[str | Unscheduled, int] | None:
+def match_zone(text: str, start: int, own: str) -> tuple[str | ScheduleRefusal, int] | None:
     """Read the zone that stands at `start` ("" for `own`, the person's), and where it ends.
 
     A city may belong to the task ("at 9 London sales"), so its name alone counts only if no such task can follow.
@@ -78,7 +78,7 @@ def match_zone(text: str, start: int, own: str) -> tuple[str | Unscheduled, int]
         if zone and (is_named or _ZONE_ENDS.match(text, found.end())):
             return zone, found.end()
         if is_named and not zone and (not name[0].islower() or nearest_zone(name) or name.lower() in AMBIGUOUS):
-            return Unscheduled(words=unknown_zone(name)), found.end()
+            return ScheduleRefusal(words=unknown_zone(name)), found.end()
     return None
 
 
@@ -95,7 +95,7 @@ def read_date(text: str, today: date) -> date | None:
         return None
 
 
-def _cron(found: re.Match[str], _: date) -> Days | Unscheduled | None:
+def _cron(found: re.Match[str], _: date) -> Days | ScheduleRefusal | None:
     cron = normalize_cron(found["cron"])
     return Days(cron=cron, has_time=True) if isinstance(cron, str) else cron
 
@@ -115,20 +115,20 @@ def _interval(found: re.Match[str], _: date) -> Days | None:
     return Days(cron=f"0 */{number} * * *".replace("*/1 ", "* ") if is_hours else f"*/{number} * * * *")
 
 
-def _month_days(found: re.Match[str], _: date) -> Days | Unscheduled:
+def _month_days(found: re.Match[str], _: date) -> Days | ScheduleRefusal:
     numbers = re.findall(r"\d+", found[0])
     if any(not 1 <= int(number) <= 31 for number in numbers):
-        return Unscheduled(words=f"No month has the day {found[0].strip()!r}.")
+        return ScheduleRefusal(words=f"No month has the day {found[0].strip()!r}.")
     return Days(fields=f"{','.join(numbers)} * *")
 
 
-def _one_day(found: re.Match[str], today: date) -> Days | Unscheduled:
+def _one_day(found: re.Match[str], today: date) -> Days | ScheduleRefusal:
     word = found["date"].lower()
     if word in {"today", "tomorrow"}:
         return Days(day=today + timedelta(days=word == "tomorrow"))
     if re.search(r"\d", word):
         day = read_date(word, today)
-        return Days(day=day) if day is not None else Unscheduled(words=f"There is no day {word!r}.")
+        return Days(day=day) if day is not None else ScheduleRefusal(words=f"There is no day {word!r}.")
     days_away = (WEEKDAYS.index(word[:3]) - today.weekday() - 1) % 7 + 1
     return Days(day=today + timedelta(days=days_away))
 
@@ -149,7 +149,7 @@ _EVERY = r"(?:every|each)\s+"
 _AND = r"(?:\s*,\s*(?:and\s+)?|\s+and\s+|\s*&\s*)"
 _ORDINALS = rf"(?:the\s+)?{ORDINAL}(?:{_AND}(?:the\s+)?{ORDINAL})*"
 _FIVE_FIELDS = r"(?:[\d*/,\-]+\s+){2}(?:[\d*/,\-?lL]+|last)\s+[\w*/,\-]+\s+[\w*/,\-?#]+"
-_FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], date], Days | Unscheduled | None]], ...] = (
+_FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], date], Days | ScheduleRefusal | None]], ...] = (
     (re.compile(rf"^(?:cron[:\s]+)?`?(?P<cron>{'|'.join(SHORT)}|{_FIVE_FIELDS})`?(?=[\s:,]|$)", re.IGNORECASE), _cron),
     (_form(rf"daily|{_EVERY}(?:single\s+)?day"), lambda _, __: Days(fields="* * *")),
     (_form(rf"{_EVERY}(?:weekday|workday)|on\s+(?:weekday|workday)s"), lambda _, __: Days(fields="* * mon-fri")),
