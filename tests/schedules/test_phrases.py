@@ -182,6 +182,8 @@ WRONG = [
     ("every Monday at 9 until 31 February do x", "There is no day '31 February'"),
     ("on the 32nd of every month at 9 do x", "No month has the day"),
     ("60 9 * * mon do x", "I cannot read `60`"),
+    ("*/60 * * * * do x", "I cannot read `*/60`"),
+    ("0 */24 * * * do x", "I cannot read `*/24`"),
 ]
 
 

@@ -23,7 +23,6 @@ SHORT = {
 }
 LONGEST = 120
 FIELDS = "minute, hour, day of the month, month, weekday"
-_STEP = r"(?:/[1-9]\d?)?"
 _RANGES = {"minute": (0, 59), "hour": (0, 23), "day": (1, 31), "month": (1, 12)}
 
 
@@ -52,14 +51,15 @@ def _month(text: str) -> str:
 
 
 def _field(text: str, name: str) -> str:
-    """Return a field whose numbers are in their range, or ""."""
+    """Return a field whose numbers and steps are in their range, or ""."""
     low, high = _RANGES[name]
     for part in text.split(","):
-        found = re.fullmatch(rf"(?:\*|(\d{{1,2}})(?:-(\d{{1,2}}))?){_STEP}", part)
+        found = re.fullmatch(r"(?:\*|(\d{1,2})(?:-(\d{1,2}))?)(?:/([1-9]\d?))?", part)
         if found is None:
             return ""
-        first, last = found[1], found[2] or found[1]
-        if first is not None and not low <= int(first) <= int(last) <= high:
+        first, step = int(found[1] or low), int(found[3] or 0)
+        last = int(found[2] or (found[1] if found[1] and not step else high))
+        if not low <= first <= last <= high or step > last - first:
             return ""
     return text
 

@@ -69,7 +69,7 @@ def _cron(cron: str) -> str:
     if (day, month, week) == ("*", "*", "*") and hour.startswith("*/") and minute.isdigit():
         return f"every {hour[2:]} hours" + (f" at {int(minute)} past" if minute != "0" else "")
     if (hour, day, month, week) == ("*", "*", "*", "*") and minute.startswith("*/"):
-        return "every minute" if minute == "*/1" else f"every {minute[2:]} minutes"
+        return f"every {minute[2:]} minutes"
     times = _times(minute, hour)
     days = _days(day, week)
     if not times or not days:

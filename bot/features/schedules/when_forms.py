@@ -108,11 +108,12 @@ def _weekdays(found: re.Match[str], _: date) -> Days:
 
 def _interval(found: re.Match[str], _: date) -> Days | None:
     """Read "every 2 hours". None for numbers that no clock repeats each hour or day, such as every 5 hours."""
-    number = int(found["number"] or 1)
-    is_hours = found["unit"].lower().startswith("hour")
-    if number == 0 or (24 if is_hours else 60) % number:
+    number, is_hours = int(found["number"] or 1), found["unit"].lower().startswith("hour")
+    whole = 24 if is_hours else 60
+    if not 0 < number < whole or whole % number:
         return None
-    return Days(cron=f"0 */{number} * * *".replace("*/1 ", "* ") if is_hours else f"*/{number} * * * *")
+    step = "*" if number == 1 else f"*/{number}"
+    return Days(cron=f"0 {step} * * *" if is_hours else f"{step} * * * *")
 
 
 def _month_days(found: re.Match[str], _: date) -> Days | ScheduleRefusal:
