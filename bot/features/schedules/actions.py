@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -18,7 +19,7 @@ from bot.features.schedules.form import METADATA_LIMIT, confirm, form, metadata_
 from bot.features.schedules.phrases import FORMS, parse_when
 from bot.features.schedules.rights import find_fault
 from bot.features.schedules.schedule import ParsedSchedule, Schedule, ScheduleRefusal
-from bot.features.schedules.talk import ScheduleTalk, new_schedule
+from bot.features.schedules.talk import ScheduleTalk
 from bot.features.schedules.view import (
     CHANGE,
     DISCARD,
@@ -79,7 +80,7 @@ class ScheduleClicks:
         one = (
             await desk.find(click.place.team, click.value, click.user)
             if click.action != NEW
-            else await self._blank(click)
+            else await self._talk.blank(click.place.team, click.place.channel, click.user)
         )
         if one is None:
             return note(GONE)
@@ -98,12 +99,6 @@ class ScheduleClicks:
             return await self._as_request(one, click, client)
         said = await apply_deed(self._talk, one, click.user, DEEDS[click.action])
         return render_list(page_of(await desk.of(click.place.team, click.user), 1), click.user, said)
-
-    async def _blank(self, click: Click) -> Schedule:
-        zone = await self._talk.zone(click.user)
-        return new_schedule(
-            None, team=click.place.team, channel=click.place.channel, user=click.user, text="", zone=zone
-        )
 
     async def _as_request(self, one: Schedule, click: Click, client: AsyncWebClient) -> Outgoing:
         """Take the message that a draft was read from for a request after all."""
@@ -148,11 +143,11 @@ class ScheduleClicks:
         parsed = read_when(sent.typed(page.WHEN, page.WHEN), base, zone, self._talk.desk.clock())
         if isinstance(parsed, ScheduleRefusal):
             return {page.WHEN: parsed.words}
-        of = read_choices(sent.values, parsed, zone)
-        wanted = base.model_copy(update={"channel": of["channel"] or base.channel, "edited_at": known.edited_at})
+        parsed, chosen = read_choices(sent.values, parsed, zone)
+        wanted = base.model_copy(update={**chosen, "zone": zone, "edited_at": known.edited_at})
         if words := await self._talk.trouble_at(wanted.channel, wanted.owner):
             return {page.WHERE: words[:1].upper() + words[1:] + "."}
-        one = await self._talk.complete(wanted.model_copy(update={"zone": zone}), of["parsed"])
+        one = await self._talk.complete(wanted, parsed)
         if isinstance(one, ScheduleRefusal):
             return {page.ASKS: one.words}
         if (fault := find_fault(one, self._talk.desk.clock(), admin=self._talk.desk.is_admin(sent.user))) is not None:
@@ -196,25 +191,19 @@ def read_when(typed: str, base: Schedule, zone: str, now: float) -> ParsedSchedu
     return parse_when(typed, now=now, zone=zone) or ScheduleRefusal(words=f"I cannot read that. {FORMS}")
 
 
-def read_choices(values: Mapping[str, Any], parsed: ParsedSchedule, zone: str) -> dict[str, Any]:
-    """Read what was chosen in the form, beside what was typed. Pure."""
+def read_choices(values: Mapping[str, Any], parsed: ParsedSchedule, zone: str) -> tuple[ParsedSchedule, dict[str, str]]:
+    """Read the rest of the form into what was parsed, and give the fields of the schedule that are chosen. Pure."""
 
     def of(name: str) -> Mapping[str, Any]:
         block = values.get(name)
         found = block.get(name) if isinstance(block, Mapping) else None
         return found if isinstance(found, Mapping) else {}
 
-    day = of(page.UNTIL).get("selected_date")
-    until = parsed.until
+    day, until = of(page.UNTIL).get("selected_date"), parsed.until
     if isinstance(day, str) and day:
         until = datetime.fromisoformat(f"{day}T23:59:59").replace(tzinfo=zone_of(zone)).timestamp()
+    asks, only_if_new = str(of(page.ASKS).get("value") or "").strip(), bool(of(page.IF_NEW).get("selected_options"))
+    parsed = replace(parsed, asks=asks, until=until, only_if_new=only_if_new or parsed.only_if_new)
     missed = (of(page.IF_MISSED).get("selected_option") or {}).get("value")
-    whole = ParsedSchedule(
-        asks=str(of(page.ASKS).get("value") or "").strip(),
-        rule=parsed.rule,
-        zone=parsed.zone,
-        until=until,
-        missed=missed if missed in page.CHOICES else parsed.missed,
-        only_if_new=bool(of(page.IF_NEW).get("selected_options")) or parsed.only_if_new,
-    )
-    return {"parsed": whole, "channel": str(of(page.WHERE).get("selected_conversation") or "")}
+    channel = str(of(page.WHERE).get("selected_conversation") or "")
+    return parsed, ({"missed": missed} if missed in page.CHOICES else {}) | ({"channel": channel} if channel else {})

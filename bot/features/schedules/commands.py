@@ -164,7 +164,6 @@ async def apply_deed(talk: ScheduleTalk, one: Schedule, user: str, deed: str) ->
 
 
 async def _open_form(given: Given, talk: ScheduleTalk) -> Outgoing:
-    zone = await talk.zone(given.user)
-    blank = new_schedule(None, team=given.team, channel=given.channel, user=given.user, text="", zone=zone)
+    blank = await talk.blank(given.team, given.channel, given.user)
     opened = await open_window(given.client, given.command.trigger, form(blank, metadata_of(blank)))
     return note("The form asks when and what; it shows it back to you before it is saved." if opened else NO_WINDOW)

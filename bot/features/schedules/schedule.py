@@ -95,7 +95,6 @@ class ParsedSchedule:
     rule: Rule
     zone: str = ""
     until: float | None = None
-    missed: Missed = "once"
     only_if_new: bool = False
 
 

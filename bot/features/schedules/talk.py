@@ -60,6 +60,10 @@ class ScheduleTalk:
         """Return a person's time zone."""
         return (await self._people.zone(user))[0]
 
+    async def blank(self, team: str, channel: str, user: str) -> Schedule:
+        """Return a schedule that nothing is said of yet, for the form."""
+        return new_schedule(None, team=team, channel=channel, user=user, text="", zone=await self.zone(user))
+
     async def keep_draft(
         self, wanted: Schedule, parsed: ParsedSchedule | None, mark: str
     ) -> Schedule | ScheduleRefusal:
@@ -105,7 +109,6 @@ class ScheduleTalk:
                 "rule": parsed.rule,
                 "zone": parsed.zone or wanted.zone,
                 "until": parsed.until,
-                "missed": parsed.missed,
                 "only_if_new": parsed.only_if_new,
                 "reads": tuple(reads),
             }

@@ -13,16 +13,9 @@ from bot.slack.views.outgoing import Block, Outgoing, actions, button, context, 
 from bot.slack.views.paging import Page, page_buttons, page_of
 
 SAVE, DISCARD, CHANGE, NOW = "schedule_save", "schedule_discard", "schedule_change", "schedule_now"
-PAUSE, RESUME, RUN, EDIT, REMOVE = (
-    "schedule_pause",
-    "schedule_resume",
-    "schedule_run",
-    "schedule_edit",
-    "schedule_remove",
-)
-ALL = (SAVE, DISCARD, CHANGE, NOW, PAUSE, RESUME, RUN, EDIT, REMOVE)
+PAUSE, RESUME, RUN = "schedule_pause", "schedule_resume", "schedule_run"
+EDIT, REMOVE, NEW = "schedule_edit", "schedule_remove", "schedule_new"
 """The action_ids of the buttons."""
-NEW = "schedule_new"
 MISSED: dict[Missed, str] = {
     "once": "one run makes up for all that were missed while I was off",
     "all": "each run that was missed while I was off is made up for, the last ten at most",
