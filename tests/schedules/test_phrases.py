@@ -143,6 +143,11 @@ UNREAD_PHRASES = [  # none of the forms: a model reads them
     "list x every day at half past nine",
     "list x on the last Friday of each month at 16:00",
     "every other Friday at 9 brew coffee",
+    "at 9 (London) every weekday brew coffee",
+    "brew coffee at half past nine every Monday and Thursday",
+    "the weekly numbers every 3 months at nine",
+    "on March 3rd at half past nine: brew coffee",
+    "summarise #sales at 5pm every 2 hours",
     "every day at dawn brew the first coffee",
     "jeden Montag um 9 fasse #sales zusammen",
     "jeden Tag um halb zehn fasse #sales zusammen",
@@ -287,8 +292,23 @@ def test_zones_go_by_their_cities() -> None:
     assert (zone_called("Atlantis"), nearest_zone("Europe/Berlim")) == ("", "Europe/Berlin")
 
 
-@pytest.mark.parametrize("part", ["at 9 and ", "every ", "on monday, ", "the 1st and the ", "every monday and ", " , "])
+BUSY = [
+    "at 9 and ",
+    "every ",
+    "on monday, ",
+    "the 1st and the ",
+    "every monday and ",
+    " , ",
+    "1st ",
+    "five PM ",
+    "UTC, ",
+]
+
+
+@pytest.mark.parametrize("part", BUSY)
 def test_what_is_made_to_keep_us_busy_does_not(part: str) -> None:
     assert match_words("every Monday at 9 summarise " + part * 20_000) is None
     match_words((part * 2_500)[:2_490])
     match_words(f"every monday {part * 2_500}"[:2_490])
+    match_words(f"sum up at 9 {part * 60}"[:400] + " every monday")
+    match_words(f"sum up every {part * 60}"[:400] + " at 9 x")

@@ -15,12 +15,18 @@ from typing import Final, Literal
 
 from bot.access.time_zones import unknown_zone, zone_of
 from bot.features.schedules.cron_text import normalize_cron
+from bot.features.schedules.other_words import (
+    LONGEST_END,
+    begins_other_time,
+    begins_schedule,
+    ends_clause,
+    ends_schedule,
+    has_task,
+)
 from bot.features.schedules.schedule import ParsedSchedule, Rule, ScheduleRefusal
-from bot.features.schedules.task_start import begins_time, find_unread_words, has_order, is_order, is_statement
+from bot.features.schedules.task_start import find_unread_words, is_statement
 from bot.features.schedules.when_forms import (
     DATE,
-    ORDINAL,
-    WEEKDAY,
     Days,
     match_days,
     match_time,
@@ -29,12 +35,9 @@ from bot.features.schedules.when_forms import (
 )
 
 UNREAD: Final = "unread"
+Parsed = ParsedSchedule | ScheduleRefusal | Literal["unread"] | None
 DEFAULT_TIME = (9, 0)
 """The hour and minute of a schedule that names none."""
-MOST_TIME_WORDS = 4
-"""Words that a time may have, such as "at half past nine"; behind more stands a task."""
-LONGEST_END = 200
-"""Characters at the end of a text in which a schedule may stand."""
 FORMS = (
     "I understand “every day at 8”, “every weekday at 9:00” or “every Monday and Thursday at 9:00”, “every 2 hours”, "
     "“on the 1st of every month at 9”, “tomorrow at 10” or “on Friday at 10”, “on 2026-12-01 at 9”, each with a time "
@@ -63,7 +66,7 @@ class _When:
         return self.days.day is not None
 
 
-def parse_schedule(text: str, *, now: float, zone: str) -> ParsedSchedule | ScheduleRefusal | Literal["unread"] | None:
+def parse_schedule(text: str, *, now: float, zone: str) -> Parsed:
     """Read a schedule and its task. `UNREAD`: a model has to read it; None: it is a request; else why it cannot be.
 
     `zone` is the zone of the person, in which times are meant unless another is named.
@@ -74,14 +77,14 @@ def parse_schedule(text: str, *, now: float, zone: str) -> ParsedSchedule | Sche
     if when is not None:
         rest = said[when.end :]
         tells = is_statement(rest, is_timed=when.is_timed, is_once=when.is_once)
-        if not tells and begins_time(rest) and not when.fault:
-            return UNREAD if _is_for_model(rest) else None
+        if not when.fault and begins_other_time(rest):
+            return UNREAD if has_task(rest, is_once=when.is_once) else None
         unread = find_unread_words(rest) if not tells or (when.is_timed and not when.is_once) else ""
         if unread and not when.fault:
             return _ask_about(unread, said[: when.end], rest)
         if not tells:
             return _make_schedule(when, _take_end(when, rest, here), zone)
-    return _parse_end(said, here, zone) or (UNREAD if when is None and _says_schedule(said) else None)
+    return _parse_end(said, here, zone) or (UNREAD if when is None and begins_schedule(said) else None)
 
 
 def parse_when(text: str, *, now: float, zone: str) -> ParsedSchedule | ScheduleRefusal | None:
@@ -151,24 +154,25 @@ def _take_end(when: _When, rest: str, now: datetime) -> str:
 
 _END_STARTS = re.compile(r"(?<![\w-])(?:every|each|daily|on)\b", re.IGNORECASE)
 _CLOSING = re.compile(r"[\s.!]*(?:\bhere|\bplease)?[\s.!]*$", re.IGNORECASE)
-_CLAUSE = re.compile(r"\b(?:we|they|you|i|he|she|it|who|which|that|what|how)\b(?:\s+[\w']+){0,3}\s*$", re.IGNORECASE)
-"""A clause about what happens at these times: "we meet every Monday at 9"."""
 _ZONE_LIKE = re.compile(r"[\s,]*(?:in\s+)?(\([^)]*\)|[A-Z][\w/+-]*(?:\s+[A-Z]\w*){0,2}|(?:UTC|GMT)?\s?[+-]\d[\d:]*)\s*")
 
 
-def _parse_end(said: str, now: datetime, own: str) -> ParsedSchedule | ScheduleRefusal | None:
+def _parse_end(said: str, now: datetime, own: str) -> Parsed:
     """Read a schedule at the end of its task."""
+    closed = _CLOSING.sub("", said)
+    if ends_schedule(closed, is_time_first=True):
+        return UNREAD
     for start in _END_STARTS.finditer(said, max(1, len(said) - LONGEST_END)):
         tail, before = _CLOSING.sub("", said[start.start() :]), said[: start.start()]
         when = _match_when(tail, now, own)
-        if when is None or when.is_once or not (when.is_timed or when.days.cron) or _CLAUSE.search(before):
+        if when is None or when.is_once or not (when.is_timed or when.days.cron) or ends_clause(before):
             continue
         if when.end == len(tail):
             return _make_schedule(when, before, own)
         zone = _ZONE_LIKE.fullmatch(tail, when.end)
         if zone is not None and when.is_timed:
             return ScheduleRefusal(words=unknown_zone(zone[1].strip("()")))
-    return None
+    return UNREAD if ends_schedule(closed) else None
 
 
 def _make_schedule(when: _When, task: str, own: str) -> ParsedSchedule | ScheduleRefusal:
@@ -194,46 +198,3 @@ def _ask_about(unread: str, when: str, rest: str) -> ScheduleRefusal:
             f"If it belongs to the task, put a colon before it: “{when.strip(' ,')}: {rest.strip(' ,')[:100].strip()}”."
         )
     )
-
-
-_UNIT = r"(?:minute|hour|day|weekday|workday|week|weekend|month|quarter|year|morning|evening|night|noon|afternoon)s?"
-_NUMBER = r"(?:\d{1,4}|an?|other|half|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
-_NTH = rf"(?:first|second|third|fourth|fifth|last|{ORDINAL})"
-_RECURS = (
-    rf"(?:(?:every|each)\s+(?:(?:business|working|work|{_NTH}|{_NUMBER})\s+)*(?:{_UNIT}|{WEEKDAY}|seconds?)|"
-    rf"(?:on\s+)?the\s+{_NTH}\s+\w+\s+of\s+(?:the|each|every|a)\s+month|on\s+the\s+{ORDINAL}|"
-    r"on\s+weekends|hourly|weekly|monthly|quarterly|yearly)\b"
-)
-_AT = r"(?:at|around|before|after|between)\s+\S+(?:\s+\S+){0,2}"
-_BEGINS = re.compile(rf"(?:{_AT}\s+)??{_RECURS}|in\s+{_NUMBER}\s+(?:minute|hour|day|week)s?\b", re.IGNORECASE)
-_ENDS = re.compile(rf"\b(?:{_RECURS}[\s,]+{_AT}(?:\s+\S+){{0,4}}|{_AT}\s+{_RECURS})\s*$", re.IGNORECASE)
-_NAMED = re.compile(r"schedule\b.*\b(?:every|each|daily|weekly|monthly)\b", re.IGNORECASE)
-_OTHER_TONGUES = re.compile(
-    r"(?:jede[nrsm]?|täglich|wöchentlich|monatlich|werktags|montags|dienstags|mittwochs|donnerstags|freitags|"
-    r"chaque|tous les|toutes les|cada|todos los|todas las|ogni|tutti i)\b(?=.{0,60}(?:\d|\b(?:um|gegen)\s+(?:halb|"
-    r"viertel|dreiviertel|ein|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|mitternacht)\b|"
-    r"\b(?:mittags|mitternachts|midi|minuit|mediodía|medianoche|mezzogiorno|mezzanotte)\b))",
-    re.IGNORECASE,
-)
-
-
-def _is_for_model(rest: str) -> bool:
-    """Return True if a task follows words about the time; the time alone may answer a question."""
-    time = match_time(rest, 0)
-    if time is not None:
-        return not is_statement(rest[time[1] :] or ".", is_timed=True, is_once=False)
-    return has_order(rest) or len(rest.split()) > MOST_TIME_WORDS
-
-
-def _says_schedule(said: str) -> bool:
-    """Return True if words say that they are a schedule, though no form has them. Such words go to a model."""
-    if _NAMED.match(said) or _OTHER_TONGUES.match(said):
-        return True
-    if (begins := _BEGINS.match(said)) is not None:
-        rest = said[begins.end() :]
-        if is_order(rest) or rest.lstrip().startswith(":"):
-            return True
-        return begins_time(rest) and _is_for_model(rest)
-    tail = _CLOSING.sub("", said)
-    ends = _ENDS.search(tail, max(0, len(tail) - LONGEST_END))
-    return ends is not None and is_order(said) and not _CLAUSE.search(said[: ends.start()])

@@ -21,7 +21,6 @@ _FILLERS = r"(?:please|kindly|just|also|always|then|and|automatically|briefly|qu
 ORDER = rf"(?:{_FILLERS}\s+)*(?:{'|'.join(_ORDERS.split())})(?=\s|$|[,:;.!?]|/\w)"
 """How a task begins: a verb, followed by a space or by one of these marks."""
 _ORDER = re.compile(ORDER, re.IGNORECASE)
-_ANY_ORDER = re.compile(rf"\b{ORDER}", re.IGNORECASE)
 _OBJECT = re.compile(
     r"\s*$|\s+(?!(?:of|for|on|about|in|from|to|with|and|by|is|are|was|were|will|has)\b)\S", re.IGNORECASE
 )
@@ -32,9 +31,6 @@ _TELLS = re.compile(
     re.IGNORECASE,
 )
 """Words that begin a statement, such as "every Monday we meet"."""
-_TIME = re.compile(
-    r"(?:at|around|about|by|before|after|from|between|until|till|during|past|and|in|on)\s", re.IGNORECASE
-)
 _CLAUSE_END = re.compile(r"[:;\n!?]|\s[-\u2013\u2014]\s")
 MOST_UNREAD = 5
 """Words between a time and a task that are looked at."""
@@ -44,16 +40,6 @@ def is_order(rest: str) -> bool:
     """Return True if a text begins with an order and its object, if it goes on, such as "report the numbers"."""
     order = _ORDER.match(rest.lstrip(" \t,"))
     return order is not None and _OBJECT.match(order.string, order.end()) is not None
-
-
-def has_order(text: str) -> bool:
-    """Return True if an order and its object stand anywhere in a text."""
-    return any(_OBJECT.match(text, order.end()) for order in _ANY_ORDER.finditer(text))
-
-
-def begins_time(rest: str) -> bool:
-    """Return True if a text goes on about the time, such as "at dawn" or "and 17:30"."""
-    return _TIME.match(rest.lstrip(" \t,")) is not None and not is_order(rest)
 
 
 def find_unread_words(rest: str) -> str:
