@@ -30,6 +30,7 @@ from bot.models.wire import (
     temperature_of,
     unknown_fields,
     whole_count,
+    with_ids,
     within_bound,
 )
 from handoff.contracts import StopReason, ToolCall
@@ -212,9 +213,11 @@ def _read(message: dict[str, Any]) -> Reading:
         raise cut_reply(word, f"it was cut short (stop reason {word!r})", tokens)
     blocks = [block for block in message.get("content") or () if isinstance(block, dict)]
     text = "".join(block.get("text") or "" for block in blocks if block.get("type") == "text")
-    wished = [block for block in blocks if block.get("type") == "tool_use"]
+    wished = with_ids(block for block in blocks if block.get("type") == "tool_use")
     within_bound(len(wished))
-    arguments = ((str(block.get("id")), str(block.get("name")), block.get("input")) for block in wished)
+    named = iter(wished)
+    blocks = [next(named) if block.get("type") == "tool_use" else block for block in blocks]
+    arguments = ((block["id"], str(block.get("name")), block.get("input")) for block in wished)
     calls = read_calls(arguments, stop, tokens)
     if calls:  # whatever the stop reason: some gateways end a whole tool call with `end_turn`
         return Reading(text, calls, "tool_use", tokens, _thoughts(blocks, calls))
@@ -263,7 +266,9 @@ def _kind_of(event: Event) -> Kind:
 
 async def _collect(events: AsyncIterator[Event], emitter: Emitter) -> dict[str, Any]:
     """Collect a stream into the message that a call without one returns. `input` of a tool call stays JSON text."""
-    blocks: dict[int, _Block] = {}
+    blocks: list[_Block] = []
+    last: dict[int, _Block] = {}
+    """The last block of each index. Some gateways give all of them one."""
     wished = 0
     usage: dict[str, Any] = {}
     stop = None
@@ -279,16 +284,18 @@ async def _collect(events: AsyncIterator[Event], emitter: Emitter) -> dict[str, 
             opened = event["content_block"]
             wished += opened.get("type") == "tool_use"
             within_bound(wished)
-            blocks[event["index"]] = _Block(opened)
+            blocks.append(_Block(opened))
+            last[event["index"]] = blocks[-1]
             await emitter.emit(opened.get("text") or "")
         elif name == "content_block_delta":
-            if event["index"] not in blocks:
-                blocks[event["index"]] = _Block({})
-            await emitter.emit(blocks[event["index"]].add(event["delta"]))
+            if event["index"] not in last:
+                blocks.append(_Block({}))
+                last[event["index"]] = blocks[-1]
+            await emitter.emit(last[event["index"]].add(event["delta"]))
         elif name == "message_delta":
             stop = event["delta"].get("stop_reason") or stop
             usage |= _known(event.get("usage"))
-    return {"content": [blocks[index].whole() for index in sorted(blocks)], "stop_reason": stop, "usage": usage}
+    return {"content": [block.whole() for block in blocks], "stop_reason": stop, "usage": usage}
 
 
 _DELTAS = {

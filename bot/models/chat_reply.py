@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import AsyncIterator
 from copy import deepcopy
 from typing import Any
@@ -23,6 +22,7 @@ from bot.models.wire import (
     stop_of,
     tokens_of,
     unknown_fields,
+    with_ids,
     within_bound,
 )
 from handoff.contracts import StopReason, ToolCall
@@ -54,9 +54,9 @@ def read(completion: dict[str, Any]) -> Reading:
     text = strip_thinking(_text(message.get("content")))
     if message.get("refusal"):
         return Reading(_text(message["refusal"]), (), "refused", tokens)
-    wished = [call for call in message.get("tool_calls") or () if isinstance(call, dict)]
+    wished = with_ids(call for call in message.get("tool_calls") or () if isinstance(call, dict))
     within_bound(len(wished))
-    named = _with_ids(wished)
+    named = {call["id"]: call for call in wished}
     arguments = ((name, *_name_and_arguments(call)) for name, call in named.items())
     calls = read_calls(arguments, stop, tokens)
     if calls:  # whatever the stop reason: some servers end a whole tool call with `stop`
@@ -100,17 +100,6 @@ def _all_said(delta: dict[str, Any]) -> str:
     functions = (part.get("function") or {} for part in delta.get("tool_calls") or ())
     said = (_text(delta.get("content")), delta.get("reasoning_content"), delta.get("reasoning"))
     return "".join(piece for piece in (*said, *(one.get("arguments") for one in functions)) if isinstance(piece, str))
-
-
-def _with_ids(wished: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return the tool calls by an id of their own: some servers give none, or one to all."""
-    calls: dict[str, dict[str, Any]] = {}
-    for call in wished:
-        name = str(call.get("id") or "")
-        if not name or name in calls:
-            name = f"call_{secrets.token_hex(8)}"
-        calls[name] = call
-    return calls
 
 
 def _name_and_arguments(call: dict[str, Any]) -> tuple[str, Any]:
@@ -254,13 +243,17 @@ class _StreamedCalls:
         """Add a part to the call that it continues, or as a new one. Raises BadReplyError if there are too many."""
         said = part.get("function") or {}
         given = part.get("id") or ""
-        index = part["index"] if isinstance(part.get("index"), int) else None
+        place = str(part.get("index"))  # a number, or the text of one
+        index = int(place) if place.isdecimal() else None
         call = self._last.get(index)
-        if call is None or _begins_another(call, given, index, said):
+        earlier = next((one for one in reversed(self._calls) if given and one["id"] == given), None)
+        if earlier is not None and not said.get("name"):
+            call = earlier  # parts of two calls by turns, each with its id
+        elif call is None or _begins_another(call, given, index, said):
             call = {"id": "", "name": "", "arguments": [], "more": {}, "inside": {}}
-            self._last[index] = call
             self._calls.append(call)
             within_bound(len(self._calls))
+        self._last[index] = call
         call["id"] = given or call["id"]
         name = said.get("name") or ""
         if name != call["name"]:  # some repeat it in every part

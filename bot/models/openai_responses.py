@@ -29,6 +29,7 @@ from bot.models.wire import (
     temperature_of,
     tokens_of,
     unknown_fields,
+    with_ids,
     within_bound,
 )
 from handoff.contracts import StopReason
@@ -200,9 +201,11 @@ def _read(response: dict[str, Any]) -> Reading:
         raise cut_reply(word, f"it was cut short ({word!r})", tokens)
     if refusal:
         return Reading(refusal, (), "refused", tokens)
-    wished = [item for item in output if item.get("type") == "function_call"]
+    wished = with_ids((item for item in output if item.get("type") == "function_call"), "call_id")
     within_bound(len(wished))
-    arguments = ((str(item.get("call_id")), str(item.get("name")), item.get("arguments")) for item in wished)
+    named = iter(wished)
+    output = [next(named) if item.get("type") == "function_call" else item for item in output]
+    arguments = ((item["call_id"], str(item.get("name")), item.get("arguments")) for item in wished)
     calls = read_calls(arguments, stop, tokens)
     if calls:
         whole = {call.id for call in calls}
@@ -232,20 +235,27 @@ def _kind_of(event: Event) -> Kind:
 
 
 async def _collect(events: AsyncIterator[Event], emitter: Emitter) -> dict[str, Any]:
-    """Return the response that the last event of a stream holds; one without a status if the stream was cut short."""
+    """Return the response that the last event of a stream holds; one without a status if the stream was cut short.
+
+    Some gateways leave its output out of the last event: then it is that of the events before.
+    """
     wished = 0
+    items: list[Any] = []
     async for event in events:
         name = event.get("type")
         if name == "response.output_item.added":
             wished += (event.get("item") or {}).get("type") == "function_call"
             within_bound(wished)
+        elif name == "response.output_item.done":
+            items.append(event.get("item"))
         elif name == "response.output_text.delta":
             await emitter.emit(event["delta"])
         elif name == "error" or (event.get("error") and not name and "status" not in event):
             raise WireError(*code_and_message(event.get("error") or {**event, "type": ""}))
         elif name in _LAST:
             whole: dict[str, Any] = event["response"]
-            return whole if whole.get("status") else whole | {"status": str(name).removeprefix("response.")}
+            status = whole.get("status") or str(name).removeprefix("response.")
+            return whole | {"status": status, "output": whole.get("output") or items}
         elif event.get("object") == "response":
             return event  # the server does not stream
     return {"status": None}

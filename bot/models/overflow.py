@@ -11,7 +11,7 @@ _CODES = re.compile(
     r"context_?(?:length|window|size)|exceed_context|input_too_long|prompt_too_long|request_too_large", re.IGNORECASE
 )
 _STATUSES = frozenset({400, 413, 422})
-_NUMBER = re.compile(r"(?<![\w.-])\d{1,3}(?:[,.\u00a0\u202f' ]\d{3})+(?!\d)|(?<![\w.-])\d{3,9}(?!\d)")
+_NUMBER = re.compile(r"(?<![A-Za-z0-9_.-])(?:\d{1,3}(?:[,.\u00a0\u202f' ]\d{3})+|\d{3,9})(?!\d)")
 _CONTEXT = re.compile(
     r"(?:context|kontext|contexto|contexte|contesto|контекст\w*|\bctx|上下文|コンテキスト|컨텍스트)\W{0,3}(?:\w+\W+){0,2}?"
     r"(?:\w*length|\w*window|\w*size|\w*limit|\w*fenster|\w*länge|\w*lengte|\w*venster|长度|長度|窗口|長|ウィンドウ|길이)|"
@@ -27,12 +27,15 @@ _TOO_MUCH = re.compile(
 )
 _INPUT = re.compile(
     r"\b(?:prompt|inputs?|request(?:ed)?|messages?|conversation|sequence|tokenized|eingabe|anfrage|entrada|solicitud|"
-    r"requête|richiesta|ввод\w*|запрос\w*)\b|输入|輸入|入力|請求|请求|입력",
+    r"requête|richiesta|ввод\w*|запрос\w*)\b|输入|輸入|入力|請求|请求|プロンプト|입력",
     re.IGNORECASE,
 )
 _INPUT_TOO_LONG = re.compile(
     r"\b(?:prompt|inputs?|input tokens?|request|messages|conversation|sequence)\b[^.;]{0,60}?"
-    r"(?:too long|too many tokens|exceeds?\b|longer than|length (?:should|must) be)|too many (?:input )?tokens",
+    r"(?:too long|too many tokens|exceeds?\b|longer than|length (?:should|must) be)|too many (?:input )?tokens|"
+    r"\btokens? limit\b[^.;]{0,20}exceed|exceed[^.;]{0,40}?\btokens? limit|\btotal tokens\b[^.;]{0,20}(?:>|exceed)|"
+    r"tokens in (?:the |your )?(?:request|prompt|input) (?:are )?more than|"
+    r"reduce the length of (?:the|your) (?:messages|prompt|inputs?)",
     re.IGNORECASE,
 )
 _TOKENS = re.compile(r"tokens?\b|\bjetons\b|トークン|令牌|词元|토큰|токен", re.IGNORECASE)
@@ -61,16 +64,15 @@ def is_overflow(status: int, code: str, said: str) -> bool:
     """
     if status == 413 or (status != 429 and _CODES.search(code)):
         return True
-    if status not in _STATUSES and not (status >= 500 and _CONTEXT.search(said) and "exceed" in said.lower()):
+    is_of_input = re.search(r"exceed", said, re.IGNORECASE) or _INPUT_TOO_LONG.search(said)
+    if status not in _STATUSES and not (status >= 500 and _CONTEXT.search(said) and is_of_input):
         return False
     if _OTHER_LIMIT.search(said):
         return False
     numbers = len(set(numbers_in(said)))
     if _CONTEXT.search(said) and (_TOO_MUCH.search(said) or numbers > 1):
         return True
-    if _OF_OUTPUT.search(said) and not re.search(
-        r"\binputs?\b(?! should)|\bprompt\b|\bmessages\b", said, re.IGNORECASE
-    ):
+    if _OF_OUTPUT.search(said) and not _OF_INPUT.search(said):
         return False
     if _INPUT_TOO_LONG.search(said):
         return True

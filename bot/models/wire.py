@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import secrets
 from base64 import b64encode
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
@@ -249,6 +250,17 @@ def read_calls(calls: Iterable[tuple[str, str, Any]], stop: StopReason, tokens: 
             read = tool_call(*call, tokens)
             whole += [read] if read.arguments else []
     return tuple(whole)
+
+
+def with_ids(wished: Iterable[dict[str, Any]], field: str = "id") -> list[dict[str, Any]]:
+    """Return tool calls, each with an id of its own in a field: some servers give none, or one to all."""
+    named: dict[str, dict[str, Any]] = {}
+    for call in wished:
+        name = str(call.get(field) or "")
+        if not name or name in named:
+            name = f"call_{secrets.token_hex(8)}"
+        named[name] = call if call.get(field) == name else call | {field: name}
+    return list(named.values())
 
 
 def unknown_fields(value: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:

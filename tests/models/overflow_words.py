@@ -274,8 +274,20 @@ TOO_LONG: list[tuple[int, Any]] = [
     (400, {"error": {"message": "입력 토큰 수(210000)가 모델의 최대 컨텍스트 길이(200000)를 초과했습니다"}}),
     (400, {"error": {"message": "Количество токенов в запросе 41000 превышает длину контекста модели 32768"}}),
     (400, {"error": {"message": "Sequence length 40000 is bigger than the max sequence length 32768"}}),
+    (
+        400,
+        {
+            "message": "Please reduce the length of the messages or completion. Current length is 9000 while limit is 8192"
+        },
+    ),
+    (400, {"error": {"message": "Your request exceeded model token limit: 131072", "type": "invalid_request_error"}}),
+    (400, {"error": {"message": "Token limit exceeded: 9000/8192"}}),
+    (400, {"error": "total tokens 9000 > 8192 max"}),
+    (400, {"error": "tokens in request more than max tokens allowed"}),
+    (400, {"error": {"message": "プロンプトが長すぎます（9000トークン、上限8192）"}}),
+    (400, {"error": {"message": "输入9000个token，最大8192"}}),
+    (500, {"error": "The prompt is too long: 9000, model maximum context length: 8192"}),
 ]
-
 SOMETHING_ELSE: list[tuple[int, Any]] = [
     (
         400,
@@ -513,4 +525,8 @@ SOMETHING_ELSE: list[tuple[int, Any]] = [
     ),
     (400, {"error": {"message": "stop: each sequence must be at most 4 tokens"}}),
     (403, {"error": {"message": "long context beta is not yet available for this subscription: 200000 tokens"}}),
+    (400, {"error": {"message": "max_completion_tokens exceeds the token limit of 4096"}}),
+    (429, {"error": {"message": "Token limit exceeded: try again in 20s"}}),
+    (400, {"error": {"message": "Requests exceed your token limit per minute"}}),
+    (400, {"error": {"message": "The completion tokens exceed the token limit"}}),
 ]
