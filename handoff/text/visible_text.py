@@ -48,15 +48,25 @@ def spelt(text: str) -> str:
     """Spell out what nobody would see, and count long runs of white space, which push words out of sight."""
     text = _MARK.sub(lambda mark: f"[U+005B]{mark.group()[1:]}", text)
     text = _RUN.sub(lambda run: _spaced(run.group(), run.start(), run.end(), len(text)), text)
-    if visible(text) == text:
+    if visible(text) == text and not _DRAWN_OVER.search(text):
         return text
+    text = _DRAWN_OVER.sub(lambda found: "".join(map(_code, found.group())), text)
     return "".join(_spelt_out(one, len(list(same))) for one, same in itertools.groupby(text))
+
+
+_MARKS = "\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
+_DRAWN_OVER = re.compile(f"[\u0334-\u0338\u0488\u0489\u20d2-\u20d4\u20d8-\u20e0\u20e2-\u20ef]|[{_MARKS}]{{4,}}")
+"""Marks that strike through or encircle the letter before them, and piles of marks, which cover other lines."""
+
+
+def _code(one: str) -> str:
+    return f"[U+{ord(one):04X}]"
 
 
 def _spelt_out(one: str, count: int) -> str:
     if visible(one) == one:
         return one * count
-    return f"[{count:,} U+{ord(one):04X}]" if count > 1 else f"[U+{ord(one):04X}]"
+    return f"[{count:,} U+{ord(one):04X}]" if count > 1 else _code(one)
 
 
 def unspelt(text: str) -> str:

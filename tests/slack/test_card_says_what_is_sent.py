@@ -19,7 +19,7 @@ from tests.slack.test_approval_views import asking, drawn
 from tests.system.scene import buttons, shown
 
 PIECES = (
-    *"\u200b\u202e\u2066\ufeff\u00a0\u2003\u2028\u2800\u0000\r\x1b\U000e0041",
+    *"\u0336\u0301\u20e0\u200b\u202e\u2066\ufeff\u00a0\u2003\u2028\u2800\u0000\r\x1b\U000e0041",
     *("[U+200B]", "[57 blank lines]", "[2 spaces]", "[", "]", "[U+005B]", "[3 U+00A0]", '"', "5", "tea", "é"),
     *(one * count for one in (" ", "\n", "\t", "\u00a0", " \n", "\u200b") for count in (1, 4, 5, 17, 60)),
 )
@@ -103,11 +103,18 @@ def plainly(one: Any) -> str:
         ([], {}, "[]", "{}", [[]], [None], [""]),
         (["x", "y"], "x, y", '["x", "y"]', ["x, y"]),
         ("a\u200bb", "a[U+200B]b", "ab", "a\u200cb"),
+        ("pay 10", "p\u0336a\u0336y\u0336 10", "pay\u20e0 10", "pay 10" + "\u0301" * 9),
         ("a\n\n\n\n\n\nb", "a\n[5 blank lines]\nb", "a\n\n\n\n\nb"),
     ],
 )
 def test_no_two_values_look_alike(group: tuple[Any, ...]) -> None:
     assert len({plainly(one) for one in group}) == len(group)
+
+
+def test_marks_that_strike_words_out_or_cover_other_lines_are_spelt_out() -> None:
+    assert plainly("1\u03360\u0336 EUR") == "n: \n1[U+0336]0[U+0336] EUR"
+    assert plainly("a" + "\u0301" * 5) == "n: \na" + "[U+0301]" * 5
+    assert plainly("cafe\u0301, Vie\u0323\u0302t") == "n: \ncafe\u0301, Vie\u0323\u0302t"
 
 
 def test_words_are_not_pushed_out_of_sight_and_the_card_says_so() -> None:
