@@ -1,5 +1,7 @@
 """Tables as people really write them: dressed-up numbers, headers in two rows, totals, merged cells, lost formulas."""
 
+# ruff: noqa: RUF001 - signs of other scripts look like Latin ones
+
 from __future__ import annotations
 
 import io
@@ -23,6 +25,10 @@ from tests.toolkits_data.test_table_reading import column, loaded
         (("(1,200)", "3,400", "(50)"), "DOUBLE", [-1200, 3400, -50], "x: (5) or 5- read as -5"),
         (("($12.50)", "$3.00", "$1,000.00"), "DOUBLE", [-12.5, 3, 1000], "x: $ removed"),
         (("5-", "7", "\N{MINUS SIGN}8"), "BIGINT", [-5, 7, -8], "x: (5) or 5- read as -5"),
+        (("–5", "3", "\N{FIGURE DASH}4"), "BIGINT", [-5, 3, -4], "x: (5) or 5- read as -5"),
+        (("5\u200b", "\u200e6", "\ufeff7"), "BIGINT", [5, 6, 7], "x: invisible characters left out"),
+        (("\u200f٥", "\u200f٦"), "BIGINT", [5, 6], "x: invisible characters left out"),
+        (("5–7", "8–9"), "VARCHAR", ["5–7", "8–9"], ""),
         (("1 234,50 €", "12 345,60 €"), "DOUBLE", [1234.5, 12345.6], "x: gaps between thousands"),
         (("1\u202f234", "-12\u00a0345\u00a0678"), "BIGINT", [1234, -12345678], "x: gaps between thousands"),
         (("1'234.50", "1\u2019000\u2019000.75"), "DOUBLE", [1234.5, 1000000.75], "x: gaps between thousands"),
@@ -38,6 +44,26 @@ def test_what_stands_around_a_number_comes_off(
     got, rows, table = column(tmp_path, *cells)
     assert (got, rows) == (kind, values)
     assert fact in table.facts or not fact
+
+
+@pytest.mark.parametrize(
+    ("cells", "what"),
+    [
+        (("½", "1½"), "numbers"),
+        (("1万", "3万"), "numbers"),
+        (("三千", "五"), "numbers"),
+        (("2 marca 2026", "3 kwietnia 2026"), "dates"),
+        (("1 марта 2026 г.", "2 апреля 2026 г."), "dates"),
+        (("1er mars 2026", "1er avril 2026"), "dates"),
+        (("3 Main Street", "5 Main Street"), ""),
+        (("Ana", "Ben"), ""),
+    ],
+)
+def test_numbers_and_dates_that_are_not_read_are_told(tmp_path: Path, cells: tuple[str, ...], what: str) -> None:
+    got, rows, table = column(tmp_path, *cells)
+    assert (got, rows) == ("VARCHAR", list(cells))
+    told = f"column x: looks like {what} ('{cells[0]}') in a form that is not read, so it was kept as text"
+    assert table.faults == ([told] if what else [])
 
 
 def test_whole_numbers_stay_whole_beside_decimal_commas(tmp_path: Path) -> None:

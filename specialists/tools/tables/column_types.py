@@ -95,14 +95,15 @@ def writes_decimal_commas(samples: Sequence[Sequence[str]]) -> bool:
     return False
 
 
-_SCALE = r"(?i:k|m|mn|mio|mill|b|bn|mrd|t|tsd|cr|l)\.?|\s[^\W\d]{1,15}\.?"
+_SCALE = r"(?i:k|m|mn|mio|mill|b|bn|mrd|t|tsd|cr|l)\.?|[万萬億亿千만천억]|\s[^\W\d]{1,15}\.?"
 _LIKE_NUMBER = re.compile(
     r"[-+(\u2212~\u2248<>=]*\s*(?:[A-Z]{2,3}\.?|[^\w\s]{1,3}|ca\.|approx\.|about|circa)?\s*[-+]?"
     rf"(?!0\d)\d+(?:[.,'_\u2019\u00a0\u2009\u202f ]\d+)*(?:{_SCALE})?\s*[^\w\s]{{0,3}}"
 )
 _LIKE_DATE = re.compile(
     r"(?=.*\d{4}|.*[^\W\d]{3}|\d\d\D\d\d\D\d\d)(?:\w{2,12}\.?,?\s)?"
-    r"\d{1,4}\s?[-/.]\s?(?:\d{1,2}|[^\W\d]{3,12})\s?[-/.]\s?\d{1,4}\D?(?:\s.*)?"
+    r"\d{1,4}\s?[-/.]\s?(?:\d{1,2}|[^\W\d]{3,12})\s?[-/.]\s?\d{1,4}\D?(?:\s.*)?|"
+    r"\d{1,2}(?:\.|er|º|ª)?\s[^\W\d]{3,15}\.?\s[12]\d{3}(?:\s?[^\W\d]{1,3}\.?)?"
 )
 _CODE = re.compile(r"\d+|[^\W\d_]+[-_]?\d+|\d+[^\W\d_]+\d.*|\d+(?:\.\d+){2,}|\+\d.*")
 """What is written with digits and never added up: long numbers, names with a number, versions, telephone numbers."""
@@ -112,8 +113,12 @@ def looks_like(sample: Sequence[str]) -> str:
     """Say what most values of a column of text look like: `dates`, `numbers` or ""."""
     plain = [plain_digits(value) for value in sample]
     for words, pattern in (("dates", _LIKE_DATE), ("numbers", _LIKE_NUMBER)):
+        numbers = words == "numbers"
         fits = sum(
-            1 for value in plain if pattern.fullmatch(value) and not (_CODE.fullmatch(value) and words == "numbers")
+            1
+            for value in plain
+            if (pattern.fullmatch(value) and not (_CODE.fullmatch(value) and numbers))
+            or (numbers and value.isnumeric() and not value.isascii())  # such as ½ or 三千
         )
         if plain and fits >= _MOSTLY * len(plain):
             return words

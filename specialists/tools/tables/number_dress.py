@@ -17,7 +17,9 @@ SYMBOLS = (
 """What may stand before or behind a number and is its unit. One that begins like another comes before it."""
 
 SHARES = ("%", "‰")
-_MINUS = "\N{MINUS SIGN}"
+_MINUS = "\N{MINUS SIGN}\N{EN DASH}\N{FIGURE DASH}\N{HYPHEN}\N{NON-BREAKING HYPHEN}"
+"""Signs other than a hyphen that stand for minus before a number."""
+_UNSEEN = "\u00ad\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff"
 _GAPS = " '\u00a0\u2019\u202f\u2009\u2007"
 _BLANK = "[ \u00a0\u202f\u2009\u2007\t]"
 _OF_DIGITS = {
@@ -28,7 +30,7 @@ _OF_DIGITS = {
 _OF_MARKS = dict(
     zip("\uff0c\uff0e\uff0d\uff0b\uff05\uff04\uffe5\uff08\uff09\uff0f\u066b\u066c\u066a", ",.-+%$¥()/.,%", strict=True)
 )
-_PLAIN = {ord(letter): plain for letter, plain in {**_OF_DIGITS, **_OF_MARKS}.items()}
+_PLAIN = {ord(letter): plain for letter, plain in {**_OF_DIGITS, **_OF_MARKS, **dict.fromkeys(_UNSEEN, "")}.items()}
 _WITH_GAPS = rf"[-+]?[1-9]\d{{0,2}}([{_GAPS}]\d{{3}})+([.,]\d+)?"
 _BRACKETS = re.compile(r"\((.+)\)|(.*\d)-")
 _OPEN, _CLOSE = rf"^([-+(]*){_BLANK}+", rf"{_BLANK}+([-)]?)$"
@@ -62,7 +64,7 @@ class Dress:
         if self.below_zero:
             whole = _BRACKETS.fullmatch(value)
             value = f"-{whole[1] or whole[2]}" if whole else value
-            value = value.replace(_MINUS, "-")
+            value = f"-{value[1:]}" if value[:1] in _MINUS and value else value
         if self.gaps and re.fullmatch(_WITH_GAPS, value):
             value = re.sub(f"[{_GAPS}]", "", value)
         return value
@@ -74,7 +76,7 @@ class Dress:
             for pattern in (_OPEN, _CLOSE):
                 x = f"regexp_replace({x}, '{pattern}', '\\1')"
         if self.below_zero:
-            x = f"replace(regexp_replace({x}, '^(?:{_BRACKETS.pattern})$', '-\\1\\2'), '{_MINUS}', '-')"
+            x = f"regexp_replace(regexp_replace({x}, '^(?:{_BRACKETS.pattern})$', '-\\1\\2'), '^[{_MINUS}]', '-')"
         if self.gaps:
             gaps, whole = (text.replace("'", "''") for text in (f"[{_GAPS}]", _WITH_GAPS))
             x = f"CASE WHEN regexp_full_match({x}, '{whole}') THEN regexp_replace({x}, '{gaps}', '', 'g') ELSE {x} END"
@@ -89,14 +91,19 @@ class Dress:
 
 
 def plain_digits(value: str) -> str:
-    """Write full-width, Arabic and Indian digits, and the marks beside them, as ASCII ones."""
+    """Write full-width, Arabic and Indian digits, and the marks beside them, as ASCII ones; drop what nobody sees."""
     return value if value.isascii() else value.translate(_PLAIN)
+
+
+def holds_unseen(value: str) -> bool:
+    """Return True if a value holds characters that nobody sees, such as marks of the direction of writing."""
+    return not value.isascii() and not set(value).isdisjoint(_UNSEEN)
 
 
 def plain_digits_sql(x: str) -> str:
     """Write the SQL that does what `plain_digits` does to the text `x`."""
     letters, plain = ("".join(each) for each in zip(*{**_OF_DIGITS, **_OF_MARKS}.items(), strict=True))
-    return f"translate({x}, '{letters}', '{plain}')"
+    return f"translate({x}, '{letters}{_UNSEEN}', '{plain}')"
 
 
 def dress_of(sample: Sequence[str]) -> Dress:
@@ -105,7 +112,7 @@ def dress_of(sample: Sequence[str]) -> Dress:
     worn = units_of(sample)
     symbol = worn[0] if len(worn) == 1 else ""
     bare = [Dress(symbol).off(value) for value in sample]
-    below = any(_BRACKETS.fullmatch(value) or value.startswith(_MINUS) for value in bare)
+    below = any(_BRACKETS.fullmatch(value) or value.startswith(tuple(_MINUS)) for value in bare)
     plain = [Dress(below_zero=True).off(value) for value in bare] if below else bare
     return Dress(symbol, below, gaps=any(re.fullmatch(_WITH_GAPS, value) for value in plain))
 

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 from specialists.tools.tables import column_types
 from specialists.tools.tables.date_kinds import TWINS, in_either_order
 from specialists.tools.tables.kind import Kind
-from specialists.tools.tables.number_dress import SHARES, Dress, dress_of, plain_digits, plain_digits_sql, units_of
+from specialists.tools.tables.number_dress import (
+    SHARES,
+    Dress,
+    dress_of,
+    holds_unseen,
+    plain_digits,
+    plain_digits_sql,
+    units_of,
+)
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -45,7 +53,7 @@ class Column:
 
     @property
     def foreign(self) -> bool:
-        """Whether its digits are full-width, Arabic or Indian ones."""
+        """Whether its digits are full-width, Arabic or Indian ones, or have characters among them that nobody sees."""
         return any(plain_digits(value) != value for value in self.sample)
 
     def read(self, kind: Kind) -> str:
@@ -135,7 +143,9 @@ def _tell(connection: DuckDBPyConnection, column: Column, said: Said) -> None:
         if why := _why_text(connection, column):
             said.faults.append(f"column {name}: {why}")
         return
-    if column.foreign:
+    if any(map(holds_unseen, column.sample)):
+        said.facts.append(f"{name}: invisible characters left out")
+    elif column.foreign:
         said.facts.append(f"{name}: digits of another script, read as 0 to 9")
     if kind.fact:
         said.facts.append(f"{name}: {kind.fact}")
