@@ -323,7 +323,11 @@ _DESCRIBED = frozenset(
     """character_sets check_constraints collations columns events key_column_usage parameters partitions
     referential_constraints routines schemata statistics table_constraints tables triggers views""".split()  # noqa: SIM905 - shorter
 )
-"""What may be read of the information_schema of MySQL and MariaDB: nothing of settings, files, users or processes."""
+"""What may be read of an information_schema: nothing of settings, files, users, processes or other servers."""
+_DESCRIBED_BY_POSTGRESQL = _DESCRIBED | frozenset(
+    """column_privileges constraint_column_usage constraint_table_usage domain_constraints domains element_types
+    enabled_roles role_table_grants sequences table_privileges view_column_usage view_table_usage""".split()  # noqa: SIM905 - shorter
+)
 
 
 def _check_table(node: exp.Table, kind: Kind) -> None:
@@ -332,8 +336,8 @@ def _check_table(node: exp.Table, kind: Kind) -> None:
     name, schema = node.name, node.db
     own = kind == "postgresql" and name.startswith("pg_") and schema in ("", "pg_catalog")
     hidden = schema.lower() in _SYSTEM_SCHEMAS[kind] or (kind == "postgresql" and schema.startswith("pg_t"))
-    if kind == "mysql" and schema.lower() == "information_schema":
-        hidden = name.lower() not in _DESCRIBED
+    if schema.lower() == "information_schema":
+        hidden = name.lower() not in (_DESCRIBED_BY_POSTGRESQL if kind == "postgresql" else _DESCRIBED)
     if hidden or (own and name not in _CATALOGUE):
         raise NotReadOnly(f"{'.'.join(filter(None, (schema, name)))[:80]} is the server's own, and is not read here.")
 
