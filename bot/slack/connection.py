@@ -22,7 +22,7 @@ from bot.settings import Address
 from bot.slack.receive.bolt_dispatch import SocketMode
 from bot.slack.receive.http import web_app
 from bot.slack.send.web_calls import close_client, make_client
-from bot.slack.token_proof import REFUSED_TOKEN, TokenProof
+from bot.slack.token_proof import PASSING, REFUSED_TOKEN, TokenProof
 from specialists.outbound.faults import network_fault
 from specialists.service_url import shown
 
@@ -84,7 +84,7 @@ def token_proof(client: AsyncWebClient, account: BotAccount) -> TokenProof:
             await client.auth_test()
         except SlackApiError as error:
             code = _code(error)
-            return code if code in REFUSED_TOKEN else None
+            return None if code in PASSING else code
         except (OSError, TimeoutError, aiohttp.ClientError):
             return None
         return ""

@@ -34,6 +34,12 @@ REFUSED_TOKEN: Mapping[str, str] = {
 """Slack's errors that say of every call that it does not take the token, with what to do. One that some methods give
 for what they are asked about, such as access_denied, is none."""
 
+PASSING = frozenset(
+    {"fatal_error", "internal_error", "ratelimited", "request_timeout", "service_unavailable", "team_added_to_org", ""}
+)
+"""Errors of `auth.test` that say nothing of the token. It is asked about nothing else, so all others refuse it."""
+_LOOK_UP = "look it up at https://docs.slack.dev/reference/methods/auth.test"
+
 INSTALLATION_EVENTS = ("app_uninstalled", "tokens_revoked", "team_access_revoked")
 """Events that say that a token may be void. They come in any order, and also for tokens that are not ours."""
 GOOD_SECONDS = 300.0
@@ -44,7 +50,7 @@ LEAST_SECONDS = 1.0
 """Seconds for which one proof stands, however many events ask for it."""
 
 Prove = Callable[[], Awaitable[str | None]]
-"""Asks Slack about the token. Returns an error of `REFUSED_TOKEN`, "" if it is taken, None if Slack does not say."""
+"""Asks Slack about the token. Returns the error that refuses it, "" if it is taken, None if Slack does not say."""
 
 
 class TokenRefused(Exception):
@@ -71,7 +77,8 @@ class TokenProof(AsyncAuthorize):
     @property
     def fault(self) -> str:
         """Why Slack does not take the token, and what to do; empty while it takes it."""
-        return f"Slack refuses the bot's token ({self._code}): {REFUSED_TOKEN[self._code]}" if self._code else ""
+        why = REFUSED_TOKEN.get(self._code, _LOOK_UP)
+        return f"Slack refuses the bot's token ({self._code}): {why}" if self._code else ""
 
     async def __call__(self, *, context: AsyncBoltContext, user_id: str | None, **_: Any) -> AuthorizeResult:
         """Say whose token an event is handled with.
