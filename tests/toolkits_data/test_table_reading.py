@@ -197,6 +197,8 @@ def test_json_rows_of_different_shape() -> None:
     assert sheet.names == ["a", "b.c", "A_2"]
     assert sheet.rows == [["1", "2", ""], ["", "", "x"]]
     assert sheet.faults == ["1 of 3 entries are no objects and were left out"]
+    alike = json_sheets(b'[{"a.b": 1, "a": {"b": 2}}, {"a": {"b": 3}, "a.b": 4}]')[0]
+    assert (alike.names, alike.rows) == (["a.b", "a.b_2"], [["1", "2"], ["3", "4"]])
     lines = json_sheets(b'{"a": 1}\n{"a": 2}\n{"a": \n{"a": 4}\n')[0]
     assert lines.rows == [["1"], ["2"], ["4"]]
     assert lines.faults == ["1 of 4 lines are no JSON and were left out (line 3)"]

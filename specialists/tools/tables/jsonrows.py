@@ -129,12 +129,16 @@ def _flat(item: dict[str, Any], before: str = "", depth: int = 0) -> dict[str, A
     found: dict[str, Any] = {}
     for key, value in item.items():
         name = f"{before}.{key}" if before else key
-        if isinstance(value, dict) and value and depth < _DEEPEST:
-            for inner, own in _flat(value, name, depth + 1).items():
-                found.setdefault(inner, own)
-        else:
-            found[name] = value
+        is_inner = isinstance(value, dict) and value and depth < _DEEPEST
+        for inner, own in (_flat(value, name, depth + 1) if is_inner else {name: value}).items():
+            found[_free(inner, found)] = own
     return found
+
+
+def _free(name: str, taken: dict[str, Any]) -> str:
+    """Return a name, with a number behind it if another key has it: `{"a.b": 1, "a": {"b": 2}}`."""
+    names = (name, *(f"{name}_{number}" for number in range(2, len(taken) + 3)))
+    return next(each for each in names if each not in taken)
 
 
 def _lists(flat: list[dict[str, Any]], keys: list[str], sheet: Sheet) -> list[Sheet]:
