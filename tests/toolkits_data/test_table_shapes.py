@@ -137,6 +137,15 @@ def test_a_header_of_two_rows_becomes_one() -> None:
     assert not sheet.faults
 
 
+def test_years_below_groups_are_names_and_years_in_rows_are_not() -> None:
+    (sheet,) = delimited_sheets(b"Region,Sales,,Cost,\n,2025,2026,2025,2026\nN,1,2,3,4\nS,5,6,7,8\n", ".csv")
+    assert sheet.names == ["Region", "Sales / 2025", "Sales / 2026", "Cost / 2025", "Cost / 2026"]
+    assert (len(sheet.rows), sheet.faults) == (2, [])
+    for row in (b"2025,1,2,3,4\n2026,1,2,3,4", b"N,2025,2026,2025,2026\nS,2001,2002,2003,2004"):
+        (sheet,) = delimited_sheets(b"Group,A,,B,\n" + row + b"\n", ".csv")
+        assert len(sheet.rows) == 2
+
+
 def test_a_first_row_of_words_below_a_header_with_gaps_is_no_header() -> None:
     (sheet,) = delimited_sheets(b"id,name,,\n1,a,b,c\nx,n/a,b,c\n2,d,e,f\n3,g,h,i\n4,g,h,i\n5,g,h,i\n", ".csv")
     assert sheet.names == ["id", "name", "column3", "column4"]

@@ -16,6 +16,7 @@ from specialists.formats.table_text import is_table_text
 from specialists.tools.tables.delimited import delimited_sheets
 from specialists.tools.tables.jsonrows import json_sheets
 from specialists.tools.tables.refused import TableRefused
+from specialists.tools.tables.spreadsheet_xml import spreadsheet_sheets
 from specialists.tools.tables.workbook import workbook_sheets
 
 from .conftest import Bench, Cell, workbook_bytes
@@ -142,6 +143,28 @@ def test_rows_that_a_filter_hides_and_all_that_are_hidden_unless_said() -> None:
     assert [row[2] for row in sheet.rows] == ["false", "true", "false"]
     book = mended(workbook_bytes({"S": rows}), ("<sheetData>", '<sheetFormatPr zeroHeight="1"/><sheetData>'))
     assert workbook_sheets(book)[0].apart[0].startswith("3 of 3 rows are hidden")
+
+
+def test_columns_that_spreadsheet_xml_hides_are_named() -> None:
+    for said, names in (
+        ('<Column ss:Index="2" ss:Hidden="1" ss:Span="1"/>', "day, n"),
+        ('<Column/><Column ss:Width="0"/>', "day"),
+        ('<Column ss:Width="50.25"/>', ""),
+    ):
+        (sheet,) = spreadsheet_sheets(SPREADSHEET.replace(b"<Table>", f"<Table>{said}".encode()))
+        told = [one for one in sheet.apart if "column" in one.partition(" hidden ")[0]]
+        assert [one.rpartition(": ")[2] for one in told] == ([names] if names else [])
+
+
+def test_rows_and_columns_without_a_height_or_width_are_hidden() -> None:
+    rows: list[list[str | float | bool | None]] = [["city", "n"], ["Bern", 1], ["Rome", 1000]]
+    columns = '<cols><col min="2" max="2" width="0" customWidth="1"/></cols><sheetData>'
+    flat = ('<row r="3">', '<row r="3" ht="0" customHeight="1">')
+    (sheet,) = workbook_sheets(mended(workbook_bytes({"S": rows}), flat, ("<sheetData>", columns)))
+    assert sheet.apart[0] == "1 column is hidden in the workbook, and read all the same: n"
+    assert sheet.apart[1].startswith("1 of 2 rows is hidden in the workbook")
+    tall = ('<row r="3">', '<row r="3" ht="10.5">')
+    assert workbook_sheets(mended(workbook_bytes({"S": rows}), tall))[0].apart == []
 
 
 def test_hidden_rows_of_an_open_document_sheet() -> None:

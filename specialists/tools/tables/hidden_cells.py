@@ -16,7 +16,8 @@ _PIECE = 1024 * 1024
 _MOST_ROWS, _MOST_COLUMNS = 1_048_576, 16_384
 _ROW = re.compile(rb"<(?:\w+:)?row\b[^>]*>")
 _COLUMN = re.compile(rb"<(?:\w+:)?col\b[^>]*>")
-_HIDDEN = re.compile(rb'\bhidden="(?:1|true)"')
+_HIDDEN = re.compile(rb'\bhidden="(?:1|true)"|\s(?:ht|width)="0(?:\.0+)?"')
+"""What hides a row or a column: by its word, or as it has no height or width."""
 _HIDDEN_UNLESS_SAID = re.compile(rb'<(?:\w+:)?sheetFormatPr\b[^>]*\bzeroHeight="(?:1|true)"')
 _FILTERED = re.compile(rb"<(?:\w+:)?filterColumn\b")
 _TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"

@@ -111,13 +111,22 @@ def _heads_numbers(row: Row, body: list[Row]) -> bool:
     return any(_mostly_numbers(body, index) for index in words)
 
 
+def _without_years(row: Row, body: list[Row]) -> Row:
+    """Return a row with words in place of its years, if it has several and stands above no years: they are names."""
+    years = [index for index, cell in enumerate(row) if _is_year(cell.strip())]
+    below = [each[index].strip() for each in body for index in years if index < len(each)]
+    if len(years) < 2 or any(_is_year(cell) for cell in below):
+        return row
+    return [f"year {cell}" if index in years else cell for index, cell in enumerate(row)]
+
+
 def _last_row_of_header(rows: list[Row], lines: list[int], spans: Spans, start: int) -> int:
     """Find the lowest row of a header that begins at `start`: rows of words below groups, above numbers."""
     for index in range(start, min(start + _MOST_HEADERS - 1, len(rows) - 2)):
         below = rows[index + 1]
         if not (
             _groups(rows[index], below, spans.get(lines[index], []))
-            and _heads_numbers(below, rows[index + 2 : index + _HEAD])
+            and _heads_numbers(_without_years(below, rows[index + 2 : index + _HEAD]), rows[index + 2 : index + _HEAD])
         ):
             return index
         start = index + 1

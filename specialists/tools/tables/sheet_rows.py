@@ -9,6 +9,16 @@ from specialists.tools.tables.sheet import Sheet
 
 HIDDEN = "hidden_row"
 """The column that says of each row whether the workbook hides it; only there if it hides some."""
+_NAMED = 5
+
+
+def hidden_columns_noted(sheet: Sheet, hidden: Collection[int]) -> None:
+    """Say which columns are hidden; `hidden` are their places, counted from 0."""
+    unseen = [sheet.names[at] for at in sorted(hidden) if 0 <= at < len(sheet.names)]
+    if unseen:
+        shown = ", ".join(unseen[:_NAMED]) + (" ..." if len(unseen) > _NAMED else "")
+        what = "1 column is" if len(unseen) == 1 else f"{len(unseen)} columns are"
+        sheet.apart.append(f"{what} hidden in the workbook, and read all the same: {shown}")
 
 
 def hidden_noted(sheet: Sheet, hidden: Collection[int], *, by_filter: bool = False) -> None:

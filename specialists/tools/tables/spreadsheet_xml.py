@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 from specialists.tools.tables.decoding import say_how_decoded, text_of
 from specialists.tools.tables.refused import TableRefused
 from specialists.tools.tables.sheet import MOST_COLUMNS, Row, Sheet, Spans, sheet_of
-from specialists.tools.tables.sheet_rows import hidden_noted
+from specialists.tools.tables.sheet_rows import hidden_columns_noted, hidden_noted
 
 _MOST_SHEETS = 20
 _MOST_GAP = 100_000
@@ -56,9 +56,7 @@ def _sheet(worksheet: ET.Element) -> Sheet | None:
     line = 0
     for element in worksheet.iterfind(f"{_SS}Table/{_SS}Row"):
         line = _place(element, line + 1)
-        if element.get(f"{_SS}Hidden") == "1":
-            span = int(element.get(f"{_SS}Span") or 0)
-            hidden.update(range(line, line + 1 + min(span, _MOST_GAP)))
+        hidden.update(_if_hidden(element, line, "Height"))
         row = _cells(element, line, spans)
         if any(row):
             rows.append(row)
@@ -67,8 +65,31 @@ def _sheet(worksheet: ET.Element) -> Sheet | None:
         return None
     sheet = sheet_of(rows, lines, spans)
     sheet.title = worksheet.get(f"{_SS}Name", "")
+    hidden_columns_noted(sheet, _hidden_columns(worksheet))
     hidden_noted(sheet, hidden)
     return sheet
+
+
+def _hidden_columns(worksheet: ET.Element) -> set[int]:
+    """Return the places of the hidden columns, counted from 0."""
+    hidden: set[int] = set()
+    at = 0
+    for element in worksheet.iterfind(f"{_SS}Table/{_SS}Column"):
+        at = _place(element, at + 1)
+        hidden.update(each - 1 for each in _if_hidden(element, at, "Width"))
+        at += _span(element)
+    return hidden
+
+
+def _if_hidden(element: ET.Element, place: int, size: str) -> range:
+    """Return the places that a row or a column hides, those that it spans among them; none if it is seen."""
+    said = element.get(f"{_SS}Hidden") == "1" or (element.get(f"{_SS}{size}") or "1").strip("0.") == ""
+    return range(place, place + 1 + _span(element)) if said else range(0)
+
+
+def _span(element: ET.Element) -> int:
+    said = element.get(f"{_SS}Span") or "0"
+    return min(int(said), _MOST_GAP) if said.isdecimal() else 0
 
 
 def _cells(element: ET.Element, line: int, spans: Spans) -> Row:

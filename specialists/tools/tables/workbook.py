@@ -13,11 +13,10 @@ from specialists.tools.tables.hidden_cells import Hidden, hidden_in
 from specialists.tools.tables.library_words import words_of
 from specialists.tools.tables.refused import TableRefused
 from specialists.tools.tables.sheet import Sheet, Spans, sheet_of
-from specialists.tools.tables.sheet_rows import hidden_noted
+from specialists.tools.tables.sheet_rows import hidden_columns_noted, hidden_noted
 from specialists.tools.tables.uncomputed_cells import uncomputed
 
 _MOST_SHEETS = 20
-_NAMED = 5
 
 
 def workbook_sheets(data: bytes) -> list[Sheet]:
@@ -69,11 +68,7 @@ def _sheet(book: Any, name: str, hidden: Hidden) -> Sheet | None:
             spans.setdefault(top + 1, []).append((left - first, right - first))
     sheet = sheet_of([row[first:] for row in rows], lines, spans)
     sheet.title = name
-    unseen = [sheet.names[at - first] for at in sorted(hidden.columns) if 0 <= at - first < len(sheet.names)]
-    if unseen:
-        shown = ", ".join(unseen[:_NAMED]) + (" ..." if len(unseen) > _NAMED else "")
-        what = "1 column is" if len(unseen) == 1 else f"{len(unseen)} columns are"
-        sheet.apart.append(f"{what} hidden in the workbook, and read all the same: {shown}")
+    hidden_columns_noted(sheet, {at - first for at in hidden.columns})
     hidden_noted(sheet, hidden.rows, by_filter=hidden.filtered)
     if merged:
         sheet.facts.append("text of merged cells stands in each of their rows")
