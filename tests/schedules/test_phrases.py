@@ -152,6 +152,15 @@ UNREAD_PHRASES = [  # none of the forms: a model reads them
     "jeden Montag um 9 fasse #sales zusammen",
     "jeden Tag um halb zehn fasse #sales zusammen",
     "schedule every third business day a summary",
+    "every Monday morning list x",
+    "every Friday evening at 8 list x",
+    "every Monday night at 9 list x",
+    "every weekday except Friday at 9 list x",
+    "every day at 9 except holidays: list x",
+    "every weekday at 9 but not on Fridays list x",
+    "every Monday at 9 unless it is a holiday: list x",
+    "every day at 9 excluding weekends list x",
+    "list x every day at 9 except Sundays",
 ]
 REQUESTS = [
     "write a plan for every Monday meeting",

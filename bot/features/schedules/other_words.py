@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from bot.features.schedules.task_start import is_order, is_statement
+from bot.features.schedules.task_start import ORDER, is_order, is_statement
 from bot.features.schedules.when_forms import DATE, ORDINAL, WEEKDAY
 
 LONGEST_END = 200
@@ -24,7 +24,14 @@ _CLOCK = (
     rf"and|until|time|noon|midnight|thirty|fifteen|{_DAY_PART}|{_NUMBER}|(?-i:\(?[A-Z][\w/+-]*))\b\)?)){{0,8}}"
 )
 """Times in more words than `match_time` reads, with what may follow them."""
-_OTHER_TIME = re.compile(rf"[\s,]*{_CLOCK}", re.IGNORECASE)
+_EXCEPTION = (
+    r"\(?(?:except(?:ing)?|excluding|unless|apart\s+from|other\s+than|(?:but\s+|and\s+)?not\s+(?:on|in|at|during))\b"
+    rf"[^:.;!?]{{1,60}}?(?=\s*:|\s+{ORDER}|$)"
+)
+"""Words that leave days out: no form has them, and as a part of the task they would be lost."""
+_OTHER_TIME = re.compile(
+    rf"[\s,]*(?:{_EXCEPTION}|(?:morning|afternoon|evening|night)s?\b(?:\s+{_CLOCK})?|{_CLOCK})", re.IGNORECASE
+)
 _DAYS = rf"{_RECURS}(?:(?:\s*(?:[,&]|\b(?:and|on|to|through)\b)){{1,3}}\s*(?:the\s+)?(?:{WEEKDAY}|{ORDINAL})\b)*"
 _ONE_DAY = rf"(?:today|tomorrow|(?:on|next)\s+(?:{WEEKDAY}|{DATE}))\b"
 _BEGINS = re.compile(
@@ -47,6 +54,11 @@ _CLAUSE = re.compile(r"\b(?:we|they|you|i|he|she|it|who|which|that|what|how)\b(?
 def begins_other_time(rest: str) -> bool:
     """Return True if words behind the days of a form go on with a time in more words: "at half past nine"."""
     return _OTHER_TIME.match(rest) is not None
+
+
+def ends_with_exception(rest: str) -> bool:
+    """Return True if words behind the days and time of a form leave days out: "except on holidays"."""
+    return re.fullmatch(rf"[\s,]*{_EXCEPTION}", rest, re.IGNORECASE) is not None
 
 
 def has_task(rest: str, *, is_timed: bool = False, is_once: bool = False) -> bool:

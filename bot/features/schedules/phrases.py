@@ -21,6 +21,7 @@ from bot.features.schedules.other_words import (
     begins_schedule,
     ends_clause,
     ends_schedule,
+    ends_with_exception,
     has_task,
 )
 from bot.features.schedules.schedule import ParsedSchedule, Rule, ScheduleRefusal
@@ -169,6 +170,8 @@ def _parse_end(said: str, now: datetime, own: str) -> Parsed:
             continue
         if when.end == len(tail):
             return _make_schedule(when, before, own)
+        if ends_with_exception(tail[when.end :]):
+            return UNREAD
         zone = _ZONE_LIKE.fullmatch(tail, when.end)
         if zone is not None and when.is_timed:
             return ScheduleRefusal(words=unknown_zone(zone[1].strip("()")))
