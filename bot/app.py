@@ -261,7 +261,7 @@ async def running(
         approvers_in=channels.approvers_in if can_ask else nobody_to_ask,
         standing=Admission(people, channels).standing,
         terms_in=channels.terms_in,
-        opener=kit.opener,
+        openers=kit.openers,
     )
     effects: Effects = runs
     for wrap in kit.around:

@@ -684,7 +684,7 @@ class Request(Contract):
     reads: tuple[ChannelSpan, ...] = ()
     """The channels whose messages it works on."""
     opens: str = ""
-    """Names a run of a schedule, whose thread this request is to open; the work is then a request of that thread."""
+    """`KIND:...`: names what this request is to open the thread of; the work is then a request of that thread."""
 
 
 class Known(Contract):

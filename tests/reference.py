@@ -353,7 +353,10 @@ def _sentence(text: str) -> str:
 
 def _slack_commands() -> Iterator[str]:
     yield SLACK_INTRO
-    rows = [(f"`/leadhand {f'{one.name} {words}'.strip()}`", text) for one in SUBCOMMANDS for words, text in one.usages]
+    rows = [("`/leadhand REQUEST`", "a request, posted for you in the channel and answered in its thread")]
+    rows += [
+        (f"`/leadhand {f'{one.name} {words}'.strip()}`", text) for one in SUBCOMMANDS for words, text in one.usages
+    ]
     yield from _list(rows)
     said = ", ".join(f"`@leadhand {words}`" for one in SPOKEN for words in one.shown)
     yield from (f"In a thread, after a mention: {said}.", "")

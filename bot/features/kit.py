@@ -60,8 +60,8 @@ class Kit:
     """What sees the effects of jobs, and how jobs change."""
     beside: list[Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=list)
     """What runs beside the bot as long as it does."""
-    opener: Opener | None = None
-    """Opens the threads of schedules' runs."""
+    openers: dict[str, Opener] = field(default_factory=dict)
+    """Who opens threads, by the kind of what is to be opened."""
 
     def __post_init__(self) -> None:
         """Make what stands on the other parts."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 from bot.jobs.attempt import Around, run_attempt
@@ -21,7 +22,7 @@ from handoff import effects as ef
 from handoff import events as ev
 from handoff.access.audit_entry import Note, dropped
 from handoff.briefs.context import circumstances
-from handoff.contracts import NO_TERMS, ChannelTerms, Place
+from handoff.contracts import NO_TERMS, ChannelTerms, Place, Request
 from handoff.engine import approvals, hearing, second_try
 from handoff.engine.nested import crew_at, handed_up, is_for_people, plan_around
 from handoff.materials.deleted import blanked
@@ -36,9 +37,9 @@ NO_CREW = Crew("", {})
 """In place of a crew that was removed after its subtask was planned."""
 
 
-Opener = Callable[[JobRunner, Place, str], Awaitable[tuple[str, str, bool]]]
-"""Opens the thread of a schedule's run (the string is `Request.opens`): its `ts`, or why there is none, and if that is
-as it should be."""
+Opener = Callable[[JobRunner, Place, Request], Awaitable[tuple[str, str, bool]]]
+"""Opens the thread that a request is to open: its `ts`, or why there is none, and if that is as it should be."""
+NO_OPENERS: Mapping[str, Opener] = MappingProxyType({})
 ApproversIn = Callable[[str, str], Awaitable[tuple[str, ...] | None]]
 """Names those who approve in a channel of a team: none as the crew says, None if there is nobody to ask."""
 
@@ -79,7 +80,7 @@ class Services:
     standing: StandingOf = nobody_stands
     """Gives people as they are now, in a place."""
     terms_in: TermsIn = no_terms
-    opener: Opener | None = None
+    openers: Mapping[str, Opener] = field(default_factory=lambda: NO_OPENERS)
     """Opens the threads of schedules' runs."""
 
 
@@ -208,12 +209,13 @@ async def run_subtask(effect: ef.RunSubtask, inputs: Inputs) -> ev.Event:
 
 
 async def open_thread(effect: ef.OpenThread, inputs: Inputs) -> ev.Event:
-    """Open the thread of a schedule's run."""
-    opener, runner = inputs.services.opener, inputs.runner
+    """Open the thread of a schedule's run, or of a request that was typed as a command."""
+    request, runner = inputs.ask.request, inputs.runner
+    opener = inputs.services.openers.get(request.opens.partition(":")[0])
     of = {"at": runner.now(), "request": effect.request}
     if opener is None:
-        return ev.ThreadOpened.model_validate({**of, "why": "This instance runs no schedules."})
-    ts, why, quiet = await opener(runner, inputs.job.place, inputs.ask.request.opens)
+        return ev.ThreadOpened.model_validate({**of, "why": "This instance opens no such threads."})
+    ts, why, quiet = await opener(runner, inputs.job.place, request)
     return ev.ThreadOpened.model_validate({**of, "ts": ts, "why": why, "quiet": quiet})
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from bot.jobs import effect_handlers as handlers
-from bot.jobs.effect_handlers import ApproversIn, Inputs, Services, TermsIn
+from bot.jobs.effect_handlers import NO_OPENERS, ApproversIn, Inputs, Services, TermsIn
 from bot.jobs.job_runner import JobRunner
 from bot.jobs.lease import Fenced
 from bot.limits.call_limits import CallLimits
@@ -132,7 +132,7 @@ def question_expired(effect: ef.ExpireQuestion, bug: Bug) -> ev.Event:
 
 
 def thread_not_opened(effect: ef.OpenThread, bug: Bug) -> ev.Event:
-    """Say that the run of a schedule did not begin."""
+    """Say that a thread was not opened."""
     return ev.ThreadOpened(at=bug.at, request=effect.request, why=bug.reason)
 
 
@@ -222,14 +222,14 @@ class EffectRunner:
         approvers_in: ApproversIn = handlers.as_the_crew_says,
         standing: StandingOf = nobody_stands,
         terms_in: TermsIn = handlers.no_terms,
-        opener: handlers.Opener | None = None,
+        openers: Mapping[str, handlers.Opener] = NO_OPENERS,
     ) -> None:
         def services(crew: Crew) -> Services:
             is_out, equals = limits.breakers.is_open, equals_of(crew)
             record = TrackRecord(is_out, crew=crew.name, equals=equals, board=board)
             planning = Planning(crew, model, record, terms)
             return Services(
-                store, thread, crew, limits.breakers, record, planning, note, approvers_in, standing, terms_in, opener
+                store, thread, crew, limits.breakers, record, planning, note, approvers_in, standing, terms_in, openers
             )
 
         self._services = {name: services(crew) for name, crew in crews.by_name.items()}

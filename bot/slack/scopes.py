@@ -18,7 +18,7 @@ METHOD_SCOPES: dict[str, tuple[str, ...]] = {
     "chat_startStream": ("chat:write",),
     "chat_stopStream": ("chat:write",),
     "chat_update": ("chat:write",),
-    "conversations_history": ("channels:history", "groups:history", "im:history"),
+    "conversations_history": ("channels:history", "groups:history", "im:history", "mpim:history"),
     "conversations_info": ("channels:read", "groups:read"),
     "conversations_members": ("channels:read", "groups:read"),
     "conversations_open": ("im:write",),

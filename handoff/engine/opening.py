@@ -1,7 +1,8 @@
-"""A run of a schedule before it has a thread: a job of its own, with one request that only opens it.
+"""Work before it has a thread: a job of its own, with one request that only opens it.
 
-The thread's first message has no id before it is posted, and a job's id follows from that. So the run begins as a job
-whose id follows from the schedule and the time; it posts the line, and hands the work in as a request of that thread.
+The thread's first message has no id before it is posted, and a job's id follows from that. So the run of a schedule,
+or a request that was typed as a command, begins as a job whose id follows from what asked for it; it posts the line,
+and hands the work in as a request of that thread.
 """
 
 from __future__ import annotations

@@ -163,4 +163,4 @@ def test_each_effect_is_handled() -> None:
 def test_each_subcommand_stands_in_the_manifest() -> None:
     hint = re.search(r'usage_hint: "([^"]+)"', (ROOT / "manifest.yml").read_text(encoding="utf-8"))
     assert hint is not None
-    assert {word.split()[0] for word in hint[1].split(" | ")} == {one.name for one in SUBCOMMANDS}
+    assert {word.split()[0] for word in hint[1].split(" | ")} == {"REQUEST", *(one.name for one in SUBCOMMANDS)}

@@ -21,15 +21,19 @@ from bot.features.job_controls.service import JobControls, ReleaseVerdict, Stop
 from bot.features.kit import Kit
 from bot.features.memory.service import MemoryDesk
 from bot.features.requests.service import Answer, Requests
+from bot.features.requests.typed import TypedRequests
 from bot.features.retries.service import RetryDesk
 from bot.features.schedules.standing import StandingWork
 from bot.features.sign_in.service import SignInDesk
 from bot.features.traces.service import Traced, Traces
 from bot.jobs.job_records import Denied, JobRecords
 from bot.limits.call_limits import CallLimits
+from bot.slack.receive.subcommand import Given
 from bot.slack.send.budget import Budget
 from bot.slack.send.web_calls import WebCalls
+from bot.slack.show.notices import note
 from bot.slack.views.job_rows import JobLine
+from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.paging import Page, page_of
 from bot.slack.views.question import Choice
 from bot.store.interface import Entry, StoreError
@@ -47,6 +51,7 @@ class MemoryService:
     requests: list[tuple[Place, Request, str]] = field(default_factory=list)
     answers: list[str] = field(default_factory=list)
     changes: list[str] = field(default_factory=list)
+    typed: list[str] = field(default_factory=list)
     cancelled: list[str] = field(default_factory=list)
     thumbs: list[tuple[str, bool]] = field(default_factory=list)
     open: list[tuple[Place, str, str, int, str]] = field(default_factory=list)
@@ -106,6 +111,10 @@ class MemoryService:
             return False
         self.requests.append((place, request, refusal))
         return True
+
+    async def take(self, given: Given) -> Outgoing:
+        self.typed.append(given.command.text)
+        return note("Taken as a request.")
 
     async def knows(self, place: Place) -> bool:
         if self.away:
@@ -298,7 +307,7 @@ class MemoryHomes:
     admins: frozenset[str] = frozenset()
 
 
-OTHERS = (Forgetting, CrewDesk, MemoryDesk, ApprovalDesk, SignInDesk, StandingWork)
+OTHERS = (TypedRequests, Forgetting, CrewDesk, MemoryDesk, ApprovalDesk, SignInDesk, StandingWork)
 SERVICES = (Requests, Budgets, JobControls, Traces, Feedback, JobLists, RetryDesk, *OTHERS)
 """The services that a `MemoryService` stands in for."""
 

@@ -186,8 +186,14 @@ def test_a_click_in_a_window_is_of_that_window() -> None:
 
 def test_commands() -> None:
     body = {"team_id": "T1", "channel_id": "C1", "user_id": "U1"}
-    assert parse_command({**body, "text": "  Trace  JABC "}) == Command("T1", "C1", "U1", "trace", "JABC")
+    assert parse_command({**body, "text": "  Trace  JABC "}) == Command(
+        "T1", "C1", "U1", "trace", "JABC", "", "Trace JABC"
+    )
     assert parse_command(body) == Command("T1", "C1", "U1", "", "")
+    typed = "<@UBOT|leadhand> Why  did <@U2|ben> say\n&lt;no&gt; in <#C2|ops>?"
+    said = parse_command({**body, "text": typed, "trigger_id": "t1"}, "UBOT")
+    assert isinstance(said, Command)
+    assert (said.text, said.trigger) == ("Why did @U2 say\n<no> in #ops?", "t1"), "as a message would say it"
     assert parse_command({**body, "user_id": None}) == Malformed("user_id")
     assert parse_command({**body, "text": {"a": 1}}) == Malformed("text")
 

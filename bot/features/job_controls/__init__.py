@@ -26,7 +26,7 @@ COMMANDS = (
 )
 SPOKEN = (
     SpokenCommand("status", alone("status"), status, ("status",)),
-    SpokenCommand("cancel", alone("stop", "cancel"), stop_here, ("stop", "cancel")),
+    SpokenCommand("cancel", alone("stop", "cancel"), stop_here, ("stop", "cancel"), typed="cancel"),
 )
 
 

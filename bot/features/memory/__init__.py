@@ -19,9 +19,9 @@ COMMANDS = (
     ),
 )
 SPOKEN = (
-    SpokenCommand("remember", remember_words, remember_this, ("remember that ...",)),
+    SpokenCommand("remember", remember_words, remember_this, ("remember that ...",), typed="memory add"),
     SpokenCommand("forget", forget_words, forget_this, ("forget that ...",)),
-    SpokenCommand("memory", alone("memory", "what do you remember"), memory, ("memory",)),
+    SpokenCommand("memory", alone("memory", "what do you remember"), memory, ("memory",), typed="memory"),
 )
 
 

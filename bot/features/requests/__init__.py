@@ -7,6 +7,7 @@ from bot.features.memory.service import MemoryDesk
 from bot.features.requests.actions import RequestActions
 from bot.features.requests.messages import Messages
 from bot.features.requests.service import Requests
+from bot.features.requests.typed import OPENER, TypedRequests
 from bot.slack.views.question import ANSWER
 from handoff.contracts import Place
 
@@ -21,5 +22,11 @@ def register(kit: Kit) -> None:
     kit.gate.concerns(requests.knows, "message", "edit")
     messages = Messages(requests, kit.services, kit.router, kit.background, kit.outages, kit.gate.people)
     messages.register(kit.router)
+    typed = kit.offer(
+        TypedRequests,
+        lambda: TypedRequests(requests, kit.records, kit.messengers.outbox, messages.with_channel_names),
+    )
+    kit.router.on_request = typed.take
+    kit.openers[OPENER] = typed.open
     RequestActions(requests, kit.background).register(kit.router)
     kit.audited({ANSWER: "answered"})

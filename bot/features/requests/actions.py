@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import re
 import time
 from collections.abc import Mapping
 from typing import Any
 
-from aiohttp import ClientError
-from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
-from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.features.requests.metadata import decode_metadata, encode_metadata
 from bot.features.requests.service import Requests
+from bot.features.requests.typed import is_absent
 from bot.slack.receive.payloads import Click, Shortcut, Window
 from bot.slack.receive.router import Router, Said, wrong
 from bot.slack.send.web_calls import Background
@@ -29,9 +26,6 @@ from handoff.contracts import Request
 log = logging.getLogger(__name__)
 
 ANSWER_ACTIONS = re.compile(rf"^{ANSWER}\d+$")
-_ABSENT = frozenset({"not_in_channel", "channel_not_found"})
-LOOK_SECONDS = 0.5
-"""Seconds that a look at a channel may take before a window is answered: Slack waits for three in all."""
 
 
 class RequestActions:
@@ -74,7 +68,7 @@ class RequestActions:
         text = sent.typed(REQUEST_BLOCK, REQUEST_ACTION)
         if not text:
             return wrong(REQUEST_BLOCK, "Say what should be done.")
-        if await _absent(client, shortcut):
+        if await is_absent(client, shortcut.place.channel):
             return wrong(REQUEST_BLOCK, notices.NOT_IN)
         request = Request(
             id=f"{shortcut.message_ts}-{sent.id}",
@@ -99,15 +93,3 @@ def quoted_in(text: str, shortcut: Shortcut) -> str:
     if shortcut.author == shortcut.user:
         return ""
     return text if shortcut.cut else shortcut.text
-
-
-async def _absent(client: AsyncWebClient, shortcut: Shortcut) -> bool:
-    """Return True if we are not where the message is. If that cannot be told in time, we are taken to be."""
-    try:
-        async with asyncio.timeout(LOOK_SECONDS):
-            await client.conversations_replies(channel=shortcut.place.channel, ts=shortcut.place.thread_ts, limit=1)
-    except SlackApiError as error:
-        return isinstance(error.response, AsyncSlackResponse) and error.response.get("error") in _ABSENT
-    except (TimeoutError, ClientError):
-        return False
-    return False

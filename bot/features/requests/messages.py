@@ -90,10 +90,10 @@ class Messages:
 
     async def on_message(self, incoming: Incoming, client: AsyncWebClient) -> None:
         """Take in a message, with or without a mention."""
-        text = await self._with_channel_names(incoming.text)
+        text = await self.with_channel_names(incoming.text)
         await self._record(replace(incoming, text=text), client)
 
-    async def _with_channel_names(self, text: str) -> str:
+    async def with_channel_names(self, text: str) -> str:
         """Write the names of public channels in place of their ids: Slack mentions channels by these alone."""
         ids = tuple(dict.fromkeys(_CHANNEL.findall(text)))[:MOST_NAMED]
         names = await self._people.public_names(ids) if ids and self._people is not None else {}
@@ -102,7 +102,7 @@ class Messages:
     async def on_edited(self, edited: Edited, client: AsyncWebClient) -> None:
         """Take in an edit. Slack sends it again if that cannot be recorded."""
         del client
-        text = await self._with_channel_names(edited.text)
+        text = await self.with_channel_names(edited.text)
         of: dict[str, Any] = {"user": edited.user, "text": text, "stamp": edited.stamp, "dedupe": edited.dedupe}
         await self._requests.edited(edited.place, edited.ts, **of)
 

@@ -18,7 +18,9 @@ COMMANDS = (
         "job",
     ),
 )
-SPOKEN = (SpokenCommand("again", match, again, ("retry", "retry from STEP", "continue", "again"), files=True),)
+SPOKEN = (
+    SpokenCommand("again", match, again, ("retry", "retry from STEP", "continue", "again"), files=True, typed="retry"),
+)
 
 
 def register(kit: Kit) -> None:

@@ -7,6 +7,7 @@ from bot.features.kit import Kit
 from bot.features.requests.service import Requests
 from bot.features.schedules.actions import ScheduleClicks
 from bot.features.schedules.commands import SCHEDULE_USAGES, match_words, schedule, spoken_schedule
+from bot.features.schedules.service import OPENER
 from bot.features.schedules.standing import StandingWork
 from bot.features.schedules.talk import ScheduleTalk
 from bot.features.schedules.view import render_home_part
@@ -14,7 +15,7 @@ from bot.slack.receive.subcommand import SpokenCommand, Subcommand
 from bot.slack.views.home_part import HomePart, HomeSection
 
 COMMANDS = (Subcommand("schedule", SCHEDULE_USAGES, schedule, "words"),)
-SPOKEN = (SpokenCommand("schedule", match_words, spoken_schedule, files=True),)
+SPOKEN = (SpokenCommand("schedule", match_words, spoken_schedule, files=True, typed="schedule"),)
 
 
 def register(kit: Kit) -> None:
@@ -31,7 +32,7 @@ def register(kit: Kit) -> None:
     standing = kit.offer(StandingWork, service)
     talk = kit.offer(ScheduleTalk, lambda: standing.talk)
     kit.add(COMMANDS, SPOKEN)
-    kit.opener = standing.opener.open
+    kit.openers[OPENER] = standing.opener.open
     kit.beside.append(lambda: standing.run(requests.request))
     kit.sections.append(HomeSection("schedules", part_of))
     ScheduleClicks(talk, requests, kit.services, kit.background).register(kit.router)

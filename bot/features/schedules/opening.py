@@ -64,7 +64,7 @@ def line_key(key: JobKey) -> str:
 
 def parse_run_ref(opens: str) -> RunRef:
     """Read what `bot.features.schedules.service.run_place` wrote."""
-    owner, schedule, due, mark = opens.split(":", 3)
+    _, owner, schedule, due, mark = opens.split(":", 4)
     return RunRef(owner, schedule, float(due), bool(mark))
 
 
@@ -86,9 +86,9 @@ class RunOpener:
         self._reader = ChannelReader(outbox.client, outbox.calls, people, bot_user=outbox.lookup.bot_user_id)
         self.begin: Begin | None = None
 
-    async def open(self, runner: JobRunner, place: Place, opens: str) -> tuple[str, str, bool]:
+    async def open(self, runner: JobRunner, place: Place, request: Request) -> tuple[str, str, bool]:
         """Open the thread. Returns its `ts`, or why there is none, and if that is as it should be."""
-        run = parse_run_ref(opens)
+        run = parse_run_ref(request.opens)
         one = await self._desk.read(place.team, run.owner, run.schedule)
         if (known := await self._known(one, runner.claim.key, place)) is not None:
             return known

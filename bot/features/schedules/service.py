@@ -13,11 +13,13 @@ from pydantic import ValidationError
 from bot.features.schedules.rights import MOST_OWN, find_fault, may_change
 from bot.features.schedules.rule_times import next_time
 from bot.features.schedules.schedule import KIND, LastRun, Schedule, ScheduleRefusal, name_of
+from bot.jobs.thread_opening import begin_opening, opening_place
 from bot.store.interface import JobKey, PayloadTooLarge, Store
-from handoff import events as ev
 from handoff.access.audit_entry import AuditEntry, Note, dropped
-from handoff.contracts import Place, Request
+from handoff.contracts import Place
 
+OPENER = "schedule"
+"""The kind of opening that runs of schedules are."""
 DRAFT_FOR = 86_400.0
 """Seconds after which a draft that nobody saved is dropped."""
 TRIES = 8
@@ -224,7 +226,7 @@ class ScheduleDesk:
 
 def run_place(one: Schedule, due: float, mark: str = "") -> Place:
     """Return the place of a run that has no thread yet: a job's id follows from it."""
-    return Place(team=one.team, channel=one.channel, thread_ts=f"{one.owner}:{one.id}:{due!r}:{mark}")
+    return opening_place(one.team, one.channel, OPENER, f"{one.owner}:{one.id}:{due!r}:{mark}")
 
 
 async def begin_run(store: Store, one: Schedule, due: float, mark: str = "") -> JobKey:
@@ -232,15 +234,9 @@ async def begin_run(store: Store, one: Schedule, due: float, mark: str = "") -> 
 
     `mark` tells a run that somebody asked for, beside the rule, from those that are due.
     """
-    place, now = run_place(one, due, mark), store.clock()
-    request = Request(
-        id=place.thread_ts, user=one.owner, text=f"Run of schedule {one.id}", at=now, opens=place.thread_ts
-    )
-    key = JobKey(place.team, place.job_id)
-    event = ev.RequestAdded(at=now, place=place, request=request)
-    fields = {"state": "submitted", "user": one.owner, "channel": one.channel, "title": request.text}
-    await store.jobs.ingest(key, ev.dump(event), dedupe=(f"run:{place.thread_ts}",), fields=fields)
-    return key
+    place = run_place(one, due, mark)
+    await begin_opening(store, place, one.owner, f"Run of schedule {one.id}")
+    return JobKey(place.team, place.job_id)
 
 
 def _dumped(one: Schedule) -> str:

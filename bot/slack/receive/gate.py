@@ -20,11 +20,11 @@ from bot.access.person_facts import Facts
 from bot.access.ruling import Why
 from bot.slack.receive.acting import Acting, Way, acting, at_home, claimed, installed_in
 from bot.slack.receive.payload_reader import READ, read_payload
-from bot.slack.receive.payloads import Click
+from bot.slack.receive.payloads import Click, Command
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.admission import Admission
-from bot.slack.show.notices import note, tell
+from bot.slack.show.notices import note, note_with, tell
 from bot.slack.show.people import People
 from bot.slack.views.home import closed_home
 from bot.slack.views.refusal_line import PUT_OFF, REASONS, refusal_line
@@ -117,7 +117,7 @@ class Gate:
             access = await self._admission.access(who.place)
             why = await self._admission.refusal(access, who.place, who.user, hint=self._hint(who, claims, access))
         except StoreError as error:
-            return await self._away(who, client, error)
+            return await self._away(who, client, error, typed=read.text if isinstance(read, Command) else "")
         if why == "bot" and who.bot:  # a listener tells another bot, which sees no ephemeral line
             await self._note(who, why)
             return await next_()
@@ -195,10 +195,12 @@ class Gate:
         except StoreError as error:
             log.error("a refusal was not recorded: %s", error)  # noqa: TRY400 - one clear line, no trace
 
-    async def _away(self, who: Acting, client: AsyncWebClient, error: StoreError) -> BoltResponse:
+    async def _away(self, who: Acting, client: AsyncWebClient, error: StoreError, typed: str) -> BoltResponse:
         """The store cannot say what holds here. An event comes again; whoever clicked is told to try again."""
         if who.way == "command":
-            return BoltResponse(status=200, body={"response_type": "ephemeral", "text": notices.NOT_RECORDED})
+            told = note_with(notices.NOT_RECORDED, typed)
+            body = {"response_type": "ephemeral", "text": told.text, "blocks": list(told.blocks)}
+            return BoltResponse(status=200, body=body)
         if who.way in {"click", "shortcut", "view"}:
             self.background.start(tell(client, who.place, who.user, note(notices.NOT_RECORDED)), "answer a click")
             return _done()

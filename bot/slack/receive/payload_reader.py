@@ -85,4 +85,4 @@ def read_payload(body: Json, bot_user: str) -> Read:
         return EVENTS[name](body, bot_user) if isinstance(name, str) and name in EVENTS else Ignored("another event")
     if isinstance(kind, str) and kind in _OTHERS:
         return _OTHERS[kind](body)
-    return parse_command(body) if kind is None and "command" in body else Ignored("another payload")
+    return parse_command(body, bot_user) if kind is None and "command" in body else Ignored("another payload")

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bot.slack.receive.markup import plain_text
+from bot.slack.receive.markup import PERSON_MENTION, plain_text
 from bot.slack.receive.message_reader import read_message
 from handoff.contracts import Attachment, Place
 from handoff.text.member_ids import PERSON
@@ -137,7 +137,10 @@ class Click:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A slash command: its first word in lower case, and the rest. Without a `trigger` it can open no window."""
+    """A slash command: its first word in lower case, and the rest. Without a `trigger` it can open no window.
+
+    `text` are all its words as a message would say them; empty if nobody typed it.
+    """
 
     team: str
     channel: str
@@ -145,6 +148,7 @@ class Command:
     word: str
     rest: str
     trigger: str = ""
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,7 +364,7 @@ def parse_click(body: Json) -> Click | Malformed:
     )
 
 
-def parse_command(body: Json) -> Command | Malformed:
+def parse_command(body: Json, bot_user: str = "") -> Command | Malformed:
     """Read a slash command's payload."""
     fields = _texts({name: body.get(name) for name in ("team_id", "channel_id", "user_id")})
     if isinstance(fields, Malformed):
@@ -371,7 +375,8 @@ def parse_command(body: Json) -> Command | Malformed:
     word, _, rest = visible(text).strip().partition(" ")
     trigger, who = body.get("trigger_id"), fields["user_id"]
     opens = trigger if isinstance(trigger, str) else ""
-    return Command(fields["team_id"], fields["channel_id"], who, word.lower(), rest.strip(), opens)
+    said = plain_text(PERSON_MENTION.sub(r"<@\1>", text), bot_user)  # a message names people by their ids alone
+    return Command(fields["team_id"], fields["channel_id"], who, word.lower(), rest.strip(), opens, said)
 
 
 def parse_shortcut(body: Json) -> Shortcut | Malformed:

@@ -6,10 +6,10 @@ an event unacknowledged, and Slack sends it again.
 
 from __future__ import annotations
 
-import difflib
 import logging
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from slack_bolt.async_app import AsyncApp
@@ -20,6 +20,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.receive.bolt_dispatch import unhandled
 from bot.slack.receive.job_named import job_named
+from bot.slack.receive.mistyped import mistyped
 from bot.slack.receive.payload_reader import READ, Read
 from bot.slack.receive.payloads import (
     Click,
@@ -39,7 +40,7 @@ from bot.slack.receive.services import Services
 from bot.slack.receive.subcommand import Given, SpokenCommand, Subcommand
 from bot.slack.send.web_calls import Background, replace_message
 from bot.slack.show import notices
-from bot.slack.show.notices import Unrecorded, answer_click, note, soon, tell
+from bot.slack.show.notices import Unrecorded, answer_click, note, note_with, soon, tell
 from bot.slack.text.cleaning import clean, plain
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.paging import TURN, turned
@@ -48,8 +49,9 @@ from bot.store.interface import PayloadTooLarge
 log = logging.getLogger(__name__)
 
 COMMAND = "/leadhand"
-ALIKE = 0.6
-"""How alike (0 to 1) a word must be to a command for that to be offered in its place."""
+IS_REQUEST = "If it is a request, mention me with it:"
+FEW = 2
+"""Words behind a subcommand that takes none, up to which it is carried out; with more, all of it is a request."""
 _ANYTHING = re.compile(r".*", re.DOTALL)
 _TURNS = re.compile(rf"^{TURN}_(back|on)$")
 
@@ -64,6 +66,8 @@ OnShortcut = Callable[[Shortcut, AsyncWebClient], Awaitable[Said]]
 Event = Incoming | Edited | Deleted | Stopped | Reaction | Opened | FileDeleted
 E = TypeVar("E", bound=Event)
 OnEvent = Callable[[E, AsyncWebClient], Awaitable[None]]
+OnRequest = Callable[[Given], Awaitable[Outgoing]]
+"""Takes the words of a slash command as a request."""
 OnPage = Callable[[str, str, int], None]
 """Shows somebody (their id) a page (from 1) of a list: the words behind the prefix that the list is registered by."""
 CLOSED = {"response_action": "clear"}
@@ -101,6 +105,8 @@ class Router:
         self.subcommands: list[Subcommand] = []
         self.spoken: list[SpokenCommand] = []
         self.events: dict[type[Any], list[OnEvent[Any]]] = {}
+        self.on_request: OnRequest | None = None
+        """Is given the slash commands that begin with no subcommand."""
         self._clicks: dict[str | re.Pattern[str], tuple[OnClick, str]] = {}
         self._windows: dict[str, OnWindow] = {}
         self._shortcuts: dict[str, OnShortcut] = {}
@@ -145,21 +151,43 @@ class Router:
     # -- the slash command -------------------------------------------------------------------------------
 
     async def answer(self, given: Given) -> Outgoing:
-        """Carry out a subcommand, and give what its person is shown."""
+        """Carry out a subcommand, or take the words for a request, and give what the person is shown."""
+        given = self._as_typed(given)
         word = given.command.word or "help"
         subcommand = next((one for one in self.subcommands if one.name == word), None)
-        if subcommand is None:
-            return note(_not_known(word, self.subcommands))
+        if subcommand is None or (subcommand.takes == "nothing" and _is_sentence(given.command)):
+            return await self._request(given)
         if subcommand.takes != "job":
             return await subcommand.run(given)
         job, rest = job_named(given.team, given.rest)
         if job:
             return await subcommand.run(given.about(job, rest))
         if given.rest:
-            return note(_no_job(given.rest))
+            return _no_job(given)
         if subcommand.usages[0][0]:
             return note(f"Which job? `{COMMAND} status` lists yours, then: `{COMMAND} {word} JOB`.")
         return await subcommand.run(given)
+
+    def _as_typed(self, given: Given) -> Given:
+        """Give the subcommand for words that are a command after a mention; everything else as it is."""
+        command = given.command
+        if any(one.name == command.word for one in self.subcommands):
+            return given
+        for one, about in self.spoken_in(command.text):
+            if one.typed:
+                word, _, rest = f"{one.typed} {about}".strip().partition(" ")
+                return replace(given, command=replace(command, word=word, rest=rest), rest=rest)
+        return given
+
+    async def _request(self, given: Given) -> Outgoing:
+        """Take the words for a request, unless they look like a mistyped subcommand."""
+        text, names = given.command.text, [one.name for one in self.subcommands]
+        names_job = bool(job_named(given.team, given.command.rest)[0])
+        if given.command.word not in names and (meant := mistyped(text, names, names_job=names_job)):
+            return _did_you_mean(next(one for one in self.subcommands if one.name == meant), text)
+        if self.on_request is None or not text:
+            return note(notices.OLD_BUTTON)
+        return await self.on_request(given)
 
     # -- listening ---------------------------------------------------------------------------------------
 
@@ -257,7 +285,7 @@ class Router:
             async with soon():
                 message = await self.answer(self.given(command, client, mark=command.trigger))
         except Unrecorded:
-            message = note(notices.NOT_RECORDED)
+            message = note_with(notices.NOT_RECORDED, command.text)
         await ack(text=message.text, blocks=list(message.blocks), response_type="ephemeral")
 
     async def _on_turn(self, ack: AsyncAck, context: AsyncBoltContext, client: AsyncWebClient) -> None:
@@ -307,22 +335,24 @@ def _usages(one: Subcommand) -> list[str]:
     return [f"`{COMMAND} {one.name}{' ' if usage else ''}{usage}` {does}" for usage, does in one.usages]
 
 
-def _not_known(word: str, subcommands: list[Subcommand]) -> str:
-    """Answer a word that is no command: with the nearest that is one, and all others."""
-    names = [f"`{one.name} {one.usages[0][0]}".rstrip() + "`" for one in subcommands]
-    known = f"There are {', '.join(names[:-1])} and {names[-1]}."
-    told = f"I do not know “{clean(plain(word, 40))}”."
-    near = difflib.get_close_matches(word[:40], [one.name for one in subcommands], 1, ALIKE)
-    meant = next((one for one in subcommands if one.name in near), None)
-    return f"{told} Did you mean this? {'; '.join(_usages(meant))}\n{known}" if meant else f"{told} {known}"
+def _did_you_mean(meant: Subcommand, text: str) -> Outgoing:
+    """Offer the subcommand that was probably meant. All that was typed is shown, as Slack keeps none of it."""
+    words = f"Did you mean `{meant.name}`? Nothing was started. {'; '.join(_usages(meant))}."
+    return note_with(f"{words} {IS_REQUEST}", text)
 
 
-def _no_job(words: str) -> str:
-    name = clean(plain(words, 40))
-    return (
+def _is_sentence(command: Command) -> bool:
+    """Return True if so many words follow the first that they are no command."""
+    return bool(command.text) and len(command.rest.split()) > FEW
+
+
+def _no_job(given: Given) -> Outgoing:
+    name = clean(plain(given.rest, 40))
+    words = (
         f"“{name}” is no job. A job's name is J and ten letters and digits; `{COMMAND} status` lists yours. "
         "A link to a message of its thread does too."
     )
+    return note_with(f"{words} {IS_REQUEST}", given.command.text) if _is_sentence(given.command) else note(words)
 
 
 async def _unknown_command(ack: AsyncAck) -> None:

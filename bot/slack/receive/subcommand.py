@@ -102,7 +102,8 @@ class SpokenCommand:
 
     `match` is asked for each mention: it gives what the command is about (may be empty), as `Given.rest`; None if the
     words are none. It is pure and quick, and never takes a request for a command. `shown` are the words that the help
-    names. With `files` it is asked for messages with files too.
+    names. With `files` it is asked for messages with files too. `typed` is what it is after `/leadhand`: a subcommand
+    and words of it, before what the command is about; empty: nothing.
     """
 
     name: str
@@ -110,6 +111,7 @@ class SpokenCommand:
     run: Callable[[Given], Awaitable[Reply]]
     shown: tuple[str, ...] = ()
     files: bool = False
+    typed: str = ""
 
 
 def alone(*words: str) -> Callable[[str], str | None]:

@@ -14,7 +14,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.send.web_calls import Background, NoReply, Refused, calls_of
 from bot.slack.views.home import note_window
-from bot.slack.views.outgoing import Outgoing, section
+from bot.slack.views.outgoing import Outgoing, rich_text, section
 from bot.slack.views.waiting import whom_words
 from bot.store.interface import PayloadTooLarge, StoreError
 from handoff.contracts import Place
@@ -90,6 +90,11 @@ def own_request(whom: Sequence[str]) -> str:
 def note(text: str) -> Outgoing:
     """Make a message of a sentence of our own."""
     return Outgoing(text=text, blocks=(section(text),))
+
+
+def note_with(text: str, typed: str) -> Outgoing:
+    """Make the same with all that a person typed after a command below it: Slack keeps none of that."""
+    return Outgoing(text=text, blocks=(section(text), *((rich_text(typed),) if typed else ())))
 
 
 async def received(client: AsyncWebClient, channel: str, ts: str) -> None:

@@ -52,6 +52,7 @@ def help_text(
     known = ", ".join(f"`{word}`" for word in words)
     return (
         "*Ask:* mention me in a channel, or write to me directly. Say what you need, attach files if it is about them. "
+        "`/leadhand` and a request does the same: I post it here, and the answer comes in its thread. "
         "I plan the work, give each part to a specialist, and post one answer in the thread.\n"
         f"{_examples(examples)}"
         "*In the thread:* answer my questions with a button or a reply. Mention me again to ask for more. "

@@ -1,0 +1,148 @@
+"""Requests that are typed after `/leadhand`: recorded at once, and asked in a thread that a message of ours opens.
+
+The words lie beside the opening job as long as it has no thread, and go once the thread's own job has them: what people
+have forgotten there is nowhere else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import secrets
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from aiohttp import ClientError
+from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
+
+from bot.features.budgets.service import Budgets
+from bot.features.budgets.view import Wanted, used_up
+from bot.features.requests.service import Requests
+from bot.jobs.job_records import JobRecords
+from bot.jobs.thread_opening import begin_opening, opening_place
+from bot.slack.receive.subcommand import Given
+from bot.slack.send.elsewhere import Elsewhere
+from bot.slack.send.lookup import OutcomeUnknown
+from bot.slack.send.outbox import Outbox, Sent
+from bot.slack.show.direct_message import send_direct
+from bot.slack.show.notices import note, note_with
+from bot.slack.text.cleaning import clean, mention
+from bot.slack.views.outgoing import Outgoing, rich_text, section
+from bot.store.interface import JobKey
+from handoff.contracts import Place, Request
+
+if TYPE_CHECKING:
+    from bot.jobs.job_runner import JobRunner
+
+log = logging.getLogger(__name__)
+
+OPENER = "typed"
+"""The kind of opening that typed requests are."""
+LINE = "typed:line"
+"""The outbox key of the message that opens the thread."""
+WORD = "typed:word"
+"""The outbox key of the word to the requester that there is no thread."""
+TITLE = "A request after /leadhand"
+BEGUN = "I have posted your request here. The answer comes in its thread."
+ABSENT = (
+    "I am not in this conversation, so I could not answer in it, and nothing was started. Invite me "
+    "(`/invite @leadhand`) and send it again, or write to me directly. You typed:"
+)
+NOT_OPENED = "I could not post your request in <#{channel}> ({why}), so nothing was started. You typed:"
+_ABSENT = frozenset({"not_in_channel", "channel_not_found"})
+LOOK_SECONDS = 0.5
+"""Seconds that a look at a channel may take before a command is answered: Slack waits for three in all."""
+SHOWN = 1_000
+"""Characters of a request that a notification shows, cleaned; its message has all of it."""
+
+WithNames = Callable[[str], Awaitable[str]]
+
+
+class TypedRequests:
+    """Takes requests after `/leadhand`, and opens their threads.
+
+    Args:
+        requests: Where the thread's request is recorded.
+        records: The jobs.
+        outbox: The way of the first message to Slack.
+        with_names: Writes the names of channels in place of their ids.
+    """
+
+    def __init__(self, requests: Requests, records: JobRecords, outbox: Outbox, with_names: WithNames) -> None:
+        self._requests = requests
+        self._records = records
+        self._outbox = outbox
+        self._with_names = with_names
+
+    async def take(self, given: Given) -> Outgoing:
+        """Record a request, and say what comes of it. A second delivery of the same command begins nothing."""
+        command, text = given.command, given.command.text
+        if await is_absent(given.client, command.channel):
+            return note_with(ABSENT, text)
+        data = text.encode()
+        mark = f"{command.trigger or secrets.token_hex(8)}:{hashlib.sha256(data).hexdigest()}"
+        place = opening_place(command.team, command.channel, OPENER, mark)
+        budgets = given.find(Budgets)
+        over = await budgets.over_budget(place, command.user, mark)
+        if over is not None:
+            wanted = Wanted(over.scope, over.named, command.user, command.channel, "", mark)
+            words = over.words or f"{over.named} is used up."
+            return used_up(words, wanted, admins=budgets.can_be_raised)
+        key = JobKey(place.team, place.job_id)
+        if await self._records.store.jobs.head(key) is not None:
+            return note(BEGUN)
+        await self._records.store.blobs.put(key, data)
+        if await begin_opening(self._records.store, place, command.user, TITLE):
+            self._records.nudge(key)
+        return note(BEGUN)
+
+    async def open(self, runner: JobRunner, place: Place, request: Request) -> tuple[str, str, bool]:
+        """Post the message that stands for the request, once, and hand the request in as the first of its thread.
+
+        Returns the message's `ts`, or why there is none; and that this is never as it should be.
+        """
+        store, key = self._records.store, runner.claim.key
+        digest = request.opens.rpartition(":")[2]
+        try:
+            text = (await store.blobs.get(key, digest)).decode()
+        except KeyError:
+            line = (await store.outbox.messages(key)).get(LINE)
+            if line is not None and line.ts:  # an earlier owner had done all of it, and could not say so
+                return line.ts, "", False
+            return "", "the words were kept no longer", False
+        try:
+            sent = await Elsewhere(self._outbox, runner.claim, place).post(
+                place.channel, LINE, request_line(text, request.user)
+            )
+        except OutcomeUnknown as error:
+            sent = Sent("", str(error))
+        if not sent.ts:
+            word = note_with(NOT_OPENED.format(channel=place.channel, why=clean(sent.fault)), text)
+            await send_direct(self._outbox, runner.claim, request.user, WORD, word, allowed=runner.may_show)
+            return "", f"The request could not be posted: {sent.fault}.", False
+        there = place.model_copy(update={"thread_ts": sent.ts})
+        asked = Request(id=sent.ts, user=request.user, text=await self._with_names(text), at=request.at)
+        await self._requests.request(there, asked, dedupe=(f"opened:{there.job_id}",))
+        await store.blobs.drop(key, {digest: b""})
+        return sent.ts, "", False
+
+
+def request_line(text: str, user: str) -> Outgoing:
+    """Make the message that stands for a request in its channel: who asks, and every word."""
+    head = f"{mention(user)} asks:"
+    return Outgoing(text=f"{head} {clean(text, limit=SHOWN)}", blocks=(section(head), rich_text(text)))
+
+
+async def is_absent(client: AsyncWebClient, channel: str) -> bool:
+    """Return True if we are not in a conversation. If that cannot be told in time, we are taken to be."""
+    try:
+        async with asyncio.timeout(LOOK_SECONDS):
+            await client.conversations_history(channel=channel, limit=1)
+    except SlackApiError as error:
+        return isinstance(error.response, AsyncSlackResponse) and error.response.get("error") in _ABSENT
+    except (TimeoutError, ClientError):
+        return False
+    return False
