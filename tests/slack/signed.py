@@ -24,11 +24,13 @@ from bot.features.requests.metadata import encode_metadata
 from bot.features.requests.service import Answer
 from bot.slack.receive.http import web_app
 from bot.slack.receive.payloads import Shortcut
+from bot.slack.receive.subcommand import Given
 from bot.slack.send.web_calls import Background, close_client, make_client
 from bot.slack.views.card import STOP
 from bot.slack.views.carried import carry
 from bot.slack.views.home import REQUEST_ACTION, REQUEST_BLOCK, START_JOB
 from bot.slack.views.job_rows import JobLine
+from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.paging import Page, page_of
 from bot.slack.views.question import ANSWER, Choice
 from bot.workspace.workspace_server import Workspace
@@ -93,6 +95,10 @@ class SeenService(MemoryService):
         del team, user, kind
         self.seen.append("status")
         return page_of([], page)
+
+    async def take(self, given: Given) -> Outgoing:
+        self.seen.append("typed")
+        return await super().take(given)
 
 
 @dataclass
@@ -215,6 +221,9 @@ class Door:
     def _command(self, person: str, place: str) -> Json:
         where = {"team_id": self.team(person), "channel_id": self.place(place, person)}
         return {"command": "/leadhand", "text": "status", "user_id": self.user(person), **where, "trigger_id": "1.2.3"}
+
+    def _typed(self, person: str, place: str) -> Json:
+        return {**self._command(person, place), "text": "why did it rise?"}
 
     def _shortcut(self, person: str, place: str) -> Json:
         message = {"ts": self._ts(), "thread_ts": ROOT, "text": "look at this", "user": self.user("ana")}

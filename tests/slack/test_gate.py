@@ -27,9 +27,16 @@ PERSONS = {
 }
 GROUP_DM = "mpdm-ana--ben--gus-1"
 PLACES = ("sales", "leads", "northwind", "dm", GROUP_DM)
-WAYS = ("mention", "follow_up", "answer", "stop", "command", "shortcut", "view")
+WAYS = ("mention", "follow_up", "answer", "stop", "command", "typed", "shortcut", "view")
 RULES = ("default", "open", "named", "closed")
-REACHED = {"follow_up": "reply", "answer": "answer", "stop": "stop", "command": "status", "view": "request"}
+REACHED = {
+    "follow_up": "reply",
+    "answer": "answer",
+    "stop": "stop",
+    "command": "status",
+    "typed": "typed",
+    "view": "request",
+}
 LINES = {
     "guest": "Guests cannot use me here",
     "stranger": "People of your workspace cannot use me here",
@@ -79,7 +86,7 @@ def expected(kind: str, place: str, way: str, rule: str, told: set[tuple[str, st
         first = ("turned away", place) not in told
         told.add(("turned away", place))
         return Outcome(("turned away",) if way == "mention" and place != "dm" and first else ())
-    if way == "command":
+    if way in ("command", "typed"):
         return Outcome(answer=LINES[why])
     silent = (
         (way == "follow_up" and not spoken) or why in ("gone", "bot") or (kind == "bot" and spoken and place == "dm")
@@ -110,7 +117,7 @@ async def outcome(door: Door, way: str, person: str, place: str, **forged: Any) 
     lines = [str(one["text"]) for one in door.told()[told:] if one["user"] == door.user(person)]
     mine = [line for line in lines if line not in (notices.STOPPING, notices.OLD_BUTTON)]
     assert len(mine) <= 1, mine
-    words = json.dumps(answer) if way == "command" and not reached else ""
+    words = json.dumps(answer, ensure_ascii=False) if way in ("command", "typed") and not reached else ""
     return Outcome(reached, "".join(mine), words)
 
 

@@ -270,18 +270,34 @@ async def test_commands_are_answered_to_the_person_alone(scene: Scene) -> None:
         ("trace J123", "is no job"),
         ("trace JAAAAAAAAAA", notices.UNKNOWN),
         ("dance <!channel>", "Taken as a request"),
-        ("staus", "Did you mean `status`? Nothing was started."),
-        (f"stauts {job} from the start, please", "Did you mean `status`?"),
+        ("staus", "Did you mean `/leadhand status`? Nothing was started."),
+        (f"stauts {job} from the start, please", "Did you mean `/leadhand status`?"),
         ("help me write a letter to them", "Taken as a request"),
         ("help me", "Mention me again to ask for more"),
         ("stop", "Which job?"),
-        ("status of our suppliers in March", "If it is a request, mention me with it:"),
+        ("Status of our suppliers in March?", "Taken as a request"),
+        ("memory of our servers is full, why?", "Taken as a request"),
+        ("crew and cargo of the Aurora?", "Taken as a request"),
+        ("status der Bestellung nach Köln?", "Taken as a request"),
+        ("売上はなぜ増えましたか", "Taken as a request"),
+        ("forget what I told you of my salary", "I cannot tell who that is"),
+        ("status J01234 of last week please", "If it is a request, mention me with it:"),
+        (f"{scene.bot} help", "Mention me again to ask for more"),
+        (f"{scene.bot}", "Mention me again to ask for more"),
         (f"cancel {job}", notices.STOPPING),
         (f"cancel {job}", "is over already"),
     ):
         await scene.ana.command("#general", "/leadhand", text)
         await scene.told(scene.ana, answered)
-    assert scene.service.typed == ["dance @channel", "help me write a letter to them"]
+    assert scene.service.typed == [
+        "dance @channel",
+        "help me write a letter to them",
+        "Status of our suppliers in March?",
+        "memory of our servers is full, why?",
+        "crew and cargo of the Aurora?",
+        "status der Bestellung nach Köln?",
+        "売上はなぜ増えましたか",
+    ]
     for text, refused in (
         (f"status {job}", notices.NOT_SEEN),
         (f"trace {job}", notices.NOT_TRACED),

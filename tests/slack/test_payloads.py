@@ -194,6 +194,9 @@ def test_commands() -> None:
     said = parse_command({**body, "text": typed, "trigger_id": "t1"}, "UBOT")
     assert isinstance(said, Command)
     assert (said.text, said.trigger) == ("Why did @U2 say\n<no> in #ops?", "t1"), "as a message would say it"
+    again = parse_command({**body, "text": "<@UBOT> status\nJ1  now"}, "UBOT")
+    assert isinstance(again, Command)
+    assert (again.word, again.rest) == ("status", "J1  now"), "who names the bot besides means the same"
     assert parse_command({**body, "user_id": None}) == Malformed("user_id")
     assert parse_command({**body, "text": {"a": 1}}) == Malformed("text")
 

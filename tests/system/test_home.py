@@ -122,7 +122,7 @@ async def test_commands_tell_who_works_here_who_would_get_it_and_what_was_spent(
         assert "The workspace" in theirs
         assert "Only an admin may list everybody's jobs" in shown(await scene.command("jobs all"))
         assert "No job is under way" in shown(await scene.command("jobs all", who="cleo"))
-        assert "Did you mean `budget`? Nothing was started." in shown(await scene.command("budgte"))
+        assert "Did you mean `/leadhand budget`? Nothing was started." in shown(await scene.command("budgte"))
 
 
 async def kept(store: Store, place: Place, user: str, text: str, *, over: bool) -> None:

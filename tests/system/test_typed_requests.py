@@ -11,14 +11,14 @@ import pytest
 from slack_bolt.request.async_request import AsyncBoltRequest
 
 from bot.app import App
-from bot.features.requests.typed import ABSENT, BEGUN
+from bot.features.requests.typed import ABSENT, BEGUN, CUT
 from bot.limits.rules import Rules, SpendingBudget
 from bot.slack.show import notices
 from tests.system.brains import connect, plan, provider, result, subtask
 from tests.system.scene import Json, Scene, Talk, buttons, scene_on, shown
 from tests.system.test_forget import everything, forget, receipt
 
-ASKED = "Why did ZANZIBAR churn rise\nin *March* & <#general> for @ben?"
+ASKED = "Why did ZANZIBAR churn rise\nin *March* & <#{general}> for @ben? See https://example.com/a?b=1&c=2"
 
 
 @pytest.fixture
@@ -65,16 +65,18 @@ async def deliver(app: App, body: dict[str, str]) -> str:
 
 async def test_it_is_asked_by_a_message_and_answered_in_its_thread(scene: Scene) -> None:
     async with provider(**brain()) as server, scene.bot(connect("chat", server)):
-        told = await scene.command(ASKED)
+        told = await scene.command(ASKED.format(general=scene.workspace.channel_id("#general")))
         assert told["text"] == BEGUN
         talk = await thread(scene)
         job = await talk.over()
         (line,) = lines(scene)
         assert f"<@{scene.person().id}> asks:" in shown(line)
-        assert "ZANZIBAR churn rise\nin *March* &" in shown(line), "every word, as it was typed"
+        words = "Why did ZANZIBAR churn rise\nin *March* & #general for @{}? See https://example.com/a?b=1&c=2"
+        assert words.format("Ben Okafor") in shown(line), "every word, as it was typed"
+        assert f"<@{scene.person('ben').id}>" not in json.dumps(line), "nobody but who asks is pinged"
         (ask,) = job.asks
         ben = scene.person("ben").id
-        assert ask.request.text == f"Why did ZANZIBAR churn rise\nin *March* & <#general> for @{ben}?"
+        assert ask.request.text == words.format(ben)
         assert (ask.request.user, ask.request.id, job.place.thread_ts) == (scene.person().id, talk.ts, talk.ts)
         assert "It rose by itself." in talk.said()
         listed = await scene.command("jobs")
@@ -129,10 +131,20 @@ async def test_what_looks_like_a_mistyped_subcommand_starts_nothing(scene: Scene
     async with scene.bot():
         for typed, meant in (("staus", "status"), ("Jbos done", "jobs"), ("setings, please", "settings")):
             told = shown(await scene.command(typed))
-            assert f"Did you mean `{meant}`? Nothing was started." in told
+            assert f"Did you mean `/leadhand {meant}`? Nothing was started." in told
             assert told.endswith(typed), "nothing that was typed is lost"
         await scene.barrier()
         assert lines(scene) == []
+
+
+async def test_a_very_long_request_is_asked_whole(scene: Scene) -> None:
+    async with scene.bot() as app:
+        long = "what can you do? " + "word " * 5_000 + "end"
+        assert BEGUN in await deliver(app, payload(scene, long, "1.2.3"))
+        job = await (await thread(scene)).over()
+        assert job.asks[0].request.text == long
+        (line,) = lines(scene)
+        assert shown(line).endswith(CUT)
 
 
 async def test_words_that_are_a_command_after_a_mention_are_one_here(scene: Scene) -> None:
@@ -160,6 +172,7 @@ async def test_a_budget_that_is_used_up_is_told_and_can_be_raised(scene: Scene) 
         await (await thread(scene)).over()
         told = await scene.command("and once more?")
         assert "LEADHAND_BUDGET_PERSON" in shown(told)
+        assert "and once more?" in shown(told), "nothing that was typed is lost"
         assert "Ask an admin for more" in buttons(told)
         await scene.barrier()
         assert len(lines(scene)) == 1

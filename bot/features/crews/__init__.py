@@ -9,7 +9,9 @@ from bot.slack.receive.subcommand import Subcommand
 
 COMMANDS = (
     Subcommand("crew", (("", "who works here, and what they can do"),), crew, "words"),
-    Subcommand("route", (("TEXT", "who would get a request, and why, without any work"),), route, "words"),
+    Subcommand(
+        "route", (("TEXT", "who would get a request, and why, without any work"),), route, "words", text_after=""
+    ),
 )
 
 

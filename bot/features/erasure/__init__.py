@@ -15,6 +15,7 @@ COMMANDS = (
         ask_to_forget,
         "words",
         "forgot",
+        text_after="",  # what somebody wants forgotten is never posted as a request
     ),
 )
 

@@ -16,6 +16,7 @@ COMMANDS = (
         memory,
         "words",
         "remembered",
+        text_after="add",
     ),
 )
 SPOKEN = (

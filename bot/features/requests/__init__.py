@@ -24,7 +24,7 @@ def register(kit: Kit) -> None:
     messages.register(kit.router)
     typed = kit.offer(
         TypedRequests,
-        lambda: TypedRequests(requests, kit.records, kit.messengers.outbox, messages.with_channel_names),
+        lambda: TypedRequests(requests, kit.records, kit.messengers.outbox, messages),
     )
     kit.router.on_request = typed.take
     kit.openers[OPENER] = typed.open

@@ -49,8 +49,9 @@ FORWARDED_TO_ALL = "(Somebody forwards a message here, and says nothing about it
 """The words of a message in a thread that forwards another one without saying so to the bot."""
 
 MOST_NAMED = 10
-"""Channels of one message whose names are looked up."""
+"""Channels, or people, of one message whose names are looked up."""
 _CHANNEL = re.compile(r"#([CG][A-Z0-9]{6,20})\b")
+_PERSON = re.compile(r"@([UW][A-Z0-9]{6,20})\b")
 
 
 class Messages:
@@ -98,6 +99,13 @@ class Messages:
         ids = tuple(dict.fromkeys(_CHANNEL.findall(text)))[:MOST_NAMED]
         names = await self._people.public_names(ids) if ids and self._people is not None else {}
         return _CHANNEL.sub(lambda found: f"#{names.get(found[1], found[1])}", text)
+
+    async def with_people_names(self, text: str) -> str:
+        """Write people's names in place of their ids, for words that nobody is to be pinged by."""
+        ids = tuple(dict.fromkeys(_PERSON.findall(text)))[:MOST_NAMED]
+        known = [(one, await self._people.name(one)) for one in ids] if self._people is not None else []
+        names = {one: name for one, name in known if name}
+        return _PERSON.sub(lambda found: f"@{names.get(found[1], found[1])}", text)
 
     async def on_edited(self, edited: Edited, client: AsyncWebClient) -> None:
         """Take in an edit. Slack sends it again if that cannot be recorded."""

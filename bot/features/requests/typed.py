@@ -10,7 +10,7 @@ import asyncio
 import hashlib
 import logging
 import secrets
-from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from aiohttp import ClientError
@@ -20,6 +20,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.features.budgets.service import Budgets
 from bot.features.budgets.view import Wanted, used_up
+from bot.features.requests.messages import Messages
 from bot.features.requests.service import Requests
 from bot.jobs.job_records import JobRecords
 from bot.jobs.thread_opening import begin_opening, opening_place
@@ -55,10 +56,11 @@ NOT_OPENED = "I could not post your request in <#{channel}> ({why}), so nothing 
 _ABSENT = frozenset({"not_in_channel", "channel_not_found"})
 LOOK_SECONDS = 0.5
 """Seconds that a look at a channel may take before a command is answered: Slack waits for three in all."""
-SHOWN = 1_000
-"""Characters of a request that a notification shows, cleaned; its message has all of it."""
-
-WithNames = Callable[[str], Awaitable[str]]
+IN_NOTIFICATION = 1_000
+"""Characters of a request that a notification shows, cleaned."""
+SHOWN = 8_000
+"""Characters of a request that the message shows; the job has all of it."""
+CUT = "… (The rest is not shown here. I have all of it.)"
 
 
 class TypedRequests:
@@ -68,14 +70,14 @@ class TypedRequests:
         requests: Where the thread's request is recorded.
         records: The jobs.
         outbox: The way of the first message to Slack.
-        with_names: Writes the names of channels in place of their ids.
+        messages: Writes names in place of ids.
     """
 
-    def __init__(self, requests: Requests, records: JobRecords, outbox: Outbox, with_names: WithNames) -> None:
+    def __init__(self, requests: Requests, records: JobRecords, outbox: Outbox, messages: Messages) -> None:
         self._requests = requests
         self._records = records
         self._outbox = outbox
-        self._with_names = with_names
+        self._messages = messages
 
     async def take(self, given: Given) -> Outgoing:
         """Record a request, and say what comes of it. A second delivery of the same command begins nothing."""
@@ -85,15 +87,16 @@ class TypedRequests:
         data = text.encode()
         mark = f"{command.trigger or secrets.token_hex(8)}:{hashlib.sha256(data).hexdigest()}"
         place = opening_place(command.team, command.channel, OPENER, mark)
+        key = JobKey(place.team, place.job_id)
+        if await self._records.store.jobs.head(key) is not None:
+            return note(BEGUN)
         budgets = given.find(Budgets)
         over = await budgets.over_budget(place, command.user, mark)
         if over is not None:
             wanted = Wanted(over.scope, over.named, command.user, command.channel, "", mark)
             words = over.words or f"{over.named} is used up."
-            return used_up(words, wanted, admins=budgets.can_be_raised)
-        key = JobKey(place.team, place.job_id)
-        if await self._records.store.jobs.head(key) is not None:
-            return note(BEGUN)
+            message = used_up(words, wanted, admins=budgets.can_be_raised)
+            return replace(message, blocks=(*message.blocks, rich_text(text)))
         await self._records.store.blobs.put(key, data)
         if await begin_opening(self._records.store, place, command.user, TITLE):
             self._records.nudge(key)
@@ -107,33 +110,34 @@ class TypedRequests:
         store, key = self._records.store, runner.claim.key
         digest = request.opens.rpartition(":")[2]
         try:
-            text = (await store.blobs.get(key, digest)).decode()
+            typed = (await store.blobs.get(key, digest)).decode()
         except KeyError:
-            line = (await store.outbox.messages(key)).get(LINE)
-            if line is not None and line.ts:  # an earlier owner had done all of it, and could not say so
-                return line.ts, "", False
+            posted = (await store.outbox.messages(key)).get(LINE)
+            if posted is not None and posted.ts:  # an earlier owner had done all of it, and could not say so
+                return posted.ts, "", False
             return "", "the words were kept no longer", False
+        text = await self._messages.with_channel_names(typed)
+        line = request_line(await self._messages.with_people_names(text), request.user)
         try:
-            sent = await Elsewhere(self._outbox, runner.claim, place).post(
-                place.channel, LINE, request_line(text, request.user)
-            )
+            sent = await Elsewhere(self._outbox, runner.claim, place).post(place.channel, LINE, line)
         except OutcomeUnknown as error:
             sent = Sent("", str(error))
         if not sent.ts:
-            word = note_with(NOT_OPENED.format(channel=place.channel, why=clean(sent.fault)), text)
+            word = note_with(NOT_OPENED.format(channel=place.channel, why=clean(sent.fault)), typed)
             await send_direct(self._outbox, runner.claim, request.user, WORD, word, allowed=runner.may_show)
             return "", f"The request could not be posted: {sent.fault}.", False
         there = place.model_copy(update={"thread_ts": sent.ts})
-        asked = Request(id=sent.ts, user=request.user, text=await self._with_names(text), at=request.at)
+        asked = Request(id=sent.ts, user=request.user, text=text, at=request.at)
         await self._requests.request(there, asked, dedupe=(f"opened:{there.job_id}",))
         await store.blobs.drop(key, {digest: b""})
         return sent.ts, "", False
 
 
 def request_line(text: str, user: str) -> Outgoing:
-    """Make the message that stands for a request in its channel: who asks, and every word."""
+    """Make the message that stands for a request in its channel: who asks what."""
     head = f"{mention(user)} asks:"
-    return Outgoing(text=f"{head} {clean(text, limit=SHOWN)}", blocks=(section(head), rich_text(text)))
+    shown = text if len(text) <= SHOWN else text[:SHOWN] + CUT
+    return Outgoing(text=f"{head} {clean(text, limit=IN_NOTIFICATION)}", blocks=(section(head), rich_text(shown)))
 
 
 async def is_absent(client: AsyncWebClient, channel: str) -> bool:

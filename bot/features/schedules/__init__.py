@@ -14,7 +14,7 @@ from bot.features.schedules.view import render_home_part
 from bot.slack.receive.subcommand import SpokenCommand, Subcommand
 from bot.slack.views.home_part import HomePart, HomeSection
 
-COMMANDS = (Subcommand("schedule", SCHEDULE_USAGES, schedule, "words"),)
+COMMANDS = (Subcommand("schedule", SCHEDULE_USAGES, schedule, "words", text_after=""),)
 SPOKEN = (SpokenCommand("schedule", match_words, spoken_schedule, files=True, typed="schedule"),)
 
 

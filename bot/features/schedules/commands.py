@@ -17,7 +17,7 @@ from bot.features.schedules.view import render_list, render_pending, render_prop
 from bot.slack.receive.message_reader import read_message
 from bot.slack.receive.payloads import Incoming
 from bot.slack.receive.subcommand import Given, Reply
-from bot.slack.show.notices import note, open_window, tell
+from bot.slack.show.notices import note, note_with, open_window, tell
 from bot.slack.text.cleaning import clean
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.paging import page_of
@@ -71,7 +71,7 @@ async def schedule(given: Given) -> Outgoing:
         return await _change(given, talk, deed[1].lower(), deed[2].upper())
     if given.rest.strip().lower() in {"new", "form"}:
         return await _open_form(given, talk)
-    return await _propose(given, talk) or note(NO_SCHEDULE)
+    return await _propose(given, talk) or note_with(NO_SCHEDULE, given.command.text)
 
 
 async def spoken_schedule(given: Given) -> Reply:

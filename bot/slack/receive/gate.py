@@ -27,6 +27,7 @@ from bot.slack.show.admission import Admission
 from bot.slack.show.notices import note, note_with, tell
 from bot.slack.show.people import People
 from bot.slack.views.home import closed_home
+from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.refusal_line import PUT_OFF, REASONS, refusal_line
 from bot.store.interface import StoreError
 from handoff.access.audit_entry import AuditEntry, Deed, Note, dropped
@@ -110,6 +111,7 @@ class Gate:
         who = acting(request.body, read, self.deeds)
         if who is None or (who.way == "message" and not who.in_thread):
             return await next_()  # nobody acts, or nothing would come of it
+        typed = read.text if isinstance(read, Command) else ""
         try:
             if who.way in {"message", "edit"} and not await self._concerns(who):
                 return _done()
@@ -117,13 +119,13 @@ class Gate:
             access = await self._admission.access(who.place)
             why = await self._admission.refusal(access, who.place, who.user, hint=self._hint(who, claims, access))
         except StoreError as error:
-            return await self._away(who, client, error, typed=read.text if isinstance(read, Command) else "")
+            return await self._away(who, client, error, typed)
         if why == "bot" and who.bot:  # a listener tells another bot, which sees no ephemeral line
             await self._note(who, why)
             return await next_()
         if why is None:
             return await next_()
-        return await self._refuse(who, why, client)
+        return await self._refuse(who, why, client, typed)
 
     async def _concerns(self, who: Acting) -> bool:
         """Return True if something may come of words that were not said to the bot. If nobody knows, it may."""
@@ -143,13 +145,13 @@ class Gate:
             return Facts("stranger", (unwanted or others)[0])
         return Facts("guest", home.team) if who.guest else None
 
-    async def _refuse(self, who: Acting, why: Why, client: AsyncWebClient) -> BoltResponse:
+    async def _refuse(self, who: Acting, why: Why, client: AsyncWebClient, typed: str) -> BoltResponse:
         if why == "unknown" and who.way in _DELIVERED_AGAIN:
             return await self._put_off(who, client)
         words = refusal_line(why, self._settings.admins)
         await self._note(who, why)
         if who.way == "command":
-            return BoltResponse(status=200, body={"response_type": "ephemeral", "text": words})
+            return _answered(note_with(words, typed))
         if who.way in _SILENT or why in {"bot", "gone"}:
             return _done()
         if who.way == "home":
@@ -198,9 +200,7 @@ class Gate:
     async def _away(self, who: Acting, client: AsyncWebClient, error: StoreError, typed: str) -> BoltResponse:
         """The store cannot say what holds here. An event comes again; whoever clicked is told to try again."""
         if who.way == "command":
-            told = note_with(notices.NOT_RECORDED, typed)
-            body = {"response_type": "ephemeral", "text": told.text, "blocks": list(told.blocks)}
-            return BoltResponse(status=200, body=body)
+            return _answered(note_with(notices.NOT_RECORDED, typed))
         if who.way in {"click", "shortcut", "view"}:
             self.background.start(tell(client, who.place, who.user, note(notices.NOT_RECORDED)), "answer a click")
             return _done()
@@ -209,3 +209,9 @@ class Gate:
 
 def _done() -> BoltResponse:
     return BoltResponse(status=200, body="")
+
+
+def _answered(message: Outgoing) -> BoltResponse:
+    """Answer a command. Slack keeps nothing of what was typed, so that is shown again."""
+    body = {"response_type": "ephemeral", "text": message.text, "blocks": list(message.blocks)}
+    return BoltResponse(status=200, body=body)

@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 from handoff.contracts import Place
 
 _JOB = re.compile(r"J[0-9A-HJKMNP-TV-Z]{10}", re.IGNORECASE)
+_LIKE_JOB = re.compile(r"J(?=\w*\d)\w+", re.IGNORECASE)
 _ARCHIVED = re.compile(r"/archives/([CDG][A-Z0-9]{2,30})/p(\d{7,20})/?")
 _BARE = re.compile(r"([CDG][A-Z0-9]{2,30})/(\d{1,12}\.\d{1,9})")
 _TS = re.compile(r"\d{1,12}\.\d{1,9}")
@@ -26,6 +27,11 @@ def job_named(team: str, words: str) -> tuple[str, str]:
         return word.upper(), rest.strip()
     place = _place(team, word)
     return (place.job_id, rest.strip()) if place is not None else ("", words.strip())
+
+
+def is_like_job(word: str) -> bool:
+    """Return True for a word that was probably meant as the id of a job: J and some digits."""
+    return _LIKE_JOB.fullmatch(word.strip("`<>,.?!")) is not None
 
 
 def _place(team: str, word: str) -> Place | None:

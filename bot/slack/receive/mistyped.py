@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-MOST_WORDS = 3
-"""Words that a mistyped subcommand has with what follows it; what is longer is a request."""
+FEW = 2
+"""Words that follow a subcommand; with more, and no job among them, it is a request that begins as one does."""
 SHORT = 6
 """Letters of a name up to which one of them may be wrong, or two be swapped; in longer names two may."""
 
@@ -13,7 +13,7 @@ SHORT = 6
 def mistyped(text: str, names: Iterable[str], *, names_job: bool = False) -> str:
     """Return the subcommand that was meant; empty if the text is a request. `names_job`: a job follows the word."""
     words = text.lower().split()
-    if not words or (len(words) > MOST_WORDS and not names_job):
+    if not words or (len(words) > 1 + FEW and not names_job):
         return ""
     near = ((distance(words[0].strip(".,:;!?"), name), name) for name in names)
     wrong, name = min(near, default=(len(words[0]), ""))

@@ -372,11 +372,14 @@ def parse_command(body: Json, bot_user: str = "") -> Command | Malformed:
     text = body.get("text") or ""
     if not isinstance(text, str):
         return Malformed("text")
-    word, _, rest = visible(text).strip().partition(" ")
+    typed = visible(text).strip()
+    if bot_user:
+        typed = re.sub(rf"^<@{bot_user}(?:\|[^<>]*)?>\s*", "", typed)
+    word, rest = (*typed.split(None, 1), "", "")[:2]
     trigger, who = body.get("trigger_id"), fields["user_id"]
     opens = trigger if isinstance(trigger, str) else ""
     said = plain_text(PERSON_MENTION.sub(r"<@\1>", text), bot_user)  # a message names people by their ids alone
-    return Command(fields["team_id"], fields["channel_id"], who, word.lower(), rest.strip(), opens, said)
+    return Command(fields["team_id"], fields["channel_id"], who, word.lower(), rest, opens, said)
 
 
 def parse_shortcut(body: Json) -> Shortcut | Malformed:

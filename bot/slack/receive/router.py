@@ -19,8 +19,8 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.receive.bolt_dispatch import unhandled
-from bot.slack.receive.job_named import job_named
-from bot.slack.receive.mistyped import mistyped
+from bot.slack.receive.job_named import is_like_job, job_named
+from bot.slack.receive.mistyped import FEW, mistyped
 from bot.slack.receive.payload_reader import READ, Read
 from bot.slack.receive.payloads import (
     Click,
@@ -50,8 +50,6 @@ log = logging.getLogger(__name__)
 
 COMMAND = "/leadhand"
 IS_REQUEST = "If it is a request, mention me with it:"
-FEW = 2
-"""Words behind a subcommand that takes none, up to which it is carried out; with more, all of it is a request."""
 _ANYTHING = re.compile(r".*", re.DOTALL)
 _TURNS = re.compile(rf"^{TURN}_(back|on)$")
 
@@ -155,7 +153,7 @@ class Router:
         given = self._as_typed(given)
         word = given.command.word or "help"
         subcommand = next((one for one in self.subcommands if one.name == word), None)
-        if subcommand is None or (subcommand.takes == "nothing" and _is_sentence(given.command)):
+        if subcommand is None or _is_sentence(given, subcommand):
             return await self._request(given)
         if subcommand.takes != "job":
             return await subcommand.run(given)
@@ -185,7 +183,7 @@ class Router:
         names_job = bool(job_named(given.team, given.command.rest)[0])
         if given.command.word not in names and (meant := mistyped(text, names, names_job=names_job)):
             return _did_you_mean(next(one for one in self.subcommands if one.name == meant), text)
-        if self.on_request is None or not text:
+        if self.on_request is None or not text:  # nobody typed it: a page of a command that is no more
             return note(notices.OLD_BUTTON)
         return await self.on_request(given)
 
@@ -337,13 +335,16 @@ def _usages(one: Subcommand) -> list[str]:
 
 def _did_you_mean(meant: Subcommand, text: str) -> Outgoing:
     """Offer the subcommand that was probably meant. All that was typed is shown, as Slack keeps none of it."""
-    words = f"Did you mean `{meant.name}`? Nothing was started. {'; '.join(_usages(meant))}."
+    words = f"Did you mean `{COMMAND} {meant.name}`? Nothing was started. {'; '.join(_usages(meant))}."
     return note_with(f"{words} {IS_REQUEST}", text)
 
 
-def _is_sentence(command: Command) -> bool:
-    """Return True if so many words follow the first that they are no command."""
-    return bool(command.text) and len(command.rest.split()) > FEW
+def _is_sentence(given: Given, subcommand: Subcommand) -> bool:
+    """Return True for a sentence that only begins as a subcommand does: "status of the Berlin order?"."""
+    words = given.rest.split()
+    if not given.command.text or len(words) <= FEW or subcommand.takes_text(words[0]):
+        return False
+    return subcommand.takes != "job" or not (job_named(given.team, given.rest)[0] or is_like_job(words[0]))
 
 
 def _no_job(given: Given) -> Outgoing:
@@ -352,7 +353,7 @@ def _no_job(given: Given) -> Outgoing:
         f"“{name}” is no job. A job's name is J and ten letters and digits; `{COMMAND} status` lists yours. "
         "A link to a message of its thread does too."
     )
-    return note_with(f"{words} {IS_REQUEST}", given.command.text) if _is_sentence(given.command) else note(words)
+    return note_with(f"{words} {IS_REQUEST}", given.command.text)
 
 
 async def _unknown_command(ack: AsyncAck) -> None:

@@ -89,6 +89,12 @@ class Subcommand:
     takes: Takes = "nothing"
     deed: Deed = "asked"
     """What it would do, for the audit."""
+    text_after: str | None = None
+    """The word behind which any text may follow (empty: at once); None: a few words follow at most."""
+
+    def takes_text(self, first: str) -> bool:
+        """Return True if any text may follow, of which this is the first word."""
+        return self.text_after is not None and self.text_after in {"", first.lower()}
 
 
 Reply = Outgoing | Literal["told", "no_command"]

@@ -52,13 +52,15 @@ def help_text(
     known = ", ".join(f"`{word}`" for word in words)
     return (
         "*Ask:* mention me in a channel, or write to me directly. Say what you need, attach files if it is about them. "
-        "`/leadhand` and a request does the same: I post it here, and the answer comes in its thread. "
+        "`/leadhand` and a request does the same: I post it here for you, and the answer comes in its thread. "
         "I plan the work, give each part to a specialist, and post one answer in the thread.\n"
         f"{_examples(examples)}"
         "*In the thread:* answer my questions with a button or a reply. Mention me again to ask for more. "
         f"Press *Stop* to stop. A mention with one of these words alone is a command: {known}.\n"
         f"{_crews(crews)}"
-        "*Commands:*\n" + "\n".join(f"• {usage}" for usage in usages)
+        "*Commands:* one of these words, with a job or at most two words behind it. A sentence that only begins like "
+        "one is a request. A mistyped one starts nothing: I ask what you meant. Slack takes none in threads.\n"
+        + "\n".join(f"• {usage}" for usage in usages)
     )
 
 
