@@ -35,7 +35,7 @@ ENV PATH=/opt/leadhand/bin:$PATH \
     LEADHAND_PORT=0.0.0.0:3000
 USER leadhand
 WORKDIR /var/lib/leadhand
-# 9464: /healthz, /readyz and /metrics. 3000: /slack/events, in HTTP mode only. Neither is published by itself.
+# 9464: /healthz, /readyz and /metrics. 3000: /slack/events and /signed-in, in HTTP mode only. Neither is published by itself.
 EXPOSE 9464 3000
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s \
     CMD ["python", "-c", "import urllib.request as web; web.urlopen('http://127.0.0.1:9464/healthz', timeout=4)"]

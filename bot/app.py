@@ -14,7 +14,7 @@ import contextlib
 import dataclasses
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,6 +41,7 @@ from bot.operation.wall_watch import report_walls
 from bot.settings import Settings, SettingsError
 from bot.slack.connection import Bolt, BotAccount, Client, NotConnected, make_bolt, proven_client, token_proof
 from bot.slack.receive.gate import Gate
+from bot.slack.receive.own_page import ShowPage
 from bot.slack.send.lookup import LOOKS
 from bot.slack.send.shared_outbox import shared_outbox
 from bot.slack.send.web_calls import Background, close_client
@@ -192,6 +193,8 @@ class App:
     work: asyncio.Task[None]
     """The task of the instance: it ends when the instance does."""
     token: TokenProof
+    pages: Mapping[str, ShowPage] = field(default_factory=dict)
+    """Pages of our own for people's browsers, by their paths."""
 
 
 @contextlib.asynccontextmanager
@@ -285,7 +288,7 @@ async def running(
     watch = (report_walls(instruments.metrics),) if instruments is not None else ()
     own = (*watch, model.warm(), proof.run(), board.run())
     beside = [asyncio.create_task(one) for one in (*own, *(begin() for begin in (*kit.beside, *begins)))]
-    app = App(bolt, instance, store, model, thread, work, proof)
+    app = App(bolt, instance, store, model, thread, work, proof, kit.pages)
     try:
         yield app
     finally:

@@ -88,6 +88,8 @@ class Settings:
     more_crews: tuple[str, ...] = ()
     """Further crews, chosen by channel or by a word."""
     http: Address = HTTP
+    public_url: str = ""
+    """The address under which browsers reach HTTP mode, without a slash at its end; empty: none is known."""
     slots: int = 20
     lease: float = 15.0
     slack_unlimited: bool = False
@@ -124,6 +126,11 @@ class Settings:
     def socket_mode(self) -> bool:
         """True if the bot connects over Socket Mode rather than HTTP."""
         return bool(self.app_token)
+
+    @property
+    def has_pages(self) -> bool:
+        """True if browsers can be shown a page of the bot's own."""
+        return bool(self.public_url) and not self.socket_mode
 
 
 NAMES: Mapping[str, str] = {
@@ -169,6 +176,7 @@ NAMES: Mapping[str, str] = {
     "LEADHAND_ROLES": "the tiers of the supervisor's roles: `planner deep, verifier fast`; default `deep` for "
     "planner, replanner, synthesizer and verifier, `fast` for the dispatcher, else `balanced`",
     "LEADHAND_PORT": "where HTTP mode listens: a port of this machine alone, or host:port; default 127.0.0.1:3000",
+    "LEADHAND_URL": "the public address of HTTP mode, https://HOST: sign-ins to MCP servers end on a page below it",
     "LEADHAND_SLOTS": "jobs that one instance works on at once; default 20",
     "LEADHAND_LEASE": "seconds after which another instance takes over; default 15",
     "LEADHAND_SLACK_UNLIMITED": "1: do not keep within Slack's rate limits (benchmarks)",
@@ -271,6 +279,7 @@ def read_settings(env: Mapping[str, str] | None = None) -> Settings:
         crew=crews[0],
         more_crews=crews[1:],
         http=_http(env.get("LEADHAND_PORT", "").strip()),
+        public_url=_public_url(env.get("LEADHAND_URL", "").strip()),
         slots=_whole(env, "LEADHAND_SLOTS", Settings.slots, low=1, high=1000),
         lease=_number(env, "LEADHAND_LEASE", Settings.lease, low=1, high=600),
         slack_unlimited=bool(_whole(env, "LEADHAND_SLACK_UNLIMITED", 0, low=0, high=1)),
@@ -522,6 +531,19 @@ def _http(text: str) -> Address:
     if address is None:
         raise SettingsError(f"LEADHAND_PORT is {text!r}; it takes a port from 0 to 65535, or host:port.")
     return address
+
+
+def _public_url(text: str) -> str:
+    """Read the public address of HTTP mode. Only a machine talks to itself without https."""
+    if not text:
+        return ""
+    if fault := web_fault(text):
+        raise SettingsError(f"LEADHAND_URL {fault}.")
+    parts = urlsplit(text)
+    plain = parts.scheme != "https" and parts.hostname not in {"127.0.0.1", "localhost", "::1"}
+    if plain or parts.query or parts.fragment or "@" in parts.netloc:
+        raise SettingsError(f"LEADHAND_URL is {text!r}; it takes an address such as https://bot.example.com.")
+    return text.rstrip("/")
 
 
 def _address(text: str) -> Address | None:

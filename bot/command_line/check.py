@@ -16,6 +16,7 @@ from bot.app import manifest_path, open_channels, open_crews
 from bot.command_line import tool_list
 from bot.command_line.console import say
 from bot.command_line.model_proof import prove
+from bot.features.sign_in.page import PATH
 from bot.logs import hide
 from bot.models.choosing import ModelSettingsError, choose_model
 from bot.models.chosen_model import ChosenModel
@@ -253,7 +254,9 @@ async def _way_in(settings: Settings) -> AsyncIterator[Verdict]:
     elif settings.signing_secret:
         note = "has the right form; only a request signed by Slack proves it"
         yield Verdict("Slack signing secret", note, secret_fault(settings.signing_secret))
-        note = f"{settings.http} is free, path /slack/events"
+        ends = f"sign-ins end at {settings.public_url}{PATH}"
+        ends = ends if settings.public_url else "sign-ins end by a pasted address: set LEADHAND_URL for a page"
+        note = f"{settings.http} is free, path /slack/events; {ends}"
         yield Verdict("HTTP mode", note, _http_fault(settings.http))
     else:
         fault = "set SLACK_APP_TOKEN (xapp-..., Socket Mode) or SLACK_SIGNING_SECRET (HTTP mode)"

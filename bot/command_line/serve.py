@@ -6,7 +6,7 @@ import argparse
 import contextlib
 import gc
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 
 from bot.app import open_crews, open_store, running
 from bot.command_line.console import say
@@ -17,6 +17,8 @@ from bot.models.chosen_model import ChosenModel
 from bot.operation.trace_export import NoCollector, TraceExport, open_sender
 from bot.settings import Settings, SettingsError
 from bot.slack.connection import Bolt, Connection, NotConnected, http, socket_mode
+from bot.slack.receive.http import NO_PAGES
+from bot.slack.receive.own_page import ShowPage
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +60,7 @@ async def _serve(settings: Settings, stop: StopSignal) -> None:
                 app.instance, app.work, slots=settings.slots, token_fault=lambda: app.token.fault
             )
             with about(instance=app.instance.name), watching:
-                async with connected(app.bolt, settings) as connection:
+                async with connected(app.bolt, settings, app.pages) as connection:
                     stop.ready = True
                     keep_what_is_loaded()
                     instruments.health.slack_connected = connection.is_up
@@ -89,15 +91,17 @@ async def chosen_model(settings: Settings) -> ChosenModel:
 
 
 @contextlib.asynccontextmanager
-async def connected(bolt: Bolt, settings: Settings) -> AsyncIterator[Connection]:
-    """The bot's connection: Socket Mode where there is an app token, else HTTP.
+async def connected(
+    bolt: Bolt, settings: Settings, pages: Mapping[str, ShowPage] = NO_PAGES
+) -> AsyncIterator[Connection]:
+    """The bot's connection: Socket Mode where there is an app token, else HTTP, with `pages` of our own.
 
     Raises SettingsError if Slack does not let us in, or the port cannot be had.
     """
     if settings.socket_mode:
         connection = socket_mode(bolt, settings.app_token)
     else:
-        connection = http(bolt, signing_secret=settings.signing_secret, address=settings.http)
+        connection = http(bolt, signing_secret=settings.signing_secret, address=settings.http, pages=pages)
     try:
         async with connection as where:
             yield where

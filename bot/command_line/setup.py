@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from bot.command_line import check, console, local_models
-from bot.command_line.app_manifest import create_link, made_for
+from bot.command_line.app_manifest import create_link, made_for, request_url
 from bot.command_line.console import say
 from bot.models.choosing import ModelSettingsError, choose_model
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Settings, SettingsError, read_settings
 from bot.settings_file import FILE, USUAL, write_settings
 from bot.slack.connection import NotConnected, bot_account, prove_app_token, scope_fault, secret_fault
+from bot.slack.receive.http import EVENTS
 from bot.slack.send.web_calls import close_client, make_client
 
 TRIES = 5
@@ -63,6 +64,8 @@ async def setup(options: argparse.Namespace, settings: Settings) -> int:
         if answer:
             found[question.name] = answer
     found |= await _model(options, settings)
+    if options.http:
+        found["LEADHAND_URL"] = request_url(options.http).removesuffix(EVENTS)
     if options.admins:
         found["LEADHAND_ADMINS"] = options.admins
     changed = {name: value for name, value in found.items() if settings.env.get(name) != value}

@@ -16,6 +16,7 @@ from bot.limits.call_limits import CallLimits
 from bot.models.chosen_model import ChosenModel
 from bot.settings import Settings
 from bot.slack.receive.gate import Gate
+from bot.slack.receive.own_page import ShowPage
 from bot.slack.receive.router import Router
 from bot.slack.receive.services import Services
 from bot.slack.receive.subcommand import SpokenCommand, Subcommand
@@ -60,6 +61,8 @@ class Kit:
     """What sees the effects of jobs, and how jobs change."""
     beside: list[Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=list)
     """What runs beside the bot as long as it does."""
+    pages: dict[str, ShowPage] = field(default_factory=dict)
+    """Pages of our own for people's browsers, by their paths: shown in HTTP mode."""
     openers: dict[str, Opener] = field(default_factory=dict)
     """Who opens threads, by the kind of what is to be opened."""
 

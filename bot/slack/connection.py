@@ -20,7 +20,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.access.person_facts import Home
 from bot.settings import Address
 from bot.slack.receive.bolt_dispatch import SocketMode
-from bot.slack.receive.http import web_app
+from bot.slack.receive.http import NO_PAGES, web_app
+from bot.slack.receive.own_page import ShowPage
 from bot.slack.send.web_calls import close_client, make_client
 from bot.slack.token_proof import PASSING, REFUSED_TOKEN, TokenProof
 from specialists.outbound.faults import network_fault
@@ -230,9 +231,12 @@ async def socket_mode(bolt: Bolt, app_token: str) -> AsyncIterator[Connection]:
 
 
 @contextlib.asynccontextmanager
-async def http(bolt: Bolt, *, signing_secret: str, address: Address) -> AsyncIterator[Connection]:
+async def http(
+    bolt: Bolt, *, signing_secret: str, address: Address, pages: Mapping[str, ShowPage] = NO_PAGES
+) -> AsyncIterator[Connection]:
     """Listen over HTTP. Raises NotConnected where the address cannot be had."""
-    runner = web.AppRunner(web_app(bolt, signing_secret=signing_secret), access_log=None, shutdown_timeout=CLOSING)
+    server = web_app(bolt, signing_secret=signing_secret, pages=pages)
+    runner = web.AppRunner(server, access_log=None, shutdown_timeout=CLOSING)
     await runner.setup()
     try:
         try:

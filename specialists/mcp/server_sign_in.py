@@ -1,9 +1,9 @@
 """A person's sign-in to one MCP server: the link, what comes back from it, and the tokens that follow.
 
-The bot has no address that a browser could be sent back to. So the browser ends at an address of the person's own
-machine where nobody answers, and the person pastes that address: it holds a code, which is worth nothing without the
-proof (PKCE) that we keep, and the state by which we know what it belongs to. Each state is good once, for
-`LASTS` seconds, and for the person who got the link.
+The browser ends at a page of the bot's, where it has an address. Else it ends at an address of the person's own machine
+where nobody answers, and the person pastes that address. Either holds a code, which is worth nothing without the proof
+(PKCE) that we keep, and the state by which we know what it belongs to. Each state is good once, for `LASTS` seconds,
+and for the person who got the link.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import httpx2
 
 LANDS = "http://127.0.0.1:41759/signed-in"
-"""Where a browser ends after a sign-in: at the person's own machine, where nobody answers."""
+"""Where a browser ends that no page of ours can take: at the person's own machine, where nobody answers."""
 LASTS = 600.0
 """Seconds that a link is good for."""
 LONGEST_LINK = 2_900
@@ -43,10 +43,15 @@ SIGN_IN = (
 SIGN_IN_AGAIN = "it does not take the sign-in any more; with the next call somebody is asked to sign in again"
 _CLIENT = "Leadhand"
 _AGAIN = "get a new link"
+_LONGEST_SHOWN = 50
+"""Characters of an address in a fault: a window shows 150 in all."""
 
 
 class Pending(BaseModel):
-    """A sign-in under way: whose it is, until when (seconds since the epoch), and what proves that we began it."""
+    """A sign-in under way: whose it is, until when (seconds since the epoch), and what proves that we began it.
+
+    `lands` is where the browser ends, `about` what whoever began it wants to know then.
+    """
 
     model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
 
@@ -57,6 +62,8 @@ class Pending(BaseModel):
     issuer: str
     names_issuer: bool
     place: TokenPlace
+    lands: str = LANDS
+    about: str = ""
 
 
 class ServerSignIn:
@@ -90,18 +97,18 @@ class ServerSignIn:
         self.kept = kept
         return await self._grant.read(kept) is not None
 
-    async def begin(self, kept: KeptSignIns, user: str) -> str:
+    async def begin(self, kept: KeptSignIns, user: str, lands: str = LANDS, about: str = "") -> str:
         """Find out where one signs in, make ourselves known there, and make the link. Raises SignInFailed."""
         await load_sdk()
         from mcp.client.auth import PKCEParameters  # noqa: PLC0415 - heavy
 
         authority = await discover(self._config.url)
-        place = await self._place(authority)
+        place = await self._place(authority, lands)
         proof, state = PKCEParameters.generate(), secrets.token_urlsafe(32)
         asked = {
             "response_type": "code",
             "client_id": place.client_id,
-            "redirect_uri": LANDS,
+            "redirect_uri": lands,
             "state": state,
             "code_challenge": proof.code_challenge,
             "code_challenge_method": "S256",
@@ -120,23 +127,25 @@ class ServerSignIn:
             issuer=authority.issuer,
             names_issuer=bool(authority.metadata.authorization_response_iss_parameter_supported),
             place=place,
+            lands=lands,
+            about=about,
         )
         await kept.keep(_name_of(state), pending.model_dump_json(), LASTS)
         return link
 
-    async def finish(self, kept: KeptSignIns, user: str, pasted: str) -> None:
-        """Check the pasted address, and have its code exchanged for tokens, once. Raises SignInFailed."""
-        said = _said_in(pasted)
+    async def finish(self, kept: KeptSignIns, user: str, landed: str, lands: str = LANDS) -> None:
+        """Check the address on which a browser ended, and have its code exchanged, once. Raises SignInFailed."""
+        said = _said_in(landed, lands)
         name = _name_of(said.get("state", ""))
-        self._check(await kept.read(name), user, said)
-        pending = self._check(await kept.take(name), user, said)  # from here on nobody else can use it
+        self._check(await kept.read(name), user, said, lands)
+        pending = self._check(await kept.take(name), user, said, lands)  # from here on nobody else can use it
         if "code" not in said:
             code = visible(said.get("error", ""))[:40]
             raise SignInFailed(f"Nobody was signed in: the page said “{code}”. To try again, {_AGAIN}.")
         data = {
             "grant_type": "authorization_code",
             "code": said["code"],
-            "redirect_uri": LANDS,
+            "redirect_uri": pending.lands,
             "code_verifier": pending.verifier,
         }
         try:
@@ -145,7 +154,7 @@ class ServerSignIn:
             raise SignInFailed(f"{refused} Each address is good once: {_AGAIN}.") from None
         await self._grant.keep(kept, grant)
 
-    def _check(self, text: str, user: str, said: dict[str, str]) -> Pending:
+    def _check(self, text: str, user: str, said: dict[str, str], lands: str) -> Pending:
         """Return the sign-in that an address belongs to, if it is this person's, to this server, and not over."""
         try:
             pending = Pending.model_validate_json(text or "null")
@@ -155,11 +164,13 @@ class ServerSignIn:
             raise SignInFailed(f"That address was used, or is older than {LASTS / 60:g} minutes: {_AGAIN}.")
         if pending.user != user:
             raise SignInFailed(f"That address is from somebody else's link: {_AGAIN} of your own.")
+        if pending.lands != lands:
+            raise SignInFailed(f"My own address has changed since that link: {_AGAIN}.")
         if said.get("iss", pending.issuer if not pending.names_issuer else "") != pending.issuer:
             raise SignInFailed("That address is not from the page that the link leads to: open the link again.")
         return pending
 
-    async def _place(self, authority: Authority) -> TokenPlace:
+    async def _place(self, authority: Authority, lands: str) -> TokenPlace:
         """Make ourselves known to the authorization server, unless somebody did so by hand."""
         endpoint, resource = str(authority.metadata.token_endpoint), authority.resource
         own, secret = self._config.client
@@ -171,7 +182,7 @@ class ServerSignIn:
                 "The server takes only clients that somebody registered there: whoever runs the bot does that, and "
                 "puts clientId into .mcp.json."
             )
-        client_id, secret, method = await _registered(authority, self._config.url)
+        client_id, secret, method = await _registered(authority, self._config.url, lands)
         return TokenPlace(
             endpoint=endpoint, resource=resource, client_id=client_id, client_secret=secret, method=method
         )
@@ -222,7 +233,7 @@ class ServerSignIn:
             await self._grant.drop(self.kept, refused)
 
 
-async def _registered(authority: Authority, server: str) -> tuple[str, str, str]:
+async def _registered(authority: Authority, server: str, lands: str) -> tuple[str, str, str]:
     """Register us with the authorization server. Returns our id, a secret, and how that is sent."""
     from mcp.client.auth import OAuthFlowError, utils  # noqa: PLC0415 - heavy
     from mcp.client.auth.oauth2 import check_registration_usable  # noqa: PLC0415 - heavy
@@ -230,7 +241,7 @@ async def _registered(authority: Authority, server: str) -> tuple[str, str, str]
     from pydantic import AnyUrl  # noqa: PLC0415 - beside the others
 
     us = OAuthClientMetadata(
-        redirect_uris=[AnyUrl(LANDS)],
+        redirect_uris=[AnyUrl(lands)],
         client_name=_CLIENT,
         token_endpoint_auth_method="none",  # noqa: S106 - a way, and no password
         scope=authority.scope,
@@ -249,11 +260,20 @@ def _name_of(state: str) -> str:
     return f"pending:{hashlib.sha256(state.encode('utf-8', 'replace')).hexdigest()}"
 
 
-def _said_in(pasted: str) -> dict[str, str]:
-    """Read the address that a person pasted: what stands in its query, each name once. Raises SignInFailed."""
-    text = pasted.strip().strip("<>").strip()
-    begins = LANDS.partition("?")[0]
-    if not text.startswith(f"{begins}?"):
+async def pending_of(kept: KeptSignIns, query: str) -> Pending | None:
+    """Return the sign-in under way that the query of an address belongs to; None if it is none, or was used."""
+    try:
+        states = parse_qs(query, max_num_fields=20).get("state", [])
+        return Pending.model_validate_json(await kept.read(_name_of(states[0])) or "null") if states else None
+    except ValueError:
+        return None
+
+
+def _said_in(landed: str, lands: str) -> dict[str, str]:
+    """Read the address on which a browser ended: what stands in its query, each name once. Raises SignInFailed."""
+    text = landed.strip().strip("<>").strip()
+    if not text.startswith(f"{lands}?"):
+        begins = lands if len(lands) <= _LONGEST_SHOWN else f"{lands[:_LONGEST_SHOWN]}..."
         raise SignInFailed(
             f"That is not the address: it begins with {begins}? and stands in the browser's address bar."
         )

@@ -39,8 +39,11 @@ class SignIn(Protocol):
     async def is_in(self, kept: KeptSignIns) -> bool:
         """Say if somebody has signed in, as far as we know: the server has the last word."""
 
-    async def begin(self, kept: KeptSignIns, user: str) -> str:
-        """Make the address at which a person (a Slack id) signs in. Raises SignInFailed."""
+    async def begin(self, kept: KeptSignIns, user: str, lands: str, about: str) -> str:
+        """Make the address at which a person (a Slack id) signs in. Raises SignInFailed.
 
-    async def finish(self, kept: KeptSignIns, user: str, pasted: str) -> None:
+        `lands` is where their browser ends, without a query. `about` is kept with the sign-in under way.
+        """
+
+    async def finish(self, kept: KeptSignIns, user: str, landed: str, lands: str) -> None:
         """Take the address on which that person landed, and keep what it is good for. Raises SignInFailed."""

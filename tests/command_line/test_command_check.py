@@ -163,6 +163,9 @@ async def test_http_mode(workspace: Start, checked: Checked) -> None:
     found = await checked(**env)
     assert found["Slack signing secret"].fault == ""
     assert (found["HTTP mode"].fault, port in found["HTTP mode"].note) == ("", True)
+    assert "set LEADHAND_URL" in found["HTTP mode"].note
+    found = await checked(**env | {"LEADHAND_URL": "https://bot.example.com"})
+    assert "sign-ins end at https://bot.example.com/signed-in" in found["HTTP mode"].note
     taken = await asyncio.start_server(lambda *_: None, "127.0.0.1", int(port))
     found = await checked(**env | {"SLACK_SIGNING_SECRET": "xoxb-1"})
     taken.close()

@@ -65,6 +65,17 @@ async def test_a_wrong_answer_is_named_and_nothing_is_written(
     assert not (tmp_path / "it.env").exists()
 
 
+async def test_the_address_of_http_mode_is_also_where_sign_ins_end(workspace: Start, tmp_path: Path) -> None:
+    place = await workspace()
+    tokens = ("--bot-token", place.bot_token, "--signing-secret", place.signing_secret)
+    ended = await set_up(
+        place, tmp_path, "--http", "https://bot.example.com/lead/", *tokens, LEADHAND_MODEL="rehearsal"
+    )
+    lines = (tmp_path / "it.env").read_text(encoding="utf-8").splitlines()
+    assert "LEADHAND_URL=https://bot.example.com/lead" in lines
+    assert "sign-ins end at https://bot.example.com/lead/signed-in" in ended.out + ended.err
+
+
 async def test_an_app_without_all_scopes_is_told_which_it_lacks(tmp_path: Path) -> None:
     manifest = yaml.safe_load((ROOT / "manifest.yml").read_text(encoding="utf-8"))
     manifest["oauth_config"]["scopes"]["bot"].remove("files:read")

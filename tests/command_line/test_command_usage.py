@@ -90,6 +90,12 @@ def test_wrong_usage_is_shown_the_right_one(tmp_path: Path, arguments: list[str]
     [
         ("LEADHAND_MODEL", "oracle", "LEADHAND_MODEL is 'oracle'; it takes one of: anthropic, openai"),
         ("LEADHAND_PORT", "http", "LEADHAND_PORT is 'http'; it takes a port from 0 to 65535, or host:port"),
+        (
+            "LEADHAND_URL",
+            "http://bot.example.com",
+            "LEADHAND_URL is 'http://bot.example.com'; it takes",
+        ),
+        ("LEADHAND_URL", "bot.example.com", "LEADHAND_URL is no address"),
         ("LEADHAND_SLOTS", "0", "LEADHAND_SLOTS is 0; it takes a number from 1 to 1000"),
         ("LEADHAND_LEASE", "nan", "LEADHAND_LEASE is nan; it takes a number from 1 to 600"),
         ("LEADHAND_PORT", "3.7", "LEADHAND_PORT is '3.7'; it takes a port from 0 to 65535"),

@@ -89,6 +89,11 @@ async def test_an_address_is_for_one_person_one_server_and_ten_minutes(server: O
         await way.finish(kept, BEN, landed)
     with pytest.raises(SignInFailed, match="was used"):
         await signing_in(server, kept, "other").finish(kept, ANA, landed)
+    with pytest.raises(SignInFailed, match=r"begins with https://bot\.example/signed-in"):
+        await way.finish(kept, ANA, landed, "https://bot.example/signed-in")
+    moved = landed.replace(LANDS, "https://bot.example/signed-in")
+    with pytest.raises(SignInFailed, match="My own address has changed"):
+        await way.finish(kept, ANA, moved, "https://bot.example/signed-in")
     kept.now += LASTS + 1
     with pytest.raises(SignInFailed, match="older than 10 minutes"):
         await way.finish(kept, ANA, landed)

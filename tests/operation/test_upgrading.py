@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from bot.__main__ import _COMMANDS
+from bot.features.sign_in.page import PATH
 from bot.operation.health import HealthState, _application
 from bot.operation.metrics import Metrics
 from bot.slack.receive.http import EVENTS
@@ -125,7 +126,7 @@ async def test_the_addresses_are_answered() -> None:
 
     application = _application("127.0.0.1", HealthState(), Metrics(), nothing)
     routes = {resource.canonical for resource in application.router.resources()}
-    assert words(public("HTTP")) == routes | {EVENTS}
+    assert words(public("HTTP")) == routes | {EVENTS, PATH}
 
 
 def test_the_trace_has_the_version_that_is_promised() -> None:

@@ -28,6 +28,7 @@ from bot.features.sign_in.service import SignInDesk
 from bot.features.traces.service import Traced, Traces
 from bot.jobs.job_records import Denied, JobRecords
 from bot.limits.call_limits import CallLimits
+from bot.settings import Settings
 from bot.slack.receive.subcommand import Given
 from bot.slack.send.budget import Budget
 from bot.slack.send.web_calls import WebCalls
@@ -42,6 +43,7 @@ from handoff import events as ev
 from handoff.contracts import Place, Request
 from handoff.engine.engine import fold
 from handoff.state.job_state import Job
+from specialists.mcp.server_sign_in import LANDS
 
 
 @dataclass
@@ -51,6 +53,7 @@ class MemoryService:
     requests: list[tuple[Place, Request, str]] = field(default_factory=list)
     answers: list[str] = field(default_factory=list)
     changes: list[str] = field(default_factory=list)
+    lands: str = LANDS
     typed: list[str] = field(default_factory=list)
     cancelled: list[str] = field(default_factory=list)
     thumbs: list[tuple[str, bool]] = field(default_factory=list)
@@ -325,7 +328,7 @@ def listening(
 ) -> Kit:
     """Make an app listen for all features, with `service` in place of theirs, or theirs on what is real."""
     nothing: Any = SimpleNamespace(tiers={}, terms=None)
-    parts = dict.fromkeys(("messengers", "crews", "board", "model", "settings"), nothing)
+    parts = {**dict.fromkeys(("messengers", "crews", "board", "model"), nothing), "settings": Settings(env={})}
     of = {"records": real.records, "limits": real.limits} if real else {"records": service, "limits": nothing}
     kit = Kit(app=app, gate=gate, channels=gate.settings, **of, **parts)
     kit.services.offer(SettingsForm, lambda: gate.form)

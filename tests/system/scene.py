@@ -68,18 +68,13 @@ async def bot_in(
         later: Seconds by which the store's clock is ahead, so that nobody waits for an earlier bot's calls.
         options: Further fields of `Settings`.
     """
-    settings = Settings(
-        env={},
-        bot_token=workspace.bot_token,
-        app_token=workspace.app_token,
-        slack_api_url=workspace.api_url,
-        **options,
-    )
+    tokens = {"bot_token": workspace.bot_token, "app_token": workspace.app_token}
+    settings = Settings(**{"env": {}, **tokens, "slack_api_url": workspace.api_url, **options})
     store = await RedisStore.connect(url, prefix=prefix, clock_offset_ms=round(later * 1000))
     try:
         async with (
             running(settings, store, model or RehearsalModel(), crew or planned_at_once(settings)) as app,
-            connected(app.bolt, settings),
+            connected(app.bolt, settings, app.pages),
         ):
             yield app
     finally:

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import AsyncIterator
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
+import httpx
 import pytest
 
+from bot.features.sign_in.page import PATH
+from bot.settings import Address
+from bot.slack.show import admission
 from handoff.contracts import Plan
 from specialists.crew import Crew
 from specialists.mcp import tool_lock
@@ -19,8 +25,9 @@ from tests.mcp_servers.harbour import told
 from tests.mcp_servers.oauth_server import TIDES, OAuthServer, oauth_server
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
+from tests.store.kit import free_port
 from tests.system.brains import connect, plan, provider, result, subtask, tool_call
-from tests.system.scene import Json, Scene, Talk, buttons, shown
+from tests.system.scene import Json, Scene, Talk, buttons, scene_on, shown
 
 PAGE = """\
 ---
@@ -138,3 +145,122 @@ async def test_a_sign_in_that_is_denied_is_told_also_to_who_was_made_for_the_job
         await talk.over()
     assert server.paths == []
     assert "not from here" in talk.said()
+
+
+@pytest.fixture
+async def by_http(server_url: str) -> AsyncIterator[tuple[Scene, Json]]:
+    """A scene whose bot is reached by HTTP, and the bot's options."""
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    async with scene_on(server_url, request_url=f"{url}/slack/events") as made:
+        secret = made.workspace.signing_secret
+        address = Address("127.0.0.1", port)
+        yield made, {"app_token": "", "signing_secret": secret, "http": address, "public_url": url}
+
+
+async def seen_in(browser: httpx.AsyncClient, address: str) -> tuple[int, str]:
+    """Open an address as a browser does: the status, and the page."""
+    answer = await browser.get(address)
+    assert (answer.headers["cache-control"], answer.headers["referrer-policy"]) == ("no-store", "no-referrer")
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    return answer.status_code, answer.text
+
+
+async def test_in_http_mode_the_browser_ends_on_our_page_and_the_job_goes_on(
+    by_http: tuple[Scene, Json], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.WARNING, logger="httpx")  # of the browser that stands here for a person's
+    scene, options = by_http
+    lands = f"{options['public_url']}{PATH}"
+    words = {"planner": lambda _: plan(subtask("note", "keeper")), "keeper": keeper}
+    async with oauth_server() as server, provider(**words) as models, httpx.AsyncClient(trust_env=False) as browser:
+        async with scene.bot(connect("chat", models), crew=crew_of(server, tmp_path), **options):
+            talk = await scene.ask("When is the water high?")
+            message = await card(talk, "needs somebody to sign in")
+            direct, link = await link_of(scene, talk, message)
+            assert "Close it: the thread goes on" in shown(direct)
+            landed = await server.browser(link)
+            assert landed.startswith(f"{lands}?")
+            for wrong, code, told in (
+                (lands, 410, "was used, or is older"),
+                (f"{lands}?code=1&state=2", 410, "was used, or is older"),
+                (f"{landed}&state=3", 400, "is not whole"),
+                (f"{landed}&iss=https://evil.example/<b>", 400, "not from the page that the link leads to"),
+            ):
+                status, page = await seen_in(browser, wrong)
+                assert (status, "You are signed in" in page, told in page) == (code, False, True), page
+                assert "<b>" not in page
+            assert (await browser.head(landed)).status_code == 405
+            assert (server.forms, server.calls) == ([], [])
+            status, page = await seen_in(browser, landed)
+            assert (status, "<h1>You are signed in.</h1>" in page, "You can close this tab." in page) == (
+                200,
+                True,
+                True,
+            )
+            assert "Ana Duarte asked for this sign-in, in Slack. If that is not you, revoke it" in page
+            brought = [value for values in parse_qs(urlsplit(landed).query).values() for value in values]
+            assert not [one for one in (*brought, *server.access, *server.refresh) if one in page]
+            await talk.over()
+            assert TIDES in talk.said()
+            assert [form["redirect_uri"] for form in server.forms] == [lands]
+            status, page = await seen_in(browser, landed)
+            assert (status, "was used, or is older" in page) == (410, True)
+            assert len(server.forms) == 1
+
+            server.revoke()
+            again = await scene.ask("And after it was taken back?")
+            direct, link = await link_of(scene, again, await card(again, "needs somebody to sign in"))
+            ana = scene.person()
+            await ana.click(ana.dm, direct["ts"], PASTE)
+            view = str(ana.views()[-1]["id"])
+            assert not await ana.submit(view, {"text": f"{LANDS}?code=1&state=2"})
+            assert await ana.submit(view, {"text": await server.browser(link)}), "where the page is not reached"
+            await again.over()
+        entries = [one for each in (talk, again) for one in await scene.store.jobs.log(each.key)]
+    kept = " ".join(one.payload for one in entries) + json.dumps([talk.replies(), again.replies()]) + caplog.text
+    secrets = [form[key] for form in server.forms for key in ("code", "code_verifier") if key in form]
+    assert not [one for one in (*server.access, *server.refresh, *secrets) if one in kept]
+
+
+async def test_a_page_says_so_where_nothing_waits_for_the_sign_in_any_more(
+    by_http: tuple[Scene, Json], tmp_path: Path
+) -> None:
+    scene, options = by_http
+    words = {"planner": lambda _: plan(subtask("note", "keeper")), "keeper": keeper}
+    async with oauth_server() as server, provider(**words) as models, httpx.AsyncClient(trust_env=False) as browser:
+        of_bot = scene.bot(connect("chat", models), crew=crew_of(server, tmp_path), **options)
+        async with of_bot:
+            talk = await scene.ask("When is the water high?")
+            message, ana = await card(talk, "needs somebody to sign in"), scene.person()
+            _, link = await link_of(scene, talk, message)
+            await ana.click(talk.channel, message["ts"], "approval:deny")
+            await ana.submit(str(ana.views()[-1]["id"]), {"text": "not from here"})
+            await talk.over()
+            status, page = await seen_in(browser, await server.browser(link))
+            assert (status, "Nothing waits for this sign-in any more" in page) == (409, True)
+        assert server.forms == [], "no code is used for what nobody waits for"
+
+
+async def test_a_page_says_so_when_the_server_said_no_or_the_person_may_not_any_more(
+    by_http: tuple[Scene, Json], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(admission, "GROUPS_KEPT", 0.0)
+    scene, options = by_http
+    words = {"planner": lambda _: plan(subtask("note", "keeper")), "keeper": keeper}
+    async with oauth_server() as server, provider(**words) as models, httpx.AsyncClient(trust_env=False) as browser:
+        of_bot = scene.bot(connect("chat", models), crew=crew_of(server, tmp_path), **options)
+        async with of_bot:
+            talk = await scene.ask("When is the water high?")
+            message = await card(talk, "needs somebody to sign in")
+            _, link = await link_of(scene, talk, message)
+            state = parse_qs(urlsplit(link).query)["state"][0]
+            status, page = await seen_in(browser, f"{options['public_url']}{PATH}?error=access_denied&state={state}")
+            assert (status, "the page said “access_denied”" in page) == (400, True)
+            _, link = await link_of(scene, talk, message)
+            landed = await server.browser(link)
+            scene.workspace.deactivate("ana")
+            status, page = await seen_in(browser, landed)
+            assert (status, "You may not sign in for this any more." in page) == (403, True)
+        assert server.forms == []

@@ -5,12 +5,20 @@ from __future__ import annotations
 from bot.features.approvals.service import ApprovalDesk
 from bot.features.kit import Kit
 from bot.features.sign_in.actions import SignInClicks
+from bot.features.sign_in.page import PATH, SignInPage
 from bot.features.sign_in.service import SignInDesk
+from bot.slack.show.admission import Admission
 from bot.slack.views.approval import SIGN_IN
+from specialists.mcp.server_sign_in import LANDS
 
 
 def register(kit: Kit) -> None:
-    """Listen to the card that asks for a sign-in, and to its window."""
-    desk = kit.offer(SignInDesk, lambda: SignInDesk(kit.records.store, kit.find(ApprovalDesk)))
+    """Listen to the card that asks for a sign-in, and to its window; where browsers can reach us, show them a page."""
+    people = kit.gate.people
+    lands = f"{kit.settings.public_url}{PATH}" if kit.settings.has_pages else LANDS
+    standing = Admission(people, kit.channels).standing
+    desk = kit.offer(SignInDesk, lambda: SignInDesk(kit.records.store, kit.find(ApprovalDesk), standing, lands))
+    if kit.settings.has_pages:
+        kit.pages[PATH] = SignInPage(desk, lambda: people.home.team, people.name).show
     SignInClicks(desk, kit.background).register(kit.router)
     kit.audited({SIGN_IN: "approved"})

@@ -24,7 +24,6 @@ from bot.slack.views.approval import SIGN_IN, Spot
 from bot.slack.views.carried import carried, carry
 from bot.store.interface import StoreError
 from handoff.contracts import Place
-from specialists.mcp.server_sign_in import LANDS
 
 log = logging.getLogger(__name__)
 
@@ -64,7 +63,7 @@ class SignInClicks:
             begun = Wrong(notices.NOT_RECORDED)
         if isinstance(begun, Begun):
             about = carry(AboutApproval(place, spot))
-            message = link_message(begun.server, begun.host, begun.link, LANDS, about)
+            message = link_message(begun.server, begun.host, begun.link, self._sign_ins.lands, about)
             try:
                 await tell_directly(client, user, message)
             except (web_calls.Refused, web_calls.NoReply) as error:
@@ -82,7 +81,7 @@ class SignInClicks:
         """Open the window for the address."""
         if window_about(click.value) is None:
             return notices.OLD_BUTTON
-        opened = await open_window(client, click.trigger, paste_window(click.value, LANDS))
+        opened = await open_window(client, click.trigger, paste_window(click.value, self._sign_ins.lands))
         return None if opened else notices.NO_WINDOW
 
     async def on_pasted(self, sent: Window, client: AsyncWebClient) -> Mapping[str, Any] | None:

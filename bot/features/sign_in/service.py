@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 
-from bot.features.approvals.service import ApprovalDesk, Decision, Refused, Verdict
+from bot.features.approvals.service import ApprovalDesk, Decision, Refused, Taken, Verdict
+from bot.features.approvals.view import AboutApproval, window_about
 from bot.jobs.team_sign_ins import TeamSignIns
+from bot.slack.show.people import StandingOf
 from bot.slack.views.approval import Spot
+from bot.slack.views.carried import carry
 from bot.store.interface import Store
 from handoff.contracts import Place
+from specialists.mcp.server_sign_in import LANDS, pending_of
 from specialists.tools.signing_in import SignInFailed
 from specialists.tools.tool import WorkbenchLost
 
@@ -32,11 +37,25 @@ class Wrong:
     words: str
 
 
-class SignInDesk:
-    """Where people sign in: what people may is the approval desk's to say, which also records it."""
+@dataclass(frozen=True, slots=True)
+class SignedIn:
+    """A browser has ended a sign-in, and the job goes on. `user` is the id of who got the link."""
 
-    def __init__(self, store: Store, desk: ApprovalDesk) -> None:
-        self._store, self._desk = store, desk
+    user: str
+
+
+class SignInDesk:
+    """Where people sign in: what people may is the approval desk's to say, which also records it.
+
+    Args:
+        store: Where sign-ins lie.
+        desk: Takes the decisions.
+        standing: Gives a person as they are now, in a place: no gate stands before a browser.
+        lands: Where browsers end.
+    """
+
+    def __init__(self, store: Store, desk: ApprovalDesk, standing: StandingOf, lands: str = LANDS) -> None:
+        self._store, self._desk, self._standing, self.lands = store, desk, standing, lands
 
     async def begin(self, place: Place, spot: Spot, user: str, *, dedupe: tuple[str, ...]) -> Begun | Wrong | Verdict:
         """Make a link for a person. If somebody has signed in meanwhile, the job goes on at once."""
@@ -47,23 +66,43 @@ class SignInDesk:
         try:
             if await way.is_in(kept):
                 return await self._desk.decide(place, spot, user, _DONE, dedupe=dedupe)
-            return Begun(way.server, way.host, await way.begin(kept, user))
+            about = carry(AboutApproval(place, spot))
+            return Begun(way.server, way.host, await way.begin(kept, user, self.lands, about))
         except SignInFailed as failed:
             return Wrong(str(failed))
         except WorkbenchLost:
             return Wrong(_AWAY)
 
     async def finish(
-        self, place: Place, spot: Spot, user: str, pasted: str, *, dedupe: tuple[str, ...]
+        self, place: Place, spot: Spot, user: str, landed: str, *, dedupe: tuple[str, ...]
     ) -> Wrong | Verdict:
         """Take the address on which a person landed; only what came to a token is a decision."""
         way = await self._desk.way_in(place, spot, user)
         if isinstance(way, Refused):
             return way
         try:
-            await way.finish(TeamSignIns(self._store, place.team), user, pasted)
+            await way.finish(TeamSignIns(self._store, place.team), user, landed, self.lands)
         except SignInFailed as failed:
             return Wrong(str(failed))
         except WorkbenchLost:
             return Wrong(_AWAY)
         return await self._desk.decide(place, spot, user, _DONE, dedupe=dedupe)
+
+    async def land(self, team: str, query: str) -> SignedIn | Wrong | Refused | None:
+        """Take the query with which a browser came to our page, for the person who got the link, by its state.
+
+        None: no link of ours has that state, or it was used, or is too old.
+        """
+        try:
+            pending = await pending_of(TeamSignIns(self._store, team), query)
+        except WorkbenchLost:
+            return Wrong(_AWAY)
+        about = window_about(pending.about) if pending is not None else None
+        if pending is None or about is None:
+            return None
+        user = pending.user
+        if await self._standing(about.place, user) is None:
+            return Refused("not_yours")
+        mark = hashlib.sha256(query.encode()).hexdigest()
+        said = await self.finish(about.place, about.spot, user, f"{self.lands}?{query}", dedupe=(f"landed:{mark}",))
+        return SignedIn(user) if isinstance(said, Taken) else said

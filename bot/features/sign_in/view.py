@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from bot.slack.text.cleaning import clean, plain
 from bot.slack.views.outgoing import Block, Outgoing, actions, button, context, section
+from specialists.mcp.server_sign_in import LANDS
 
 PAGE, PASTE = "sign_in:page", "sign_in:paste"
 """The action_ids of the buttons. `PAGE` only leads to the page; Slack tells us of the click all the same."""
@@ -19,8 +20,12 @@ def link_message(server: str, host: str, link: str, begins: str, metadata: str) 
     """Give a person the link. `begins` is how the address begins on which they land; `metadata` is the window's."""
     page = urlsplit(link).hostname or ""
     named = f"{clean(server, limit=80)} ({clean(host, limit=200)})"
-    steps = (
-        f"1. Open the sign-in page, which is at {clean(page, limit=200)}, and sign in there.\n"
+    first = f"1. Open the sign-in page, which is at {clean(page, limit=200)}, and sign in there.\n"
+    by_itself = (
+        f"2. Your browser then shows a page of mine, at {clean(urlsplit(begins).netloc, limit=200)}. Close it: the "
+        "thread goes on. If that page does not load, copy its address and give it to me with “Paste the address”."
+    )
+    by_hand = (
         f"2. Your browser ends at an address that begins with `{begins}` and says that it cannot be reached. That is "
         "as it should be.\n"
         "3. Copy that whole address, and give it to me with “Paste the address”."
@@ -32,7 +37,7 @@ def link_message(server: str, host: str, link: str, begins: str, metadata: str) 
     )
     blocks = (
         section(f":lock: Sign in to {named}"),
-        section(steps),
+        section(first + (by_hand if begins == LANDS else by_itself)),
         actions([leads, button("Paste the address", PASTE, metadata)]),
         context(small),
     )

@@ -1,5 +1,7 @@
 """Slack's HTTP mode: one address for events, clicks and commands, with every broken request turned away early.
 
+Beside it stand pages of our own, for people's browsers.
+
 Bolt alone answers some broken requests with an exception or a 500, and logs
 the whole body of a badly signed one. So the signature and the form are
 checked here first, and a body is never logged.
@@ -12,7 +14,8 @@ import hmac
 import json
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from types import MappingProxyType
 from urllib.parse import parse_qs
 
 from aiohttp import web
@@ -21,18 +24,22 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.request.async_request import AsyncBoltRequest
 
 from bot.slack.receive.bolt_dispatch import dispatch
+from bot.slack.receive.own_page import HEADERS, ShowPage, as_html
 
 log = logging.getLogger(__name__)
 
 LARGEST_BODY = 4 * 1024 * 1024
 WINDOW = 300
 """Seconds for which a signature holds."""
+NO_PAGES: Mapping[str, ShowPage] = MappingProxyType({})
 EVENTS = "/slack/events"
 """The path that Slack posts everything to."""
 
 
-def web_app(app: AsyncApp, *, signing_secret: str, path: str = EVENTS) -> web.Application:
-    """Make an aiohttp application that passes on to Bolt what Slack has signed.
+def web_app(
+    app: AsyncApp, *, signing_secret: str, path: str = EVENTS, pages: Mapping[str, ShowPage] = NO_PAGES
+) -> web.Application:
+    """Make an aiohttp application that passes on to Bolt what Slack has signed, and shows `pages` by their paths.
 
     It answers 401 to what is not signed, or was signed more than five minutes ago, 400 to what
     is signed but cannot be read, and 500 only to what was not recorded and is to come again.
@@ -56,7 +63,17 @@ def web_app(app: AsyncApp, *, signing_secret: str, path: str = EVENTS) -> web.Ap
 
     server = web.Application(client_max_size=LARGEST_BODY)
     server.router.add_post(path, handle)
+    for own, show in pages.items():
+        server.router.add_get(own, _shown(show), allow_head=False)  # a look at its head must not use a page up
     return server
+
+
+def _shown(show: ShowPage) -> Callable[[web.Request], Awaitable[web.Response]]:
+    async def handle(request: web.Request) -> web.Response:
+        page = await show(request.rel_url.raw_query_string)
+        return web.Response(status=page.status, text=as_html(page), content_type="text/html", headers=HEADERS)
+
+    return handle
 
 
 def _signed(body: bytes, headers: Mapping[str, str], secret: str) -> bool:

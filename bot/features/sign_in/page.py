@@ -1,0 +1,68 @@
+"""The page on which a browser ends after a sign-in, in HTTP mode: what came of it, and that it can be closed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from bot.features.approvals.service import Refused
+from bot.features.sign_in.service import SignedIn, SignInDesk, Wrong
+from bot.slack.receive.own_page import OwnPage
+from bot.slack.show import notices
+from bot.store.interface import StoreError
+
+PATH = "/signed-in"
+LONGEST_WAIT = 30.0
+"""Seconds that a browser waits for the server to give its tokens."""
+CLOSE = "You can close this tab."
+USED = OwnPage(
+    "This address is no longer good.",
+    ("It was used, or is older than 10 minutes. If the thread does not go on, press “Sign in” in it again.", CLOSE),
+    410,
+)
+NOT_WAITED_FOR = OwnPage(
+    "Nothing waits for this sign-in any more.", (f"{CLOSE} The thread in Slack says what came of it.",), 409
+)
+MAY_NOT = OwnPage(
+    "You may not sign in for this any more.", (f"{CLOSE} The card in the thread in Slack says who may.",), 403
+)
+SLOW = "The server did not answer in time. Press “Sign in” in the thread for a new link."
+
+
+class SignInPage:
+    """Takes browsers that come back from a sign-in.
+
+    Args:
+        desk: Where people sign in.
+        team: Gives the id of our workspace.
+        name: Gives a person's name, or nothing.
+    """
+
+    def __init__(self, desk: SignInDesk, team: Callable[[], str], name: Callable[[str], Awaitable[str]]) -> None:
+        self._desk, self._team, self._name = desk, team, name
+
+    async def show(self, query: str) -> OwnPage:
+        """Take what a browser brings, and say what came of it."""
+        try:
+            async with asyncio.timeout(LONGEST_WAIT):
+                said = await self._desk.land(self._team(), query)
+        except StoreError:
+            said = Wrong(notices.NOT_RECORDED)
+        except TimeoutError:
+            said = Wrong(SLOW)
+        if said is None:
+            return USED
+        if isinstance(said, Wrong):
+            return OwnPage("You are not signed in.", (said.words, CLOSE), 400)
+        if isinstance(said, Refused):
+            return MAY_NOT if said.why in {"not_yours", "own"} else NOT_WAITED_FOR
+        return await self._signed_in(said)
+
+    async def _signed_in(self, by: SignedIn) -> OwnPage:
+        """Say that it is done, and whose link it was: somebody may have been talked into following another's."""
+        name = await self._name(by.user) or "Somebody"
+        warning = (
+            f"{name} asked for this sign-in, in Slack. If that is not you, revoke it where you signed in: until then "
+            "Leadhand acts there with your rights."
+        )
+        return OwnPage("You are signed in.", (f"{CLOSE} The thread in Slack goes on by itself.", warning))

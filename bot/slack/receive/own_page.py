@@ -1,0 +1,46 @@
+"""Pages of our own on the port of HTTP mode, for people's browsers: a few sentences, without scripts. Pure."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class OwnPage:
+    """What a browser is shown: plain text, a paragraph each."""
+
+    title: str
+    words: tuple[str, ...]
+    status: int = 200
+
+
+ShowPage = Callable[[str], Awaitable[OwnPage]]
+"""Gives the page for the query of an address, which may hold secrets: it is never logged."""
+STYLE = (
+    ":root{color-scheme:light dark;font:17px/1.5 system-ui,sans-serif}"
+    "body{max-width:32em;margin:18vh auto 0;padding:0 1.5em}h1{font-size:1.5em;line-height:1.2}"
+)
+_DIGEST = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
+HEADERS: Mapping[str, str] = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": (
+        f"default-src 'none'; style-src 'sha256-{_DIGEST}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+def as_html(page: OwnPage) -> str:
+    """Write a page down."""
+    title = html.escape(page.title)
+    paragraphs = "".join(f"<p>{html.escape(one)}</p>" for one in page.words)
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        f"<title>{title}</title><style>{STYLE}</style></head><body><h1>{title}</h1>{paragraphs}</body></html>"
+    )
