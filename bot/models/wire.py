@@ -223,11 +223,11 @@ _UNKNOWN_STOPS: tuple[tuple[re.Pattern[str], StopReason | None], ...] = (
     (
         re.compile(
             r"error|abort|cancel|interrupt|time.?out|insufficient|fail|malformed|incomplete|disconnect|overload|"
-            r"unexpected|pause|progress|queued|null|none"
+            r"unexpected|pause|progress|queued|shut.?down|preempt|evict|null|none"
         ),
         None,
     ),
-    (re.compile(r"filter|safety|recitation|refus|moderat|block|prohibited|policy|sensitive|spii"), "refused"),
+    (re.compile(r"filter|safety|recitation|refus|moderat|block|prohibited|policy|sensitive|spii|guardrail"), "refused"),
     (re.compile(r"max|length|limit|truncat|window"), "max_tokens"),
     (re.compile(r"tool|function"), "tool_use"),
 )

@@ -17,8 +17,8 @@ from tests.providers.wire import Api
 TOOLS = (ToolSpec("look_up", "Looks a city up.", {"type": "object", "properties": {"city": {"type": "string"}}}),)
 DONE = ["end", "<|eot_id|>", "end_turn", "STOP", "tool_use", "complete", "finished", "eos", "stop_token", "OTHER"]
 CUT = ["MAX_TOKENS", "max_output_tokens", "token_limit", "length"]
-REFUSED = ["SAFETY", "content_filtered", "RECITATION"]
-BROKEN = [None, "error", "aborted", "insufficient_system_resource", "MALFORMED_FUNCTION_CALL", "cancelled"]
+REFUSED = ["SAFETY", "content_filtered", "RECITATION", "guardrail_intervened"]
+BROKEN = [None, "error", "aborted", "insufficient_system_resource", "MALFORMED_FUNCTION_CALL", "cancelled", "preempted"]
 
 
 def reply_of(
