@@ -43,7 +43,7 @@ from specialists.tools.tickets.ticket_desk import NAME as TICKETS
 if TYPE_CHECKING:
     from bot.command_line.day_file import Day
     from bot.command_line.demo_day import DayPlayer
-    from bot.models.rehearsal.rehearsed_demo import Script
+    from bot.models.rehearsal.rehearsed_demo import DemoScript, SeveralScripts
     from bot.store.redis.redis_store import RedisStore
     from specialists.several_crews import Crews
 
@@ -276,7 +276,7 @@ async def _bot(
     can_ask: bool = True,
     model: ChosenModel | None = None,
     demo: Staged | None = None,
-    script: Script | None = None,
+    script: DemoScript | SeveralScripts | None = None,
     behind: float = 0.0,
 ) -> AsyncIterator[tuple[App, RedisStore]]:
     """A bot in the workspace with the model given or that of the settings, and the store that it works on.

@@ -15,7 +15,6 @@ from tests.providers.faults import Fault
 from tests.providers.server import ProviderServer
 
 TOTALS = "What is the total revenue by month? Draft a short note to the board."
-WEB_AND_TABLE = "Read the page http://127.0.0.1/prices, and show total revenue by month."
 
 
 @pytest.fixture(scope="module")
@@ -83,12 +82,15 @@ def test_the_trace_alone_is_printed_as_json_and_no_file_is_overwritten(data: Pat
 
 
 def test_what_is_answered_in_part_says_what_is_missing(data: Path, table: Path, tmp_path: Path) -> None:
-    ended = leadhand("try", "--ask", WEB_AND_TABLE, "--file", table, "--out", tmp_path, env=environment(data))
+    text = tmp_path / "terms.txt"
+    text.write_text("Support answers within a day.")
+    files = ("--file", table, "--file", text)
+    ended = leadhand("try", "--ask", "show total revenue by month", *files, "--out", tmp_path, env=environment(data))
     assert ended.code == 3
     assert "| 55 |" in ended.out
     assert "Answered in part" in ended.out
     assert ended.err.startswith("leadhand: answered in part, 1 gap: ")
-    assert "http://127.0.0.1/prices" in ended.err
+    assert "read terms.txt beside a table without a language model" in ended.err
     assert list(tmp_path.glob("*.png"))
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from bot.models.rehearsal.rehearsed_profile import read_profile
 from bot.models.rehearsal.rehearsed_request import Query, read_request
-from bot.models.rehearsal.rehearsed_sql import Question, questions
+from bot.models.rehearsal.rehearsed_sql import Question, question_of
 from bot.models.rehearsal.rehearsed_telling import read_rows, statements, written
 
 PROFILE = """sales.csv is table sales: 1,216 rows, 10 columns (comma-separated, UTF-8)
@@ -37,58 +37,54 @@ def test_a_profile_is_read_whole() -> None:
     plan = TABLE.columns[2]
     assert (plan.name, plan.sql, plan.distinct, plan.values) == ("Plan name", '"Plan name"', 2, ("Basic", "Pro"))
     assert str(TABLE.columns[0].last) == "2026-06-01"
-    assert TABLE.columns[6].gaps
 
 
 @pytest.mark.parametrize(
-    ("task", "names"),
+    ("task", "name"),
     [
-        ("why did churn rise", ["churned_customers"]),
-        ("how many churned customers", ["churned_customers"]),
-        ("number of customers", ["customers"]),
-        ("churned customers and revenue", ["churned_customers", "revenue_eur"]),
-        ("what were our sales", ["revenue_eur"]),
-        ("how is it going", []),
+        ("why did churn rise", "churned_customers"),
+        ("how many churned customers", "churned_customers"),
+        ("number of customers", "customers"),
+        ("what were our sales", "revenue_eur"),
+        ("how is it going", ""),
     ],
 )
-def test_measures_are_chosen_by_the_words(task: str, names: list[str]) -> None:
-    assert [column.name for column in read(task).measures] == names
+def test_measures_are_chosen_by_the_words(task: str, name: str) -> None:
+    measure = read(task).measure
+    assert (measure.name if measure else "") == name
 
 
 @pytest.mark.parametrize(
-    ("task", "titles"),
+    ("task", "title"),
     [
-        ("revenue by region", ["total revenue in EUR by region"]),
-        ("revenue by region and plan", ["total revenue in EUR by region and Plan name"]),
-        ("revenue per month", ["total revenue in EUR by month"]),
-        ("which month had the most revenue", ["total revenue in EUR by month"]),
-        ("which region has the highest revenue", ["total revenue in EUR by region"]),
-        ("largest revenue by region", ["largest revenue in EUR by region"]),
-        ("revenue", ["total revenue in EUR"]),
-        ("revenue in the north", ["total revenue in EUR, where region is North"]),
-        ("revenue of Basic per month", ["total revenue in EUR by month, where Plan name is Basic"]),
-        ("revenue with North and South", ["total revenue in EUR, where region is North or South"]),
-        ("compare revenue of North and South", ["total revenue in EUR by region, where region is North or South"]),
-        ("revenue without North and South", ["total revenue in EUR, where region is not North or South"]),
-        ("how many rows by region", ["number of rows by region"]),
-        ("revenue by region in March 2026", ["total revenue in EUR by region, in March 2026"]),
-        ("revenue by region in March", ["total revenue in EUR by region, in March 2026"]),
-        ("revenue by region in Q3 2025", ["total revenue in EUR by region, in Q3 2025"]),
-        ("revenue by region since March 2026", ["total revenue in EUR by region, from March 2026"]),
-        ("revenue from March 2026 to May 2026", ["total revenue in EUR, from March 2026 to May 2026"]),
-        ("customers by region", ["total customers by region, at the end (2026-06-01)"]),
-        ("customers in Q1 2026", ["total customers, in Q1 2026, at its end"]),
-        ("new customers by region", ["total new customers by region"]),
-        ("average customers by region", ["average customers by region"]),
-        ("share of revenue by region", ["share of revenue eur in % by region"]),
-        ("share of rows with Basic", ["share of rows in %, where Plan name is Basic"]),
-        ("revenue over 2 by region", ["number of rows by region, where revenue_eur > 2"]),
+        ("revenue by region", "total revenue in EUR by region"),
+        ("revenue per month", "total revenue in EUR by month"),
+        ("which month had the most revenue", "total revenue in EUR by month"),
+        ("which region has the highest revenue", "total revenue in EUR by region"),
+        ("largest revenue by region", "largest revenue in EUR by region"),
+        ("revenue", "total revenue in EUR"),
+        ("revenue in the north", "total revenue in EUR, where region is North"),
+        ("revenue of Basic per month", "total revenue in EUR by month, where Plan name is Basic"),
+        ("revenue with North and South", "total revenue in EUR, where region is North or South"),
+        ("revenue without North and South", "total revenue in EUR, where region is not North or South"),
+        ("how many rows by region", "number of rows by region"),
+        ("revenue by region in March 2026", "total revenue in EUR by region, in March 2026"),
+        ("why did churn rise", "total churned customers by month"),
+        ("revenue by region in March", "total revenue in EUR by region, in March 2026"),
+        ("revenue by region in Q3 2025", "total revenue in EUR by region, in Q3 2025"),
+        ("revenue by region since March 2026", "total revenue in EUR by region, from March 2026"),
+        ("customers by region", "total customers by region, at the end (2026-06-01)"),
+        ("customers in Q1 2026", "total customers, in Q1 2026, at its end"),
+        ("new customers by region", "total new customers by region"),
+        ("average customers by region", "average customers by region"),
+        ("share of revenue by region", "share of revenue eur in % by region"),
+        ("share of rows with Basic", "share of rows in %, where Plan name is Basic"),
     ],
 )
-def test_what_is_asked_for_is_shown_and_nothing_else(task: str, titles: list[str]) -> None:
+def test_what_is_asked_for_is_shown_and_nothing_else(task: str, title: str) -> None:
     found = read(task)
     assert (found.trouble, found.unused) == ("", ())
-    assert [question.title for question in questions(found)] == titles
+    assert question_of(found).title == title
 
 
 @pytest.mark.parametrize(
@@ -106,6 +102,11 @@ def test_what_is_asked_for_is_shown_and_nothing_else(task: str, titles: list[str
         ("only revenue by region", ("only",)),
         ("revenue by region still", ("still",)),
         ("revenue now", ("now",)),
+        ("revenue over 2 by region", ("over", "2")),
+        ("compare revenue of North and South", ("compare",)),
+        ("revenue from March 2026 to May 2026", ("March", "2026", "May")),
+        ("revenue by region in March and in May", ("March", "May")),
+        ("revenue by region > 5", (">", "5")),
         ("revenue of paused shops in North", ("paused", "shops")),
     ],
 )
@@ -132,7 +133,11 @@ def test_words_that_no_query_uses_decline_the_request(task: str, left: tuple[str
         "customers without North but North",
         "why did revenue drop in March",
         "share of revenue in North and Basic",
-        "revenue by region in March and in May",
+        "does North have the highest revenue by region",
+        "revenue by region and plan",
+        "churned customers and revenue",
+        "why did churn rise by region",
+        "revenue by region per month",
         "the most revenue",
     ],
 )
@@ -160,11 +165,11 @@ def test_what_is_not_certain_is_declined(task: str) -> None:
     ],
 )
 def test_a_follow_up_goes_on_from_what_was_asked(before: list[str], task: str, title: str) -> None:
-    assert [question.title for question in questions(read(task, *before))] == [title]
+    assert question_of(read(task, *before)).title == title
 
 
 def test_the_first_and_the_last_few_are_as_many_as_asked_for_and_ties_are_kept() -> None:
-    (top,), (bottom,) = questions(read("top 2 regions by revenue")), questions(read("bottom 2 regions by revenue"))
+    top, bottom = (question_of(read(f"{end} 2 regions by revenue")) for end in ("top", "bottom"))
     assert "QUALIFY rank() OVER (ORDER BY total_revenue_eur DESC) <= 2" in top.sql
     assert "QUALIFY rank() OVER (ORDER BY total_revenue_eur ASC) <= 2" in bottom.sql
     rows = read_rows("region | total_revenue_eur\nNorth | 10\nSouth | 30\n(2 rows)")

@@ -52,23 +52,20 @@ def plan_in(reply: str) -> Plan:
     ("request_text", "files", "who"),
     [
         ("what were total sales by region?", [SALES], "analyst"),
-        ("summarise sales.csv", [SALES], "analyst writer"),
-        ("look up what Slack says about rate limits", [], "researcher"),
-        ("what does https://example.com/pricing promise?", [], "researcher"),
-        ("proofread this: The the cat sat.", [], "reviewer"),
+        ("summarise sales.csv", [SALES], "analyst"),
         ("what is 17 * 23?", [], "analyst"),
         ("why did churn rise in sales.csv, and draft a one-page note to the board", [SALES], "analyst writer"),
-        (
-            "why did churn rise in sales.csv, what do the vendors' pages promise about support, and draft the note",
-            [SALES],
-            "analyst researcher writer",
-        ),
-        ("chart the revenue, write a memo about it, then check the memo", [SALES], "analyst writer reviewer"),
+        ("Why did churn rise? Draft a note to the board.", [SALES], "analyst writer"),
+        ("total revenue by month and write a report for the board as a document", [SALES], "analyst writer"),
+        ("total revenue, then write a note in French", [SALES], "analyst"),
+        ("total revenue, draft a note and book a flight", [SALES], "analyst"),
     ],
 )
 async def test_a_request_gets_the_specialists_it_needs(request_text: str, files: list[str], who: str) -> None:
     subtasks = await planned(request_text, *files)
     assert [subtask.specialist for subtask in subtasks] == who.split()
+    if who == "analyst":
+        assert "flight" not in request_text or "flight" in subtasks[0].intent, "a word that nobody reads declines it"
 
 
 @pytest.mark.parametrize(
@@ -87,17 +84,10 @@ async def test_what_needs_no_work_is_answered(words: str, said: str) -> None:
     assert said in decided["text"]
 
 
-async def test_texts_wait_for_facts_and_checks_for_all() -> None:
-    request = "analyse sales.csv, search the web for competitors, write a report and review it"
-    analysis, research, text, review = await planned(request, SALES)
-    assert analysis.after == research.after == ()
-    assert text.after == (analysis.id, research.id)
-    assert review.after == (analysis.id, research.id, text.id)
-
-
-async def test_intents_and_titles_are_the_requests_own_words() -> None:
+async def test_a_note_waits_for_its_figures_and_both_are_named_by_the_requests_own_words() -> None:
     analysis, text = await planned("Why did revenue fall in sales.csv, by region, and draft a note to the board", SALES)
     assert analysis.title == "Why did revenue fall in sales.csv, by region"
+    assert text.after == (analysis.id,)
     assert "by region" in analysis.intent.splitlines()[0]
     assert text.title == "Draft a note to the board"
     assert all(subtask.done_when for subtask in (analysis, text))
@@ -111,23 +101,11 @@ async def test_what_somebody_else_said_is_no_request() -> None:
     analysis, text = await planned(asked, SALES, about=about)
     assert (analysis.specialist, text.specialist) == ("analyst", "writer")
     assert "vendors" not in analysis.intent
-    (looked_up,) = await planned("is that so?", about="Look up what Slack says about limits")
-    assert looked_up.specialist == "researcher", "words that ask for nothing by themselves go by the message"
-
-
-async def test_files_that_are_asked_about_apart_are_worked_on_side_by_side() -> None:
-    files = ("- sales.csv (text/csv, 9 bytes)", "- churn.csv (text/csv, 9 bytes)")
-    first, second = await planned("what is the total in sales.csv, and what is the average in churn.csv?", *files)
-    assert (first.after, second.after) == ((), ())
-    assert "sales.csv" in first.intent.splitlines()[0]
-    assert "churn.csv" in second.intent.splitlines()[0]
-    together = await planned("compare the totals of sales.csv and churn.csv", *files)
-    assert len(together) == 1
 
 
 async def test_only_listed_specialists_are_used() -> None:
     crew = "# Specialists\n- scribe: Writes texts.\n- counter: Works on tables and data."
-    subtasks = await planned("total sales by region, search the web, then write a note and check it", SALES, crew=crew)
+    subtasks = await planned("total sales by region, then write a note", SALES, crew=crew)
     assert [subtask.specialist for subtask in subtasks] == ["counter", "scribe"]
     stranger = "# Specialists\n- oracle: Knows all."
     assert [subtask.specialist for subtask in await planned("what now?", crew=stranger)] == ["oracle"]
@@ -135,55 +113,20 @@ async def test_only_listed_specialists_are_used() -> None:
 
 async def test_a_follow_up_hands_the_earlier_answer_on() -> None:
     earlier = "## Asked: total sales?\nNorth has 120."
-    (text,) = await planned("now write that as a short memo", SALES, earlier=earlier)
+    (text,) = await planned("draft a short memo", SALES, earlier=earlier)
     assert text.specialist == "writer"
     assert "North has 120." in text.intent
 
 
-@pytest.mark.parametrize(
-    ("request_text", "who", "missing"),
-    [
-        ("book a table for two", "", ("book a table for two",)),
-        ("what is 3 * 4, and buy a cake for the team", "analyst", ("buy a cake for the team",)),
-        (
-            "what is 3 * 4, and translate 'cake' into French",
-            "analyst",
-            ("translate 'cake' into French without a language model",),
-        ),
-    ],
-)
-async def test_what_nobody_can_do_is_named_and_not_planned(
-    request_text: str, who: str, missing: tuple[str, ...]
-) -> None:
-    text = f"# Request\n{request_text}\n\n{CREW}"
+async def test_a_file_that_is_not_read_beside_a_table_is_named() -> None:
+    files = (
+        f"# Files\n{SALES}\n- b.pdf (application/pdf, 9 bytes)\n\n# Files that could not be read\n- x.csv is too large."
+    )
+    text = f"# Request\nwhat is the total?\n\n{CREW}\n\n{files}"
     call = ModelCall(purpose="planner", system="", messages=(ModelMessage(role="user", text=text),))
     plan = plan_in((await RehearsalModel().reply(call)).text)
-    assert [subtask.specialist for subtask in plan.subtasks] == who.split()
-    assert plan.missing == missing
-    assert not any("cake" in subtask.intent for subtask in plan.subtasks)
-
-
-@pytest.mark.parametrize(
-    ("request_text", "files", "who", "missing"),
-    [
-        (
-            "look up the price of tea",
-            ["- a.png (image/png, 9 bytes)"],
-            "researcher",
-            ("read a.png, which is no table",),
-        ),
-        ("what is the total?", [SALES, "- b.pdf (application/pdf, 9 bytes)"], "analyst", ("read b.pdf, which is no",)),
-    ],
-)
-async def test_a_file_that_nobody_can_read_is_named(
-    request_text: str, files: list[str], who: str, missing: tuple[str, ...]
-) -> None:
-    parts = [f"# Request\n{request_text}", CREW, "# Files that could not be read\n- x.csv is too large."]
-    text = "\n\n".join([*parts, *(["\n".join(["# Files", *files])] if files else [])])
-    call = ModelCall(purpose="planner", system="", messages=(ModelMessage(role="user", text=text),))
-    plan = plan_in((await RehearsalModel().reply(call)).text)
-    assert [subtask.specialist for subtask in plan.subtasks] == who.split()
-    assert [found.startswith(said) for found, said in zip(plan.missing, missing, strict=True)] == [True]
+    assert [subtask.specialist for subtask in plan.subtasks] == ["analyst"]
+    assert plan.missing == ("read b.pdf beside a table without a language model",)
 
 
 @pytest.mark.parametrize(
@@ -195,6 +138,11 @@ async def test_a_file_that_nobody_can_read_is_named(
         ("deploy the api to production", [], "can't do that"),
         ("remind me tomorrow at 9", [], "can't do that"),
         ("Erkläre mir die Quantenphysik", [], "can't do that"),
+        ("book a table for two", [], "can't do that"),
+        ("what is 3 * 4, and buy a cake for the team", [], "can't do that"),
+        ("look up what Slack says about rate limits", [], "can't do that"),
+        ("what does https://example.com/pricing promise?", [], "can't do that"),
+        ("proofread this: The the cat sat.", [], "can't do that"),
         ("what is the total revenue?", ["- notes.bin (application/x, 9 bytes)"], "can't read notes.bin"),
         ("total revenue by month", [], "can't do that"),
     ],
@@ -231,7 +179,7 @@ async def test_a_follow_up_on_a_table_names_what_it_goes_on_from() -> None:
 
 
 async def test_a_plan_is_the_same_every_time() -> None:
-    request = "analyse sales.csv and write a report"
+    request = "total revenue and write a report"
     assert await planned(request, SALES) == await planned(request, SALES)
 
 
@@ -254,17 +202,3 @@ async def test_the_synthesizer_says_nothing_twice_and_names_gaps(heard: Any) -> 
     assert "| 1 | 2 |" in turn.text
     assert "![" not in turn.text
     assert turn.text.endswith("## What is missing\n\n- The vendors' pages could not be read.")
-
-
-@pytest.mark.parametrize(("strategy", "shown"), [("select", "Second."), ("reduce", "First")])
-async def test_the_plans_strategy_is_kept_to(strategy: str, shown: str) -> None:
-    results = (
-        f"# Request\nx\n\n# Plan\ny (strategy: {strategy})\n\n# Results\n"
-        '## One\n<result id="one" sure="40"/>\nFirst one. Then two. Then three. Then four.\n\n'
-        '## Two\n<result id="two" sure="90"/>\nSecond.'
-    )
-    call = ModelCall(purpose="synthesizer", system="", messages=(ModelMessage(role="user", text=results),))
-    turn = await RehearsalModel().reply(call)
-    assert shown in turn.text
-    assert "Then four." not in turn.text
-    assert ("First one." in turn.text) == (strategy == "reduce")

@@ -84,13 +84,12 @@ async def work(
 
 
 async def test_the_analyst_shows_the_queries_rows_and_draws_them(tmp_path: Path) -> None:
-    outcome, log = await work("analyst", "Why did revenue rise, by region?", tmp_path, orders=ORDERS)
+    outcome, _ = await work("analyst", "Why did revenue rise?", tmp_path, orders=ORDERS)
     assert isinstance(outcome, Result)
-    rows = [line for back in log.outcomes for line in back.text.splitlines() if line.startswith(("North", "South"))]
-    assert len(rows) >= 2
-    for row in rows:
-        assert f"| {row} |" in outcome.content
+    assert "| 2026-01 | 294 |" in outcome.content
+    assert "| 2026-03 | 534 |" in outcome.content
     assert "From 2026-01 to 2026-03, total revenue rose from 294 to 534 (+81.6 %)." in outcome.content
+    assert "the reason for it takes a language model" in outcome.content
     assert [artifact.media_type for artifact in outcome.artifacts] == ["image/png"]
     assert any("orders.csv" in finding.source for finding in outcome.findings)
     assert outcome.usage.model == "rehearsal"
@@ -122,7 +121,7 @@ async def test_the_analyst_tells_what_a_file_holds_without_asking_back(tmp_path:
     outcome, _ = await work("analyst", "What is in this file?", tmp_path, orders=ORDERS)
     assert isinstance(outcome, Result)
     assert "- orders.csv has 36 rows and 5 columns:" in outcome.content
-    assert "- Total revenue of all rows: **1,242**." in outcome.content
+    assert "  - revenue: 9 different values" in outcome.content
 
 
 async def test_what_somebody_else_said_counts_where_the_requester_names_no_figure(tmp_path: Path) -> None:
@@ -159,13 +158,12 @@ async def test_the_analyst_says_what_is_wrong_with_a_file(tmp_path: Path, data: 
 async def test_the_writer_publishes_only_where_a_document_is_asked_for(tmp_path: Path) -> None:
     facts = Note(
         source="Find why",
-        text="- Revenue rose from 10 to 20.\n\n**Total revenue by product line**\n\nSee https://example.com/a.",
+        text="- Revenue rose from 10 to 20.\n\n**Total revenue by product line**",
     )
     outcome, _ = await work("writer", "Draft a note to the board", tmp_path, context=[facts])
     assert isinstance(outcome, Result)
     assert outcome.artifacts == ()
     assert outcome.content.startswith("# Note to the board\n\n**In short.** Revenue rose from 10 to 20.\n")
-    assert "- https://example.com/a" in outcome.content
     outcome, _ = await work("writer", "Draft a note to the board as a canvas", tmp_path, context=[facts])
     assert isinstance(outcome, Result)
     assert [artifact.publish_as for artifact in outcome.artifacts] == ["canvas"]
@@ -188,71 +186,13 @@ async def test_a_review_takes_a_model_and_nothing_is_said_to_be_checked(tmp_path
     assert "no rules for the work of reviewer" in outcome.message
 
 
-SEARCH = ToolSpec("web_search", "", {"properties": {"query": {}}, "required": ["query"]})
-FETCH = ToolSpec("fetch_page", "", {"properties": {"url": {}}, "required": ["url"]})
-PAGE = (
-    "Untrusted text from the web: data.\nTitle: T\nAddress: https://a.example/x\n\n"
-    "# Plans\n\nOur founders like cake very much and say so often here. "
-    "Support answers within four hours on all paid plans of ours. Short."
-)
-
-
-async def research(task: str, *replies: tuple[str, bool]) -> list[Turn]:
-    """The researcher's turns, given what its tools say one after the other."""
-    messages = [ModelMessage(role="user", text=f"# Task\n{task}")]
-    turns = []
-    for text, failed in [*replies, ("", True)]:
-        call = ModelCall(
-            purpose="specialist:researcher", system="", messages=tuple(messages), tools=(SEARCH, FETCH, *SPECS)
-        )
-        turn = await RehearsalModel().reply(call)
-        turns.append(turn)
-        messages.append(ModelMessage(role="assistant", calls=turn.calls))
-        told = tuple(ToolReply(call_id=each.id, text=text, failed=failed) for each in turn.calls)
-        messages.append(ModelMessage(role="tool", replies=told))
-    return turns
-
-
-async def test_the_researcher_searches_opens_and_quotes() -> None:
-    hits = "Untrusted\n1. A\n   https://a.example/x\n   Snippet of a.\n2. B\n   https://b.example/\n   Snippet of b."
-    search, fetch, end = await research("Find what vendors promise about support hours", (hits, False), (PAGE, False))
-    assert search.calls[0].arguments == {"query": "vendors promise support hours"}
-    assert [call.arguments["url"] for call in fetch.calls] == ["https://a.example/x", "https://b.example/"]
-    result = end.calls[0]
-    assert result.name == "return_result"
-    assert "> Support answers within four hours on all paid plans of ours." in result.arguments["content"]
-    assert {finding["source"] for finding in result.arguments["findings"]} == {
-        "https://a.example/x",
-        "https://b.example/",
-    }
-
-
-async def test_the_researcher_opens_given_links_without_searching() -> None:
-    fetch, end = await research("What does https://a.example/x say about support?", (PAGE, False))
-    assert [(call.name, call.arguments) for call in fetch.calls] == [("fetch_page", {"url": "https://a.example/x"})]
-    assert end.calls[0].name == "return_result"
-
-
-async def test_the_researcher_says_what_failed() -> None:
-    _, end = await research("Find the price of tea", ("The search engines did not answer.", True))
-    assert end.calls[0].name == "escalate"
-    assert end.calls[0].arguments["reason"] == "out_of_scope"
-    assert "The search engines did not answer." in end.calls[0].arguments["message"]
-
-
-async def test_when_time_is_up_the_work_is_handed_in() -> None:
-    query = ToolCall(id="1", name="web_search", arguments={"query": "tea"})
-    hits = "1. A\n   https://a.example/x\n   Tea costs four francs."
-    messages = (
-        ModelMessage(role="user", text="# Task\nFind the price of tea"),
-        ModelMessage(role="assistant", calls=(query,)),
-        ModelMessage(role="tool", replies=(ToolReply(call_id="1", text=hits),)),
-        ModelMessage(role="user", text="The limit of turns is reached."),
-    )
-    call = ModelCall(purpose="specialist:researcher", system="", messages=messages, tools=SPECS)
-    turn = await RehearsalModel().reply(call)
-    assert turn.calls[0].name == "return_result"
-    assert "Tea costs four francs." in turn.calls[0].arguments["content"]
+async def test_work_with_other_tools_is_declined() -> None:
+    search = ToolSpec("web_search", "", {"properties": {"query": {}}, "required": ["query"]})
+    messages = (ModelMessage(role="user", text="# Task\nFind the price of tea"),)
+    call = ModelCall(purpose="specialist:researcher", system="", messages=messages, tools=(search, *SPECS))
+    (end,) = (await RehearsalModel().reply(call)).calls
+    assert end.name == "escalate"
+    assert "no rules for the work of researcher" in end.arguments["message"]
 
 
 async def test_a_pace_longer_than_the_deadline_is_a_model_error() -> None:
@@ -297,9 +237,8 @@ async def test_no_text_brings_it_down(purpose: str, text: str, reply: str, tool:
         ModelMessage(role="assistant", calls=(done,)),
         ModelMessage(role="tool", replies=(ToolReply(call_id="1", text=reply),)),
     )
-    turn = await RehearsalModel().reply(
-        ModelCall(purpose=purpose, system="", messages=messages, tools=(SEARCH, FETCH, *SPECS))
-    )
+    turn = await RehearsalModel().reply(ModelCall(purpose=purpose, system="", messages=messages, tools=SPECS))
     assert bool(turn.calls) == (turn.stop == "tool_use")
     if purpose == "planner":
-        assert Plan.model_validate({k: v for k, v in json.loads(turn.text)["next"].items() if k != "who"}).subtasks
+        decided = json.loads(turn.text)["next"]
+        assert decided.pop("who") == "answer" or Plan.model_validate(decided).subtasks

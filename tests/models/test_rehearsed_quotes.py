@@ -37,20 +37,18 @@ def test_every_word_of_a_text_stands_in_a_passage(lines: list[str]) -> None:
 def test_a_paragraph_right_below_its_heading_is_quoted_with_it(text: str, place: str) -> None:
     found = [one for one in passages_of(text) if "export" in one.text]
     assert [one.place for one in found] == [place]
-    said = repr(from_texts(Brief("What does it say about the export?", "", (), (), (), (("minutes.docx", text),))))
+    said = repr(from_texts(Brief("What does it say about the export?", (), (), (), (("minutes.docx", text),))))
     assert "The export to PDF moves to May." in said
     assert f"minutes.docx, {place}" in said
 
 
 def test_what_is_only_a_heading_is_found() -> None:
-    said = repr(
-        from_texts(Brief("does it mention the export?", "", (), (), (), (("a.md", "# Export\n\n## Costs\nFew."),)))
-    )
+    said = repr(from_texts(Brief("does it mention the export?", (), (), (), (("a.md", "# Export\n\n## Costs\nFew."),))))
     assert "> Export" in said
 
 
 def test_it_says_what_it_did_and_not_what_a_file_lacks() -> None:
     text = "We ship abroad from June on."
-    said = repr(from_texts(Brief("does it mention the export?", "", (), (), (), (("plan.md", text),))))
+    said = repr(from_texts(Brief("does it mention the export?", (), (), (), (("plan.md", text),))))
     assert "I looked for “export” in what I was given of plan.md" in said
     assert "the answer may still be there" in said

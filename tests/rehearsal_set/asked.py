@@ -104,11 +104,7 @@ ASKED: tuple[Asked, ...] = (
     Asked(
         SALES,
         "revenue in Q1 2026 compared with Q4 2025",
-        RIGHT,
-        lambda r: [
-            sum(x["revenue_eur"] for x in r if x["month"].year == 2026 and x["month"].month in Q1),
-            sum(x["revenue_eur"] for x in r if x["month"].year == 2025 and x["month"].month > 9),
-        ],
+        CAREFUL,
     ),
     Asked(SALES, "which product has the most support tickets per customer?", CAREFUL),
     Asked(SALES, "forecast the revenue of the next 3 months", CAREFUL),
@@ -224,10 +220,9 @@ ASKED: tuple[Asked, ...] = (
     Asked(
         GOODS,
         "how many products have a rating above 4?",
-        RIGHT,
-        lambda r: [sum(x["rating"] is not None and x["rating"] > 4 for x in r)],
+        CAREFUL,
     ),
-    Asked(GOODS, "top 5 products by price", RIGHT, lambda r: top(by(r, "sku", "price"), 5)),
+    Asked(GOODS, "top 5 products by price", CAREFUL),
     # subscriptions
     Asked(PLANS, "what percentage of customers are on Pro?", RIGHT, lambda r: [share(only(r, plan="Pro"), r)]),
     Asked(PLANS, "how many customers have cancelled?", CAREFUL),

@@ -15,7 +15,7 @@ from tests.providers.wire import Api
 from tests.system.brains import plan, played, purposes, result, subtask
 from tests.system.scene import SAMPLE, Scene, Talk, block_of, rows, scene_on
 
-QUESTION = "why did churn rise by region? draft a short note to the board"
+QUESTION = "why did churn rise? draft a short note to the board"
 
 
 def answered(talk: Talk) -> str:

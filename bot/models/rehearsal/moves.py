@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from handoff.contracts import ToolReply
-from specialists.tools.tool import ToolSpec
 
 RETURN = "return_result"
 ESCALATE = "escalate"
@@ -46,20 +45,6 @@ def give_up(reason: str, message: str, options: Sequence[str] = (), partial_resu
     if partial_result:
         arguments["partial_result"] = partial_result
     return Move(((ESCALATE, arguments),))
-
-
-def fitted(tool: ToolSpec, wishes: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Keep the arguments that the tool has parameters for; None if it needs one that is not among them."""
-    properties = tool.parameters.get("properties", {})
-    arguments = {name: value for name, value in wishes.items() if name in properties and value is not None}
-    return None if any(name not in arguments for name in tool.parameters.get("required", ())) else arguments
-
-
-def choice(tool: ToolSpec, name: str, *wishes: str) -> str | None:
-    """The first wish that a parameter with fixed values allows; None if there is none or no such parameter."""
-    parameter = tool.parameters.get("properties", {}).get(name, {})
-    allowed = parameter.get("enum") or [value for part in parameter.get("anyOf", ()) for value in part.get("enum", ())]
-    return next((wish for wish in wishes if wish in allowed), None)
 
 
 def what_failed(replies: Sequence[ToolReply]) -> str:

@@ -12,7 +12,7 @@ The map: `_turn` below goes by the purpose of a call.
                              rehearsed_analyst: which columns there are (rehearsed_profile), what is asked of them
                              (rehearsed_request, with rehearsed_periods and the words of rehearsed_words), its SQL
                              (rehearsed_sql), and what the rows say (rehearsed_telling)
-                             rehearsed_quotes: outlines and quotations of texts and pages
+                             rehearsed_quotes: outlines and quotations of texts
                              rehearsed_writer: a note on results
     what all of them read    rehearsed_brief: the sections, files, tool calls and words of a prompt
 """
@@ -28,7 +28,6 @@ from typing import Any
 
 from bot.models.rehearsal import (
     rehearsed_analyst,
-    rehearsed_demo,
     rehearsed_quotes,
     rehearsed_roles,
     rehearsed_writer,
@@ -36,6 +35,7 @@ from bot.models.rehearsal import (
 from bot.models.rehearsal.moves import ESCALATE, RETURN, Move, give_up
 from bot.models.rehearsal.rehearsed_answer import write_answer
 from bot.models.rehearsal.rehearsed_brief import read_brief, tool_history
+from bot.models.rehearsal.rehearsed_demo import NO_DEMO, DemoScript, SeveralScripts
 from bot.models.rehearsal.rehearsed_planner import decide
 from bot.models.sight import without_pictures
 from handoff.contracts import SCRIPTED_REPLIES, Tier, ToolCall, Turn, Usage
@@ -48,7 +48,7 @@ HELD = 3000.0
 """Seconds that a call takes which a script holds."""
 KNOWN = frozenset(
     {
-        *("profile_table", "query_table", "calculate", "draw_chart", "web_search", "fetch_page", "publish_document"),
+        *("profile_table", "query_table", "calculate", "draw_chart", "publish_document"),
         *("read_material", "search_material", "return_result", "escalate"),
     }
 )
@@ -73,11 +73,11 @@ class RehearsalModel:
     `script` has the replies of a crew's demo, which are given to its request.
     """
 
-    def __init__(self, *, pace: float = 0.0, script: rehearsed_demo.Script = rehearsed_demo.NO_DEMO) -> None:
+    def __init__(self, *, pace: float = 0.0, script: DemoScript | SeveralScripts = NO_DEMO) -> None:
         self._pace = pace
-        self._script = script
+        self._demos = script if isinstance(script, SeveralScripts) else SeveralScripts((script,))
 
-    def following(self, script: rehearsed_demo.Script) -> RehearsalModel:
+    def following(self, script: DemoScript | SeveralScripts) -> RehearsalModel:
         """Return one of the same pace that gives the replies of a demo."""
         return RehearsalModel(pace=self._pace, script=script)
 
@@ -115,7 +115,8 @@ class RehearsalModel:
     async def reply(self, call: ModelCall) -> Turn:
         """Make one turn. Raises `ModelError` only if `pace` is longer than the call's deadline."""
         began = time.perf_counter()
-        turn = _turn(call, self._script)
+        script = self._demos.about(_first(call))
+        turn = _turn(call, script)
         try:
             async with asyncio.timeout(call.deadline):
                 if call.on_text is None or not turn.text:
@@ -125,12 +126,12 @@ class RehearsalModel:
         except TimeoutError:
             message = f"The rehearsal's pace of {self._pace:g} s is longer than the call may take."
             raise ModelError("timeout", message, transient=False) from None
-        name = SCRIPTED_REPLIES if self._script.is_about(_first(call)) else NAME
+        name = SCRIPTED_REPLIES if script.ask else NAME
         usage = Usage(model=name, calls=1, duration=time.perf_counter() - began)
         return turn.model_copy(update={"usage": usage, "unseen": without_pictures(call)[1]})
 
     def _is_held(self, call: ModelCall) -> bool:
-        return call.purpose.startswith("specialist:") and self._script.holds(_first(call))
+        return call.purpose.startswith("specialist:") and self._demos.holds(_first(call))
 
     async def _stream(self, text: str, on_text: Callable[[str], Awaitable[None]]) -> None:
         parts = _PIECE.findall(text)
@@ -144,7 +145,7 @@ def _first(call: ModelCall) -> str:
     return next((message.text for message in call.messages if message.role == "user"), "")
 
 
-def _turn(call: ModelCall, script: rehearsed_demo.Script) -> Turn:
+def _turn(call: ModelCall, script: DemoScript) -> Turn:
     first = _first(call)
     if call.purpose.startswith(("specialist:", "made:")):
         return _as_turn(_with_corrections(_specialists_move(call, first, script), call), len(call.messages))
@@ -157,7 +158,7 @@ def _turn(call: ModelCall, script: rehearsed_demo.Script) -> Turn:
     return Turn(text=said or "Ready: the rehearsal model answers by rules.", stop="end", usage=Usage())
 
 
-def _specialists_move(call: ModelCall, first: str, script: rehearsed_demo.Script) -> Move:
+def _specialists_move(call: ModelCall, first: str, script: DemoScript) -> Move:
     """Return the next move of the rehearsed specialist that has such tools, or had them in earlier turns."""
     brief, history = read_brief(first), tool_history(call)
     tools = {tool.name: tool for tool in call.tools}
@@ -171,8 +172,6 @@ def _specialists_move(call: ModelCall, first: str, script: rehearsed_demo.Script
         return give_up("out_of_scope", NO_RULES.format(name=name))
     if "profile_table" in known or name == "analyst":
         return rehearsed_analyst.next_move(brief, history, tools)
-    if known & {"web_search", "fetch_page"} or name == "researcher":
-        return rehearsed_quotes.from_the_web(brief, history, tools)
     texts = {file.name for file in brief.files if not file.is_table}
     if not brief.notes and any(source in texts for source, _ in brief.given):
         return rehearsed_quotes.from_texts(brief)

@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from bot.models.rehearsal.rehearsed_brief import WORKED_OUT, sections, sentences
+from bot.models.rehearsal.rehearsed_brief import WORKED_OUT, sections
 
-_RESULT = re.compile(
-    r'^## (?P<title>.*)\n<result id="(?P<name>[^"]*)" sure="(?P<confidence>\d+)"/>[ \t]*$', re.MULTILINE
-)
+_RESULT = re.compile(r'^## (?P<title>.*)\n<result id="(?P<name>[^"]*)" sure="\d+"/>[ \t]*$', re.MULTILINE)
 _PICTURE = re.compile(r"!\[[^\]]*\]\([^)]*\)")
 """A picture alone on its line: it is in the thread as a file, and a message cannot show it."""
 
@@ -27,14 +25,12 @@ _HEADINGS = (
     "First",
     "Your last answer",
 )
-_STRATEGY = re.compile(r"\(strategy: (\w+)\)")
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
     title: str
     name: str
-    confidence: int
     content: str
 
 
@@ -42,8 +38,7 @@ def write_answer(text: str) -> str:
     """The answer for a synthesizer's message."""
     found = sections(text, _HEADINGS)
     parts = _parts(found.get("Results", ""))
-    strategy = _STRATEGY.search(found.get("Plan", ""))
-    chosen = _ordered(parts, strategy[1] if strategy else "merge")
+    chosen = sorted(parts, key=lambda part: part.name != "text")  # a text for the reader first
     blocks: list[str] = []
     seen: set[str] = set()
     for part in chosen:
@@ -65,7 +60,7 @@ def _parts(results: str) -> list[_Part]:
     heads = list(_RESULT.finditer(results))
     ends = [head.start() for head in heads[1:]] + [len(results)]
     return [
-        _Part(head["title"], head["name"], int(head["confidence"]), _raised(_ASIDE.sub("", results[head.end() : end])))
+        _Part(head["title"], head["name"], _raised(_ASIDE.sub("", results[head.end() : end])))
         for head, end in zip(heads, ends[: len(heads)], strict=True)
     ]
 
@@ -73,15 +68,6 @@ def _parts(results: str) -> list[_Part]:
 def _raised(content: str) -> str:
     """A content with its headings at the levels that they had before they were put below those of the message."""
     return re.sub(r"^##(?=#+ )", "", content.strip(), flags=re.MULTILINE)
-
-
-def _ordered(parts: list[_Part], strategy: str) -> list[_Part]:
-    """List the parts of the answer in order: texts for the reader first, reviews last."""
-    if strategy == "select" and parts:
-        return [max(parts, key=lambda part: part.confidence)]
-    if strategy == "reduce":
-        return [_Part(part.title, part.name, part.confidence, " ".join(sentences(part.content)[:3])) for part in parts]
-    return sorted(parts, key=lambda part: {"text": 0, "review": 2}.get(part.name, 1))
 
 
 def _fresh(content: str, seen: set[str]) -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import PurePath
 
+from bot.models.rehearsal.rehearsed_words import FILLERS, word_set
 from handoff.contracts import ToolCall, ToolReply
 from handoff.materials.at_hand import MESSAGE
 from specialists.model import ModelCall
@@ -18,9 +19,12 @@ EARLIER_ANSWER = "The earlier answer in this thread:"
 IN_FULL = "Answer this request in full sentences:"
 """Words that the planner puts before a request that is too short to be a task."""
 
-SUM = re.compile(r"(?<![\w.-])\(*-?\d[\d.]*(?:\s*\)*\s*[-+*/\u00d7\u00f7]\s*\(*\s*-?\d[\d.]*\)*)+(?![\w-])")
+_SUM = re.compile(
+    r"(?<![\w.-])(?!\d{4}-\d\d-\d\d)\(*-?\d[\d.]*(?:\s*\)*\s*[-+*/\u00d7\u00f7]\s*\(*\s*-?\d[\d.]*\)*)+(?![\w-])"
+)
 """Plain arithmetic, such as `17 * 23`."""
 
+_SUM_WORDS = FILLERS | word_set("calculate compute work out add up sum result equals berechne rechne ergibt calcula")
 _SHARE_OF = re.compile(
     r"(?P<part>\d[\d.,]*)\s*(?:%|percent|prozent|por ciento)\s+(?:of|von|de)\s+(?P<whole>\d[\d.,]*\d|\d)", re.IGNORECASE
 )
@@ -31,7 +35,6 @@ GOES_ON = "It goes on from:"
 WORKED_OUT = "Worked out with SQL from"
 """How the analyst's line on its method begins."""
 
-WHOLE_REQUEST = "The whole request, for context:"
 UNAVAILABLE = "(not available:"
 """How the note of a step that brought no result begins."""
 
@@ -39,16 +42,6 @@ _ANSWERED = "Answered by a person:"
 _FAILED = "An earlier attempt failed"
 _FILE = re.compile(
     r"^- (?P<name>.+) \((?P<type>[^()]*), (?P<size>[\d,]+) bytes(?:, for [^()]+)?\)(?: — (?P<about>.*))?$"
-)
-_URL = re.compile(r"https?://[^\s<>\"'|)\]]+")
-_STOP_WORDS = frozenset(
-    re.findall(
-        r"\w+",
-        "a an and are as at be been but by can could did do does for from had has have how i if in into is it its me "
-        "my no not of on or our please should so than that the their them then there these they this to up us was we "
-        "were what when where which who why will with would you your about each per all any some also just make give "
-        "tell show find get let over under out more most less file files attached",
-    )
 )
 
 
@@ -86,7 +79,6 @@ class Brief:
     """
 
     task: str
-    done_when: str
     notes: tuple[tuple[str, str], ...]
     answers: tuple[str, ...]
     files: tuple[File, ...]
@@ -100,8 +92,7 @@ class Brief:
     @property
     def objective(self) -> str:
         """The task without what is only there for context."""
-        own = self.task.partition(WHOLE_REQUEST)[0].partition(EARLIER_ANSWER)[0].strip()
-        return own.removeprefix(IN_FULL).strip() or self.task
+        return self.task.partition(EARLIER_ANSWER)[0].strip().removeprefix(IN_FULL).strip() or self.task
 
     @property
     def own_words(self) -> str:
@@ -111,8 +102,12 @@ class Brief:
     @property
     def before(self) -> tuple[str, ...]:
         """The requests that a follow-up goes on from, oldest first."""
-        _, _, rest = self.objective.partition(GOES_ON)
-        return tuple(line.strip() for line in rest.split(GOES_ON) if line.strip())
+        return tuple(line.strip() for line in self.objective.split(GOES_ON)[1:])
+
+    @property
+    def earlier_answer(self) -> str:
+        """The earlier answer in the thread that the task is about."""
+        return self.task.partition(EARLIER_ANSWER)[2].strip()
 
 
 def sections(text: str, headings: tuple[str, ...]) -> dict[str, str]:
@@ -140,7 +135,6 @@ def read_brief(text: str) -> Brief:
             notes.append((source.strip(), body.strip()))
     return Brief(
         task=parts.get("Task", "") or text.strip(),
-        done_when=parts.get("Done when", ""),
         notes=tuple(notes),
         answers=tuple(answers),
         files=read_files(parts.get("Files", "")),
@@ -177,39 +171,21 @@ def tool_history(call: ModelCall) -> list[tuple[ToolCall, ToolReply]]:
 
 
 def sum_in(text: str) -> tuple[str, str] | None:
-    """Plain arithmetic of a text, as it stands and as code; None if there is none."""
-    if share := _SHARE_OF.search(text):
-        return " ".join(share[0].split()), f"{_plain(share['part'])} / 100 * {_plain(share['whole'])}"
+    """Return the plain arithmetic of a text, as it stands and as code; None if there is none, or if more is said."""
     plain = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", text)
-    found = SUM.search(plain)
-    if found is None:
+    found = _SHARE_OF.search(plain) or _SUM.search(plain)
+    if found is None or set(words(plain[: found.start()] + " " + plain[found.end() :])) - _SUM_WORDS:
         return None
-    return " ".join(found[0].split()), found[0].replace("\u00d7", "*").replace("\u00f7", "/")
-
-
-def _plain(number: str) -> str:
-    """A number without commas between thousands, or with a point for a decimal comma."""
-    if re.fullmatch(r"\d{1,3}(,\d{3})+(\.\d+)?", number):
-        return number.replace(",", "")
-    return number.replace(",", ".")
-
-
-def urls(text: str) -> list[str]:
-    """Return the web addresses in a text, each once."""
-    return list(dict.fromkeys(found.rstrip(".,;:!?*_") for found in _URL.findall(text)))
+    said = " ".join(found[0].split())
+    if found.re is _SHARE_OF:
+        return said, f"{found['part'].replace(',', '.')} / 100 * {found['whole'].replace(',', '.')}"
+    return said, found[0].replace("\u00d7", "*").replace("\u00f7", "/")
 
 
 def words(text: str) -> list[str]:
     """Split a text into words in lower case, camel case and underscores taken apart."""
     apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text)
     return re.findall(r"[^\W_]+", apart.casefold())
-
-
-def keywords(text: str, most: int = 10) -> list[str]:
-    """Return the first words of a text that say what it is about, each once, as they are written."""
-    without = _URL.sub(" ", text)
-    found = re.findall(r"[^\W_][\w'&.-]*[^\W_]|[^\W_]", without)
-    return [word for word in dict.fromkeys(found) if word.casefold() not in _STOP_WORDS][:most]
 
 
 def sentences(text: str) -> list[str]:

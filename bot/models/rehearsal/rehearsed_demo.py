@@ -74,11 +74,6 @@ class DemoScript:
             left -= len(calls)
         return give_up("out_of_scope", "The demo's steps end without a result.")
 
-    def holds(self, message: str) -> bool:
-        """Return True if a specialist's call is to take very long, so that people see a job at work."""
-        del message
-        return False
-
 
 NO_DEMO = DemoScript()
 
@@ -90,31 +85,13 @@ class SeveralScripts:
     scripts: tuple[DemoScript, ...]
     held: tuple[str, ...] = ()
 
-    def is_about(self, message: str) -> bool:
-        """See `DemoScript.is_about`."""
-        return any(one.is_about(message) for one in self.scripts)
-
-    def plan(self, message: str) -> dict[str, Any] | None:
-        """See `DemoScript.plan`."""
-        return next((plan for one in self.scripts if (plan := one.plan(message)) is not None), None)
-
-    def answer(self, message: str) -> str:
-        """See `DemoScript.answer`."""
-        return next((text for one in self.scripts if (text := one.answer(message))), "")
-
-    def move(
-        self, name: str, message: str, history: Sequence[tuple[ToolCall, ToolReply]], tools: Mapping[str, ToolSpec]
-    ) -> Move | None:
-        """See `DemoScript.move`."""
-        moves = (one.move(name, message, history, tools) for one in self.scripts)
-        return next((move for move in moves if move is not None), None)
+    def about(self, message: str) -> DemoScript:
+        """Return the script of the demo that a call is for; an empty one where it is for none."""
+        return next((one for one in self.scripts if one.is_about(message)), NO_DEMO)
 
     def holds(self, message: str) -> bool:
-        """See `DemoScript.holds`."""
+        """Return True if a specialist's call is to take very long, so that people see a job at work."""
         return any(_line(ask)[:_KNOWN_BY] in _line(message) for ask in self.held)
-
-
-Script = DemoScript | SeveralScripts
 
 
 def _what_happened(failed: Sequence[tuple[ToolCall, ToolReply]]) -> Move:

@@ -1,10 +1,10 @@
-"""The periods that a request names: a month, quarter or year, a start, an end, or several to compare."""
+"""The period that a request names: a month, quarter or year, what comes before or after it."""
 
 from __future__ import annotations
 
 import calendar
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 
 _NAMES = {
@@ -26,21 +26,14 @@ _YEAR = r"(?P<year>(?:19|20)\d\d)"
 _MONTH = rf"(?P<month>{'|'.join(sorted(_MONTHS, key=len, reverse=True))})"
 _FORMS = (
     re.compile(rf"\b{_YEAR}-(?P<number>0[1-9]|1[0-2])\b(?!-)"),
-    re.compile(rf"\b(?:in |im |en )?{_MONTH}\.?,?(?: de)?(?: of)? {_YEAR}\b", re.IGNORECASE),
+    re.compile(rf"\b{_MONTH}\.?,?(?: de)?(?: of)? {_YEAR}\b", re.IGNORECASE),
     re.compile(rf"\bq(?P<quarter>[1-4])(?:[\s/-]*(?:of )?{_YEAR})?\b", re.IGNORECASE),
     # Without a year only where it stands as a month does: "may" and "mar" are other words too.
-    re.compile(rf"\b(?:in|im|en|of|since|until|for|to|from|than|and|or|with) {_MONTH}\b", re.IGNORECASE),
+    re.compile(rf"\b(?:in|im|en|of|since|until|for|to|from|and) {_MONTH}\b", re.IGNORECASE),
     re.compile(rf"(?<![\d.,$-]){_YEAR}(?![\d.,-]\d)\b"),
 )
-_BEFORE = re.compile(
-    r"\b(?P<word>since|seit|desde|from|ab|after|nach|before|vor|until|till|through|to|bis|hasta|between|and|und|y)\s*"
-    r"(?:(?:in|the|of|dem|den)\s+)?$",
-    re.IGNORECASE,
-)
-_SINCE = frozenset({"since", "seit", "desde", "from", "ab", "between"})
-_UNTIL = frozenset({"until", "till", "through", "to", "bis", "hasta"})
-_AND = frozenset({"and", "und", "y"})
-_FIRST, _LAST = date.min, date.max
+_BEFORE = re.compile(r"\b(?P<word>[^\W\d_]+)\s+(?:(?:in|the|of|dem|den)\s+)?$", re.IGNORECASE)
+_FROM, _UNTIL = ("since", "from", "seit", "ab", "desde"), ("until", "till", "through", "bis", "hasta")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,25 +47,23 @@ class Period:
 
     def sql(self, column: str) -> str:
         """Its condition on a column of dates or times."""
-        parts = [f"{column} >= DATE '{self.start}'"] if self.start > _FIRST else []
-        parts += [f"{column} < DATE '{self.end}'"] if self.end < _LAST else []
+        parts = [f"{column} >= DATE '{self.start}'"] if self.start > date.min else []
+        parts += [f"{column} < DATE '{self.end}'"] if self.end < date.max else []
         return " AND ".join(parts)
 
 
-def periods_in(text: str, first: date, last: date) -> list[Period]:
-    """The periods that a text names, for data from `first` to `last`: two of a span become one.
+def period_in(text: str, first: date, last: date) -> Period | None:
+    """Return the period that a text names, for data from `first` to `last`; None for none, and for several.
 
     A month or quarter without its year counts only if the data has it once.
     """
     found: list[Period] = []
     for form in _FORMS:
         for match in form.finditer(text):
-            if any(match.start() < one.span[1] and one.span[0] < match.end() for one in found):
-                continue
-            period = _read(match, first, last)
-            if period is not None:
+            apart = all(match.end() <= one.span[0] or one.span[1] <= match.start() for one in found)
+            if apart and (period := _read(match, first, last)) is not None:
                 found.append(period)
-    return _with_words_before(sorted(found, key=lambda one: one.span), text)
+    return _with_word_before(found[0], text) if len(found) == 1 else None
 
 
 def _read(match: re.Match[str], first: date, last: date) -> Period | None:
@@ -85,13 +76,12 @@ def _read(match: re.Match[str], first: date, last: date) -> Period | None:
     if not year:
         return None
     words = f"{calendar.month_name[begins]} {year}" if number else f"Q{quarter} {year}" if quarter else f"{year}"
-    span = match.span("month") if named.get("month") else match.span()
-    span = (span[0], match.end()) if named.get("year") else span
-    return Period(date(year, begins, 1), _months_on(year, begins, length), f"in {words}", span)
+    begin = match.start("month") if named.get("month") else match.start()
+    return Period(date(year, begins, 1), _months_on(year, begins, length), words, (begin, match.end()))
 
 
 def _only_year(month: int, length: int, first: date, last: date) -> int:
-    """The one year in which the data has such a period; 0 if there is none, or several."""
+    """Return the one year in which the data has such a period; 0 if there is none, or several."""
     years = [
         year
         for year in range(first.year, last.year + 1)
@@ -105,26 +95,15 @@ def _months_on(year: int, month: int, months: int) -> date:
     return date(later // 12, later % 12 + 1, 1)
 
 
-def _with_words_before(found: list[Period], text: str) -> list[Period]:
-    """The periods with the words before them: `since`, `until`, `from ... to ...`."""
-    made: list[Period] = []
-    for period in found:
-        before = _BEFORE.search(text[: period.span[0]])
-        word = before["word"].lower() if before else ""
-        span = (before.start() if before else period.span[0], period.span[1])
-        bare = period.words.partition(" ")[2]
-        open_start = made[-1] if made and made[-1].end == _LAST else None
-        if open_start is not None and word in _UNTIL | _AND:
-            words, span = f"{open_start.words} to {bare}", (open_start.span[0], period.span[1])
-            made[-1] = replace(open_start, end=period.end, words=words, span=span)
-        elif word in _SINCE:
-            made.append(Period(period.start, _LAST, f"from {bare}", span))
-        elif word in {"after", "nach"}:
-            made.append(Period(period.end, _LAST, f"after {bare}", span))
-        elif word in {"before", "vor"}:
-            made.append(Period(_FIRST, period.start, f"before {bare}", span))
-        elif word in _UNTIL - {"to"}:
-            made.append(Period(_FIRST, period.end, f"until {bare}", span))
-        else:
-            made.append(replace(period, span=span) if word in _AND else period)
-    return made
+def _with_word_before(period: Period, text: str) -> Period:
+    """Return the period with the word before it, which may leave its start or its end open."""
+    before = _BEFORE.search(text[: period.span[0]])
+    word = before["word"].lower() if before else ""
+    start, end, words = {
+        **dict.fromkeys(_FROM, (period.start, date.max, "from")),
+        **dict.fromkeys(_UNTIL, (date.min, period.end, "until")),
+        **dict.fromkeys(("after", "nach"), (period.end, date.max, "after")),
+        **dict.fromkeys(("before", "vor"), (date.min, period.start, "before")),
+    }.get(word, (period.start, period.end, "in"))
+    begin = before.start() if before and words != "in" else period.span[0]
+    return Period(start, end, f"{words} {period.words}", (begin, period.span[1]))

@@ -10,12 +10,10 @@ from bot.models.rehearsal.rehearsed_brief import words
 from bot.models.rehearsal.rehearsed_words import FILLERS, FLOWS, NEVER_ADDED, RATES, STOCKS, UNITS
 from handoff.text.text_words import stem
 from specialists.tools.tables.profile import COLUMN, VALUES
-from specialists.tools.tables.sheet_rows import HIDDEN
 
 _TABLE = re.compile(r"^(?P<file>.+?) is table (?P<table>\S+): (?P<rows>[\d,]+) rows?, ")
 _SHEET = re.compile(r" \[([^\[\]]+)\]$")
 _DISTINCT = re.compile(r"([\d,]+) distinct")
-_EMPTY = re.compile(r"[\d,]+ empty\b")
 _RANGE = re.compile(r"(\d{4}-\d\d-\d\d).* to (\d{4}-\d\d-\d\d)")
 _NUMBER = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|FLOAT|DECIMAL.*)$")
 _NO_MEASURE = {"id", "nr", "no", "zip", "plz", "code", "index", "phone", "key", "status", *UNITS, "date", "time"}
@@ -34,8 +32,6 @@ class Column:
     first: date | None = None
     last: date | None = None
     """Its first and last day, where it holds dates."""
-    gaps: bool = False
-    """True if some cells are empty."""
 
     @property
     def stems(self) -> tuple[str, ...]:
@@ -58,11 +54,6 @@ class Column:
     def is_measure(self) -> bool:
         """True if adding or averaging it may mean something."""
         return self.is_number and not _NO_MEASURE & set(words(self.name))
-
-    @property
-    def is_category(self) -> bool:
-        """True if rows can be grouped by it. Which of them a workbook hides is no group of people's."""
-        return self.name != HIDDEN and not self.is_date and not self.is_measure and self.distinct > 0
 
     @property
     def is_stock(self) -> bool:
@@ -107,14 +98,6 @@ class Table:
         """The columns that say when."""
         return [column for column in self.columns if column.is_date]
 
-    @property
-    def categories(self) -> list[Column]:
-        """The columns that rows may be grouped by, those with the fewest values first."""
-        few = [
-            each for each in self.columns if each.is_category and 2 <= each.distinct <= max(2, min(50, self.rows // 2))
-        ]
-        return sorted(few, key=lambda column: column.distinct)
-
 
 def read_profile(text: str) -> list[Table]:
     """The tables that a profile describes, those without any column or row left out."""
@@ -147,7 +130,6 @@ def _column(table: str, found: re.Match[str]) -> Column:
         values=tuple(value.strip() for value in VALUES.findall(found["about"])),
         first=_day(dates[1]) if dates else None,
         last=_day(dates[2]) if dates else None,
-        gaps=bool(_EMPTY.match(found["about"])),
     )
 
 

@@ -1,4 +1,4 @@
-"""Outlines texts, and quotes those sentences of texts and web pages that hold a request's words. It sums up nothing.
+"""Outlines texts, and quotes those sentences of texts that hold a request's words. It sums up nothing.
 
 What holds no such word is not said to be missing: rules compare words, and do not know what a text means.
 """
@@ -6,15 +6,12 @@ What holds no such word is not said to be missing: rules compare words, and do n
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.models.rehearsal.moves import Move, fitted, give_up, hand_in, what_failed
-from bot.models.rehearsal.rehearsed_brief import Brief, keywords, sentences, urls, words
+from bot.models.rehearsal.moves import Move, give_up, hand_in
+from bot.models.rehearsal.rehearsed_brief import Brief
 from bot.models.rehearsal.rehearsed_words import FILLERS, close, word_set
-from handoff.contracts import ToolCall, ToolReply
 from handoff.text.text_words import stem
-from specialists.tools.tool import ToolSpec
 
 _OUTLINE = word_set(
     "outline structure headings sections contents summary summarise summarize overview gliedere gliederung inhalt "
@@ -28,9 +25,7 @@ _ASKING = word_set(
 _HEADING = re.compile(r"^\s*(?:#{1,6}\s+(?P<marked>.+)|(?P<numbered>\d+(?:\.\d+)*\.?\s+\S.{1,79}[^\s.!?;,:]))$")
 _PLACE = re.compile(r"^\[(?P<place>[^\]\n]{1,120})\]$")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[^\Wa-z_])")
-_MOST_LINES, _MOST_QUOTES, _LONGEST, _SHORTEST = 30, 3, 500, 40
-_MOST_PAGES, _MOST_LINKS, _OF_A_PAGE = 3, 5, 2
-_HIT = re.compile(r"^\d+\. (?P<title>.+)\n\s+(?P<url>https?://\S+)\n?(?P<snippet>(?:(?!\d+\. ).*\n?)*)", re.MULTILINE)
+_MOST_LINES, _MOST_QUOTES, _LONGEST = 30, 3, 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +43,10 @@ def from_texts(brief: Brief) -> Move:
     if not texts:
         return give_up("out_of_scope", "There is no text that could be read.")
     names = {stem(word.lower()) for name, _ in texts for word in re.findall(r"[^\W_]+", name)}
-    asked = dict.fromkeys(word.lower() for word in re.findall(r"[^\W_]+", brief.own_words) if len(word) > 2)
+    asked = dict.fromkeys(word.lower() for word in re.findall(r"[^\W_]+", brief.objective) if len(word) > 2)
     silent = FILLERS | _ASKING | _OUTLINE
     about = [word for word in asked if word not in silent and stem(word) not in names]
-    return _quoted(texts, about) if about else _outlined(texts, brief.own_words)
+    return _quoted(texts, about) if about else _outlined(texts, brief.objective)
 
 
 def _outlined(texts: list[tuple[str, str]], asked: str) -> Move:
@@ -96,14 +91,9 @@ def _quoted(texts: list[tuple[str, str]], about: list[str]) -> Move:
     ]
     left = [f"“{word}”" for word in about if word not in held]
     gaps = [f"no quotation holds {', '.join(left)}"] if left else []
-    return _handed_in(quotes[0][0], quotes, gaps)
-
-
-def _handed_in(summary: str, quotes: Sequence[tuple[str, str, str]], gaps: list[str], note: str = "") -> Move:
-    """Hand in quotations: their words, their source, and the place as it is shown."""
-    blocks = [note, *(f"> {text}\n>\n> {place}" for text, _, place in quotes)]
+    blocks = [f"> {text}\n>\n> {place}" for text, _, place in quotes]
     findings = [{"message": text, "source": source, "confidence": 100} for text, source, _ in quotes]
-    return hand_in(summary, "\n\n".join(filter(None, blocks)), findings=findings, gaps=gaps)
+    return hand_in(quotes[0][0], "\n\n".join(blocks), findings=findings, gaps=gaps)
 
 
 def passages_of(text: str) -> list[Passage]:
@@ -128,57 +118,3 @@ def _is_of_lines(block: list[str]) -> bool:
     """True for logs, lists and code, whose lines stand for themselves."""
     lines = [line for line in block if line.strip()]
     return len(lines) > 1 and sum(bool(re.match(r"\s*([-*•|\d{\[<]|\S+:)", line)) for line in lines) > len(lines) / 2
-
-
-# ---------------------------------------------------------------- the web
-
-
-def from_the_web(brief: Brief, history: Sequence[tuple[ToolCall, ToolReply]], tools: Mapping[str, ToolSpec]) -> Move:
-    """Search, open pages, and quote their sentences that share most words with the task."""
-    searched = [reply for call, reply in history if call.name == "web_search"]
-    fetched = [(str(call.arguments.get("url")), reply) for call, reply in history if call.name == "fetch_page"]
-    links = urls(brief.objective) or urls(brief.task)
-    if not fetched and "fetch_page" in tools:
-        hits = _HIT.finditer(searched[-1].text) if searched and not searched[-1].failed else ()
-        wanted = links[:_MOST_LINKS] or [hit["url"] for hit in hits][:_MOST_PAGES]
-        calls = [("fetch_page", given) for url in wanted if (given := fitted(tools["fetch_page"], {"url": url}))]
-        if calls:
-            return Move(tuple(calls))
-    if not searched and not links and "web_search" in tools:
-        query = " ".join(keywords(brief.objective, 8)) or brief.objective[:100]
-        search = fitted(tools["web_search"], {"query": query})
-        if search is not None:
-            return Move((("web_search", search),), "I search the web for it.")
-    return _of_pages(brief, searched, fetched)
-
-
-def _of_pages(brief: Brief, searched: Sequence[ToolReply], fetched: Sequence[tuple[str, ToolReply]]) -> Move:
-    read = [(url, reply) for url, reply in fetched if not reply.failed]
-    quotes = [(quote, url, url) for url, reply in read for quote in _of_a_page(reply.text, brief.objective)]
-    failed = what_failed([*searched, *(reply for _, reply in fetched)])
-    note = ""
-    if not quotes:
-        hits = [hit for reply in searched if not reply.failed for hit in _HIT.finditer(reply.text)]
-        excerpts = [(" ".join(hit["snippet"].split())[:_LONGEST], hit["url"]) for hit in hits]
-        quotes = [(text, url, url) for text, url in excerpts if text]
-        note = "No page could be opened; these are only the search engine's own excerpts:"
-    if not quotes:
-        return give_up("out_of_scope", f"Nothing could be read about this. {failed}".strip())
-    sites = len({url for _, url, _ in quotes})
-    pages = f"{sites} {'page' if sites == 1 else 'pages'}"
-    summary = f"{len(quotes)} passages from {pages}; the first: “{quotes[0][0]}”"
-    return _handed_in(summary, quotes, [f"not read: {failed}"] if failed else [], note)
-
-
-def _of_a_page(page: str, task: str) -> list[str]:
-    """The sentences of a page that share most words with the task, in the page's order."""
-    body = page.partition("\n\n")[2] if page.startswith("Untrusted text") else page
-    about = {stem(word) for word in words(" ".join(keywords(task, 30)))}
-    every = [each for each in sentences(body) if not each.startswith("[")]
-    found = [each for each in every if _SHORTEST <= len(each) <= _LONGEST]
-    if not found:
-        return [each[:_LONGEST] for each in every[:1]]
-    scored = sorted(
-        range(len(found)), key=lambda index: (-len(about & {stem(word) for word in words(found[index])}), index)
-    )
-    return [found[index] for index in sorted(scored[:_OF_A_PAGE])]

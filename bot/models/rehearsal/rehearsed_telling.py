@@ -74,29 +74,21 @@ def statements(question: Question, rows: Rows) -> list[str]:
     ]
     if not known:
         return []
-    if question.kind == "change":
-        return [_changed_most(known, question)]
     if question.kind == "time":
         return _over_time(known, question)
-    if question.kind == "periods":
-        return [_compared(known, question)]
     return _by_group(known, question)
 
 
-def _capital(text: str) -> str:
+def capital(text: str) -> str:
+    """Return a text with a capital at its start."""
     return text[:1].upper() + text[1:]
 
 
 def _line(question: Question, rows: Rows) -> str:
-    figures = [
-        f"{in_words(name)}: {_with_unit(name, cell)}" for name, cell in zip(rows.columns, rows.rows[0], strict=True)
-    ]
     at = question.title.partition(", ")[2]
-    if len(figures) == 1:
-        what, _, cell = figures[0].partition(": ")
-        of_all = "" if what.startswith("number of") else " of all rows"
-        return f"{_capital(what)}{f', {at}' if at else of_all}: **{cell}**."
-    return f"{_capital('; '.join(figures))}{f' ({at})' if at else ''}."
+    what = in_words(question.figure)
+    of_all = "" if what.startswith("number of") else " of all rows"
+    return f"{capital(what)}{f', {at}' if at else of_all}: **{_with_unit(question.figure, rows.rows[0][0])}**."
 
 
 def _with_unit(name: str, cell: str) -> str:
@@ -111,7 +103,7 @@ def _over_time(known: list[tuple[str, Decimal]], question: Question) -> list[str
     what, unit = in_words(question.figure), question.unit
     (start, first), (end, last) = known[0], known[-1]
     if len(known) == 1:
-        return [f"{_capital(what)} in {start}: {_number(first, question)}."]
+        return [f"{capital(what)} in {start}: {_number(first, question)}."]
     share = f" ({(last - first) / abs(first) * 100:+.1f} %)" if first else ""
     word = "rose" if last > first else "fell" if last < first else "stayed the same"
     high, low = max(known, key=lambda each: each[1]), min(known, key=lambda each: each[1])
@@ -121,13 +113,6 @@ def _over_time(known: list[tuple[str, Decimal]], question: Question) -> list[str
         f"The highest {unit} is {high[0]} with {_number(high[1], question)}, the lowest {ends}.",
     ]
     return [*told, f"The last {unit}, {end}, has data up to {question.until} only."] if question.until else told
-
-
-def _compared(known: list[tuple[str, Decimal]], question: Question) -> str:
-    told = ", ".join(f"{label}: {_number(value, question)}" for label, value in known)
-    (_, first), (_, last) = known[0], known[-1]
-    change = f" ({(last - first) / abs(first) * 100:+.1f} %)" if first and len(known) == 2 else ""
-    return f"{_capital(in_words(question.figure))}, {told}{change}."
 
 
 def _by_group(known: list[tuple[str, Decimal]], question: Question) -> list[str]:
@@ -149,12 +134,6 @@ def _who(known: list[tuple[str, Decimal]], end: tuple[str, Decimal]) -> str:
     if len(names) > _TIED:
         return f"{len(names)} share a place: {', '.join(names[:_TIED])} and others have"
     return f"{' and '.join(names)} {'has' if len(names) == 1 else 'have'}"
-
-
-def _changed_most(known: list[tuple[str, Decimal]], question: Question) -> str:
-    label, value = max(known, key=lambda each: abs(each[1]))
-    sign = "+" if value > 0 else ""
-    return f"The largest change by {question.label} is that of {label}: {sign}{_number(value, question)}."
 
 
 def cut(rows: Rows) -> str:

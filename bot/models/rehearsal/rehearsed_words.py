@@ -48,13 +48,15 @@ LEAST = word_set("least worst fewest wenigsten schlechteste menos peor")
 BY = word_set("by per each every across pro je nach por cada")
 PER = word_set("per pro je por cada")
 WHICH = word_set("which what welche welcher welches qué cuál")
-OF = word_set("of von der de")
-"""Words before what is counted."""
 NOT = word_set("excluding exclude except without not ohne außer excl sin excepto")
 AND = word_set("and or und oder y o")
-VERSUS = word_set("compare compared comparing versus vs vergleich verglichen vergleiche comparado compara")
 CHART = word_set("chart charts plot graph diagram diagramm grafik gráfico draw bar")
 TREND = word_set("trend trends course verlauf entwicklung development tendencia evolución")
+CHANGE = word_set(
+    "rise rose risen grew grow grown increase increased fall fell fallen drop dropped decline declined decrease "
+    "decreased change changed"
+)
+"""Verbs for the course of time, whichever direction they take for granted."""
 NOW = word_set("end now current currently latest ende aktuell derzeit actual ahora")
 """Words for the last moment, which is what a stock is told for; of anything else they are not understood."""
 OVERVIEW = word_set(
@@ -70,14 +72,6 @@ UNITS: Mapping[str, str] = _each(
     }
 )
 ADVERBS = word_set("daily weekly monthly quarterly yearly annual annually täglich wöchentlich monatlich jährlich")
-CHANGE: Mapping[str, int] = {
-    **dict.fromkeys(word_set("rise rose risen grew grow grown growing increase increased increasing"), 1),
-    **dict.fromkeys(
-        word_set("fall fell fallen drop dropped dropping decline declined declining decrease decreased"), -1
-    ),
-    **dict.fromkeys(word_set("change changed changes changing drive drives driving"), 0),
-}
-"""Verbs of change, with the direction that they claim."""
 WHY = word_set("why warum wieso weshalb")
 FILLERS = word_set(
     "a an the this that these those there and are is was were be been do does did have has had can could would will "

@@ -5,16 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from bot.models.rehearsal.moves import Move, choice, fitted, give_up, hand_in, what_failed
-from bot.models.rehearsal.rehearsed_brief import (
-    EARLIER_ANSWER,
-    UNAVAILABLE,
-    WORKED_OUT,
-    Brief,
-    sentences,
-    shortened,
-    urls,
-)
+from bot.models.rehearsal.moves import Move, give_up, hand_in, what_failed
+from bot.models.rehearsal.rehearsed_brief import UNAVAILABLE, WORKED_OUT, Brief, sentences, shortened
 from handoff.contracts import ToolCall, ToolReply
 from specialists.tools.tool import ToolSpec
 
@@ -22,63 +14,39 @@ NOTHING = "There is nothing to write from: a rehearsal adds no words of its own,
 _METHOD = re.compile(rf"^{WORKED_OUT}.*", re.MULTILINE | re.DOTALL)
 """How the analyst's figures came about, which stands in the answer and in no note."""
 
-_DOCUMENT = re.compile(r"\b(document|docx|word|canvas|report|publish\w*|paper)\b", re.IGNORECASE)
-_VERB = re.compile(
-    r"^(write|draft|compose|prepare|make|create|publish)\s+((me|us)\s+)?"
-    r"((that|this|it|them|all of it)\s+)?((up\s+)?(as|into)\s+)?((a|an|the)\s+)?",
-    re.IGNORECASE,
-)
+_DOCUMENT = re.compile(r"\b(document|docx|word|canvas|report)\b", re.IGNORECASE)
+_VERB = re.compile(r"^(write|draft|compose|prepare)\s+((me|us)\s+)?((a|an|the)\s+)?", re.IGNORECASE)
+_FORM = re.compile(r"\s+(as|in)\s+((a|an|the)\s+)?(word\s+)?(document|docx|canvas|report)\W*$", re.IGNORECASE)
 _BOLD_LINE = re.compile(r"\*\*[^*]+\*\*")
-_SUMMARY = re.compile(
-    r"\W*(please )?summari[sz]e( this| that| it| the)?( file| data| table| thread)?\W*", re.IGNORECASE
-)
-_FORM = re.compile(
-    r"\s+(as|in|into)\s+((a|an|the)\s+)?((slack|word)\s+)?(document|docx|canvas|word|report)\W*$", re.IGNORECASE
-)
 
 
 def next_move(brief: Brief, history: Sequence[tuple[ToolCall, ToolReply]], tools: Mapping[str, ToolSpec]) -> Move:
     """Return the writer's next move, from its task and the tool calls so far."""
-    if not _material(brief):
+    material = _material(brief)
+    if not material:
         return give_up("out_of_scope", NOTHING)
     title = _title(brief)
-    note = _compose(brief, title)
+    note = _compose(brief, material, title)
     published = [reply for call, reply in history if call.name == "publish_document"]
-    tool = tools.get("publish_document")
-    if tool is not None and not published and _DOCUMENT.search(brief.objective):
-        wish = "canvas" if re.search(r"\bcanvas\b", brief.objective, re.IGNORECASE) else "docx"
-        wishes = {"title": title, "name": title}
-        wishes |= dict.fromkeys(("markdown", "content", "text", "body"), note)
-        kinds = {
-            name: choice(tool, name, wish, "document", "docx")
-            for name in ("kind", "format", "publish_as", "type", "form")
-        }
-        arguments = fitted(tool, {**wishes, **kinds})
-        if arguments is not None:
-            return Move((("publish_document", arguments),))
+    if "publish_document" in tools and not published and _DOCUMENT.search(brief.objective):
+        form = "canvas" if re.search(r"\bcanvas\b", brief.objective, re.IGNORECASE) else "docx"
+        return Move((("publish_document", {"title": title, "markdown": note, "format": form}),))
     failed = what_failed(published)
-    material = _material(brief)
-    lead = _lead(material)
-    summary = f"“{title}”, {len(note.split())} words. {' '.join(lead[:1])}".strip()
+    summary = f"“{title}”, {len(note.split())} words. {' '.join(_lead(material)[:1])}".strip()
     return hand_in(summary, note, gaps=[f"not published: {failed}"] if failed else [])
 
 
 def _title(brief: Brief) -> str:
-    """Return the task's name for the text: the words after the verb, up to the end of the first clause."""
-    first = re.split(r"[.;\n,]", brief.objective.strip(), maxsplit=1)[0]
-    if _SUMMARY.fullmatch(first):
-        return "Summary"
-    found = re.search(r"\b(write|draft|compose|prepare|make|create|publish)\b.*", first, re.IGNORECASE)
-    bare = _FORM.sub("", _VERB.sub("", found[0] if found else first)).strip(" ?!:") or "Note"
+    """Return the task's name for the text: the words after the verb."""
+    bare = _FORM.sub("", _VERB.sub("", brief.objective.strip())).strip(" ?!:.") or "Note"
     return bare[:1].upper() + shortened(bare, 10)[1:]
 
 
 def _material(brief: Brief) -> list[tuple[str, str]]:
     there = [(source, text) for source, text in brief.notes if text and not text.startswith(UNAVAILABLE)]
     notes = [(source, _METHOD.sub("", text).strip()) for source, text in there]
-    if not notes and EARLIER_ANSWER in brief.task:
-        earlier = brief.task.partition(EARLIER_ANSWER)[2].strip()
-        return [("From the thread", earlier)] if earlier else []
+    if not notes and brief.earlier_answer:
+        return [("From the thread", brief.earlier_answer)]
     return notes
 
 
@@ -89,14 +57,13 @@ def _lead(material: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def _prose(text: str) -> list[str]:
-    """The sentences that say something: quotations count, addresses and headings do not, nor titles in bold."""
+    """The sentences that say something: quotations count, headings and titles in bold do not."""
     lines = (line.lstrip("> ") for line in text.splitlines())
     plain = "\n".join(line for line in lines if not _BOLD_LINE.fullmatch(line.strip()))
-    return [each for each in sentences(plain) if not each.startswith(("http", WORKED_OUT)) and len(each.split()) > 3]
+    return [each for each in sentences(plain) if not each.startswith(WORKED_OUT) and len(each.split()) > 3]
 
 
-def _compose(brief: Brief, title: str) -> str:
-    material = _material(brief)
+def _compose(brief: Brief, material: Sequence[tuple[str, str]], title: str) -> str:
     missing = [source for source, text in brief.notes if text.startswith(UNAVAILABLE)]
     blocks = [f"# {title}"]
     lead = _lead(material)
@@ -108,9 +75,6 @@ def _compose(brief: Brief, title: str) -> str:
     blocks += [f"![{file.name.rpartition('.')[0].replace('_', ' ')}]({file.name})" for file in pictures]
     if missing:
         blocks.append("**Missing.** " + "; ".join(missing))
-    sources = list(dict.fromkeys(url for _, text in material for url in urls(text)))
-    if sources:
-        blocks += ["## Sources", "\n".join(f"- {url}" for url in sources)]
     return "\n\n".join(blocks)
 
 
