@@ -84,6 +84,8 @@ STAFF, TICKETS, LOG, BANK = "headcount_by_month.csv", "tickets.csv", "access_log
 BUDGET, GOODS, PLANS = "budget_sheets.xlsx", "products.json", "subscriptions.csv"
 PARTS, EXPENSES, SENSOR = "inventory_dup_headers.csv", "expenses_mixed_dates.csv", "sensor.tsv"
 SPANISH, MARKETING, TEXT = "ventas_ciudades.csv", "marketing.csv", "team_agreement.md"
+FRENCH, STOCK, BOOKINGS = "heures_equipe.csv", "lagerbestand.csv", "reservas.csv"
+ITALIAN, PROJECTS = "spedizioni.csv", "projects.csv"
 SCORE, HOURS, EUR = "How satisfied are you? (1-10)", "hours spent", "Amount (EUR)"
 Q1 = range(1, 4)
 
@@ -262,6 +264,67 @@ ASKED: tuple[Asked, ...] = (
     Asked(MARKETING, "visits in March 2026", RIGHT, lambda r: [sum(col(in_month(r, "Month", 3), "Visits"))]),
     Asked(MARKETING, "ad spend per month", RIGHT, lambda r: monthly(r, "Month", "Ad spend")),
     Asked(MARKETING, "total conversion", CAREFUL),
+    # French, which the rules know no words of: what names columns and values alone is worked out
+    Asked(FRENCH, "heures total by équipe", RIGHT, lambda r: by(r, "équipe", "heures")),
+    Asked(
+        FRENCH, "total heures by projet in April 2026", RIGHT, lambda r: by(in_month(r, "jour", 4), "projet", "heures")
+    ),
+    Asked(
+        FRENCH,
+        "total heures without Support",
+        RIGHT,
+        lambda r: [sum(x["heures"] for x in r if x["équipe"] != "Support")],
+    ),
+    Asked(FRENCH, "combien d'heures par projet ?", CAREFUL),
+    Asked(FRENCH, "heures sans Support", CAREFUL),
+    Asked(FRENCH, "quelle équipe a travaillé le plus ?", CAREFUL),
+    Asked(FRENCH, "total heures after the holidays", CAREFUL),
+    Asked(FRENCH, "total heures per week and per équipe", CAREFUL),
+    # German stocks on two days
+    Asked(STOCK, "Bestand pro Lager", RIGHT, lambda r: by(last(r, "Stichtag"), "Lager", "Bestand")),
+    Asked(STOCK, "Bestand in Köln im April 2026", RIGHT, lambda _: [52]),
+    Asked(
+        STOCK, "Wie hoch ist der durchschnittliche Preis pro Artikel?", RIGHT, lambda r: by(r, "Artikel", "Preis", mean)
+    ),
+    Asked(STOCK, "Bestand ohne Köln", RIGHT, lambda _: [30]),
+    Asked(STOCK, "Welche Artikel haben keinen Bestand mehr?", CAREFUL),
+    Asked(STOCK, "Bestand unter 10 pro Lager", CAREFUL),
+    Asked(STOCK, "Warum ist der Bestand in Bremen gefallen?", CAREFUL),
+    Asked(STOCK, "Was ist der Bestand wert?", CAREFUL),
+    # Spanish bookings with a state
+    Asked(BOOKINGS, "importe total por hotel", RIGHT, lambda r: by(r, "hotel", "importe")),
+    Asked(BOOKINGS, "importe total en abril de 2026", RIGHT, lambda r: [sum(col(in_month(r, "fecha", 4), "importe"))]),
+    Asked(BOOKINGS, "¿Cuántas reservas hay por estado?", RIGHT, lambda r: by(r, "estado", "hotel", len)),
+    Asked(BOOKINGS, "importe total sin Sol", RIGHT, lambda r: [sum(x["importe"] for x in r if x["hotel"] != "Sol")]),
+    Asked(BOOKINGS, "importe de las reservas que no están pagadas", CAREFUL),
+    Asked(BOOKINGS, "importe todavía no cobrado", CAREFUL),
+    Asked(BOOKINGS, "¿Qué hotel tiene más noches que Luna?", CAREFUL),
+    Asked(BOOKINGS, "importe de la semana pasada", CAREFUL),
+    # Italian, of which the rules know nothing
+    Asked(ITALIAN, "average peso_kg by corriere", RIGHT, lambda r: by(r, "corriere", "peso_kg", mean)),
+    Asked(ITALIAN, "largest costo_eur in Milano", RIGHT, lambda _: [31]),
+    Asked(ITALIAN, "how many rows by città", RIGHT, lambda r: by(r, "città", "corriere", len)),
+    Asked(ITALIAN, "costo totale per corriere", CAREFUL),
+    Asked(ITALIAN, "quale corriere costa meno?", CAREFUL),
+    Asked(ITALIAN, "costo_eur tranne Milano", CAREFUL),
+    Asked(ITALIAN, "peso medio a Torino dopo gennaio", CAREFUL),
+    Asked(ITALIAN, "is Rapido cheaper than Lento?", CAREFUL),
+    # English: negation, state, time and comparison
+    Asked(PROJECTS, "how many projects are not done?", RIGHT, lambda r: [sum(x["status"] != "done" for x in r)]),
+    Asked(PROJECTS, "which owner has the largest budget?", RIGHT, lambda r: top(by(r, "owner", "budget"), 1)),
+    Asked(
+        PROJECTS,
+        "share of projects by status",
+        RIGHT,
+        lambda r: {n: 100 * v / len(r) for n, v in by(r, "status", "owner", len).items()},
+    ),
+    Asked(PROJECTS, "median spent of open projects", RIGHT, lambda r: [median(col(only(r, status="open"), "spent"))]),
+    Asked(PROJECTS, "which projects are over budget?", CAREFUL),
+    Asked(PROJECTS, "total budget of projects due next month", CAREFUL),
+    Asked(PROJECTS, "has Omar never finished a project?", CAREFUL),
+    Asked(PROJECTS, "budget not yet spent by owner", CAREFUL),
+    Asked(PROJECTS, "does Ines have more open projects than Lena?", CAREFUL),
+    Asked(PROJECTS, "total budget excluding done and paused", RIGHT, lambda _: [43000]),
     # calculations, and what rules cannot do
     Asked("", "what is 17.5% of 2,340?", RIGHT, lambda _: [409.5]),
     Asked("", "what is (17 + 3) * 23?", RIGHT, lambda _: [460]),

@@ -144,5 +144,12 @@ _READERS: dict[str, Callable[[], list[Row]]] = {
     "marketing.csv": lambda: _typed(
         _table("marketing.csv"), Month=_day("%b %Y"), Visits=_us, Signups=int, Ad_spend=_us
     ),
+    "heures_equipe.csv": lambda: _typed(_table("heures_equipe.csv", ";"), jour=_ISO, heures=_eu),
+    "lagerbestand.csv": lambda: _typed(
+        _table("lagerbestand.csv", ";"), Stichtag=_day("%d.%m.%Y"), Bestand=int, Preis=_eu
+    ),
+    "reservas.csv": lambda: _typed(_table("reservas.csv", ";"), fecha=_day("%d/%m/%Y"), noches=int, importe=_eu),
+    "spedizioni.csv": lambda: _typed(_table("spedizioni.csv"), data=_ISO, peso_kg=float, costo_eur=float),
+    "projects.csv": lambda: _typed(_table("projects.csv"), budget=int, spent=int, due=_ISO),
     "team_agreement.md": list,
 }
