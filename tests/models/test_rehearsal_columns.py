@@ -70,6 +70,7 @@ def test_measures_are_chosen_by_the_words(task: str, name: str) -> None:
         ("how many rows by region", "number of rows by region"),
         ("revenue by region in March 2026", "total revenue in EUR by region, in March 2026"),
         ("why did churn rise", "total churned customers by month"),
+        ("find out why churn rose in this CSV, chart it", "total churned customers by month"),
         ("revenue by region in March", "total revenue in EUR by region, in March 2026"),
         ("revenue by region in Q3 2025", "total revenue in EUR by region, in Q3 2025"),
         ("revenue by region since March 2026", "total revenue in EUR by region, from March 2026"),

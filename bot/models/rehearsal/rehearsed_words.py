@@ -76,7 +76,7 @@ WHY = word_set("why warum wieso weshalb")
 FILLERS = word_set(
     "a an the this that these those there and are is was were be been do does did have has had can could would will "
     "i we us our you your me my it its it's of in on at for from to as with please show give tell see let get list "
-    "how what which what's much many figure figures number numbers data table file spreadsheet sheet "
+    "how what which what's much many figure figures number numbers data table file spreadsheet sheet csv excel "
     "all attached value values row rows record records entry entries so also just any by made find work out need want "
     "ist sind war waren der die das den dem des ein eine einer einem im in am an auf aus bei für von vom zu zum zur es "
     "uns wir ich sie bitte zeig zeige gib mir gibt hat haben wie hoch und was welche "
