@@ -14,7 +14,7 @@ from tests.providers.wire import WireRequest
 from tests.system.brains import Gate, connect, in_turn, plan, provider, purposes, result, subtask
 from tests.system.scene import SAMPLE, Scene, bot_in, card_title, emptied, rows, shown
 
-QUESTION = "why did churn rise by region? draft a short note to the board"
+QUESTION = "why did churn rise? draft a short note to the board"
 TWO = plan(subtask("first", "writer"), subtask("second", "reviewer"))
 
 

@@ -41,7 +41,7 @@ from tests.system.test_write_tools import clerk, crew_with, doubt
 from tests.versions import looks
 
 TWO = plan(subtask("first", "writer"), subtask("second", "reviewer"))
-QUESTION = "why did churn rise by region? draft a short note to the board"
+QUESTION = "why did churn rise? draft a short note to the board"
 
 
 NEW_IN_USAGE = {"tokens_cached"}
