@@ -27,24 +27,15 @@ def hand_in(
 
     Rules are sure of what they did, and of nothing else, so no doubt of their own is stated.
     """
-    arguments = {
-        "summary": summary,
-        "content": content,
-        "confidence": 100,
-        "findings": [dict(finding) for finding in findings],
-        "gaps": list(gaps),
-    }
-    return Move(((RETURN, arguments),))
+    found = [{"confidence": 100, **finding} for finding in findings]
+    said = {"summary": summary, "content": content, "confidence": 100, "findings": found, "gaps": list(gaps)}
+    return Move(((RETURN, said),))
 
 
-def give_up(reason: str, message: str, options: Sequence[str] = (), partial_result: str = "") -> Move:
+def give_up(reason: str, message: str, options: Sequence[str] = ()) -> Move:
     """End with an escalation."""
-    arguments: dict[str, Any] = {"reason": reason, "message": message}
-    if options:
-        arguments["options"] = list(options)
-    if partial_result:
-        arguments["partial_result"] = partial_result
-    return Move(((ESCALATE, arguments),))
+    more = {"options": list(options)} if options else {}
+    return Move(((ESCALATE, {"reason": reason, "message": message, **more}),))
 
 
 def what_failed(replies: Sequence[ToolReply]) -> str:

@@ -1,7 +1,8 @@
-"""The rehearsed analyst: profiles the file, queries what it understood of the task, and names what it did not."""
+"""The rehearsed analyst: profiles the file, queries what it understood of the task, and declines the rest."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -10,7 +11,7 @@ from bot.models.rehearsal.rehearsed_brief import WORKED_OUT, Brief, File, sum_in
 from bot.models.rehearsal.rehearsed_profile import Table, read_profile
 from bot.models.rehearsal.rehearsed_request import Query, read_request, settle
 from bot.models.rehearsal.rehearsed_sql import Question, in_words, question_of, unit_of
-from bot.models.rehearsal.rehearsed_telling import Rows, capital, cut, read_rows, statements
+from bot.models.rehearsal.rehearsed_telling import Rows, capital, read_rows, statements
 from handoff.contracts import ToolCall, ToolReply
 from specialists.tools.tool import ToolSpec
 from specialists.turns.finish_tools import RETURN
@@ -44,24 +45,6 @@ def next_move(brief: Brief, history: History, tools: Mapping[str, ToolSpec]) -> 
     return query if isinstance(query, Move) else _work(query, history, tools)
 
 
-def _work(query: Query, history: History, tools: Mapping[str, ToolSpec]) -> Move:
-    """Query, draw and report what was understood."""
-    if query.overview:
-        return _describe(query.table)
-    question = question_of(query)
-    replies = [reply for call, reply in history if call.arguments.get("sql") == question.sql]
-    if not replies and "query_table" in tools:
-        return Move((("query_table", {"sql": question.sql}),))
-    rows = read_rows(replies[0].text) if replies and not replies[0].failed else None
-    failed = what_failed([reply for call, reply in history if call.name != RETURN])
-    if rows is None:
-        return give_up("out_of_scope", f"The query brought nothing. {failed}".strip())
-    is_drawn = any(call.name == "draw_chart" for call, _ in history)
-    if question.kind != "one" and len(rows.rows) > 1 and "draw_chart" in tools and not is_drawn:
-        return Move((("draw_chart", _chart(question)),))
-    return _report(query, question, rows, failed)
-
-
 def _calculate(said: str, code: str, history: History) -> Move:
     """Work out plain arithmetic with the tool."""
     replies = [reply for call, reply in history if call.name == "calculate"]
@@ -82,12 +65,8 @@ def _file(brief: Brief) -> File | Move:
         named = [file for file in tables if file.is_named_in(text)]
         if len(named) > 1:
             return give_up("out_of_scope", f"One query reads one file, not {' and '.join(one.name for one in named)}.")
-        if named:
-            return named[0]
-    if len(tables) == 1:
-        return tables[0]
-    if brief.answers:
-        return give_up("out_of_scope", f"“{brief.answers[-1][:80]}” names none of the files.")
+        if named or len(tables) == 1:
+            return (named or tables)[0]
     return give_up("ambiguous_input", "Which of the files do you mean?", [file.name for file in tables])
 
 
@@ -95,37 +74,38 @@ def _query_for(tables: Sequence[Table], brief: Brief) -> Query | Move:
     """Return what is asked of the table or sheet that fits best; or why it is declined."""
     names = [file.name for file in brief.files]
     read = [
-        read_request(table, brief.own_words, [*names, *filter(None, [table.sheet])], brief.before) for table in tables
+        read_request(table, brief.objective, [*names, *filter(None, [table.sheet])], brief.before) for table in tables
     ]
-    if brief.message and not any(one.understood and not one.trouble for one in read):
-        # "Is that so?" asks for what the message names.
-        read = [read_request(table, brief.message, names) for table in tables]
-    fit = [one for one in read if not one.trouble]
-    if not fit:
-        return _decline(max(read, key=lambda one: (one.understood, -len(one.unused))))
-    best = max(one.understood for one in fit)
-    fit = [one for one in fit if one.understood == best]
-    if len(fit) > 1:
-        return give_up("out_of_scope", f"Several sheets fit: {', '.join(one.table.file for one in fit)}. Name one.")
-    return _choose(fit[0], brief.answers) if fit[0].choices else fit[0]
+    best = max(read, key=lambda one: (not one.trouble, one.understood, -len(one.unused)))
+    same = [one.table.file for one in read if not one.trouble and one.understood == best.understood]
+    if len(same) > 1:
+        return give_up("out_of_scope", f"Several sheets fit: {', '.join(same)}. Name one.")
+    if best.choices:
+        named = [one for answer in brief.answers for one in best.choices if one.name.casefold() in answer.casefold()]
+        if not named:
+            names = [one.name for one in best.choices]
+            asked = f"Which figure in {best.table.file} do you mean: {', '.join(names)}?"
+            return give_up("ambiguous_input", asked, names)
+        best = settle(replace(best, measure=max(named, key=lambda one: len(one.name)), choices=()))
+    if best.trouble:
+        return give_up("out_of_scope", f"I can't work out {best.trouble} in {best.table.file}. {_CAN}.")
+    return best
 
 
-def _choose(query: Query, answers: Sequence[str]) -> Query | Move:
-    """Return the query with the figure that a person chose; or the question which."""
-    named = [one for answer in answers for one in query.choices if one.name.casefold() in answer.casefold()]
-    if named:
-        query = settle(replace(query, measure=max(named, key=lambda one: len(one.name)), choices=()))
-        return _decline(query) if query.trouble else query
-    names = [one.name for one in query.choices]
-    return give_up("ambiguous_input", f"Which figure in {query.table.file} do you mean: {', '.join(names)}?", names)
-
-
-def _decline(query: Query) -> Move:
-    what, file = query.trouble, query.table.file
-    return give_up("out_of_scope", f"I can't work out {what} in {file}. {_CAN}.")
-
-
-# ---------------------------------------------------------------- what is shown
+def _work(query: Query, history: History, tools: Mapping[str, ToolSpec]) -> Move:
+    """Query, draw and report what was understood."""
+    question = question_of(query)
+    replies = [reply for call, reply in history if call.arguments.get("sql") == question.sql]
+    if not replies and "query_table" in tools:
+        return Move((("query_table", {"sql": question.sql}),))
+    rows = read_rows(replies[0].text) if replies and not replies[0].failed else None
+    failed = what_failed([reply for call, reply in history if call.name != RETURN])
+    if rows is None:
+        return give_up("out_of_scope", f"The query brought nothing. {failed}".strip())
+    is_drawn = any(call.name == "draw_chart" for call, _ in history)
+    if question.kind != "one" and len(rows.rows) > 1 and "draw_chart" in tools and not is_drawn:
+        return Move((("draw_chart", _chart(question)),))
+    return _report(query, question, rows, failed)
 
 
 def _chart(question: Question) -> dict[str, object]:
@@ -142,30 +122,16 @@ def _chart(question: Question) -> dict[str, object]:
     }
 
 
-def _describe(table: Table) -> Move:
-    """Say what a file holds, column by column."""
-    lines = [f"- {table.file} has {table.rows:,} rows and {len(table.columns)} columns:"]
-    for column in table.columns:
-        span = f", {column.first} to {column.last}" if column.first else ""
-        lines.append(f"  - {column.name}: {column.distinct:,} different values{span}")
-    return hand_in(f"What {table.file} holds.", "\n".join(lines), findings=_findings([f"{table.file} has"], table))
-
-
 def _report(query: Query, question: Question, rows: Rows, failed: str) -> Move:
-    table = query.table
-    said = statements(question, rows)
+    table, said = query.table, statements(question, rows)
     lines = [*said, _NO_REASON] if query.reasons else said
-    shown = f"**{capital(question.title)}**\n\n{rows.as_markdown()}\n\n{cut(rows)}".rstrip()
+    cut = rows.note if re.match(r"\(the first", rows.note) else ""
+    shown = f"**{capital(question.title)}**\n\n{rows.as_markdown()}\n\n{cut}".rstrip()
     parts = [
         "\n".join(f"- {line}" for line in lines),
         shown if question.kind != "one" else "",
         f"{WORKED_OUT} {table.rows:,} rows of {table.file}.",  # its SQL: a click below
         f"What did not work: {failed}" if failed else "",
     ]
-    return hand_in(
-        " ".join(said[:3]), "\n\n".join(filter(None, parts)), findings=_findings(said or [table.file], table)
-    )
-
-
-def _findings(said: Sequence[str], table: Table) -> list[dict[str, object]]:
-    return [{"message": line, "source": table.file, "confidence": 100} for line in said[:3]]
+    findings = [{"message": line, "source": table.file} for line in (said or [table.file])[:3]]
+    return hand_in(" ".join(said[:3]), "\n\n".join(filter(None, parts)), findings=findings)

@@ -9,35 +9,28 @@ from pathlib import PurePath
 
 from bot.models.rehearsal.rehearsed_words import FILLERS, word_set
 from handoff.contracts import ToolCall, ToolReply
-from handoff.materials.at_hand import MESSAGE
 from specialists.model import ModelCall
 
 TABLES = {".csv", ".tsv", ".tab", ".xlsx", ".xlsm", ".xls", ".ods", ".parquet", ".pq", ".json", ".jsonl", ".ndjson"}
 EARLIER_ANSWER = "The earlier answer in this thread:"
 """The line under which the planner hands an earlier answer on to a specialist."""
-
 IN_FULL = "Answer this request in full sentences:"
 """Words that the planner puts before a request that is too short to be a task."""
+GOES_ON = "It goes on from:"
+"""The line before each earlier request that a follow-up goes on from."""
+WORKED_OUT = "Worked out with SQL from"
+"""How the analyst's line on its method begins."""
+UNAVAILABLE = "(not available:"
+"""How the note of a step that brought no result begins."""
 
 _SUM = re.compile(
     r"(?<![\w.-])(?!\d{4}-\d\d-\d\d)\(*-?\d[\d.]*(?:\s*\)*\s*[-+*/\u00d7\u00f7]\s*\(*\s*-?\d[\d.]*\)*)+(?![\w-])"
 )
 """Plain arithmetic, such as `17 * 23`."""
-
 _SUM_WORDS = FILLERS | word_set("calculate compute work out add up sum result equals berechne rechne ergibt calcula")
 _SHARE_OF = re.compile(
     r"(?P<part>\d[\d.,]*)\s*(?:%|percent|prozent|por ciento)\s+(?:of|von|de)\s+(?P<whole>\d[\d.,]*\d|\d)", re.IGNORECASE
 )
-
-GOES_ON = "It goes on from:"
-"""The line before each earlier request that a follow-up goes on from."""
-
-WORKED_OUT = "Worked out with SQL from"
-"""How the analyst's line on its method begins."""
-
-UNAVAILABLE = "(not available:"
-"""How the note of a step that brought no result begins."""
-
 _ANSWERED = "Answered by a person:"
 _FAILED = "An earlier attempt failed"
 _FILE = re.compile(
@@ -47,28 +40,20 @@ _FILE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file as a brief lists it. `size` is in bytes."""
+    """A file as a brief lists it."""
 
     name: str
     media_type: str
-    size: int
 
     @property
     def is_table(self) -> bool:
         """True if it may be a table, by its name."""
         return PurePath(self.name).suffix.lower() in TABLES
 
-    @property
-    def is_image(self) -> bool:
-        """True if it is a picture, such as a chart."""
-        return self.media_type.startswith("image/")
-
     def is_named_in(self, text: str) -> bool:
         """Return True if a text names the file, with its ending or without."""
-        stem = PurePath(self.name).stem
-        return any(
-            re.search(rf"(?<!\w){re.escape(each)}(?!\w)", text, re.IGNORECASE) for each in (self.name, stem) if each
-        )
+        names = filter(None, (self.name, PurePath(self.name).stem))
+        return any(re.search(rf"(?<!\w){re.escape(each)}(?!\w)", text, re.IGNORECASE) for each in names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,24 +70,15 @@ class Brief:
     given: tuple[tuple[str, str], ...] = ()
 
     @property
-    def message(self) -> str:
-        """What the message says that the request was made from; empty if it was made from none."""
-        return next((words_of_message(text) for name, text in self.given if name.partition(" (")[0] == MESSAGE), "")
-
-    @property
     def objective(self) -> str:
         """The task without what is only there for context."""
-        return self.task.partition(EARLIER_ANSWER)[0].strip().removeprefix(IN_FULL).strip() or self.task
-
-    @property
-    def own_words(self) -> str:
-        """The objective without the requests that it goes on from."""
-        return self.objective.partition(GOES_ON)[0].strip()
+        task = self.task.partition(EARLIER_ANSWER)[0].partition(GOES_ON)[0]
+        return task.strip().removeprefix(IN_FULL).strip() or self.task
 
     @property
     def before(self) -> tuple[str, ...]:
         """The requests that a follow-up goes on from, oldest first."""
-        return tuple(line.strip() for line in self.objective.split(GOES_ON)[1:])
+        return tuple(line.strip() for line in self.task.split(GOES_ON)[1:])
 
     @property
     def earlier_answer(self) -> str:
@@ -112,55 +88,40 @@ class Brief:
 
 def sections(text: str, headings: tuple[str, ...]) -> dict[str, str]:
     """Return the text under each heading that occurs; only the first of equal headings counts."""
-    starts: list[tuple[int, int, str]] = []
-    for heading in headings:
-        found = re.search(rf"^# {re.escape(heading)}[ \t]*$", text, re.MULTILINE)
-        if found:
-            starts.append((found.start(), found.end(), heading))
-    starts.sort()
+    found = ((heading, re.search(rf"^# {re.escape(heading)}[ \t]*$", text, re.MULTILINE)) for heading in headings)
+    starts = sorted((match.start(), match.end(), heading) for heading, match in found if match)
     bounds = [*starts, (len(text), len(text), "")]
     return {heading: text[end:following].strip() for (_, end, heading), (following, *_) in pairwise(bounds)}
+
+
+def chunks(text: str) -> tuple[tuple[str, str], ...]:
+    """The parts of a section, by their names, with their own headings at the levels that they had."""
+    parts = (chunk.partition("\n") for chunk in re.split(r"^## ", text, flags=re.MULTILINE)[1:])
+    return tuple((name.strip(), raise_headings(body)) for name, _, body in parts)
+
+
+def raise_headings(text: str) -> str:
+    """Return a text with its headings at the levels that they had before they were put below those of a message."""
+    return re.sub(r"^##(?=#+ )", "", text.strip(), flags=re.MULTILINE)
 
 
 def read_brief(text: str) -> Brief:
     """The parts of a specialist's first message; whatever is missing is empty."""
     parts = sections(text, ("Task", "Done when", "From earlier steps", "Source material", "Files"))
-    notes: list[tuple[str, str]] = []
-    answers: list[str] = []
-    for chunk in re.split(r"^## ", parts.get("From earlier steps", ""), flags=re.MULTILINE)[1:]:
-        source, _, body = chunk.partition("\n")
-        if _ANSWERED in body:
-            answers.append(body.partition(_ANSWERED)[2].strip())
-        elif source.strip() != _FAILED:
-            notes.append((source.strip(), body.strip()))
+    notes = chunks(parts.get("From earlier steps", ""))
     return Brief(
         task=parts.get("Task", "") or text.strip(),
-        notes=tuple(notes),
-        answers=tuple(answers),
+        notes=tuple(one for one in notes if _ANSWERED not in one[1] and one[0] != _FAILED),
+        answers=tuple(body.partition(_ANSWERED)[2].strip() for _, body in notes if _ANSWERED in body),
         files=read_files(parts.get("Files", "")),
-        given=material_in(parts.get("Source material", "")),
+        given=chunks(parts.get("Source material", "")),
     )
-
-
-def words_of_message(text: str) -> str:
-    """The words of the one message in a text of what was said: without what stands above them, time and author."""
-    lines = (line.strip() for line in text.partition("\n")[2].splitlines())
-    return re.sub(r"^\[[^\]]*\] [^:]*: ", "", "\n".join(lines))
-
-
-def material_in(text: str) -> tuple[tuple[str, str], ...]:
-    """The texts of material, by name, with their own headings at the levels that they had."""
-    chunks = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
-    parts = (chunk.partition("\n") for chunk in chunks)
-    return tuple((name.strip(), re.sub(r"^##(?=#+ )", "", body.strip(), flags=re.MULTILINE)) for name, _, body in parts)
 
 
 def read_files(text: str) -> tuple[File, ...]:
     """The files of a list in a brief."""
     found = (_FILE.match(line.strip()) for line in text.splitlines())
-    return tuple(
-        File(line["name"], line["type"], int(line["size"].replace(",", ""))) for line in found if line is not None
-    )
+    return tuple(File(line["name"], line["type"]) for line in found if line is not None)
 
 
 def tool_history(call: ModelCall) -> list[tuple[ToolCall, ToolReply]]:
@@ -184,8 +145,7 @@ def sum_in(text: str) -> tuple[str, str] | None:
 
 def words(text: str) -> list[str]:
     """Split a text into words in lower case, camel case and underscores taken apart."""
-    apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text)
-    return re.findall(r"[^\W_]+", apart.casefold())
+    return re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text).casefold())
 
 
 def sentences(text: str) -> list[str]:

@@ -3,20 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bot.models.rehearsal.rehearsed_brief import (
-    EARLIER_ANSWER,
-    GOES_ON,
-    IN_FULL,
-    File,
-    read_files,
-    sections,
-    shortened,
-    sum_in,
-)
+from bot.models.rehearsal.rehearsed_brief import EARLIER_ANSWER, GOES_ON, IN_FULL, read_files, sections, shortened, sum_in
 
 HEADINGS = (
     "Request",
@@ -31,16 +21,11 @@ HEADINGS = (
 DECLINED = "declined by the rehearsal"
 """The planner's reason for an answer that only says that it cannot."""
 _ROSTER = "# Specialists\n"
-_TITLE_WORDS = 8
-_WORK = {
+_ROLES = {
     "analyst": re.compile(r"\b(tables?|data|spreadsheets?|charts?|calculat)", re.IGNORECASE),
     "writer": re.compile(r"\b(writes?|drafts?|documents?|texts?)", re.IGNORECASE),
 }
 """How the description of a specialist sounds that can do what rules plan."""
-_DONE = {
-    "analyst": "States the figure asked for, taken from the file, with rows and period.",
-    "writer": "A text that can be sent as it is; every number in it comes from the earlier results.",
-}
 _NOTE = re.compile(
     r"(?:^|[\s,;.?!])\s*(?:and\s+|then\s+|please\s+)*"
     r"(?P<note>(?:draft|write|compose|prepare)\s+(?:(?:me|us)\s+)?(?:(?:a|an|the)\s+)?"
@@ -68,46 +53,27 @@ _THANKS = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """A planner's message, read. `lost`: a file could not be fetched. `readable`: names of files given as text."""
-
-    request: str
-    crew: dict[str, str]
-    files: tuple[File, ...]
-    lost: bool
-    earlier: str
-    readable: tuple[str, ...]
-
-    @property
-    def has_table(self) -> bool:
-        """True if a file may be a table."""
-        return any(file.is_table for file in self.files)
-
-    def specialist(self, role: str) -> str:
-        """The specialist of that name, else the first whose description sounds like it, else the first of the crew."""
-        fit = (name for name, about in self.crew.items() if _WORK[role].search(about.partition(".")[0]))
-        return role if role in self.crew else next(fit, next(iter(self.crew), "specialist"))
-
-
 def decide(text: str, system: str) -> dict[str, Any]:
     """Reply to the planner's message. `system` is its prompt, which lists the specialists."""
-    asked = _read(f"{text}\n\n{system[system.rfind(_ROSTER) :]}" if _ROSTER in system else text)
-    if _HELP.fullmatch(asked.request) and not asked.files:
-        return _answer("There is nothing to work on.", _page("rehearsal_help.md"))
-    if _THANKS.fullmatch(asked.request) and not asked.files:
-        return _answer("There is nothing to work on.", "You are welcome.")
-    subtasks = _subtasks(asked)
+    parts = sections(f"{text}\n\n{system[system.rfind(_ROSTER) :]}" if _ROSTER in system else text, HEADINGS)
+    request, earlier = parts.get("Request", "") or text.strip(), parts.get("Earlier in this thread", "")
+    crew = dict(re.findall(r"^- ([^:\n]+): (.*)$", parts.get("Specialists", ""), re.MULTILINE))
+    readable = re.findall(r"^## (.+?)(?: begins)?$", parts.get("Source material", ""), re.MULTILINE)
+    files = read_files(parts.get("Files", ""))
+    if not files and (_HELP.fullmatch(request) or _THANKS.fullmatch(request)):
+        greeting = _page("rehearsal_help.md") if _HELP.fullmatch(request) else "You are welcome."
+        return _answer("There is nothing to work on.", greeting)
+    has_table, texts = any(file.is_table for file in files), [file.name for file in files if not file.is_table]
+    strange = [name for name in texts if name not in readable]
+    subtasks = _subtasks(request, crew, earlier, has_table=has_table, has_text=len(texts) > len(strange))
     if not subtasks:
-        return _answer(DECLINED, _page("rehearsal_decline.md").format(what=_declined(asked)))
-    plan = {
-        "goal": shortened(asked.request, 30),
-        "subtasks": subtasks,
-        "strategy": "merge",
-        "instruction": "",
-        "missing": _unread(asked),
-    }
-    return {"why": "", "next": {"who": "several", **plan}}
+        lost = "do that without the file" if "Files that could not be read" in parts else "do that"
+        what = f"read {' and '.join(strange)}" if strange else lost
+        return _answer(DECLINED, _page("rehearsal_decline.md").format(what=what))
+    left = [] if earlier else texts if has_table else strange
+    missing = [f"read {name} beside a table without a language model" for name in left]
+    plan = {"goal": shortened(request, 30), "subtasks": subtasks, "strategy": "merge", "instruction": ""}
+    return {"why": "", "next": {"who": "several", **plan, "missing": missing}}
 
 
 def _answer(why: str, text: str) -> dict[str, Any]:
@@ -118,77 +84,45 @@ def _page(name: str) -> str:
     return Path(__file__).with_name(name).read_text(encoding="utf-8").strip()
 
 
-def _read(text: str) -> _Asked:
-    parts = sections(text, HEADINGS)
-    return _Asked(
-        request=parts.get("Request", "") or text.strip(),
-        crew=dict(re.findall(r"^- ([^:\n]+): (.*)$", parts.get("Specialists", ""), re.MULTILINE)),
-        files=read_files(parts.get("Files", "")),
-        lost="Files that could not be read" in parts,
-        earlier=parts.get("Earlier in this thread", ""),
-        readable=tuple(re.findall(r"^## (.+?)(?: begins)?$", parts.get("Source material", ""), re.MULTILINE)),
-    )
-
-
-def _subtasks(asked: _Asked) -> list[dict[str, Any]]:
+def _subtasks(
+    request: str, crew: dict[str, str], earlier: str, *, has_table: bool, has_text: bool
+) -> list[dict[str, Any]]:
     """Plan what rules can do; nothing if they can do none of it."""
-    note = _NOTE.search(asked.request)
-    rest = asked.request[: note.start()] if note else asked.request
-    if not _is_known(asked.crew):
-        return [_subtask("task", next(iter(asked.crew), "specialist"), asked.request)]
-    if asked.has_table and rest.strip(" ,;."):
-        analysis = _subtask("analysis", asked.specialist("analyst"), rest, "analyst")
-        text = [_subtask("text", asked.specialist("writer"), note["note"], "writer", ["analysis"])] if note else []
-        analysis["intent"] += "".join(f"\n{GOES_ON} {one}" for one in _asked_before(asked.earlier))
-        return [analysis, *text]
-    if sum_in(asked.request):
-        return [_subtask("analysis", asked.specialist("analyst"), asked.request, "analyst")]
-    if note and not rest.strip(" ,;.") and asked.earlier:
-        earlier = asked.earlier.rpartition("## Asked: ")[2].partition("\n")[2].strip()
-        subtask = _subtask("text", asked.specialist("writer"), note["note"], "writer")
-        return [{**subtask, "intent": f"{subtask['intent']}\n\n{EARLIER_ANSWER}\n{earlier}"}]
-    if (
-        any(file.name in asked.readable for file in asked.files)
-        and not asked.has_table
-        and not note
-        and not _OWN_WORDS.search(asked.request)
-    ):
-        return [_subtask("text", asked.specialist("writer"), asked.request)]
-    return []
+    note = _NOTE.search(request)
+    rest = request[: note.start()].strip(" ,;.") if note else request
+    analyst, writer = (_specialist(crew, role) for role in _ROLES)
+    if not any(name in _ROLES or pattern.search(about) for name, about in crew.items() for pattern in _ROLES.values()):
+        return [_subtask("task", next(iter(crew), "specialist"), request)]
+    if has_table and rest:
+        analysis = _subtask("analysis", analyst, rest)
+        before = [_NOTE.sub("", one) for one in re.findall(r"^#+ Asked: (.+)$", earlier, re.MULTILINE)]
+        analysis["intent"] += "".join(f"\n{GOES_ON} {one}" for one in before if one.strip())
+        return [analysis, *([_subtask("text", writer, note["note"], "analysis")] if note else [])]
+    if sum_in(request):
+        return [_subtask("analysis", analyst, request)]
+    if note and not rest and earlier:
+        subtask = _subtask("text", writer, note["note"])
+        answer = earlier.rpartition("## Asked: ")[2].partition("\n")[2].strip()
+        return [{**subtask, "intent": f"{subtask['intent']}\n\n{EARLIER_ANSWER}\n{answer}"}]
+    is_quoted = has_text and not has_table and not note and not _OWN_WORDS.search(request)
+    return [_subtask("text", writer, request)] if is_quoted else []
 
 
-def _asked_before(earlier: str) -> list[str]:
-    """Return the requests of a thread, as the planner is shown them, without the notes that they asked for too."""
-    asked = re.findall(r"^#+ Asked: (.+)$", earlier, re.MULTILINE)
-    return [_NOTE.sub("", one) for one in asked if _NOTE.sub("", one).strip()]
+def _specialist(crew: dict[str, str], role: str) -> str:
+    """Return the specialist of that name, else the first whose description sounds like it, else the first."""
+    fit = (name for name, about in crew.items() if _ROLES[role].search(about.partition(".")[0]))
+    return role if role in crew else next(fit, next(iter(crew), "specialist"))
 
 
-def _is_known(crew: dict[str, str]) -> bool:
-    """Return True if somebody in a crew does work that there are rules for."""
-    return any(name in _WORK or pattern.search(about) for name, about in crew.items() for pattern in _WORK.values())
-
-
-def _declined(asked: _Asked) -> str:
-    strange = [file.name for file in asked.files if not file.is_table and file.name not in asked.readable]
-    return f"read {' and '.join(strange)}" if strange else "do that without the file" if asked.lost else "do that"
-
-
-def _unread(asked: _Asked) -> list[str]:
-    """Name the attachments that nobody reads, to go on after "nobody in the crew can"."""
-    known = () if asked.has_table else asked.readable
-    strange = [file.name for file in asked.files if not file.is_table and file.name not in known]
-    return [] if asked.earlier else [f"read {name} beside a table without a language model" for name in strange]
-
-
-def _subtask(name: str, specialist: str, words: str, role: str = "", after: list[str] | None = None) -> dict[str, Any]:
+def _subtask(name: str, specialist: str, words: str, *after: str) -> dict[str, Any]:
     objective = " ".join(words.split()).strip(" .,;?!") or "Answer the request"
     objective = objective[:1].upper() + objective[1:]
     return {
         "id": name,
-        "title": shortened(objective, _TITLE_WORDS),
+        "title": shortened(objective, 8),
         "intent": objective if len(objective.split()) > 3 else f"{IN_FULL} {objective}",
         "specialist": specialist,
-        "after": after or [],
-        "done_when": _DONE.get(role, "The request is answered."),
+        "after": list(after),
+        "done_when": "Each word of it is answered, and each figure comes from the file or the results.",
         "tier": None,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from dataclasses import dataclass
 from datetime import date
@@ -21,9 +22,11 @@ _NO_MEASURE = {"id", "nr", "no", "zip", "plz", "code", "index", "phone", "key", 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column as profiled. `distinct` is 0 if the profile does not say; `values` are its commonest."""
+    """A column as profiled. `distinct` is 0 if the profile does not say; `values` are its commonest.
 
-    table: str
+    `first` and `last` are its ends where it holds dates.
+    """
+
     name: str
     sql: str
     kind: str
@@ -31,19 +34,12 @@ class Column:
     values: tuple[str, ...] = ()
     first: date | None = None
     last: date | None = None
-    """Its first and last day, where it holds dates."""
 
     @property
     def stems(self) -> tuple[str, ...]:
         """The words of its name that say something, without their endings."""
         said = words(self.name)
-        told = [word for word in said if word not in FILLERS and not word.isdigit()]
-        return tuple(stem(word) for word in told or said)
-
-    @property
-    def is_number(self) -> bool:
-        """True if its values are numbers."""
-        return bool(_NUMBER.match(self.kind))
+        return tuple(map(stem, [word for word in said if word not in FILLERS and not word.isdigit()] or said))
 
     @property
     def is_date(self) -> bool:
@@ -51,9 +47,14 @@ class Column:
         return self.kind.startswith(("DATE", "TIMESTAMP"))
 
     @property
+    def is_text(self) -> bool:
+        """True if its values are neither numbers nor dates."""
+        return not self.is_date and not _NUMBER.match(self.kind)
+
+    @property
     def is_measure(self) -> bool:
         """True if adding or averaging it may mean something."""
-        return self.is_number and not _NO_MEASURE & set(words(self.name))
+        return bool(_NUMBER.match(self.kind)) and not _NO_MEASURE & set(words(self.name))
 
     @property
     def is_stock(self) -> bool:
@@ -75,23 +76,13 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table as profiled."""
+    """A table as profiled. `sheet` is its name in a file of several tables."""
 
     file: str
     name: str
     rows: int
     columns: tuple[Column, ...]
-
-    @property
-    def sheet(self) -> str:
-        """The name of its sheet, where its file has several tables."""
-        found = _SHEET.search(self.file)
-        return found[1] if found else ""
-
-    @property
-    def measures(self) -> list[Column]:
-        """The columns that may be added up or averaged."""
-        return [column for column in self.columns if column.is_measure]
+    sheet: str = ""
 
     @property
     def dates(self) -> list[Column]:
@@ -102,39 +93,29 @@ class Table:
 def read_profile(text: str) -> list[Table]:
     """The tables that a profile describes, those without any column or row left out."""
     tables: list[Table] = []
-    head: re.Match[str] | None = None
-    columns: list[Column] = []
-    for line in [*text.splitlines(), "end is table end: 0 rows, "]:
-        start = _TABLE.match(line)
-        if start is not None:
-            if head is not None and columns and (rows := int(head["rows"].replace(",", ""))):
-                tables.append(Table(head["file"], head["table"], rows, tuple(columns)))
-            head, columns = start, []
-        elif head is not None and (found := COLUMN.fullmatch(line)):
-            columns.append(_column(head["table"], found))
-    return tables
+    lines = text.splitlines()
+    heads = [(at, found) for at, line in enumerate(lines) if (found := _TABLE.match(line))]
+    for (at, head), end in zip(heads, [*(at for at, _ in heads[1:]), len(lines)], strict=False):
+        columns = tuple(_column(found) for line in lines[at:end] if (found := COLUMN.fullmatch(line)))
+        rows, sheet = int(head["rows"].replace(",", "")), _SHEET.search(head["file"])
+        tables += [Table(head["file"], head["table"], rows, columns, sheet[1] if sheet else "")]
+    return [one for one in tables if one.columns and one.rows]
 
 
-def _column(table: str, found: re.Match[str]) -> Column:
-    sql = found["name"]
-    name = sql[1:-1].replace('""', '"') if sql.startswith('"') else sql
-    distinct = _DISTINCT.search(found["about"])
-    dates = _RANGE.search(found["about"])
+def _column(found: re.Match[str]) -> Column:
+    name, about = found["name"], found["about"]
+    name = name[1:-1].replace('""', '"') if name.startswith('"') else name
+    distinct, dates = _DISTINCT.search(about), _RANGE.search(about)
+    first = last = None
+    with contextlib.suppress(ValueError):
+        first, last = map(date.fromisoformat, dates.groups()) if dates else (None, None)
     return Column(
-        table=table,
         name=name,
         # Names that are SQL words need quotes too, and the profile gives them without.
         sql='"' + name.replace('"', '""') + '"',
         kind=found["type"],
         distinct=int(distinct[1].replace(",", "")) if distinct else 0,
-        values=tuple(value.strip() for value in VALUES.findall(found["about"])),
-        first=_day(dates[1]) if dates else None,
-        last=_day(dates[2]) if dates else None,
+        values=tuple(value.strip() for value in VALUES.findall(about)),
+        first=first,
+        last=last,
     )
-
-
-def _day(text: str) -> date | None:
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        return None

@@ -1,7 +1,7 @@
 """What a request asks of a table, as one shape of query: a measure, a group, filters, a period and an order.
 
-Each word of the request must become a part of the query or say nothing at all; one that does not is in `Query.unused`,
-and the request is declined. So nothing is answered with half of what it asked for.
+Each word of the request must become a part of the query or say nothing at all. As soon as one does not, the request is
+declined: nothing is answered with half of what it asked for.
 """
 
 from __future__ import annotations
@@ -26,10 +26,6 @@ _FEW = re.compile(
 _HOW_MANY = re.compile(
     r"\b(how many|number of|count of|wie ?viele|anzahl(?: der)?|cu[aá]nt[oa]s|count)\b", re.IGNORECASE
 )
-_CONTENTS = re.compile(
-    r"\b(what('s| is| does)? (in|this|these|the (file|data|table))|was ist (in|das)|qué hay)\b", re.IGNORECASE
-)
-_OVER_TIME = re.compile(r"\bover time\b", re.IGNORECASE)
 _ARTICLES = frozenset({"the", "der", "die", "das", "dem", "den", "el", "la", "los", "las", "each", "a", "an"})
 _MOST_NAMED = 4
 
@@ -48,8 +44,8 @@ class Query:
     """A request as a query. `unused` are words that are no part of it; `trouble` is the reason to decline it.
 
     `unit` is the period that rows are grouped by, `most` how many groups are wanted (0: all), `extreme` whether the
-    largest or smallest is asked for, `reasons` whether it
-    asks why, and `understood` how many of its words name something in the table.
+    largest or smallest is asked for, `reasons` whether it asks why, `understood` how many of its words name something
+    in the table, and `choices` the figures of which a person must choose one.
     """
 
     table: Table
@@ -65,12 +61,10 @@ class Query:
     upward: bool = False
     extreme: bool = False
     reasons: bool = False
-    overview: bool = False
     goes_on: bool = False
     unused: tuple[str, ...] = ()
     trouble: str = ""
     choices: tuple[Column, ...] = ()
-    """Figures of which a person must choose one."""
     understood: int = 0
 
 
@@ -82,16 +76,6 @@ class _Token:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Mention:
-    """A column named by the tokens from `at` to before `end`; `rivals` could be meant as well."""
-
-    column: Column
-    at: int
-    end: int
-    rivals: tuple[Column, ...] = ()
-
-
 def read_request(table: Table, text: str, files: Sequence[str] = (), before: Sequence[str] = ()) -> Query:
     """Return what a text asks of a table. `files` are names of files, whose words say nothing more.
 
@@ -99,7 +83,7 @@ def read_request(table: Table, text: str, files: Sequence[str] = (), before: Seq
     """
     now = _Reader(table, text, files).read()
     for earlier in reversed(before):
-        if not now.goes_on and (now.measure or now.overview or now.counting):
+        if not now.goes_on and (now.measure or now.counting):
             break
         now = _go_on(_Reader(table, earlier, files).read(), now)
     return settle(now)
@@ -142,7 +126,8 @@ class _Reader:
             self._take_span(period.span)
         few, counting = self._take_match(_FEW), self._take_match(_HOW_MANY)
         filters, mentions = self._filters(), self._mentions()
-        fold, bound = self._fold()
+        fold, most, least = self._fold(), self._take(lexicon.MOST), self._take(lexicon.LEAST)
+        self._decline("the most and the least at once", when=most and least)
         self._take(lexicon.CHART)  # rows that can be drawn are drawn anyway
         query = Query(
             self.table,
@@ -151,28 +136,23 @@ class _Reader:
             period=period,
             counting=counting is not None,
             most=max(1, min(25, int(few["number"]))) if few else 0,
-            upward=bool(few and few["low"]) or bound == "low",
-            extreme=bool(bound),
-            goes_on=bool(self.tokens) and self._low(0) in lexicon.AND,
+            upward=bool(few and few["low"]) or bool(least),
+            extreme=bool(most or least),
+            goes_on=self._low(0) in lexicon.AND,
             understood=len(mentions) + len(filters) + bool(period),
         )
-        for one in mentions:
-            query = self._with_column(query, one)
+        for column, at, end in mentions:
+            query = self._with_column(query, column, at, end)
         query = self._with_rows(self._with_unit(query), counting.end() if counting else -1)
-        return self._finish(query)
-
-    def _finish(self, query: Query) -> Query:
         if query.measure and query.measure.is_stock and not query.period:
             self._take(lexicon.NOW)
         added = query.measure and query.measure.is_flow and not query.measure.is_stock
-        averaged = added and query.fold in {"mean", "median"}
         per = any(one.low in lexicon.PER for one in self.tokens)
-        self._decline("an average “per ...”, which may be that of rows or of totals", when=averaged and per)
-        overview = bool(self._take(lexicon.OVERVIEW)) or bool(_CONTENTS.search(self.text))
-        asks = query.measure or query.fold or query.group or query.counting or query.filters or query.unit
+        averaged = added and query.fold in {"mean", "median"} and per
+        self._decline("an average “per ...”, which may be that of rows or of totals", when=averaged)
         silent = lexicon.FILLERS | lexicon.AND
         left = (one.text for at, one in enumerate(self.tokens) if at not in self.used and one.low not in silent)
-        return replace(query, overview=overview and not asks, unused=tuple(dict.fromkeys(left)), trouble=self.trouble)
+        return replace(query, unused=tuple(dict.fromkeys(left)), trouble=self.trouble)
 
     # ------------------------------------------------------------ words
 
@@ -209,29 +189,30 @@ class _Reader:
     # ------------------------------------------------------------ filters
 
     def _filters(self) -> tuple[Filter, ...]:
-        """Return the values that the words name, longest first; one that stands in several columns is nobody's."""
+        """Return the values that the words name, longest first, those of one column as alternatives.
+
+        A value that stands in several columns is nobody's.
+        """
+        names = {stem(word) for column in self.table.columns for word in split(column.name)}
         found: dict[tuple[int, int], list[tuple[Column, str]]] = {}
         for column in self.table.columns:
-            for value in () if column.is_number or column.is_date else column.values:
-                for place in self._places(value):
-                    found.setdefault(place, []).append((column, value))
+            for value in column.values if column.is_text else ():
+                own = [each[0] for each in _TOKEN.finditer(value)] if not value.endswith("…") else []
+                for at in range(len(self.tokens) - len(own) + 1) if own else ():
+                    if _is_value(self.tokens[at : at + len(own)], own, names):
+                        found.setdefault((at, at + len(own)), []).append((column, value.casefold()))
         taken: dict[int, Filter] = {}
         for (at, end), meant in sorted(found.items(), key=lambda one: (one[0][0] - one[0][1], one[0][0])):
-            if self.used & set(range(at, end)) or len({column.name for column, _ in meant}) > 1:
-                continue
-            self.used |= set(range(at, end))
-            values = tuple(dict.fromkeys(value.casefold() for _, value in meant))
-            taken[at] = Filter(meant[0][0], values, excluded=self._is_excluded(at))
-        return self._joined([one for _, one in sorted(taken.items())])
-
-    def _places(self, value: str) -> list[tuple[int, int]]:
-        """Return where the words name a value: one by one, or in its plural, and not as part of a column's name."""
-        own = [each[0] for each in _TOKEN.finditer(value)]
-        if not own or value.endswith("…"):
-            return []
-        names = {" ".join(split(column.name)) for column in self.table.columns}
-        every = ((at, self.tokens[at : at + len(own)]) for at in range(len(self.tokens) - len(own) + 1))
-        return [(at, at + len(own)) for at, said in every if _is_value(said, own, names)]
+            if not self.used & set(range(at, end)) and len({column for column, _ in meant}) == 1:
+                self.used |= set(range(at, end))
+                values = tuple(dict.fromkeys(value for _, value in meant))
+                taken[at] = Filter(meant[0][0], values, excluded=self._is_excluded(at))
+        made: dict[Column, Filter] = {}
+        for _, one in sorted(taken.items()):
+            known = made.get(one.column)
+            self._decline("what is both named and excluded", when=known and one.excluded and not known.excluded)
+            made[one.column] = replace(known, values=(*known.values, *one.values)) if known else one
+        return tuple(made.values())
 
     def _is_excluded(self, at: int) -> bool:
         """Return True if the word before a value excludes it. That word is used."""
@@ -240,19 +221,10 @@ class _Reader:
             self.used.add(before)
         return self._low(before) in lexicon.NOT
 
-    def _joined(self, named: Sequence[Filter]) -> tuple[Filter, ...]:
-        """Return one filter for each column: its values are alternatives, and all excluded where the first is."""
-        made: dict[str, Filter] = {}
-        for one in named:
-            known = made.get(one.column.name)
-            self._decline("what is both named and excluded", when=known and one.excluded and not known.excluded)
-            made[one.column.name] = replace(known, values=(*known.values, *one.values)) if known else one
-        return tuple(made.values())
-
     # ------------------------------------------------------------ columns
 
-    def _mentions(self) -> list[_Mention]:
-        """Return the columns that the words name, by all words of a name, by some, or by words used for them."""
+    def _mentions(self) -> list[tuple[Column, int, int]]:
+        """Return the columns that the words name and where, by all words of a name, by some, or by words like them."""
         candidates = []
         for column in self.table.columns:
             for at in range(len(self.tokens)):
@@ -260,21 +232,18 @@ class _Reader:
                 if end > at:
                     candidates.append(((at - end, -grade, len(column.stems), at), end, column))
         candidates.sort(key=lambda one: one[0])
-        taken: dict[int, tuple[tuple[int, int], _Mention]] = {}
+        taken: dict[int, tuple[tuple[int, int], Column, int]] = {}
         for (size, grade, _, at), end, column in candidates:
-            known = taken.get(at)
-            if known and known[0] == (size, grade) and known[1].end == end:
-                taken[at] = known[0], replace(known[1], rivals=(*known[1].rivals, column))
+            if at in taken and taken[at][0] == (size, grade):
+                self._decline(f"whether “{taken[at][1].name}” or “{column.name}” is meant", when=True)
             elif not self.used & set(range(at, end)):
-                taken[at] = (size, grade), _Mention(column, at, end)
+                taken[at] = (size, grade), column, end
                 self.used |= set(range(at, end))
-        return self._without_folds([mention for _, (_, mention) in sorted(taken.items())])
-
-    def _without_folds(self, found: list[_Mention]) -> list[_Mention]:
-        """Return mentions without those that are a fold of the next: `total units` names no column `total`."""
-        starts = {one.at for one in found if one.column.is_measure}
-        folds = [one for one in found if self._low(one.at) in lexicon.FOLDS and one.end in starts]
-        self.used -= {at for one in folds for at in range(one.at, one.end)}
+        found = [(column, at, end) for at, (_, column, end) in sorted(taken.items())]
+        # Of `total units`, the first word is a fold and names no column `total`.
+        starts = {at for column, at, _ in found if column.is_measure}
+        folds = [one for one in found if self._low(one[1]) in lexicon.FOLDS and one[2] in starts]
+        self.used -= {at for _, begin, end in folds for at in range(begin, end)}
         return [one for one in found if one not in folds]
 
     def _run(self, at: int, own: tuple[str, ...]) -> tuple[int, int]:
@@ -296,58 +265,35 @@ class _Reader:
             end += 1
         return end, 2 if near else 3 if left else 4
 
-    def _with_column(self, query: Query, mention: _Mention) -> Query:
+    def _with_column(self, query: Query, column: Column, at: int, end: int) -> Query:
         """Return the query with a column that is named: its measure, its group, its date, or what is counted."""
-        column, word = mention.column, self._low(self._before(mention.at))
-        rivals = " or ".join(f"“{one.name}”" for one in (column, *mention.rivals))
-        self._decline(f"whether {rivals} is meant", when=mention.rivals)
+        before = self._before(at)
+        word = self._low(before)
         if column.is_measure:
             self._decline(f"“{word} {column.name}”", when=word in lexicon.BY and not query.most)
             self._decline(f"“{column.name}” beside another figure", when=query.measure)
             return replace(query, measure=column)
-        if column.is_date:
-            return self._with_date(query, mention, word)
-        return self._with_category(query, mention, word)
-
-    def _with_date(self, query: Query, mention: _Mention, word: str) -> Query:
-        is_unit = word in lexicon.BY | lexicon.WHICH
-        unit = lexicon.UNITS.get(self._low(mention.at), "") if is_unit else ""
-        if not unit and not query.period:
-            return self._give_back(query, mention)
-        query = replace(query, when=mention.column)
-        if not unit:
-            return query
-        self.used.add(self._before(mention.at))
-        return self._grouped(replace(query, unit=unit), asks_which=word in lexicon.WHICH)
-
-    def _with_category(self, query: Query, mention: _Mention, word: str) -> Query:
-        column, place = mention.column, self._before(mention.at)
-        asks_which = query.fold in {"max", "min"} and (word in lexicon.WHICH or word in lexicon.FOLDS)
-        if word in lexicon.BY | lexicon.WHICH or word.isdigit() or asks_which:
-            self.used.add(place)
+        parts = word in lexicon.BY | lexicon.WHICH
+        if column.is_date and (parts and self._low(at) in lexicon.UNITS or query.period):
+            unit = lexicon.UNITS.get(self._low(at), "") if parts else ""
+            self.used |= {before} if unit else set()
+            query = replace(query, when=column)
+            return _grouped(replace(query, unit=unit), word) if unit else query
+        of_folds = query.fold in {"max", "min"} and word in lexicon.FOLDS
+        if not column.is_date and (parts or word.isdigit() or of_folds):
+            self.used.add(before)
             self._decline("more than one group at once", when=query.group not in {None, column})
-            return self._grouped(replace(query, group=column), asks_which=asks_which)
-        if any(one.column == column for one in query.filters):
+            return _grouped(replace(query, group=column), word)
+        names_rows = column.distinct == self.table.rows and (query.counting or query.fold == "share" or query.filters)
+        if not column.is_date and (names_rows or any(one.column == column for one in query.filters)):
             return query
-        names_rows = column.distinct == self.table.rows
-        if names_rows and (query.counting or query.fold == "share" or query.filters):
-            return query
-        return self._give_back(query, mention)
-
-    def _give_back(self, query: Query, mention: _Mention) -> Query:
-        self.used -= set(range(mention.at, mention.end))
+        self.used -= set(range(at, end))
         return replace(query, understood=query.understood - 1)
-
-    def _grouped(self, query: Query, *, asks_which: bool) -> Query:
-        """Return a grouped query; of `which region has the largest revenue`, `largest` is the order and no fold."""
-        if not (asks_which and query.fold in {"max", "min"}):
-            return query
-        return replace(query, fold=None, extreme=True, upward=query.upward or query.fold == "min")
 
     # ------------------------------------------------------------ the words around them
 
-    def _fold(self) -> tuple[Fold | None, str]:
-        """Return how values become one figure; and `high` or `low` where the most or the least is asked for."""
+    def _fold(self) -> Fold | None:
+        """Return how values become one figure."""
         found: list[Fold] = []
         for at, token in enumerate(self.tokens):
             fold = "share" if token.low == "%" else lexicon.FOLDS.get(token.low)
@@ -357,23 +303,19 @@ class _Reader:
                 found.append(fold)
         folds = [one for one in dict.fromkeys(found) if one != "sum" or len(set(found)) == 1]
         self._decline(f"{' and '.join(folds)} at once", when=len(folds) > 1)
-        most, least = self._take(lexicon.MOST), self._take(lexicon.LEAST)
-        self._decline("the most and the least at once", when=most and least)
-        return folds[0] if folds else None, "high" if most else "low" if least else ""
+        return folds[0] if folds else None
 
     def _with_unit(self, query: Query) -> Query:
         """Return the query with the period that rows are grouped by."""
         for at, token in enumerate(self.tokens) if self.table.dates else ():
-            unit, before = lexicon.UNITS.get(token.low), self._low(self._before(at))
-            alone = token.low in lexicon.ADVERBS
-            if unit is None or at in self.used or not (alone or before in lexicon.BY | lexicon.WHICH):
-                continue
-            self.used |= {at} if alone else {at, self._before(at)}
-            query = replace(query, unit=unit, understood=query.understood + 1)
-            query = self._grouped(query, asks_which=before in lexicon.WHICH)
+            unit, before = lexicon.UNITS.get(token.low), self._before(at)
+            word, alone = self._low(before), token.low in lexicon.ADVERBS
+            if unit is not None and at not in self.used and (alone or word in lexicon.BY | lexicon.WHICH):
+                self.used |= {at} if alone else {at, before}
+                query = _grouped(replace(query, unit=unit, understood=query.understood + 1), word)
         changed = self._take(lexicon.CHANGE)
         self._decline("what changed within a period", when=changed and query.period)
-        if self.table.dates and (changed or self._take_match(_OVER_TIME) or self._take(lexicon.TREND)):
+        if self.table.dates and (changed or self._take(lexicon.TREND)):
             return replace(query, unit=query.unit or "auto", reasons=bool(self._take(lexicon.WHY)))
         return query
 
@@ -388,74 +330,66 @@ class _Reader:
         return query
 
 
+def _grouped(query: Query, word: str) -> Query:
+    """Return a grouped query; of `which region has the largest revenue`, `largest` is the order and no fold."""
+    if query.fold not in {"max", "min"} or word not in lexicon.WHICH | lexicon.FOLDS.keys():
+        return query
+    return replace(query, fold=None, extreme=True, upward=query.upward or query.fold == "min")
+
+
 def _is_value(said: Sequence[_Token], own: Sequence[str], names: Collection[str]) -> bool:
     """Return True if words are those of a value: one by one, or in its plural, and no column's name."""
-    low = said[0].low
+    low, value = said[0].low, own[0].lower()
     if len(own) > 1:
         return [one.low for one in said] == [one.lower() for one in own]
     if len(low) < 3 or low in lexicon.FILLERS | lexicon.BY | lexicon.FOLDS.keys():
         return said[0].text == own[0]
-    if low == own[0].lower():
-        return low not in names
-    return stem(low) == stem(own[0].lower()) and stem(low) not in {
-        stem(word) for name in names for word in name.split()
-    }
-
-
-# ---------------------------------------------------------------- what is certain, and what is not
+    return stem(low) == stem(value) and stem(low) not in names
 
 
 def settle(query: Query) -> Query:
-    """Fill in what is certain, and say what is not."""
+    """Fill in what is certain, and say what is not: the one figure, what is counted, or the figures to choose from."""
     query = replace(query, when=query.when or next(iter(query.table.dates), None))
     if query.unused and not query.trouble:
         named = ", ".join(f"“{word}”" for word in query.unused[:_MOST_NAMED])
         return replace(query, trouble=f"what {named} {'stands' if len(query.unused) == 1 else 'stand'} for")
-    if query.trouble or query.overview:
+    if query.trouble:
         return query
+    folded = query.fold or query.extreme
     if not (query.measure or query.counting or query.fold == "share"):
-        query = _with_measure(query)
+        measures = tuple(column for column in query.table.columns if column.is_measure)
+        if query.filters and not folded:
+            query = replace(query, counting=True)
+        elif (folded or query.group or query.unit) and len(measures) > 1:
+            return replace(query, choices=measures)
+        elif (folded or query.group or query.unit) and measures:
+            query = replace(query, measure=measures[0])
     if query.counting and query.fold not in {None, "sum", "share"}:
         return replace(query, trouble=f"a number of rows and its {query.fold} at once")
     query = replace(query, counting=query.counting and not query.measure)
-    if query.choices:
-        return query
     return replace(query, trouble=_trouble(query))
-
-
-def _with_measure(query: Query) -> Query:
-    """Return the query with the one measure that there is; rows are counted if values are named and nothing else."""
-    measures = query.table.measures
-    folded = query.fold or query.extreme
-    if query.filters and not folded:
-        return replace(query, counting=True)
-    if not (folded or query.group or query.unit) or not measures:
-        return query
-    if len(measures) == 1:
-        return replace(query, measure=measures[0])
-    return replace(query, choices=tuple(measures))
 
 
 def _trouble(query: Query) -> str:
     """Return why an answer would be a guess: sums of rates, prices without a fold, shares of what is not clear."""
-    measure, parted = query.measure, bool(query.group or query.unit)
+    measure, group, parted = query.measure, query.group, bool(query.group or query.unit)
     plain = query.fold in {None, "sum"} and not query.counting
     name = measure.name if measure else ""
     is_part = len(query.filters) == 1 and not query.filters[0].excluded
     ordered = query.extreme or query.most
-    alone = query.group and any(one.column == query.group and len(one.values) == 1 for one in query.filters)
+    alone = group and any(one.column == group and len(one.values) == 1 for one in query.filters)
+    single = group and group.distinct == query.table.rows
     reasons = (
-        (query.trouble, query.trouble),
         ("a share of what", query.fold == "share" and not (parted or is_part)),
         ("which figure is meant", not measure and not query.counting and query.fold != "share"),
         (f"a total of “{name}”, which does not add up", plain and measure and measure.is_rate),
         (
             f"“{name}” without being told whether its average, median or total is meant",
-            query.fold is None and measure and not measure.is_flow and not ordered,
+            query.fold is None and measure and not measure.is_flow and not (ordered and single),
         ),
         ("the most or the least of what", query.extreme and not parted),
         ("the most or the least of one group", alone and (ordered or query.fold in {"max", "min"})),
-        ("groups and periods at once, or what changed by group", query.group and query.unit),
-        ("the first or last few of what", query.most and not query.group),
+        ("groups and periods at once, or what changed by group", group and query.unit),
+        ("the first or last few of what", query.most and not group),
     )
     return next((what for what, holds in reasons if holds), "")

@@ -14,8 +14,13 @@ Kind = Literal["one", "groups", "time"]
 MOST, _MOST_PERIODS = 25, 100
 _MONTHS, _YEARS = 62, 1830
 _UNITS = {"eur": "EUR", "usd": "USD", "chf": "CHF", "gbp": "GBP", "pct": "%", "percent": "%"}
-_FOLDS = {"sum": "sum", "mean": "avg", "median": "median", "max": "max", "min": "min"}
-_NAMES = {"mean": "average", "max": "largest", "min": "smallest", "sum": "total", "median": "median"}
+_FOLDS = {
+    "mean": ("average", "avg"),
+    "max": ("largest", "max"),
+    "min": ("smallest", "min"),
+    "sum": ("total", "sum"),
+    "median": ("median", "median"),
+}
 _LABELS = {"month": "%Y-%m", "year": "%Y", "day": "%Y-%m-%d", "week": "%Y-%m-%d"}
 
 
@@ -61,14 +66,14 @@ def question_of(query: Query) -> Question:
     label, name = (_label(query.group), query.group.name) if query.group else (period, unit)
     averaged = query.fold in {"mean", "median"} and query.measure
     number = f", count({query.measure.sql}) AS values_counted" if query.measure and averaged else ""
-    select = f"SELECT {label} AS {quote_name(name)}, {sql} AS {figure}{number}{rows} GROUP BY 1"
+    quoted = '"' + name.replace('"', '""') + '"'
+    select = f"SELECT {label} AS {quoted}, {sql} AS {figure}{number}{rows} GROUP BY 1"
     title = f"{in_words(figure)} by {name}{told}"
     if period and query.when:
         sql = f"{select} ORDER BY min({query.when.sql}), 1 LIMIT {_MOST_PERIODS}"
         return Question(title, sql, name, figure, "time", most=_MOST_PERIODS, unit=unit, until=_until(query.when, unit))
-    order = "ASC" if query.upward else "DESC"
-    few = f" QUALIFY rank() OVER (ORDER BY {figure} {order}) <= {query.most}" if query.most else ""
-    most = query.most or MOST
+    order, most = "ASC" if query.upward else "DESC", query.most or MOST
+    few = f" QUALIFY rank() OVER (ORDER BY {figure} {order}) <= {most}" if query.most else ""
     sql = f"{select}{few} ORDER BY 2 {order} NULLS LAST, 1 LIMIT {most}"
     return Question(title, sql, name, figure, "groups", query.upward, most)
 
@@ -76,20 +81,19 @@ def question_of(query: Query) -> Question:
 def _figure(query: Query) -> tuple[str, str]:
     """The name and the SQL of the figure."""
     measure, fold = query.measure, query.fold or "sum"
+    plain = (re.sub(r"\W+", "_", measure.name.casefold()).strip("_") or "value") if measure else "rows"
     if fold == "share":
-        of = f"sum({measure.sql})" if measure else "count(*)"
-        name = f"share_of_{_plain(measure.name) if measure else 'rows'}_percent"
+        of, whole = (f"sum({measure.sql})" if measure else "count(*)"), " OVER ()"
+        part = whole_of = of
         if query.group or query.unit:
-            return name, f"round(100.0 * {of} / sum({of}) OVER (), 2)"
-        return name, f"round(100.0 * {of} FILTER (WHERE {_condition(query.filters[0])[0]}) / {of}, 2)"
+            whole_of = f"sum({of}){whole}"
+        else:
+            part = f"{of} FILTER (WHERE {_condition(query.filters[0])[0]})"
+        return f"share_of_{plain}_percent", f"round(100.0 * {part} / {whole_of}, 2)"
     if measure is None:
         return "number_of_rows", "count(*)"
-    name = f"{_NAMES[fold]}_{_plain(measure.name)}"
-    name = f"sum_of_{_plain(measure.name)}" if name.startswith("total_total") else name
-    return name, f"round({_FOLDS[fold]}({measure.sql}), 2)"
-
-
-# ---------------------------------------------------------------- rows
+    name, function = _FOLDS[fold]
+    return f"{'sum_of' if plain.startswith(name) else name}_{plain}", f"round({function}({measure.sql}), 2)"
 
 
 def _where(query: Query, period: str) -> tuple[str, str]:
@@ -97,34 +101,25 @@ def _where(query: Query, period: str) -> tuple[str, str]:
 
     Of a stock only the last moment counts: of all, or of each period that rows are grouped by.
     """
-    is_part = query.fold == "share" and not (query.group or query.unit)
-    parts = [_condition(one) for one in query.filters]
+    parts, when = [_condition(one) for one in query.filters], query.when
     told = [words for _, words in parts]
-    every = [] if is_part else [sql for sql, _ in parts]
-    when = query.when
+    every = [] if query.fold == "share" and not (query.group or query.unit) else [sql for sql, _ in parts]
     if when is not None and (query.period or query.unit):
         every.append(query.period.sql(when.sql) if query.period else f"{when.sql} IS NOT NULL")
         of = f"({when.name})" if len(query.table.dates) > 1 else ""
         told.append(" ".join(filter(None, (query.period.words if query.period else "", of))))
-    if when is not None and _is_stock(query):
+    added = query.fold in {None, "sum", "share"} and query.measure is not None and query.measure.is_stock
+    if when is not None and when.distinct > 1 and added:
         rows = f" WHERE {' AND '.join(every)}" if every else ""
         group = f" GROUP BY {period}" if period else ""
-        every.append(f'{when.sql} IN (SELECT max({when.sql}) FROM "{query.table.name}"{rows}{group})')  # noqa: S608 - see above
+        every.append(f'{when.sql} IN (SELECT max({when.sql}) FROM "{query.table.name}"{rows}{group})')  # noqa: S608 - names are quoted
         told.append("at the end of each" if period else "at its end" if query.period else f"at the end ({when.last})")
-    words = "".join(f", {words}" for words in told if words)
-    return (f" WHERE {' AND '.join(every)}" if every else "", words)
-
-
-def _is_stock(query: Query) -> bool:
-    """True if the figure is a sum of what stood at a moment, and the table has several moments."""
-    moments = query.when is not None and query.when.distinct > 1
-    added = query.fold in {None, "sum", "share"}
-    return bool(added and moments and query.measure and query.measure.is_stock)
+    return (f" WHERE {' AND '.join(every)}" if every else "", "".join(f", {words}" for words in told if words))
 
 
 def _condition(one: Filter) -> tuple[str, str]:
     """A filter in SQL and in words."""
-    listed = ", ".join(map(_quoted, one.values))
+    listed = ", ".join("'" + value.replace("'", "''") + "'" for value in one.values)
     written = {value.casefold(): value for value in one.column.values}
     names = " or ".join(dict.fromkeys(written.get(value, value) for value in one.values))
     if one.excluded:
@@ -147,32 +142,16 @@ def _period(query: Query) -> tuple[str, str]:
 
 def _until(when: Column, unit: str) -> str:
     """The last day with data if the last month, quarter or year goes on after it, in a table with days."""
-    last = when.last
-    if last is None or when.first is None or unit not in {"month", "quarter", "year"}:
+    first, last = when.first, when.last
+    if last is None or first is None or unit not in {"month", "quarter", "year"}:
         return ""
-    months = (last.year - when.first.year) * 12 + last.month - when.first.month + 1
+    months = (last.year - first.year) * 12 + last.month - first.month + 1
     closing = {"month": last.month, "quarter": (last.month + 2) // 3 * 3, "year": 12}[unit]
     whole = last.month == closing and last.day >= calendar.monthrange(last.year, last.month)[1]
     return "" if whole or when.distinct <= months else str(last)
 
 
-# ---------------------------------------------------------------- names
-
-
 def _label(column: Column) -> str:
     """The SQL of a group's labels; values that differ in their case alone are one group."""
-    folded = [value.casefold() for value in column.values]
-    return f"lower({column.sql})" if len(set(folded)) < len(folded) else f"CAST({column.sql} AS VARCHAR)"
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"\W+", "_", name.casefold()).strip("_") or "value"
-
-
-def quote_name(name: str) -> str:
-    """A column's name for SQL."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _quoted(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
+    folded = {value.casefold() for value in column.values}
+    return f"lower({column.sql})" if len(folded) < len(column.values) else f"CAST({column.sql} AS VARCHAR)"

@@ -10,6 +10,7 @@ from bot.models.rehearsal.rehearsed_sql import Question, in_words
 
 _TIED = 3
 _EMPTY = "(empty)"
+_Figures = list[tuple[str, Decimal]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +20,6 @@ class Rows:
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     note: str
-
-    def column(self, name: str) -> list[str]:
-        """The cells of the column of that name, or of the last one."""
-        index = self.columns.index(name) if name in self.columns else len(self.columns) - 1
-        return [row[index] for row in self.rows]
 
     def as_markdown(self) -> str:
         """The rows as a Markdown table; the first column holds labels, and empty ones are named so."""
@@ -36,9 +32,7 @@ class Rows:
 def read_rows(text: str) -> Rows | None:
     """The rows of a query's reply; None if it holds none or cannot be told apart."""
     lines = text.partition("\n\nParse report:")[0].splitlines()
-    if len(lines) < 2:
-        return None
-    note = lines.pop() if lines[-1].startswith("(") and lines[-1].endswith(")") else ""
+    note = lines.pop() if lines and re.fullmatch(r"\(.*\)", lines[-1]) else ""
     cells = [tuple(cell.strip() for cell in line.split(" | ")) for line in lines]
     if len(cells) < 2 or any(len(row) != len(cells[0]) for row in cells):
         return None
@@ -66,17 +60,16 @@ def number(cell: str) -> Decimal | None:
 
 def statements(question: Question, rows: Rows) -> list[str]:
     """Tell the rows in sentences whose figures are the rows' own, or differences and shares of them."""
+    what = in_words(question.figure)
     if question.kind == "one":
-        return [_line(question, rows)]
-    pairs = zip(rows.column(question.label), rows.column(question.figure), strict=True)
-    known = [
-        (_EMPTY if label == "NULL" else label, value) for label, cell in pairs if (value := number(cell)) is not None
-    ]
+        at = question.title.partition(", ")[2]
+        of_all = "" if what.startswith("number of") else " of all rows"
+        return [f"{capital(what)}{f', {at}' if at else of_all}: **{_figure(question, rows.rows[0][0])}**."]
+    pairs = [(row[0], number(row[1])) for row in rows.rows]
+    known = [(_EMPTY if label == "NULL" else label, value) for label, value in pairs if value is not None]
     if not known:
         return []
-    if question.kind == "time":
-        return _over_time(known, question)
-    return _by_group(known, question)
+    return _over_time(known, question, what) if question.kind == "time" else _by_group(known, question, what)
 
 
 def capital(text: str) -> str:
@@ -84,58 +77,43 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _line(question: Question, rows: Rows) -> str:
-    at = question.title.partition(", ")[2]
-    what = in_words(question.figure)
-    of_all = "" if what.startswith("number of") else " of all rows"
-    return f"{capital(what)}{f', {at}' if at else of_all}: **{_with_unit(question.figure, rows.rows[0][0])}**."
+def _figure(question: Question, cell: object) -> str:
+    return f"{written(str(cell))}{' %' if question.figure.endswith('_percent') and cell != 'NULL' else ''}"
 
 
-def _with_unit(name: str, cell: str) -> str:
-    return f"{written(cell)} %" if name.endswith("_percent") and number(cell) is not None else written(cell)
+def _ends(known: _Figures) -> tuple[tuple[str, Decimal], tuple[str, Decimal]]:
+    return max(known, key=lambda each: each[1]), min(known, key=lambda each: each[1])
 
 
-def _number(value: Decimal, question: Question) -> str:
-    return _with_unit(question.figure, str(value))
-
-
-def _over_time(known: list[tuple[str, Decimal]], question: Question) -> list[str]:
-    what, unit = in_words(question.figure), question.unit
-    (start, first), (end, last) = known[0], known[-1]
+def _over_time(known: _Figures, question: Question, what: str) -> list[str]:
+    unit, (start, first), (end, last) = question.unit, known[0], known[-1]
     if len(known) == 1:
-        return [f"{capital(what)} in {start}: {_number(first, question)}."]
+        return [f"{capital(what)} in {start}: {_figure(question, first)}."]
     share = f" ({(last - first) / abs(first) * 100:+.1f} %)" if first else ""
     word = "rose" if last > first else "fell" if last < first else "stayed the same"
-    high, low = max(known, key=lambda each: each[1]), min(known, key=lambda each: each[1])
-    ends = f"{low[0]} with {_number(low[1], question)}"
+    high, low = _ends(known)
     told = [
-        f"From {start} to {end}, {what} {word} from {_number(first, question)} to {_number(last, question)}{share}.",
-        f"The highest {unit} is {high[0]} with {_number(high[1], question)}, the lowest {ends}.",
+        f"From {start} to {end}, {what} {word} from {_figure(question, first)} to {_figure(question, last)}{share}.",
+        f"The highest {unit} is {high[0]} with {_figure(question, high[1])}, "
+        f"the lowest {low[0]} with {_figure(question, low[1])}.",
     ]
     return [*told, f"The last {unit}, {end}, has data up to {question.until} only."] if question.until else told
 
 
-def _by_group(known: list[tuple[str, Decimal]], question: Question) -> list[str]:
+def _by_group(known: _Figures, question: Question, what: str) -> list[str]:
     """The ends of a list; of one that was cut off, the end that it begins with."""
-    what = in_words(question.figure).removeprefix("largest ")
-    high, low = max(known, key=lambda each: each[1]), min(known, key=lambda each: each[1])
-    largest = f"{_who(known, high)} the largest {what}: {_number(high[1], question)}."
+    what = what.removeprefix("largest ")
+    high, low = _ends(known)
+    largest = f"{_who(known, high)} the largest {what}: {_figure(question, high[1])}."
+    smallest = f"{_who(known, low)} the smallest{f' {what}' if question.upward else ''}: {_figure(question, low[1])}."
     if high[1] == low[1]:
         return [largest]
-    smallest = f"{_who(known, low)} the smallest"
-    if question.upward:
-        return [f"{smallest} {what}: {_number(low[1], question)}."]
-    return [largest] if len(known) >= question.most else [largest, f"{smallest}: {_number(low[1], question)}."]
+    return [smallest] if question.upward else [largest] if len(known) >= question.most else [largest, smallest]
 
 
-def _who(known: list[tuple[str, Decimal]], end: tuple[str, Decimal]) -> str:
+def _who(known: _Figures, end: tuple[str, Decimal]) -> str:
     """Name the rows with that figure, followed by their verb."""
     names = [label for label, value in known if value == end[1]]
     if len(names) > _TIED:
         return f"{len(names)} share a place: {', '.join(names[:_TIED])} and others have"
     return f"{' and '.join(names)} {'has' if len(names) == 1 else 'have'}"
-
-
-def cut(rows: Rows) -> str:
-    """The note that rows were left out, or nothing."""
-    return rows.note if re.match(r"\(the first", rows.note) else ""

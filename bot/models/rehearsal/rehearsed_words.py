@@ -59,9 +59,6 @@ CHANGE = word_set(
 """Verbs for the course of time, whichever direction they take for granted."""
 NOW = word_set("end now current currently latest ende aktuell derzeit actual ahora")
 """Words for the last moment, which is what a stock is told for; of anything else they are not understood."""
-OVERVIEW = word_set(
-    "summarise summarize summary overview describe profile analyse analyze analysis zusammenfassung überblick resumen"
-)
 UNITS: Mapping[str, str] = _each(
     {
         "day": "day days daily dai tag tage täglich día días",
@@ -90,7 +87,7 @@ FLOWS = _stems(
     "sales revenue turnover income proceeds amount total cost costs expense expenses spend spending spent "
     "units qty quantity volume pieces sold orders mrr arr visits views clicks signups leavers joiners hires "
     "new churned lost cancelled tickets hours bytes umsatz umsätze menge betrag kosten anzahl einnahmen "
-    "ausgaben stückzahl importe unidades ventas ingresos gastos cantidad payments payment paid fee fees tax "
+    "ausgaben stückzahl importe unidades ventas ingresos gastos cantidad payments payment paid tax "
     "donations salary budget"
 )
 """Words of columns whose values may be added up without being told to."""
