@@ -104,6 +104,7 @@ def test_what_is_asked_for_is_shown_and_nothing_else(task: str, title: str) -> N
         ("revenue by region still", ("still",)),
         ("revenue now", ("now",)),
         ("revenue over 2 by region", ("over", "2")),
+        ("what will revenue be by region", ("will",)),
         ("compare revenue of North and South", ("compare",)),
         ("revenue from March 2026 to May 2026", ("March", "2026", "May")),
         ("revenue by region in March and in May", ("March", "May")),

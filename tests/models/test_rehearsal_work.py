@@ -117,14 +117,7 @@ async def test_the_analyst_asks_which_file_and_goes_on_with_the_answer(tmp_path:
     assert {finding.source for finding in outcome.findings} == {"new.csv"}
 
 
-async def test_the_analyst_tells_what_a_file_holds_without_asking_back(tmp_path: Path) -> None:
-    outcome, _ = await work("analyst", "What is in this file?", tmp_path, orders=ORDERS)
-    assert isinstance(outcome, Result)
-    assert "- orders.csv has 36 rows and 5 columns:" in outcome.content
-    assert "  - revenue: 9 different values" in outcome.content
-
-
-async def test_what_somebody_else_said_counts_where_the_requester_names_no_figure(tmp_path: Path) -> None:
+async def test_what_somebody_else_said_asks_for_nothing(tmp_path: Path) -> None:
     said = f"({ABOUT} Times: UTC.)\n[2026-11-23 04:21] Ben: Total revenue by plan"
     about = [Note(source="message", text=said)]
     outcome, _ = await work("analyst", "What is the total revenue?", tmp_path, given=about, orders=ORDERS)
@@ -132,12 +125,8 @@ async def test_what_somebody_else_said_counts_where_the_requester_names_no_figur
     assert not outcome.gaps
     assert "by plan" not in outcome.content
     outcome, _ = await work("analyst", "Is that so?", tmp_path, given=about, orders=ORDERS)
-    assert isinstance(outcome, Result)
-    assert "by plan" in outcome.content
-    about = [Note(source="message", text=f"{said} went up again")]
-    outcome, _ = await work("analyst", "Is that so?", tmp_path, given=about, orders=ORDERS)
-    assert isinstance(outcome, Escalation), "and then its words count as asked for"
-    assert "“again”" in outcome.message
+    assert isinstance(outcome, Escalation)
+    assert "which figure is meant" in outcome.message
 
 
 async def test_plain_arithmetic_is_worked_out_by_the_tool(tmp_path: Path) -> None:

@@ -1,20 +1,8 @@
 """The rehearsal model: no language model, and it says so.
 
-A deterministic planner and writer over the real specialists, tools, files and
-Slack calls, so that everything but the wording is real. It reads only what a
-model would read, and knows no file in advance.
-
-The map: `_turn` below goes by the purpose of a call.
-
-    the supervisor's calls   planner -> rehearsed_planner, synthesizer -> rehearsed_answer, others -> rehearsed_roles
-    a specialist's calls     each is a `Move` (moves): the tools to call next, or the end of its work
-                             rehearsed_demo, before all others, where the request is that of a crew's demo
-                             rehearsed_analyst: which columns there are (rehearsed_profile), what is asked of them
-                             (rehearsed_request, with rehearsed_periods and the words of rehearsed_words), its SQL
-                             (rehearsed_sql), and what the rows say (rehearsed_telling)
-                             rehearsed_quotes: outlines and quotations of texts
-                             rehearsed_writer: a note on results
-    what all of them read    rehearsed_brief: the sections, files, tool calls and words of a prompt
+Deterministic rules over the real specialists, tools, files and Slack calls. They read only what a model would read.
+`_turn` goes by the purpose of a call: the supervisor's calls have texts, a specialist's a `Move`, the tools to call
+next or the end of its work. A crew's demo is played before all others (rehearsed_demo).
 """
 
 from __future__ import annotations
@@ -26,12 +14,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
-from bot.models.rehearsal import (
-    rehearsed_analyst,
-    rehearsed_quotes,
-    rehearsed_roles,
-    rehearsed_writer,
-)
+from bot.models.rehearsal import rehearsed_analyst, rehearsed_quotes, rehearsed_roles, rehearsed_writer
 from bot.models.rehearsal.moves import ESCALATE, RETURN, Move, give_up
 from bot.models.rehearsal.rehearsed_answer import write_answer
 from bot.models.rehearsal.rehearsed_brief import read_brief, tool_history
@@ -40,7 +23,7 @@ from bot.models.rehearsal.rehearsed_planner import decide
 from bot.models.sight import without_pictures
 from handoff.contracts import SCRIPTED_REPLIES, Tier, ToolCall, Turn, Usage
 from handoff.engine.correcting import SAID
-from specialists.model import ModelCall, ModelError, ModelMessage
+from specialists.model import ModelCall, ModelError
 from specialists.turns.finish_tools import HAND_OVER
 
 NAME = "rehearsal"
@@ -63,8 +46,7 @@ _MEANWHILE = re.compile("has said meanwhile: \u201c(?P<words>.*?)\u201d (?:Work 
 _SINCE = re.compile(rf"^## {re.escape(SAID)}\n(?P<words>.*?)(?=\n#|\Z)", re.DOTALL | re.MULTILINE)
 """What was said before the specialist began, and after its part was planned."""
 _LONGEST = 160
-_PIECE = re.compile(r"\S+\s*|\s+")
-_PIECE_WORDS = 6
+_PIECE = re.compile(r"(?:\S+\s*){1,6}|\s+")
 
 
 class RehearsalModel:
@@ -134,8 +116,7 @@ class RehearsalModel:
         return call.purpose.startswith("specialist:") and self._demos.holds(_first(call))
 
     async def _stream(self, text: str, on_text: Callable[[str], Awaitable[None]]) -> None:
-        parts = _PIECE.findall(text)
-        pieces = ["".join(parts[start : start + _PIECE_WORDS]) for start in range(0, len(parts), _PIECE_WORDS)]
+        pieces = _PIECE.findall(text)
         for piece in pieces:
             await on_text(piece)
             await asyncio.sleep(self._pace / len(pieces))
@@ -180,14 +161,11 @@ def _specialists_move(call: ModelCall, first: str, script: DemoScript) -> Move:
 
 def _with_corrections(move: Move, call: ModelCall) -> Move:
     """Add to the end of a specialist's work what was said meanwhile, which rules cannot apply."""
-    texts = [text for message in call.messages for text in _texts_of(message)]
+    people = [message for message in call.messages if message.role == "user"]
+    texts = [text for one in people for text in (one.text, *(reply.text for reply in one.replies))]
     said = [words for text in texts for pattern in (_SINCE, _MEANWHILE) for words in pattern.findall(text)]
     gaps = [NOT_APPLIED.format(words=" ".join(words.split())[:_LONGEST]) for words in dict.fromkeys(said)]
     return Move(tuple((name, _with_gaps(name, given, gaps)) for name, given in move.calls), move.text) if gaps else move
-
-
-def _texts_of(message: ModelMessage) -> list[str]:
-    return [message.text, *(reply.text for reply in message.replies)] if message.role == "user" else []
 
 
 def _with_gaps(name: str, arguments: dict[str, Any], gaps: list[str]) -> dict[str, Any]:

@@ -6,7 +6,15 @@ import re
 from pathlib import Path
 from typing import Any
 
-from bot.models.rehearsal.rehearsed_brief import EARLIER_ANSWER, GOES_ON, IN_FULL, read_files, sections, shortened, sum_in
+from bot.models.rehearsal.rehearsed_brief import (
+    EARLIER_ANSWER,
+    GOES_ON,
+    IN_FULL,
+    read_files,
+    sections,
+    shortened,
+    sum_in,
+)
 
 HEADINGS = (
     "Request",

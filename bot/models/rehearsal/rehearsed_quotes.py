@@ -52,18 +52,17 @@ def from_texts(brief: Brief) -> Move:
 def _outlined(texts: list[tuple[str, str]], asked: str) -> Move:
     blocks = []
     for name, text in texts:
-        found = (_HEADING.match(line) for line in text.splitlines())
-        headings = [one["marked"] or one["numbered"] for one in found if one]
-        shown = headings[:_MOST_LINES] or [one.text[:120] for one in passages_of(text)[:_MOST_QUOTES]]
-        told = (
-            f"{name} {'has these headings' if headings else 'begins'} ({len(text.split()):,} words were given to me):"
-        )
-        more = [f"- … and {len(headings) - _MOST_LINES} more"] if len(headings) > _MOST_LINES else []
-        blocks.append("\n".join([told, *(f"- {one}" for one in shown), *more]))
+        passages = passages_of(text)
+        headings = [one.text for one in passages if one.is_heading]
+        shown = headings[:_MOST_LINES] or [one.text[:120] for one in passages[:_MOST_QUOTES]]
+        does = "has these headings" if headings else "begins"
+        more = [f"… and {len(headings) - _MOST_LINES} more"] if len(headings) > _MOST_LINES else []
+        blocks.append("\n- ".join([f"{name} {does} ({len(text.split()):,} words were given to me):", *shown, *more]))
     gaps = ["a summary takes a language model; what is shown is an outline"] if _SUMMARY.search(asked) else []
-    findings = [{"message": f"{name} has", "source": name, "confidence": 100} for name, _ in texts]
-    said = f"An outline of {', '.join(name for name, _ in texts)}."
-    return hand_in(said, "\n\n".join(blocks), findings=findings, gaps=gaps)
+    findings = [{"message": f"{name} has", "source": name} for name, _ in texts]
+    return hand_in(
+        f"An outline of {', '.join(name for name, _ in texts)}.", "\n\n".join(blocks), findings=findings, gaps=gaps
+    )
 
 
 def _quoted(texts: list[tuple[str, str]], about: list[str]) -> Move:
@@ -72,27 +71,22 @@ def _quoted(texts: list[tuple[str, str]], about: list[str]) -> Move:
     for name, text in texts:
         for number, one in enumerate(passages_of(text)):
             own = set(re.findall(r"[^\W_]+", f"{one.text} {one.place}".lower()))
-            held = frozenset(word for word in about if any(close(word, other) for other in own))
-            if held:
-                scored.append((-len(held), one.is_heading, number, name, one, held))
+            held = {word for word in about if any(close(word, other) for other in own)}
+            scored += [(-len(held), one.is_heading, number, name, one, held)] if held else []
     scored.sort(key=lambda each: each[:3])
     best = [each for each in scored if each[0] == scored[0][0]][:_MOST_QUOTES]
     if not best:
-        told = ", ".join(f"“{word}”" for word in about)
-        names = ", ".join(name for name, _ in texts)
+        told, names = ", ".join(f"“{word}”" for word in about), ", ".join(name for name, _ in texts)
         return give_up(
             "out_of_scope",
             f"I looked for {told} in what I was given of {names}, and found nothing to quote. "
             "The rehearsal compares words and does not know what a text means, so the answer may still be there.",
         )
-    held = frozenset().union(*(each[5] for each in best))
-    quotes = [
-        (one.text[:_LONGEST], name, f"{name}{f', {one.place}' if one.place else ''}") for *_, name, one, _ in best
-    ]
-    left = [f"“{word}”" for word in about if word not in held]
+    left = [f"“{word}”" for word in about if not any(word in each[5] for each in best)]
     gaps = [f"no quotation holds {', '.join(left)}"] if left else []
+    quotes = [(one.text[:_LONGEST], name, ", ".join(filter(None, (name, one.place)))) for *_, name, one, _ in best]
     blocks = [f"> {text}\n>\n> {place}" for text, _, place in quotes]
-    findings = [{"message": text, "source": source, "confidence": 100} for text, source, _ in quotes]
+    findings = [{"message": text, "source": source} for text, source, _ in quotes]
     return hand_in(quotes[0][0], "\n\n".join(blocks), findings=findings, gaps=gaps)
 
 

@@ -193,7 +193,7 @@ class _Reader:
 
         A value that stands in several columns is nobody's.
         """
-        names = {stem(word) for column in self.table.columns for word in split(column.name)}
+        names = {" ".join(split(column.name)) for column in self.table.columns}
         found: dict[tuple[int, int], list[tuple[Column, str]]] = {}
         for column in self.table.columns:
             for value in column.values if column.is_text else ():
@@ -274,7 +274,7 @@ class _Reader:
             self._decline(f"“{column.name}” beside another figure", when=query.measure)
             return replace(query, measure=column)
         parts = word in lexicon.BY | lexicon.WHICH
-        if column.is_date and (parts and self._low(at) in lexicon.UNITS or query.period):
+        if column.is_date and ((parts and self._low(at) in lexicon.UNITS) or query.period):
             unit = lexicon.UNITS.get(self._low(at), "") if parts else ""
             self.used |= {before} if unit else set()
             query = replace(query, when=column)
@@ -344,7 +344,9 @@ def _is_value(said: Sequence[_Token], own: Sequence[str], names: Collection[str]
         return [one.low for one in said] == [one.lower() for one in own]
     if len(low) < 3 or low in lexicon.FILLERS | lexicon.BY | lexicon.FOLDS.keys():
         return said[0].text == own[0]
-    return stem(low) == stem(value) and stem(low) not in names
+    if low == value:
+        return low not in names
+    return stem(low) == stem(value) and stem(low) not in {stem(word) for name in names for word in name.split()}
 
 
 def settle(query: Query) -> Query:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bot.models.rehearsal.rehearsed_brief import sections, sentences
+from bot.models.rehearsal.rehearsed_brief import chunks, sections, sentences
 from bot.models.rehearsal.rehearsed_words import word_set
 from handoff.conversation.spoken import is_question, is_thanks, may_call, words_of
 
@@ -51,14 +51,8 @@ def refine(text: str) -> dict[str, Any]:
     found = re.search(
         r"^Brief: (?P<brief>.*?)\n(?:Criterion|For): .*?^Error: (?P<error>.*)", text, re.DOTALL | re.MULTILINE
     )
-    if found is None:
-        return {"intent": ""}
-    return {"intent": f"{found['brief'].strip()}\n\nMind what went wrong before: {found['error'].strip()}"}
-
-
-def replan(_: str) -> dict[str, Any]:
-    """Keep the plan: rules cannot tell what news means for it."""
-    return {"why": "the rehearsal keeps to its plan", "add": [], "drop": [], "reassign": [], "rebrief": []}
+    told = f"{found['brief'].strip()}\n\nMind what went wrong before: {found['error'].strip()}" if found else ""
+    return {"intent": told}
 
 
 def read_rule(text: str) -> dict[str, Any]:
@@ -71,11 +65,6 @@ def read_rule(text: str) -> dict[str, Any]:
     return {"schedule": True, **empty, "asks": words[found.end() :], "cron": cron}
 
 
-def verify(_: str) -> dict[str, Any]:
-    """Refute nothing."""
-    return {"sentences": [], "unanswered": [], "contradictions": []}
-
-
 def select(text: str) -> dict[str, Any]:
     """Choose the surest result, as its specialist says."""
     found = _RESULT.findall(text)
@@ -85,21 +74,19 @@ def select(text: str) -> dict[str, Any]:
 
 def condense(text: str) -> str:
     """Keep the first sentences under each heading."""
-    material = sections(text, ("Request", "Goal", "Length", "Material")).get("Material", "")
-    notes = []
-    for chunk in re.split(r"^## ", material, flags=re.MULTILINE)[1:]:
-        heading, _, body = chunk.partition("\n")
-        notes.append("\n".join([f"## {heading}", *(f"- {one}" for one in sentences(body)[:_KEPT])]))
-    return "\n".join(notes)
+    parts = chunks(sections(text, ("Request", "Goal", "Length", "Material")).get("Material", ""))
+    return "\n".join("\n- ".join([f"## {name}", *sentences(body)[:_KEPT]]) for name, body in parts)
 
 
+_KEEPS_PLAN = {"why": "the rehearsal keeps to its plan", "add": [], "drop": [], "reassign": [], "rebrief": []}
+_REFUTES_NOTHING: dict[str, Any] = {"sentences": [], "unanswered": [], "contradictions": []}
 _DECIDED: Mapping[str, Callable[[str], dict[str, Any]]] = {
     "dispatcher": sort,
     "refiner": refine,
-    "replanner": replan,
+    "replanner": lambda _: _KEEPS_PLAN,
     "rule_reader": read_rule,
     "selector": select,
-    "verifier": verify,
+    "verifier": lambda _: _REFUTES_NOTHING,
 }
 
 

@@ -92,10 +92,10 @@ def _over_time(known: _Figures, question: Question, what: str) -> list[str]:
     share = f" ({(last - first) / abs(first) * 100:+.1f} %)" if first else ""
     word = "rose" if last > first else "fell" if last < first else "stayed the same"
     high, low = _ends(known)
+    highest = f"The highest {unit} is {high[0]} with {_figure(question, high[1])}"
     told = [
         f"From {start} to {end}, {what} {word} from {_figure(question, first)} to {_figure(question, last)}{share}.",
-        f"The highest {unit} is {high[0]} with {_figure(question, high[1])}, "
-        f"the lowest {low[0]} with {_figure(question, low[1])}.",
+        f"{highest}, the lowest {low[0]} with {_figure(question, low[1])}.",
     ]
     return [*told, f"The last {unit}, {end}, has data up to {question.until} only."] if question.until else told
 
