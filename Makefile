@@ -11,7 +11,7 @@
 #   make release-check  builds and tries out all that a release consists of, as far as this machine can: RELEASE=v1.2.3
 #   make mutants  takes the guards of "once" away, one at a time, and shows that the tests notice each
 # The rest: make install (the command alone, .venv/bin/leadhand), make wheel (into dist/), make check (lint, types,
-# arrows, pages), make coverage (how much of handoff its own tests reach), make bench, make lock, make clean.
+# arrows, pages), make docs (the pages as a site, dist/docs/index.html), make coverage (how much of handoff its own tests reach), make bench, make lock, make clean.
 
 # The first Python that runs and is new enough; a name on the PATH alone may be a shim for nothing.
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
@@ -25,7 +25,7 @@ UV     := $(BIN)/uv --quiet --no-progress
 # tests start many.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: try install wheel test quick check coverage bench chaos hostile mutants pictures release-check lock clean
+.PHONY: try install wheel test quick check docs coverage bench chaos hostile mutants pictures release-check lock clean
 
 try: $(VENV)/.ready
 	@$(BIN)/leadhand try
@@ -66,6 +66,9 @@ check: $(VENV)/.ready-dev
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/python -m tests.pages
+
+docs: $(VENV)/.ready-docs
+	@NO_MKDOCS_2_WARNING=1 PYTHONPATH=$(VENV)/docs $(BIN)/python -m mkdocs build --quiet --config-file .ci/mkdocs.yml
 
 coverage: $(VENV)/.ready-dev
 	@$(call REACHING,tests/handoff)
@@ -121,6 +124,11 @@ $(VENV)/.ready-release: $(VENV)/.ready-dev .ci/release.lock
 	@$(BIN)/python .ci/install.py --into $(VENV)/release .ci/release.lock
 	@touch $@
 
+$(VENV)/.ready-docs: $(VENV)/.ready .ci/docs.lock
+	@echo "Installing what makes the site, hash-checked against .ci/docs.lock ..."
+	@$(BIN)/python .ci/install.py --into $(VENV)/docs .ci/docs.lock
+	@touch $@
+
 lock: $(VENV)/.uv
 	@printf 'uv\nhatchling\neditables\n' > $(VENV)/build.in
 	@$(UV) pip compile pyproject.toml $(VENV)/build.in --extra all --universal --python-version 3.11 \
@@ -133,6 +141,8 @@ lock: $(VENV)/.uv
 	    --generate-hashes --no-annotate --no-header --upgrade -o .ci/audit.lock
 	@$(UV) pip compile .ci/release.in --universal --python-version 3.11 \
 	    --generate-hashes --no-annotate --no-header --upgrade -o .ci/release.lock
+	@$(UV) pip compile .ci/docs.in --universal --python-version 3.11 \
+	    --generate-hashes --no-annotate --no-header --upgrade -o .ci/docs.lock
 
 clean:
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage dist

@@ -142,7 +142,7 @@ NAMES: Mapping[str, str] = {
     "REDIS_URL": "redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://; default: the embedded "
     "server. ?replicas=n: a write counts once n replicas have it",
     "ANTHROPIC_API_KEY": "use Anthropic's models",
-    "ANTHROPIC_BASE_URL": "another address for them",
+    "ANTHROPIC_BASE_URL": "another address for Anthropic's models",
     "OPENAI_API_KEY": "use OpenAI's models",
     "OPENAI_BASE_URL": "any server that speaks OpenAI's chat completions; enough without a key",
     "OLLAMA_HOST": "where an Ollama answers; default http://127.0.0.1:11434",
@@ -150,14 +150,14 @@ NAMES: Mapping[str, str] = {
     "LEADHAND_MODEL_FAST": "the model of the tier `fast`",
     "LEADHAND_MODEL_BALANCED": "the model of the tier `balanced`",
     "LEADHAND_MODEL_DEEP": "the model of the tier `deep`",
-    "LEADHAND_TOOL_CALLS": "how a compatible server's models call tools: native, schema (each step held by a JSON "
-    "schema), or auto (default): schema after the first call that the server does not recognise",
+    "LEADHAND_TOOL_CALLS": "how a compatible server's models call tools: native, or schema (a JSON schema shapes each "
+    "step). auto (default): schema after the first call that the server does not recognise",
     "LEADHAND_EFFORT": "how hard the models of a tier think: `fast low, deep high`; default low, medium and high for "
     "the providers' own models",
-    "LEADHAND_SEES": "the tiers whose models see pictures: `balanced, deep`, all or none; default: as their "
+    "LEADHAND_SEES": "the tiers whose models are shown pictures: `balanced, deep`, all or none; default: as their "
     "provider says",
-    "LEADHAND_SILENCE": "seconds of silence after which a model call is given up; default 120. A server at home gets "
-    "a second more for every 20 tokens of the prompt",
+    "LEADHAND_SILENCE": "seconds without a word after which a model call is given up; default 120. A server at home "
+    "gets a second more for every 20 tokens of the prompt",
     "LEADHAND_DATA": "the folder of the embedded server and the local workspace; default ~/.local/share/leadhand",
     "LEADHAND_CREW": "the crews, with commas: folders of specialists/crews, or paths; default all of those, "
     "general first. The first has the others as members",
@@ -166,7 +166,7 @@ NAMES: Mapping[str, str] = {
     "LEADHAND_DEADLINE": "minutes of work after which a request is answered with what is there; default 30",
     "LEADHAND_SUBTASK_DEADLINE": "seconds for all attempts at one subtask; default 300",
     "LEADHAND_CALL_DEADLINE": "seconds that one model call of the supervisor may take; default 600",
-    "LEADHAND_CONFIDENCE": "findings less sure than this, 0 to 100, are marked as less sure; default 80",
+    "LEADHAND_CONFIDENCE": "findings below this, 0 to 100, are marked as less sure; default 80",
     "LEADHAND_CONTEXT": "tokens of material that a model call gets at most, by tier; default `fast 16k, balanced 32k, "
     "deep 64k`",
     "LEADHAND_REMIND_AFTER": "working time after which people are reminded of a question: `4h` (default), `30 min`, "
@@ -190,11 +190,11 @@ NAMES: Mapping[str, str] = {
     "default none",
     "LEADHAND_APPROVERS": "ids of the people and user groups who may approve; default as the crew says",
     "LEADHAND_HIGHEST_TIER": "the highest tier in channels that set no other: fast, balanced or deep (default)",
-    "LEADHAND_QUIET_HOURS": "when nothing is said that nobody asked for, in the channel's time zone: `20-8, weekends`; "
-    "default off",
+    "LEADHAND_QUIET_HOURS": "when nothing is posted that nobody asked for, in the channel's time zone: "
+    "`20-8, weekends`; default off",
     "LEADHAND_ZONE": "the time zone of channels that set no other, such as Europe/Berlin; default UTC",
     "GITHUB_TOKEN": "read private repositories and pull requests of GitHub, post reviews, open issues",
-    "GITLAB_TOKEN": "the same for merge requests and issues of GitLab",
+    "GITLAB_TOKEN": "the same for GitLab, its merge requests and issues",
     "GITHUB_API_URL": "where a GitHub of your own has its API, https://github.acme.com/api/v3; default "
     "https://api.github.com",
     "GITLAB_URL": "where a GitLab of your own is; default https://gitlab.com",
@@ -215,38 +215,41 @@ NAMES: Mapping[str, str] = {
     "LEADHAND_BUDGET_PERSON": "what the jobs of one person may spend a day (UTC), or off; default `$10, 5m tokens`",
     "LEADHAND_BUDGET_CHANNEL": "what the jobs of one channel may spend a day",
     "LEADHAND_BUDGET_DAY": "what all jobs of a workspace may spend a day, or off; default `$100, 50m tokens`",
-    "LEADHAND_ASK_ABOVE": "the estimate of a part above which people are asked first: `$2.50, 400k tokens`, or one of "
-    "the two; default: they are not asked",
+    "LEADHAND_ASK_ABOVE": "people are asked before a part begins whose estimate is above: `$2.50, 400k tokens`, or "
+    "one of the two; default: they are not asked",
     "LEADHAND_FOLLOW_UPS": "whether replies without a mention are heard in a job's thread: on (default), off, or "
     "either for some channels: `off in C0123ABCD, C0456EFGH`",
     "LEADHAND_KEEP": "days that jobs, open questions, materials and the audit are kept; default `jobs 30, "
     "questions 180, audit 365`, materials as long as their job",
     "OTEL_EXPORTER_OTLP_ENDPOINT": "an OpenTelemetry collector, http://HOST:4318, that gets the trace of each request "
     "(docs/traces.md)",
-    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "its whole address for traces, where that is not /v1/traces below the other",
-    "OTEL_EXPORTER_OTLP_HEADERS": "what it wants to be sent along, with commas: `authorization=Bearer%20KEY`",
-    "OTEL_SERVICE_NAME": "what the bot is called there; default leadhand",
-    "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "true: what people, models and tools said is sent too; "
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "the collector's whole address for traces, if that is not /v1/traces "
+    "below the endpoint",
+    "OTEL_EXPORTER_OTLP_HEADERS": "headers for the collector, with commas: `authorization=Bearer%20KEY`",
+    "OTEL_SERVICE_NAME": "the bot's name in the collector; default leadhand",
+    "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "true: send also what people, models and tools said; "
     "default: names, times, tokens and cost alone",
     "HTTPS_PROXY": "the proxy for https:// addresses, `http://USER:PASSWORD@HOST:PORT` (docs/install.md, “Behind "
     "a proxy”)",
     "HTTP_PROXY": "the proxy for http:// addresses",
-    "ALL_PROXY": "the proxy for both, where they have none of their own",
-    "NO_PROXY": "what is reached without a proxy, with commas: `internal.acme.com, 10.0.0.0/8, git.acme.com:8443`",
+    "ALL_PROXY": "the proxy for those of the two that have none of their own",
+    "NO_PROXY": "hosts and networks that are reached without a proxy, with commas: "
+    "`internal.acme.com, 10.0.0.0/8, git.acme.com:8443`",
     "SSL_CERT_FILE": "the file of the certificate authorities that are trusted, in PEM; default: the system's",
-    "SSL_CERT_DIR": "the folder of those, as `openssl rehash` makes it",
+    "SSL_CERT_DIR": "a folder of such authorities, as `openssl rehash` makes it",
     PROXY_RESOLVES: "on: ask the proxy also for pages whose names cannot be looked up here; default off",
     "LEADHAND_REHEARSAL_PACE": "seconds that a call of the rehearsal model takes; default 0",
-    "LEADHAND_KNOWLEDGE": "documents that crews search: a folder, or web addresses. A crew's own folder `knowledge` "
-    "comes before it",
+    "LEADHAND_KNOWLEDGE": "documents that crews search, unless they have a folder `knowledge`: a folder, or web "
+    "addresses (docs/documents.md)",
     "LEADHAND_DATABASES": "databases that crews may read: `orders=postgresql://reader:password@host/orders`, with "
     "commas; postgresql, mysql or sqlite",
-    "LEADHAND_DATABASES_ANY_USER": "those of them that are asked although their user may do more than "
-    "read; default none",
+    "LEADHAND_DATABASES_ANY_USER": "names of databases that may be asked although their user may do "
+    "more than read; default none",
     "LEADHAND_REPOSITORIES": "git repositories that crews may read: `shop=/srv/git/shop, "
     "site=https://github.com/acme/site, api=git@git.acme.com:api.git` (docs/documents.md)",
-    "LEADHAND_SSH_KEY": "the file of the private key for those over ssh, or a folder with one for each, by its name",
-    "LEADHAND_SSH_KNOWN_HOSTS": "the file of the host keys that are taken for them; no others are",
+    "LEADHAND_SSH_KEY": "the private key for repositories over ssh: a file, or a folder with a file for each "
+    "repository, by its name",
+    "LEADHAND_SSH_KNOWN_HOSTS": "the file of the host keys that are accepted for them, and no others",
     "BRAVE_API_KEY": "search the web with Brave",
     "TAVILY_API_KEY": "search the web with Tavily",
 }

@@ -66,7 +66,7 @@ rules:
     unless: ['check']
     files: none
     done_when: All of it is translated.
-# The planner sees the first. The least busy one gets the part.
+# Of each list the planner sees the first. The least busy one gets the part.
 equals: [[translator, translator_b]]
 # Gets a request for which no plan could be made. Otherwise the first member does.
 default: translator
@@ -105,7 +105,7 @@ instructions: {planner: One part a file., synthesizer: Table first.}
 examples: [{request: Translate this., why: a translation, who: translator}]
 # The form of the answer.
 answer: One table, then one paragraph.
-# Findings below this are less sure. Comes before LEADHAND_CONFIDENCE.
+# Findings below this are marked as less sure. Comes before LEADHAND_CONFIDENCE.
 confidence: 70
 # `mark` such findings (default), or only count them: `apart`.
 unsure: apart
@@ -127,7 +127,7 @@ approvers: [admins, U012AB3CD, S034CD5EF]
 quorum: 2
 # `false`: nobody approves what is done for their own request.
 self: false
-# A dearer part is asked for before it begins. Dollars or tokens.
+# People are asked before a part begins whose estimate is above. Dollars or tokens.
 ask_above: $2.50
 # Whom questions are for: requester, anyone, people or groups.
 asks: [requester, S034CD5EF]
@@ -141,7 +141,7 @@ expire_after: 2 days
 assume: first
 # Who is named where a request failed: person, group, channel or words.
 contact: S034CD5EF
-# Where private things may go without asking.
+# Tools and hosts to which private things may go without asking.
 allow_out: [web_search, docs.python.org]
 # Values for the channels of this crew.
 channel:
@@ -190,30 +190,32 @@ self: false
 """
 """The same for the front matter of a specialist."""
 
+EXPLAINED: Mapping[str, str] = {"slack": "[Its own page](local-slack.md#the-command) lists the options."}
+"""Commands whose options stand on another page, each with a sentence that leads there."""
+
 LIMITS: Mapping[str, Sequence[tuple[str, str]]] = {
     "Plans and attempts": (
         ("parts of a plan", "handoff.planning.plan_check.MAX_SUBTASKS"),
         ("parts of a request, crews inside included", "handoff.engine.nested.MAX_IN_ALL"),
         ("parts that build on each other", "handoff.planning.plan_check.MAX_DEPTH"),
-        ("plans refused before the default specialist gets the request", "handoff.engine.plan.MAX_REJECTED_PLANS"),
+        ("refused plans after which `default` gets the request", "handoff.engine.plan.MAX_REJECTED_PLANS"),
         ("revisions of a plan", "handoff.engine.replan.MAX_REVISIONS"),
         ("corrections of a request", "handoff.engine.correcting.MOST"),
         ("failures of a part", "handoff.engine.ladder.MAX_FAILURES"),
         ("questions of a part", "handoff.engine.ladder.MAX_QUESTIONS"),
-        ("seconds before a retry, by failure", "handoff.engine.ladder.BACKOFF"),
-        ("times that a result is looked at", "handoff.engine.returning.MAX_ROUNDS"),
+        ("seconds before the first and the second retry", "handoff.engine.ladder.BACKOFF"),
+        ("results of a part that are found wanting", "handoff.engine.returning.MAX_ROUNDS"),
         ("reminders of a question", "handoff.engine.asking.MOST_REMINDERS"),
-        ("tool calls of a model turn", "specialists.turns.tool_calls.MOST"),
+        ("tool calls of a model turn that are made", "specialists.turns.tool_calls.MOST"),
         ("seconds of a tool call that reads", "specialists.turns.one_call.LONGEST"),
-        ("owners that a job may lose before it is tried alone", "handoff.engine.ladder.MAX_LOST_OWNERS"),
+        ("lost owners in a row after which a job is tried alone", "handoff.engine.ladder.MAX_LOST_OWNERS"),
     ),
     "Model calls": (
         ("sends of a role's call", "bot.models.retrying.RetryPolicy.attempts"),
         ("seconds before the second send", "bot.models.retrying.RetryPolicy.first_pause"),
         ("longest pause that a provider may ask for, in seconds", "bot.models.retrying.RetryPolicy.patience"),
-        ("share of its deadline that a call waits for a rate", "bot.limits.call_limits.WAITS"),
-        ("seconds that it waits at most", "bot.limits.call_limits.LONGEST_WAIT"),
-        ("tool calls of one reply", "bot.models.wire.MOST_CALLS"),
+        ("seconds that a call waits for its turn within `LEADHAND_RATES`", "bot.limits.call_limits.LONGEST_WAIT"),
+        ("tool calls of a reply; one with more is refused", "bot.models.wire.MOST_CALLS"),
     ),
     "Keys of a crew": (
         ("rules of a crew", "specialists.loading.crew_rules.MOST_RULES"),
@@ -226,17 +228,17 @@ LIMITS: Mapping[str, Sequence[tuple[str, str]]] = {
         ("highest `max_turns`", "specialists.specialist.TURNS_LIMIT"),
         ("`max_turns` unless set", "specialists.specialist.DEFAULT_TURNS"),
         ("highest `quorum`", "specialists.loading.approval_keys.MOST"),
-        ("crews in each other", "specialists.loading.crew_surroundings.DEPTH_LIMIT"),
+        ("levels of crews in a crew", "specialists.loading.crew_surroundings.DEPTH_LIMIT"),
     ),
     "Threads, schedules and memory": (
-        ("things remembered in a place", "bot.store.interface.MEMORIES_LIMIT"),
-        ("characters of each", "handoff.conversation.memory.LONGEST"),
-        ("seconds between two runs of a schedule", "bot.features.schedules.rights.LEAST_GAP"),
+        ("memories of a channel or person", "bot.store.interface.MEMORIES_LIMIT"),
+        ("characters of a memory", "handoff.conversation.memory.LONGEST"),
+        ("least seconds between two runs of a schedule", "bot.features.schedules.rights.LEAST_GAP"),
         ("the same for admins", "bot.features.schedules.rights.LEAST_OF_ADMINS"),
         ("schedules of a person", "bot.features.schedules.rights.MOST_OWN"),
         ("schedules of a bot", "bot.store.redis.layout.SCHEDULE_LIMIT"),
         ("channels that a run reads", "bot.features.schedules.talk.MOST_READ"),
-        ("missed runs that are made up for", "bot.features.schedules.loop.MOST_CAUGHT_UP"),
+        ("missed runs that are made up for, if its form says so", "bot.features.schedules.loop.MOST_CAUGHT_UP"),
         ("messages of a thread that are read", "bot.slack.receive.thread_text.MOST_MESSAGES"),
         ("files of a thread that are read", "bot.slack.receive.thread_text.MOST_FILES"),
     ),
@@ -314,7 +316,10 @@ def _settings() -> Iterator[str]:
 def _commands() -> Iterator[str]:
     yield COMMANDS_INTRO
     for name, parser in subparsers_of(_parser()).items():
-        yield from _command(f"leadhand {name}", parser)
+        if name in EXPLAINED:
+            yield from (f"### leadhand {name}", "", _sentence(parser.description or ""), EXPLAINED[name], "")
+        else:
+            yield from _command(f"leadhand {name}", parser)
 
 
 def _command(title: str, parser: argparse.ArgumentParser) -> Iterator[str]:
@@ -381,14 +386,10 @@ def _trace() -> Iterator[str]:
         for name, text in re.findall(r"^- `(\w+)`: (.*?)(?=^- `|\"\"\")", source, re.MULTILINE | re.DOTALL)
     }
     yield from ("### Spans", "", *_list((f"`{kind}`", kinds[kind].split(". ")[0]) for kind in get_args(span.SpanKind)))
-    facts = get_args(get_args(events.Event)[0])
-    yield from ("### Events", "", *_list((f"`{fact.__name__}`", _beginning(fact.__doc__ or "")) for fact in facts))
+    names = ", ".join(f"`{event.__name__}`" for event in get_args(get_args(events.Event)[0]))
+    yield from ("### Events", "", f"Each says in the past tense what happened: {names}.", "")
     deeds = ", ".join(f"`{deed}`" for deed in get_args(Deed))
     yield from ("### Deeds of the audit", "", f"`leadhand audit --deed DEED` takes: {deeds}.", "")
-
-
-def _beginning(text: str) -> str:
-    return re.split(r"[.:;,] ", " ".join(text.split()) + " ", maxsplit=1)[0]
 
 
 def _list(rows: Iterable[tuple[str, str]]) -> Iterator[str]:

@@ -17,20 +17,20 @@ SpanKind = Literal[
 """What a span is of.
 
 - `request`: one request, from its message to its visible end. All other spans of a request are below it.
-- `gather`: files and messages are read.
+- `gather`: the reading of files and messages.
 - `plan`: the planner's work on one plan, or a rule's or a pipeline's; `outcome` says what came of it: proposed,
   rejected, asked, answered, revised or kept.
 - `subtask`: one subtask, from its first attempt or question to its end, waits included.
 - `attempt`: one attempt of a specialist or of a crew at a subtask.
 - `chat`: one model turn of an attempt, or the model calls of one of the supervisor's roles.
 - `tool`: one tool call.
-- `wait`: it waits for a person; `outcome` says for what: question, approval, cost, doubt or set_aside.
-- `pause`: it waits for the time of its next attempt.
-- `verify`: the answer is read beside the evidence.
-- `refine`: the brief of a failed attempt is rewritten.
+- `wait`: waiting for a person; `outcome` says for what: question, approval, cost, doubt or set_aside.
+- `pause`: the pause before the next attempt.
+- `verify`: the verifier reads the answer beside the evidence.
+- `refine`: the rewriting of a failed attempt's brief.
 - `synthesis`: a step from the results to the answer; `name` is the role's.
-- `post`: a message is put into the thread.
-- `sort`: somebody wrote in the thread, and what it is for was found out.
+- `post`: the posting of a message in the thread.
+- `sort`: finding out what a message in the thread is for.
 - `away`: nobody worked on the job; `name` is "taken over" where its owner was lost.
 """
 SpanState = Literal["open", "done", "failed", "stopped"]

@@ -20,7 +20,7 @@ from tests.conftest import LONG_FILES, LONG_FOLDERS, LONG_TESTS
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
 EACH_PAGE = pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
 REFERENCE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
-CREWS = (ROOT / "docs" / "crews.md").read_text(encoding="utf-8")
+CREWS = (ROOT / "docs" / "crews" / "README.md").read_text(encoding="utf-8")
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 SETTING = re.compile(r"(?:SLACK|LEADHAND|ANTHROPIC|OPENAI|OLLAMA|REDIS|BRAVE|TAVILY)_[A-Z_]+")
 COMMAND = re.compile(r"(?<![@/.\w-])leadhand ([a-z]+)((?: +(?:--?[a-z][a-z-]*|\"[^\"]*\"|[\w.]+))*)")

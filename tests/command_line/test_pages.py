@@ -7,8 +7,8 @@ import pytest
 from tests.pages import PAGES, ROOT, faults_of, words_of
 
 MOST_PAGES = 16
-MOST_WORDS = 25_000
-"""A quarter of them are tables that are written from the code."""
+MOST_WORDS = 22_000
+"""The pages of crews in docs/crews do not count, nor does their README, which is the page of the crew general."""
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
