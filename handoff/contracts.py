@@ -30,9 +30,9 @@ RESERVED = frozenset({SUPERVISOR, SEVERAL, ANSWER, ASK, NOBODY})
 
 
 class Contract(BaseModel):
-    """A frozen value that refuses fields it does not know."""
+    """A frozen value that refuses fields it does not know. Its validators are built when it is first read or made."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class ChartSeries(Contract):

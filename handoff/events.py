@@ -11,7 +11,7 @@ import json
 from contextlib import suppress
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from handoff.approval_values import Approval, ApprovalChoice
 from handoff.contracts import (
@@ -696,7 +696,7 @@ class NewerEvent(ValueError):
         self.schema = schema
 
 
-_adapter: TypeAdapter[Event] = TypeAdapter(Event)
+_adapter: TypeAdapter[Event] = TypeAdapter(Event, config=ConfigDict(defer_build=True))
 
 
 def dump(event: Event) -> str:
