@@ -5,6 +5,7 @@ What only looks like a number is none: dates, times, years, links, versions, ide
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import NamedTuple
 
@@ -19,16 +20,23 @@ _MONTH = (
     r"settembre|setembro|septiembre|o[ck]t(?:ober|obre)?|octubre|ottobre|outubro|nov(?:ember|embre|iembre|embro)?|"
     r"de[cz](?:ember|embro)?|déc(?:embre)?|diciembre|dicembre|enero|gennaio)\b"
 )
-_DATE = re.compile(
-    r"\d(?<![\d.]\d)(?:\d{3}-\d\d(?:-\d\d)?(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z?)?(?![\d-])"
-    r"|\d?([./-])\d\d?\1(?:\d{4}|\d\d)(?!\d|,\d)|\d{3}([./])\d\d?\2\d\d?(?!\d)"
-    r"|(?<=[mnsbr] \d)\d?\.(?:0?[1-9]|1[0-2])\.(?=\s|$)"
-    r"|(?:(?<=1)9|(?<=2)0)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?!\.?\d)"
-    r"|\d?:\d\d(?::\d\d(?:\.\d+)?)?(?!\d)|\d?h\d\d\b|\d? ?(?:[ap]\.?m\b|Uhr\b)"
-    rf"|\d?(?:\.|st|nd|rd|th|er|º)?(?: of| de)? {_MONTH}|\d{{0,3}}(?:年度?|년)(?!間)|\d?(?:月|월)(?: ?\d\d?(?:日|일))?"
-    r"|\d{3} ?[/\u2013-] ?\d\d(?:\d\d)?(?![\d%]))",
-    re.IGNORECASE,
-)
+
+
+@functools.cache
+def _compile_dates() -> re.Pattern[str]:
+    return re.compile(
+        r"\d(?<![\d.]\d)(?:\d{3}-\d\d(?:-\d\d)?(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z?)?(?![\d-])"
+        r"|\d?([./-])\d\d?\1(?:\d{4}|\d\d)(?!\d|,\d)|\d{3}([./])\d\d?\2\d\d?(?!\d)"
+        r"|(?<=[mnsbr] \d)\d?\.(?:0?[1-9]|1[0-2])\.(?=\s|$)"
+        r"|(?:(?<=1)9|(?<=2)0)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?!\.?\d)"
+        r"|\d?:\d\d(?::\d\d(?:\.\d+)?)?(?!\d)|\d?h\d\d\b|\d? ?(?:[ap]\.?m\b|Uhr\b)"
+        rf"|\d?(?:\.|st|nd|rd|th|er|º)?(?: of| de)? {_MONTH}"
+        r"|\d{0,3}(?:年度?|년)(?!間)|\d?(?:月|월)(?: ?\d\d?(?:日|일))?"
+        r"|\d{3} ?[/\u2013-] ?\d\d(?:\d\d)?(?![\d%]))",
+        re.IGNORECASE,
+    )
+
+
 _LINK = re.compile(r"https?://[^\s|)\]]+|[\w.+-]{1,64}@[\w.-]{1,64}\.\w+")
 _CODE = re.compile(r"```(?!(?:csv|tsv|json|text|markdown|md)?\s)[\s\S]*?(?:```|\Z)|`[^`\n]+`")
 _CURRENCY = r"EUR|USD|GBP|CHF|INR|Rs\.?|SAR|JPY|CNY|RMB|BRL|AUD|CAD|SEK|NOK|DKK|PLN|CZK|HUF|TRY|KRW|MXN|ZAR"
@@ -40,19 +48,25 @@ _LABELLED = (
     r"weeks?|woche|phase|level|option|item|part|teil|appendix|invoice|rechnung|facture|factura|order|bestellung|"
     r"commande|pedido|sku|slide|folie|question|frage|chap\.|番号"
 )
-_NO_FIGURE = re.compile(
-    rf"(?:(?<![{_LETTER}\d])(?!(?:{_CURRENCY}|x)\d)[{_LETTER}][{_LETTER}\d]*[-_./#]?\d[{_LETTER}\d]*(?:[-_./]\d+)*"
-    rf"|(?<![{_LETTER}])(?:{_LABELLED})(?: (?:is|was|will be|are|ist|war|est|es))?:? ?#?"
-    r"\d+(?:\.\d+)*(?!\d| ?%|[.,]\d)"
-    rf"|(?<![{_LETTER}]){_MONTH}\.? \d\d?(?:st|nd|rd|th)?(?![\d.,]\d|\d)"
-    r"|\[\^?\d{1,3}\]|(?<!\d)\d+(?:st|nd|rd|th|er|ème|º|ª)\b|(?<!\d)\d+-[A-Z]\w*"
-    r"|(?<![\d.])\d+\.(?:\d{1,2}\.\d+|\d+\.\d{1,2})(?![\d,])"
-    r"|\+\d[\d\s()/.-]{6,}\d|\b[A-Z]{2} ?\d{2,3}(?: \d{3,4}){2,})"
-    r"|(?<!\d)(?<!\d[.,])\d+ (?:words|characters|sentences|paragraphs|wörter|worte|zeichen|mots|palabras|parole)\b"
-    r"|^[ \t]*(?:[-*>#]+[ \t]*)*(?:[^\W\d]+ \d+:|(?:\*\*)?\(?\d{1,3}(?:\.\d{1,2})*[.)](?=\s|\*\*))"
-    r"|^#+[ \t]*\d+(?:\.\d+)*(?=\s)",
-    re.IGNORECASE | re.MULTILINE,
-)
+
+
+@functools.cache
+def _compile_no_figures() -> re.Pattern[str]:
+    return re.compile(
+        rf"(?:(?<![{_LETTER}\d])(?!(?:{_CURRENCY}|x)\d)[{_LETTER}][{_LETTER}\d]*[-_./#]?\d[{_LETTER}\d]*(?:[-_./]\d+)*"
+        rf"|(?<![{_LETTER}])(?:{_LABELLED})(?: (?:is|was|will be|are|ist|war|est|es))?:? ?#?"
+        r"\d+(?:\.\d+)*(?!\d| ?%|[.,]\d)"
+        rf"|(?<![{_LETTER}]){_MONTH}\.? \d\d?(?:st|nd|rd|th)?(?![\d.,]\d|\d)"
+        r"|\[\^?\d{1,3}\]|(?<!\d)\d+(?:st|nd|rd|th|er|ème|º|ª)\b|(?<!\d)\d+-[A-Z]\w*"
+        r"|(?<![\d.])\d+\.(?:\d{1,2}\.\d+|\d+\.\d{1,2})(?![\d,])"
+        r"|\+\d[\d\s()/.-]{6,}\d|\b[A-Z]{2} ?\d{2,3}(?: \d{3,4}){2,})"
+        r"|(?<!\d)(?<!\d[.,])\d+ (?:words|characters|sentences|paragraphs|wörter|worte|zeichen|mots|palabras|parole)\b"
+        r"|^[ \t]*(?:[-*>#]+[ \t]*)*(?:[^\W\d]+ \d+:|(?:\*\*)?\(?\d{1,3}(?:\.\d{1,2})*[.)](?=\s|\*\*))"
+        r"|^#+[ \t]*\d+(?:\.\d+)*(?=\s)",
+        re.IGNORECASE | re.MULTILINE,
+    )
+
+
 _NUMBER = re.compile(
     r"\d(?<![A-Za-wyz\u00c0-\u024f\u0370-\u052f_\d]\d)(?<!\d[.,']\d)"
     r"(?:(?:\d{0,2}(?:,\d\d)*(?:,\d{3})+(?:\.\d+)?|\d{0,2}(?:\.\d{3})+(?:,\d+)?|\d{0,2}(?:'\d{3})+(?:[.,]\d+)?"
@@ -96,14 +110,20 @@ _UNITS: dict[str, tuple[str, float, str]] = {
     "g": (r"(?-i:g)\b|grams?\b", 1e-3, "mass"),
     "t": (r"(?-i:t)\b|tonn?e?s?\b|tonnen", 1e3, "mass"),
 }
-_AFTER = re.compile(
-    r"(?:[\s\xa0-]{0,2}(?:"
-    + "|".join(f"(?P<{name}>{pattern})" for name, (_, pattern) in _PATTERNS.items())
-    + rf")(?![{_LETTER}]))?(?:[\s\xa0-]?(?:"
-    + "|".join(f"(?P<{name}>{pattern})" for name, (pattern, _, _) in _UNITS.items())
-    + "))?",
-    re.IGNORECASE,
-)
+
+
+@functools.cache
+def _compile_scales_and_units() -> re.Pattern[str]:
+    return re.compile(
+        r"(?:[\s\xa0-]{0,2}(?:"
+        + "|".join(f"(?P<{name}>{pattern})" for name, (_, pattern) in _PATTERNS.items())
+        + rf")(?![{_LETTER}]))?(?:[\s\xa0-]?(?:"
+        + "|".join(f"(?P<{name}>{pattern})" for name, (pattern, _, _) in _UNITS.items())
+        + "))?",
+        re.IGNORECASE,
+    )
+
+
 _BEFORE = re.compile(rf"(?:[€$£¥₹₩]|R\$|\b(?:{_CURRENCY}))[\s\xa0]?[-+]?$")
 _COINS = re.compile(r"[\s\xa0]?(?:[kM]?[€$£¥₹₩]|円|元|원|(?:euros?|dollars?|francs?|pounds|EUR|USD|CHF|GBP)\b)")
 _CHINESE = re.compile(r"[一二三四五六七八九两\u3007零十百千]+[万萬億亿兆]|[一二三四五六七八九两十百千]{3,}")
@@ -152,12 +172,12 @@ def without_code(text: str) -> str:
 
 def without_labels(text: str) -> str:
     """Return the text with its identifiers, labels, ordinals and list numbers blanked out."""
-    return _NO_FIGURE.sub(_blank, text)
+    return _compile_no_figures().sub(_blank, text)
 
 
 def without_dates(text: str) -> str:
     """Return the text with its dates, times and links blanked out."""
-    return _DATE.sub(_blank, _without_links(text))
+    return _compile_dates().sub(_blank, _without_links(text))
 
 
 def _without_links(text: str) -> str:
@@ -193,7 +213,7 @@ def _numeral(text: str, match: re.Match[str], marks: str) -> Numeral:
     scale, factor, kind, points = 1.0, 1.0, "", False
     after = text[end : end + 1]
     if after not in _ENDS:
-        after_it = _AFTER.match(text, end)
+        after_it = _compile_scales_and_units().match(text, end)
         if after_it is not None and after_it.lastgroup:
             groups = {name: value for name, value in after_it.groupdict().items() if value}
             scale = next((_PATTERNS[name][0] for name in groups if name in _PATTERNS), 1.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,12 +35,6 @@ _PLAIN = {ord(letter): plain for letter, plain in {**_OF_DIGITS, **_OF_MARKS, **
 _WITH_GAPS = rf"[-+]?[1-9]\d{{0,2}}([{_GAPS}]\d{{3}})+([.,]\d+)?"
 _BRACKETS = re.compile(r"\((.+)\)|(.*\d)-")
 _OPEN, _CLOSE = rf"^([-+(]*){_BLANK}+", rf"{_BLANK}+([-)]?)$"
-_WORN = {
-    symbol: re.compile(
-        rf"[-+({_MINUS}]*{_BLANK}*{re.escape(symbol)}{_BLANK}*[-+({_MINUS}]*[\d.].*|.*\d[-)]?{_BLANK}*{re.escape(symbol)}[-)]?"
-    )
-    for symbol in SYMBOLS
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +118,14 @@ def units_of(sample: Sequence[str]) -> list[str]:
     for value in sample:
         if value[0].isdigit() and value[-1].isdigit():
             continue
-        worn = next((symbol for symbol in SYMBOLS if symbol in value and _WORN[symbol].fullmatch(value)), "")
+        worn = next((symbol for symbol in SYMBOLS if symbol in value and _compile_worn(symbol).fullmatch(value)), "")
         if worn:
             times[worn] = times.get(worn, 0) + 1
     return sorted(times, key=lambda symbol: -times[symbol])
+
+
+@functools.cache
+def _compile_worn(symbol: str) -> re.Pattern[str]:
+    """Compile the pattern of a number that carries a symbol: most symbols stand in no table."""
+    sign = re.escape(symbol)
+    return re.compile(rf"[-+({_MINUS}]*{_BLANK}*{sign}{_BLANK}*[-+({_MINUS}]*[\d.].*|.*\d[-)]?{_BLANK}*{sign}[-)]?")
