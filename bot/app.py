@@ -31,9 +31,8 @@ from bot.jobs.job_runner import Effects
 from bot.jobs.tasks import Bounds
 from bot.limits.call_limits import CallLimits
 from bot.logs import about
-from bot.models.chosen_model import ChosenModel
+from bot.models.chosen_model import REHEARSAL, ChosenModel
 from bot.models.named_models import names_at, take_on
-from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.operation.audit_log import AuditLog
 from bot.operation.periodic import CHECK_SECONDS, StoreCheck, every
 from bot.operation.sweeping import sweep
@@ -224,7 +223,7 @@ async def running(
     people = People(client, outbox.calls, account.home)
     people.name_groups([*named, *crews.asked])
     messengers = Messengers(outbox, people, Directory(client, outbox.calls, people), settings.admins, account.url)
-    by_rules = isinstance(model, RehearsalModel)
+    by_rules = model.provider == REHEARSAL
     thread = Thread(client, outbox, store, people, messengers, model_label=model.label, by_rules=by_rules)
     metrics = instruments.metrics if instruments is not None else None
     models = names_at(model, *crews.by_name.values())

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bot.command_line import console
-from specialists.mcp.server_sign_in import LANDS, ServerSignIn
-from specialists.tools.signing_in import SignInFailed
+from specialists.mcp.server_sign_in import ServerSignIn
+from specialists.tools.signing_in import LANDS, SignInFailed
 
 TRIES = 3
 _HERE = "terminal"

@@ -15,11 +15,11 @@ from pathlib import Path
 
 from bot.store.interface import JobKey, PayloadTooLarge, Store
 from handoff.contracts import Artifact, Attachment, Material, Section
+from specialists.formats.table_text import TABLE_ENDINGS
 from specialists.model import Picture
 from specialists.reading.reader import read_file
 from specialists.reading.reading import Reading
 from specialists.sandbox.scratch import scratch
-from specialists.tools.tables.tables import ENDINGS
 
 AT_ONCE = 3
 """Files of one request that are fetched and read at the same time: each is held in memory meanwhile."""
@@ -38,7 +38,7 @@ MOST_COLUMNS = 60
 LARGEST_WORKBOOK = 2 * 1024 * 1024
 
 _TEXT_TABLES = frozenset({".csv", ".tsv", ".tab", ".jsonl", ".ndjson"})
-_TABLES = ENDINGS - {".txt", ".json"}  # those may be anything
+_TABLES = TABLE_ENDINGS - {".txt", ".json"}  # those may be anything
 _HEAD = 64 * 1024
 """Bytes of a table in which zeros are looked for, which no text has."""
 

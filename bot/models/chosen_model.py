@@ -8,6 +8,9 @@ from typing import Protocol
 from handoff.contracts import Tier
 from specialists.model import Model
 
+REHEARSAL = "rehearsal"
+"""The provider of the model that is none: rules alone, which cannot take in what is said while they work."""
+
 
 class ChosenModel(Model, Protocol):
     """A model whose provider, tiers and prices are known, and that can be made ready before it is needed."""

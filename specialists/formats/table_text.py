@@ -9,6 +9,8 @@ from collections import Counter
 
 TABLES_BY_NAME = frozenset({".csv", ".tsv", ".tab", ".xls", ".xlsx", ".xlsm", ".ods", ".parquet", ".pq"})
 """Endings that say that a text is a table: nothing else is asked."""
+TABLE_ENDINGS = TABLES_BY_NAME | {".txt", ".json", ".jsonl", ".ndjson"}
+"""Endings of files that the tools for tables read."""
 SEPARATORS = (",", ";", "\t", "|")
 _SAMPLE = 64 * 1024
 _SAMPLE_ROWS = 200

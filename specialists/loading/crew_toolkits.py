@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -9,8 +10,8 @@ from pathlib import Path
 
 from specialists.files.frontmatter import CrewFault
 from specialists.loading import toolkit_files
-from specialists.mcp import server_tools
-from specialists.tools.knowledge import knowledge_toolkit
+from specialists.mcp import server_config
+from specialists.tools.knowledge import knowledge_files
 from specialists.tools.tool import Tool
 from specialists.tools.toolkit import Toolkit, ToolSettings
 from specialists.turns import finish_tools
@@ -24,7 +25,24 @@ LEADHAND = "Leadhand"
 Source = Callable[[Path, ToolSettings, list[CrewFault]], tuple[Toolkit, ...]]
 """Reads toolkits of one kind from a crew's folder: `read(folder, settings, faults)`. None there: an empty tuple."""
 
-SOURCES: tuple[Source, ...] = (toolkit_files.read, server_tools.read, knowledge_toolkit.of_crew)
+
+def _read_servers(folder: Path, settings: ToolSettings, faults: list[CrewFault]) -> tuple[Toolkit, ...]:
+    if not os.path.lexists(folder / server_config.NAME):
+        return ()
+    from specialists.mcp import server_tools  # noqa: PLC0415 - only where a crew has servers
+
+    return server_tools.read(folder, settings, faults)
+
+
+def _read_knowledge(folder: Path, settings: ToolSettings, faults: list[CrewFault]) -> tuple[Toolkit, ...]:
+    if not (folder / knowledge_files.FOLDER).is_dir():
+        return ()
+    from specialists.tools.knowledge import knowledge_toolkit  # noqa: PLC0415 - only where a crew has such a folder
+
+    return knowledge_toolkit.of_crew(folder, settings, faults)
+
+
+SOURCES: tuple[Source, ...] = (toolkit_files.read, _read_servers, _read_knowledge)
 
 
 def read(

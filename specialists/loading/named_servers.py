@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from specialists.files.frontmatter import Page, did_you_mean
 from specialists.loading.crew_checks import tool_names
-from specialists.mcp.server_tools import PREFIX
+from specialists.mcp.server_config import PREFIX
 from specialists.tools.tool import Tool
 
 KEY = "mcpServers"

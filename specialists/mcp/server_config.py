@@ -14,6 +14,8 @@ from specialists.outbound.network import is_loopback
 from specialists.service_url import read_url, web_fault
 
 NAME = ".mcp.json"
+PREFIX = "mcp__"
+"""What the names of all tools of servers begin with."""
 MOST_SERVERS = 20
 LARGEST = 256 * 1024
 """Bytes of the file."""

@@ -24,14 +24,12 @@ from specialists.mcp.oauth_metadata import Authority, discover
 from specialists.mcp.oauth_requests import ask
 from specialists.mcp.sdk import load_sdk
 from specialists.mcp.server_config import ServerConfig
-from specialists.tools.signing_in import KeptSignIns, SignInFailed
+from specialists.tools.signing_in import LANDS, KeptSignIns, SignInFailed
 from specialists.tools.tool import WorkbenchLost
 
 if TYPE_CHECKING:
     import httpx2
 
-LANDS = "http://127.0.0.1:41759/signed-in"
-"""Where a browser ends that no page of ours can take: at the person's own machine, where nobody answers."""
 LASTS = 600.0
 """Seconds that a link is good for."""
 LONGEST_LINK = 2_900

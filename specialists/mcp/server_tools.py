@@ -31,7 +31,6 @@ from specialists.tools.signing_in import SignInFailed
 from specialists.tools.tool import Sent, Tool, ToolOutcome, Workbench
 from specialists.tools.toolkit import Toolkit, ToolSettings
 
-PREFIX = "mcp__"
 LONGEST_DESCRIPTION = 1_000
 """Characters of a tool's description that models are told."""
 LONGEST_TOOL = 128
@@ -133,7 +132,7 @@ def unusable(tool: LockedTool) -> str:
 
 def name_of(server: str, tool: str) -> str:
     """Name a server's tool as specialists and models do: letters, digits, - and _, 64 at most."""
-    name = f"{PREFIX}{server}__{_ODD.sub('_', tool)}"
+    name = f"{server_config.PREFIX}{server}__{_ODD.sub('_', tool)}"
     if len(name) <= _LONGEST_NAME:
         return name
     digest = hashlib.sha256(tool.encode()).hexdigest()[:6]

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
+LANDS = "http://127.0.0.1:41759/signed-in"
+"""Where a browser ends that no page of ours can take: at the person's own machine, where nobody answers."""
+
 
 class SignInFailed(Exception):
     """A sign-in did not come about. The text says why and what to do, in a line for people."""

@@ -10,10 +10,10 @@ import pytest
 
 from specialists.mcp.oauth_requests import fault_of
 from specialists.mcp.server_config import ServerConfig
-from specialists.mcp.server_sign_in import LANDS, LASTS, ServerSignIn
+from specialists.mcp.server_sign_in import LASTS, ServerSignIn
 from specialists.mcp.server_tools import toolkit_of
 from specialists.mcp.tool_lock import as_told
-from specialists.tools.signing_in import SignInFailed
+from specialists.tools.signing_in import LANDS, SignInFailed
 from specialists.tools.toolkit import ToolSettings
 from tests.mcp_servers.harbour import told
 from tests.mcp_servers.held_sign_ins import HeldSignIns

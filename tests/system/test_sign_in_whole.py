@@ -17,9 +17,9 @@ from bot.slack.show import admission
 from handoff.contracts import Plan
 from specialists.crew import Crew
 from specialists.mcp import tool_lock
-from specialists.mcp.server_sign_in import LANDS
 from specialists.mcp.tool_lock import ToolLock, as_told
 from specialists.registry import load_crew
+from specialists.tools.signing_in import LANDS
 from specialists.tools.toolkit import ToolSettings
 from tests.mcp_servers.harbour import told
 from tests.mcp_servers.oauth_server import TIDES, OAuthServer, oauth_server

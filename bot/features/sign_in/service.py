@@ -13,8 +13,7 @@ from bot.slack.views.approval import Spot
 from bot.slack.views.carried import carry
 from bot.store.interface import Store
 from handoff.contracts import Place
-from specialists.mcp.server_sign_in import LANDS, pending_of
-from specialists.tools.signing_in import SignInFailed
+from specialists.tools.signing_in import LANDS, SignInFailed
 from specialists.tools.tool import WorkbenchLost
 
 _AWAY = "My store cannot be reached, so nothing was saved. Try again in a minute."
@@ -93,6 +92,8 @@ class SignInDesk:
 
         None: no link of ours has that state, or it was used, or is too old.
         """
+        from specialists.mcp.server_sign_in import pending_of  # noqa: PLC0415 - only for a sign-in
+
         try:
             pending = await pending_of(TeamSignIns(self._store, team), query)
         except WorkbenchLost:

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from bot.slack.text.cleaning import clean, plain
 from bot.slack.views.outgoing import Block, Outgoing, actions, button, context, section
-from specialists.mcp.server_sign_in import LANDS
+from specialists.tools.signing_in import LANDS
 
 PAGE, PASTE = "sign_in:page", "sign_in:paste"
 """The action_ids of the buttons. `PAGE` only leads to the page; Slack tells us of the click all the same."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bot.features.job_controls.commands import DENIED, left_of
 from bot.features.traces.service import Traces
@@ -12,9 +12,11 @@ from bot.slack.receive.subcommand import Given
 from bot.slack.show import notices
 from bot.slack.show.notices import note, tell
 from bot.slack.views.outgoing import Outgoing
-from bot.tracing.whole_trace import Trace
 from handoff.contracts import Place
 from specialists.tools.blocking import load
+
+if TYPE_CHECKING:
+    from bot.tracing.whole_trace import Trace
 
 IN_MESSAGES = (
     "All of it is on its way to your direct messages with me: a picture, a page that opens each step, and JSON."

@@ -5,15 +5,19 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from bot.jobs.job_reading import read_job
 from bot.jobs.job_records import Denied, JobRecords, key_of
 from bot.store.interface import JobKey, LogBroken
-from bot.tracing.whole_trace import Trace, read_trace
 from handoff.access import rights
 from handoff.access.audit_entry import AuditEntry
 from handoff.contracts import Place
 from handoff.state.job_state import Job
+from specialists.tools.blocking import load
+
+if TYPE_CHECKING:
+    from bot.tracing.whole_trace import Trace
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +58,9 @@ class Traces:
         if not asked:
             await self._records.refused("traced", key, head, user, NOT_THEIRS)
             return "not_yours"
+        await load("bot.tracing.whole_trace")
+        from bot.tracing.whole_trace import read_trace  # noqa: PLC0415 - only for those who ask
+
         try:
             entries = await self._records.store.jobs.log(key)
             seen = {

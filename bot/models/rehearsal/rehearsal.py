@@ -14,6 +14,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
+from bot.models.chosen_model import REHEARSAL
 from bot.models.rehearsal import rehearsed_analyst, rehearsed_quotes, rehearsed_roles, rehearsed_writer
 from bot.models.rehearsal.moves import ESCALATE, RETURN, Move, give_up
 from bot.models.rehearsal.rehearsed_answer import write_answer
@@ -26,7 +27,7 @@ from handoff.engine.correcting import SAID
 from specialists.model import ModelCall, ModelError
 from specialists.turns.finish_tools import HAND_OVER
 
-NAME = "rehearsal"
+NAME = REHEARSAL
 HELD = 3000.0
 """Seconds that a call takes which a script holds."""
 KNOWN = frozenset(

@@ -11,12 +11,13 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from specialists.formats.table_text import TABLE_ENDINGS
 from specialists.sandbox.child_process import BUSY, NO_WALLS, Given, Limits, run_child
 from specialists.tools.charts.chart_data import ChartData, Kind, NoChart, Series, chart_data
 from specialists.tools.charts.chart_shapes import chart_shape
 from specialists.tools.charts.wording import titled
 from specialists.tools.tables.cells import shown
-from specialists.tools.tables.tables import ENDINGS, QueryFailed, QueryRows, run_query
+from specialists.tools.tables.tables import QueryFailed, QueryRows, run_query
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 
 _DEADLINE = 60.0
@@ -51,7 +52,7 @@ class DrawChart(BaseModel):
 
 def tools() -> tuple[Tool, ...]:
     """Make the tools of this kit."""
-    return (Tool("draw_chart", "read", DrawChart, draw_chart, endings=ENDINGS, query="sql"),)
+    return (Tool("draw_chart", "read", DrawChart, draw_chart, endings=TABLE_ENDINGS, query="sql"),)
 
 
 async def draw_chart(arguments: DrawChart, workbench: Workbench) -> ToolOutcome:

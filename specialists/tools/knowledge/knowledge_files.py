@@ -10,6 +10,8 @@ from pathlib import Path
 
 from specialists.reading.reader import LARGEST
 
+FOLDER = "knowledge"
+"""The folder beside a crew's specialists."""
 MOST_FILES = 20_000
 DEEPEST = 20
 SIDECAR = ".url"

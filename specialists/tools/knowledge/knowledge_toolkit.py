@@ -7,11 +7,11 @@ from pathlib import Path
 
 from specialists.files.frontmatter import CrewFault
 from specialists.tools.knowledge.knowledge import Knowledge
+from specialists.tools.knowledge.knowledge_files import FOLDER
 from specialists.tools.knowledge.knowledge_pages import FetchedPages
 from specialists.tools.knowledge.knowledge_tools import UNSET, tools
 from specialists.tools.toolkit import Toolkit, ToolSettings
 
-FOLDER = "knowledge"
 SETTING = "LEADHAND_KNOWLEDGE"
 
 

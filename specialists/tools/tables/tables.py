@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from handoff.contracts import Artifact
 from handoff.evidence.grids import ONLY
+from specialists.formats.table_text import TABLE_ENDINGS
 from specialists.sandbox.child_process import BUSY, NO_WALLS, Given, Limits, run_child
 from specialists.tools.tables.cells import shown, typed
 from specialists.tools.tables.profile import named_in
@@ -22,8 +23,6 @@ from specialists.tools.tables.table_cache import TableCache, cache_folder, key_o
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 
 _PARQUET = frozenset({".parquet", ".pq"})
-ENDINGS = _PARQUET | {".csv", ".tsv", ".tab", ".txt", ".xlsx", ".xlsm", ".xls", ".ods", ".json", ".jsonl", ".ndjson"}
-"""The endings of files that are read as tables."""
 _RESERVED = (
     "all analyse analyze and any array as asc between by case cast check collate column constraint create cross "
     "default desc describe distinct do else end except false fetch filter for foreign from full grant group having "
@@ -92,8 +91,8 @@ class QueryFailed(Exception):
 def tools() -> tuple[Tool, ...]:
     """Make the tools of this kit."""
     return (
-        Tool("profile_table", "read", ProfileTable, profile_table, endings=ENDINGS, previews=named_in),
-        Tool("query_table", "read", QueryTable, query_table, endings=ENDINGS, query="sql"),
+        Tool("profile_table", "read", ProfileTable, profile_table, endings=TABLE_ENDINGS, previews=named_in),
+        Tool("query_table", "read", QueryTable, query_table, endings=TABLE_ENDINGS, query="sql"),
     )
 
 
@@ -164,7 +163,7 @@ def table_names(artifacts: tuple[Artifact, ...]) -> dict[str, Artifact]:
     seen: set[tuple[str, str]] = set()
     for artifact in artifacts:
         path = Path(artifact.name)
-        if path.suffix.lower() not in ENDINGS or (artifact.id, artifact.name) in seen:
+        if path.suffix.lower() not in TABLE_ENDINGS or (artifact.id, artifact.name) in seen:
             continue
         seen.add((artifact.id, artifact.name))
         stem = re.sub(r"\W+", "_", path.stem.casefold()).strip("_") or "data"
