@@ -40,8 +40,12 @@ class Messages:
         thread_ts: str | None,
         files: list[Json],
         attachments: Sequence[Json] = (),
+        extra: Json | None = None,
     ) -> Message:
-        """Post what a person typed (already in Slack's form), with files, pasted tables and forwards; tell the app."""
+        """Post what a person typed (already in Slack's form), with files, pasted tables and forwards; tell the app.
+
+        `extra` are fields of the event that are none of the message's.
+        """
         data: Json = {
             "type": "message",
             "user": user_id,
@@ -57,7 +61,7 @@ class Messages:
             for name in ("team", "user_team", "source_team", "client_msg_id"):  # Slack leaves them out here
                 data.pop(name, None)
         message = self._file(channel, Message(data), thread_ts)
-        self._tell(channel, message)
+        self._tell(channel, message, extra)
         self._mention(channel, message)
         return message
 
@@ -255,9 +259,9 @@ class Messages:
         self._state.save_message(channel, message)
         return message
 
-    def _tell(self, channel: Channel, message: Message) -> None:
+    def _tell(self, channel: Channel, message: Message, extra: Json | None = None) -> None:
         data = {key: value for key, value in message.data.items() if key not in HIDDEN_FROM_EVENTS}
-        self._emit(channel, {**data, "event_ts": message.ts})
+        self._emit(channel, {**data, **(extra or {}), "event_ts": message.ts})
 
     def _changed(self, channel: Channel, message: Message, before: Json) -> None:
         event = {"subtype": "message_changed", "hidden": True, "message": dict(message.data)}

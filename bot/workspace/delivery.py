@@ -43,13 +43,16 @@ class Delivery:
         """Return True if the manifest asks for the event and has the scope that Slack demands for it."""
         return not self._lacking(name)
 
-    def emit(self, name: str, event: dict[str, Any]) -> None:
-        """Deliver an event, if the app may have it. `name` is the subscription, as `message.channels`."""
+    def emit(self, name: str, event: dict[str, Any], actor: str = "") -> None:
+        """Deliver an event, if the app may have it. `name` is the subscription, as `message.channels`.
+
+        `actor` is the person of an event that names its person in the envelope alone.
+        """
         lacking = self._lacking(name)
         if lacking:
             self._traffic.add_unsent(name, event, lacking)
             return
-        body = self._callback(event)
+        body = self._callback(event, actor)
         self._state.record.put("event", body["event_id"], lambda: {"name": name, "body": body})
         self._start(name, body)
 
@@ -119,13 +122,13 @@ class Delivery:
         else:
             self._spawn(name, body, attempt + 1, retry)
 
-    def _callback(self, event: dict[str, Any]) -> dict[str, Any]:
+    def _callback(self, event: dict[str, Any], actor: str) -> dict[str, Any]:
         who, channel = self._state.identity, self._state.channels.get(event.get("channel", ""))
         authorization = {
             "enterprise_id": None,
             "team_id": who.team_id,
-            "user_id": who.bot_user_id,
-            "is_bot": True,
+            "user_id": actor or who.bot_user_id,
+            "is_bot": not actor,
             "is_enterprise_install": False,
         }
         return {

@@ -30,6 +30,7 @@ class Local:
         self._endpoints: dict[str, Callable[[Person, Body], Awaitable[Body]]] = {
             "history": self._history,
             "thread": self._thread,
+            "look": self._look,
             "say": self._say,
             "forward": self._forward,
             "canvas": self._canvas,
@@ -117,11 +118,17 @@ class Local:
 
     async def _history(self, person: Person, body: Body) -> Body:
         channel = person.channel(body["channel"])
-        person.look_at(channel)
+        person.note_viewed(channel)
         if channel.kind == "im":
             await person.open_home("messages")
         roots = [channel.messages[ts].shown() for ts in channel.roots[-MOST_ROOTS:]]
         return {"messages": roots}
+
+    async def _look(self, person: Person, body: Body) -> Body:
+        await person.look_at(
+            str(body.get("channel") or ""), body.get("thread_ts"), canvas=str(body.get("canvas") or "")
+        )
+        return {}
 
     async def _thread(self, person: Person, body: Body) -> Body:
         channel, ts = person.channel(body["channel"]), body["ts"]

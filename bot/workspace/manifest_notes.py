@@ -4,6 +4,7 @@ from bot.workspace.manifest import Manifest
 
 SENT_EVENTS = {
     "agent_session_stopped": "a person presses Stop in a thread whose agent session is processing",
+    "app_context_changed": "a person opens another channel, thread or canvas, for an app with `features.agent_view`",
     "app_home_opened": "a person opens the app's home or messages tab",
     "app_mention": "a message in a channel mentions the app, or an edit adds the mention",
     "app_uninstalled": "a test takes the app out of the workspace",

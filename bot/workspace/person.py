@@ -16,6 +16,9 @@ from bot.workspace.world import World
 
 Attached = Path | tuple[str, bytes]
 PROCESSING = "processing"
+CONTEXT_CHANGED = "app_context_changed"
+TYPES = "slack#/types/"
+"""What the types of the things begin with that a person can have open."""
 
 
 class Person:
@@ -32,6 +35,8 @@ class Person:
         mine = [place for place in self._state.channels.values() if user.id in place.members and place.kind != "im"]
         self.viewed = next((place.id for place in mine if place.name == "general"), mine[0].id)
         """The channel that the person looked at last, direct messages left out."""
+        self.entities: list[Json] = []
+        """What the person has open beside the direct message with the app, as Slack tells an agent of it."""
 
     @property
     def id(self) -> str:
@@ -58,10 +63,39 @@ class Person:
             raise ActionFailed(f"{self.user.name} is in no channel {reference!r}.")
         return place
 
-    def look_at(self, place: Channel) -> None:
+    def note_viewed(self, place: Channel) -> None:
         """Remember the channel as the one this person looked at last; a direct message with the app is none."""
         if place.kind != "im":
             self.viewed = place.id
+
+    async def look_at(self, channel: str = "", thread_ts: str | None = None, *, canvas: str = "") -> None:
+        """Open a channel, a thread of it, or a canvas by its file id; without any of them, nothing.
+
+        An agent that subscribed to it is told so (app_context_changed). It also gets it with the person's direct
+        messages, and when they open the direct message or the home.
+
+        Raises:
+            ActionFailed: Not a member, no such thread or canvas.
+        """
+        seen: list[Json] = []
+        if canvas:
+            if canvas not in self._state.files:
+                raise ActionFailed("There is no such canvas.")
+            seen.append({"type": f"{TYPES}canvas_id", "value": canvas})
+        if channel:
+            place = self.channel(channel)
+            self.note_viewed(place)
+            if thread_ts:
+                value = {"channel_id": place.id, "message_ts": self._message(place, thread_ts).ts}
+                seen.append({"type": f"{TYPES}message_context", "value": value})
+            seen.append({"type": f"{TYPES}channel_id", "value": place.id})
+        seen = [{**one, "team_id": self._state.identity.team_id} for one in seen]
+        if seen == self.entities:
+            return
+        self.entities = seen
+        if self._tells_context() and self.user.standing != "stranger":
+            event: Json = {"type": CONTEXT_CHANGED, "context": self._app_context()}
+            self._world.delivery.emit(CONTEXT_CHANGED, event, actor=self.id)
 
     # -- writing ---------------------------------------------------------------------------------
 
@@ -135,7 +169,7 @@ class Person:
     def _put(
         self, place: Channel, text: str, thread_ts: str | None, files: list[Json], attachments: Sequence[Json]
     ) -> str:
-        self.look_at(place)
+        self.note_viewed(place)
         if not text.strip() and not files and not attachments:
             raise ActionFailed("There is nothing to send.")
         if thread_ts:
@@ -146,7 +180,8 @@ class Person:
         for file in files:
             self._world.files.share(file, place.id)
         words = typed(self._state, text)
-        message = self._world.messages.by_person(place, self.id, words, thread_ts, files, attachments)
+        extra = self._with_context("app_context") if place.kind == "im" else {}
+        message = self._world.messages.by_person(place, self.id, words, thread_ts, files, attachments, extra)
         return message.ts
 
     async def edit(self, channel: str, ts: str, text: str) -> None:
@@ -327,7 +362,7 @@ class Person:
         if self.user.standing == "stranger":
             raise ActionFailed("This app is not installed in your workspace.")
         event: Json = {"type": "app_home_opened", "user": self.id, "channel": self.dm, "tab": tab}
-        event["event_ts"] = self._state.clock.next_ts()
+        event |= {"event_ts": self._state.clock.next_ts(), **self._with_context("context")}
         if tab == "home" and view:
             event["view"] = view
         self._world.delivery.emit("app_home_opened", event)
@@ -392,6 +427,17 @@ class Person:
         return list(self._world.interactivity.errors.get(self.id, ()))
 
     # -- inside ----------------------------------------------------------------------------------
+
+    def _app_context(self) -> Json:
+        return {"entities": list(self.entities)} if self.entities else {}
+
+    def _with_context(self, field: str) -> Json:
+        """Return the field by which an event says what the person has open, where the app is told that."""
+        return {field: self._app_context()} if self._tells_context() else {}
+
+    def _tells_context(self) -> bool:
+        """Return True if the app is an agent that subscribed to what people have open."""
+        return self._state.app.is_agent and self._world.delivery.subscribed(CONTEXT_CHANGED)
 
     def _writable(self, reference: str) -> Channel:
         place = self.channel(reference)

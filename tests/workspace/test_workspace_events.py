@@ -11,6 +11,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.workspace.refusal import ActionFailed
 from bot.workspace.workspace_server import Workspace
 from tests.patience import patience
+from tests.workspace.conftest import MANIFEST
 
 
 def collect(seen: Any, *events: Any) -> Any:
@@ -301,3 +302,63 @@ async def test_home_and_stop(
     assert (event["thread_ts"], event["user"], event["channel"]) == (root, ana.id, channel)
     assert workspace.thread("#general", root)[1]["streaming"] is False
     assert workspace.session("#general", root) == {"status": "processing", "title": "Work", "line": ""}
+
+
+async def test_an_agent_is_told_what_people_have_open(
+    start: Callable[..., Awaitable[Workspace]], listen: Callable[..., Awaitable[AsyncApp]], tmp_path: Path
+) -> None:
+    words = MANIFEST.read_text(encoding="utf-8").replace(
+        "    bot_events:\n", "    bot_events:\n      - app_context_changed\n"
+    )
+    manifest = tmp_path / "manifest.yml"
+    manifest.write_text(words, encoding="utf-8")
+    workspace = await start(manifest=manifest, rate_limits=False)
+    seen: list[Any] = []
+    await listen(workspace, collect(seen, "app_context_changed", "app_home_opened", "message"))
+    ana, team, channel = workspace.person("ana"), workspace.team_id, workspace.channel_id("#general")
+
+    async def after(count: int) -> Any:
+        await workspace.until(lambda: len(seen) == count)
+        return seen[-1][1]
+
+    root = await ana.say("#general", "Who brings the chairs?")
+    assert "app_context" not in (await after(1))["event"], "only a direct message says what is open"
+    await ana.look_at("#general")
+    told = await after(2)
+    in_channel = {"type": "slack#/types/channel_id", "value": channel, "team_id": team}
+    assert told["event"] == {"type": "app_context_changed", "context": {"entities": [in_channel]}}
+    acting = {"user_id": ana.id, "is_bot": False}
+    assert told["authorizations"] == [
+        {"enterprise_id": None, "team_id": team, "is_enterprise_install": False, **acting}
+    ]
+    await ana.look_at("#general")  # nothing else is open than before
+    await ana.look_at("#general", root)
+    value = {"channel_id": channel, "message_ts": root}
+    message = {"type": "slack#/types/message_context", "value": value, "team_id": team}
+    assert (await after(3))["event"]["context"] == {"entities": [message, in_channel]}
+    await ana.say("@testhand", "Summarise this")
+    assert (await after(4))["event"]["app_context"] == {"entities": [message, in_channel]}
+    assert "app_context" not in workspace.messages(ana.dm)[0], "the message itself does not keep it"
+    await ana.open_home("messages")
+    assert (await after(5))["event"]["context"] == {"entities": [message, in_channel]}
+    canvas = await ana.write_canvas("Plan", "# Plan")
+    await ana.look_at(canvas=canvas["id"])
+    assert [one["value"] for one in (await after(6))["event"]["context"]["entities"]] == [canvas["id"]]
+    await ana.look_at()
+    assert (await after(7))["event"]["context"] == {}
+    for wrong in ({"channel": "#nowhere"}, {"channel": "#general", "thread_ts": "1.0"}, {"canvas": "F0"}):
+        with pytest.raises(ActionFailed):
+            await ana.look_at(**wrong)
+
+
+async def test_an_app_that_did_not_subscribe_is_told_nothing_of_what_is_open(
+    workspace: Workspace, listen: Callable[..., Awaitable[AsyncApp]]
+) -> None:
+    seen: list[Any] = []
+    await listen(workspace, collect(seen, "app_home_opened", "message"))
+    ana = workspace.person("ana")
+    await ana.look_at("#general")
+    await ana.say("@testhand", "Summarise this")
+    await ana.open_home()
+    await workspace.until(lambda: len(seen) == 2)
+    assert not [body for _, body in seen if {"app_context", "context"} & body["event"].keys()]

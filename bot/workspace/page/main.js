@@ -74,6 +74,17 @@ function setSession(channel, thread, session) {
   state.sessions.set(key, session);
 }
 
+let looked = ""; // what the app was last told that the person has open
+
+/** Tells the workspace what the person opened, which an agent gets with their next direct message. */
+function look() {
+  const { channel, thread, me } = state;
+  const open = `${me}/${channel}/${thread}`;
+  if (!state.connected || channelOf(channel)?.is_im || open === looked) return;
+  looked = open;
+  post("look", thread ? { channel, thread_ts: thread } : { channel });
+}
+
 /** Fetches what the screen needs and is not here yet. */
 function load() {
   if (!state.ready || !state.connected) return;
@@ -151,6 +162,7 @@ function draw() {
   drawInspector();
   const address = `#/${[state.channel, state.thread].filter(Boolean).join("/")}`;
   if (location.hash !== address) history.replaceState(null, "", address);
+  look();
   load();
 }
 
