@@ -1,0 +1,218 @@
+"""Tells whether a request points at something that it does not name: “summarise this”, “what was decided here?”. Pure.
+
+It goes by words of ten languages and by nothing else. A request that carries or names what it is about (a link, a
+#channel, a file, a text after a colon) points at nothing. Words that mean something else in another language of the
+ten count only beside words of their own.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from typing import Literal
+
+Pointer = Literal["", "view", "thread", "channel", "canvas"]
+"""What a request points at: nothing, whatever is open, or an open thing of one kind."""
+
+MOST_WORDS = 30
+"""Words of a request that points; a longer one says itself what it is about."""
+MOST_AFTER = 5
+"""Words after the clause of a lone “this”; more of them are what “this” is."""
+
+
+def _listed(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+@dataclass(frozen=True, slots=True)
+class PointingWords:
+    """The words of one language.
+
+    - this: stand before a noun. `thread`, `channel` and `canvas` are nouns for one kind of thing, `talk` for any talk.
+    - alone: stand for the thing without a noun: at the end of a clause, or before one of `after`.
+    - held: the same, but only before one of `after`, as they mean more than that.
+    - here: stand for the place, wherever but at the beginning. `unless` are words beside which they do not.
+    """
+
+    this: frozenset[str]
+    thread: frozenset[str]
+    channel: frozenset[str]
+    canvas: frozenset[str]
+    talk: frozenset[str]
+    after: frozenset[str]
+    here: frozenset[str]
+    alone: frozenset[str] = frozenset()
+    held: frozenset[str] = frozenset()
+    unless: frozenset[str] = frozenset()
+
+
+_FRENCH = "que qui quoi est été s'est ce c'est le la les du des je tu nous on a au avec qu'est-ce passé depuis"
+"""Words that show that “hier” is French, where it is yesterday, and that “qui” is, where it is who."""
+SPACED: tuple[PointingWords, ...] = (
+    PointingWords(  # English
+        this=_listed("this these"),
+        thread=_listed("thread message post reply"),
+        channel=_listed("channel"),
+        canvas=_listed("canvas doc document page notes"),
+        talk=_listed("conversation discussion chat exchange messages replies posts"),
+        alone=_listed("this these"),
+        after=_listed("for in into as like to and please with about all by on up down over briefly quickly shortly"),
+        here=_listed("here"),
+        unless=_listed("new work am do post put paste send reply write answer tell"),
+    ),
+    PointingWords(  # German
+        this=_listed("dieser diese dieses diesen diesem"),
+        thread=_listed("thread threads nachricht beitrag"),
+        channel=_listed("channel channels kanal kanals"),
+        canvas=_listed("canvas dokument seite notizen"),
+        talk=_listed("unterhaltung gespräch gesprächs diskussion chat chats verlauf austausch nachrichten"),
+        alone=_listed("dies dieses"),
+        held=_listed("das dies"),
+        after=_listed(
+            "zusammen zusammenfassen hier für in ins als auf bitte mal kurz und mit nach übersetzen erklären erläutern"
+        ),
+        here=_listed("hier"),
+        unless=_listed(f"neu arbeite bin schreib schreibe poste antworte antworten sende {_FRENCH}"),
+    ),
+    PointingWords(  # French
+        this=_listed("ce cet cette ces"),
+        thread=_listed("fil message thread"),
+        channel=_listed("canal salon channel"),
+        canvas=_listed("canevas canvas document page"),
+        talk=_listed("discussion conversation échange chat messages"),
+        alone=_listed("ça ceci cela"),
+        after=_listed("en pour à au avec et sur par parle stp svp brièvement"),
+        here=_listed("ici"),
+        unless=_listed("nouveau nouvelle travaille écris poste réponds envoie"),
+    ),
+    PointingWords(  # Spanish
+        this=_listed("este esta estos"),
+        thread=_listed("hilo mensaje"),
+        channel=_listed("canal"),
+        canvas=_listed("canvas lienzo documento página"),
+        talk=_listed("conversación discusión charla chat mensajes"),
+        alone=_listed("esto eso"),
+        after=_listed("en para a al con por y como brevemente"),
+        here=_listed("aquí acá"),
+        unless=_listed("nuevo nueva trabajo escribe publica responde envía"),
+    ),
+    PointingWords(  # Italian
+        this=_listed("questo questa questi"),
+        thread=_listed("thread messaggio filo"),
+        channel=_listed("canale"),
+        canvas=_listed("canvas documento pagina"),
+        talk=_listed("conversazione discussione chat messaggi"),
+        alone=_listed("questo ciò"),
+        after=_listed("in per a al con e come brevemente"),
+        here=_listed("qui qua"),
+        unless=_listed(f"nuovo nuova lavoro scrivi pubblica rispondi invia {_FRENCH}") - _listed("qui la le a"),
+    ),
+    PointingWords(  # Portuguese
+        this=_listed("este esta esse essa estas essas"),
+        thread=_listed("thread fio tópico mensagem"),
+        channel=_listed("canal"),
+        canvas=_listed("canvas documento página"),
+        talk=_listed("conversa discussão chat mensagens"),
+        alone=_listed("isto isso"),
+        after=_listed("em para a ao com por e como brevemente"),
+        here=_listed("aqui"),
+        unless=_listed("novo nova trabalho escreve escreva publica responde responda envia"),
+    ),
+    PointingWords(  # Dutch
+        this=_listed("dit deze"),
+        thread=_listed("thread draad draadje bericht"),
+        channel=_listed("kanaal channel"),
+        canvas=_listed("canvas document pagina"),
+        talk=_listed("gesprek discussie chat berichten"),
+        held=_listed("dit"),
+        after=_listed("samen samenvatten over in naar als uit voor kort vertalen uitleggen"),
+        here=_listed("hier"),
+        unless=_listed(f"nieuw werk schrijf plaats antwoord stuur {_FRENCH}"),
+    ),
+    PointingWords(  # Polish
+        this=_listed("ten tę ta tej tego tym te tych"),
+        thread=_listed("wątek wątku wiadomość"),
+        channel=_listed("kanał kanału kanale"),
+        canvas=_listed("dokument dokumentu dokumencie kanwę canvas"),
+        talk=_listed("rozmowę rozmowa rozmowy rozmowie dyskusję dyskusja dyskusji czat czatu wiadomości"),
+        held=_listed("podsumuj_to streść_to wyjaśnij_to przetłumacz_to"),
+        after=_listed("po na dla w krótko proszę"),
+        here=_listed("tutaj"),
+        unless=_listed("nowy nowa pracuję napisz odpowiedz wyślij"),
+    ),
+)
+UNSPACED: tuple[tuple[Pointer, re.Pattern[str]], ...] = (
+    (
+        "thread",
+        re.compile("このスレッド|このメッセージ|この投稿|这个消息列|这个帖子|这条消息|此消息|這則訊息|這個討論串"),
+    ),
+    ("channel", re.compile("このチャンネル|这个频道|此频道|本频道|這個頻道")),
+    (
+        "canvas",
+        re.compile("このキャンバス|このドキュメント|この文書|このページ|这个画布|这个文档|这份文档|此文档|这个页面"),
+    ),
+    (
+        "view",
+        re.compile(
+            "これを|これは何|これについて|この会話|この議論|このやり取り|ここで|ここの|ここまで|"
+            "这个对话|这段对话|这个讨论|这些消息|这里|這裡|这是什么|"
+            "(?:这个|這個|这些|这)(?=$|[。?!,])"
+        ),
+    ),
+)
+"""Words of Japanese and Chinese, which put no spaces between them."""
+_NAMES = re.compile(r"://|\bwww\.|(?<!\w)#\w|\b[\w-]+\.(?:[a-z]{2,4}|[a-z]+\d)\b", re.IGNORECASE)
+"""An address, a channel, or a file by its name."""
+_WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
+_CLAUSE_END = re.compile(r"\s*(?:[.?!,;)]|$)")
+_TEXT_FOLLOWS = re.compile(r"[:\uff1a]\s*\S")
+
+
+def find_pointer(text: str) -> Pointer:
+    """Return what a request points at without naming it; empty if it points at nothing."""
+    said = unicodedata.normalize("NFKC", text.strip()).replace("\u2019", "'").casefold()
+    if "\n" in said or "```" in said or _NAMES.search(said):
+        return ""
+    for pointer, pattern in UNSPACED:
+        if (found := pattern.search(said)) is not None:
+            return "" if _TEXT_FOLLOWS.search(said, found.end()) else pointer
+    words = list(_WORD.finditer(said))
+    if len(words) > MOST_WORDS:
+        return ""
+    return next((pointer for one in SPACED if (pointer := _pointer(said, words, one))), "")
+
+
+def _pointer(said: str, found: list[re.Match[str]], of: PointingWords) -> Pointer:
+    words = [one[0] for one in found]
+    nouns: tuple[tuple[Pointer, frozenset[str]], ...]
+    nouns = (("thread", of.thread), ("channel", of.channel), ("canvas", of.canvas), ("view", of.talk))
+    for place, word in enumerate(words):
+        following = words[place + 1] if place + 1 < len(words) else ""
+        if _TEXT_FOLLOWS.search(said, found[place].end()):
+            continue
+        if word in of.this and not _ends(said, found[place]):
+            for pointer, named in nouns:
+                if following in named:
+                    return pointer
+        if _stands_alone(said, found, place, of):
+            return "view"
+        if place and word in of.here and not of.unless.intersection(words):
+            return "view"
+    return ""
+
+
+def _stands_alone(said: str, found: list[re.Match[str]], place: int, of: PointingWords) -> bool:
+    """Return True if the word at a place is the thing itself, and neither belongs to a noun nor introduces a text."""
+    word, more = found[place][0], len(found) - place - 1
+    pair = f"{found[place - 1][0]}_{word}" if place else ""
+    if not {word, pair} & (of.alone | of.held):
+        return False
+    if _ends(said, found[place]):
+        return more <= MOST_AFTER and (word in of.alone or pair in of.held)
+    return more > 0 and found[place + 1][0] in of.after
+
+
+def _ends(said: str, word: re.Match[str]) -> bool:
+    """Return True if a clause ends with a word."""
+    return _CLAUSE_END.match(said, word.end()) is not None
