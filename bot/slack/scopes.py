@@ -46,6 +46,7 @@ METHOD_SCOPES: dict[str, tuple[str, ...]] = {
 
 EVENT_SCOPES: dict[str, tuple[str, ...]] = {
     "agent_session_stopped": ("chat:write",),
+    "app_context_changed": (),
     "app_home_opened": (),
     "app_mention": ("app_mentions:read",),
     "app_uninstalled": (),

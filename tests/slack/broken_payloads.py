@@ -34,6 +34,14 @@ _SAID: Json = {"ts": "1.1", "user": "U1", "text": "do it"}
 _CHANGED: Json = {"type": "message", "hidden": True, "channel": "C1", "ts": "3.3", "previous_message": _SAID}
 _EDITED: Json = {**_SAID, "text": "do that", "edited": {"user": "U1", "ts": "3.0"}}
 _REACTION: Json = {"user": "U1", "reaction": "+1", "item": {"type": "message", "channel": "C1", "ts": "1.1"}}
+_ENTITIES: list[Json] = [
+    {
+        "type": "slack#/types/message_context",
+        "value": {"channel_id": "C1", "message_ts": "1.1"},
+        "team_id": "T1",
+    },
+    {"type": "slack#/types/canvas_id", "value": "F1ABC", "team_id": "T1"},
+]
 _EVENTS: tuple[Json, ...] = (
     {
         **_MESSAGE,
@@ -48,7 +56,9 @@ _EVENTS: tuple[Json, ...] = (
     {**_CHANGED, "subtype": "message_deleted", "deleted_ts": "1.1"},
     {"type": "agent_session_stopped", "channel": "C1", "thread_ts": "1.1", "user": "U1", "streaming_message_ts": ["2"]},
     {"type": "app_home_opened", "channel": "D1", "user": "U1", "tab": "home", "view": {"id": "V1", "type": "home"}},
-    {"type": "app_home_opened", "channel": "D1", "user": "U1", "tab": "messages"},
+    {"type": "app_home_opened", "channel": "D1", "user": "U1", "tab": "messages", "context": {"entities": _ENTITIES}},
+    {"type": "app_context_changed", "channel": "D1", "user": "U1", "context": {"entities": _ENTITIES}},
+    {**_MESSAGE, "channel": "D1", "channel_type": "im", "app_context": {"entities": _ENTITIES}},
     {"type": "reaction_added", **_REACTION},
 )
 _AUTHORIZED: Json = {"team_id": "T1", "enterprise_id": None, "user_id": "UBOT", "is_bot": True}

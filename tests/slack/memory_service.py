@@ -327,7 +327,7 @@ def listening(
     app: AsyncApp, gate: Any, service: Any, *, homes: Any = None, tries: Any = None, real: Real | None = None
 ) -> Kit:
     """Make an app listen for all features, with `service` in place of theirs, or theirs on what is real."""
-    nothing: Any = SimpleNamespace(tiers={}, terms=None)
+    nothing: Any = SimpleNamespace(tiers={}, terms=None, directory=None)
     parts = {**dict.fromkeys(("messengers", "crews", "board", "model"), nothing), "settings": Settings(env={})}
     of = {"records": real.records, "limits": real.limits} if real else {"records": service, "limits": nothing}
     kit = Kit(app=app, gate=gate, channels=gate.settings, **of, **parts)

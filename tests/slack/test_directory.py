@@ -12,6 +12,7 @@ from bot.slack.send.budget import Budget
 from bot.slack.send.web_calls import WebCalls, close_client, make_client
 from bot.slack.show.directory import Directory
 from bot.slack.show.people import People
+from bot.slack.show.readable import INVITE, find_readable
 from bot.workspace.workspace_server import Workspace
 from specialists.tools.messenger import Addressee
 
@@ -81,6 +82,33 @@ async def test_who_and_what_is_found_and_how_it_is_told(workspace: Workspace, di
     await workspace.person("ana").kick("#general")
     assert "I am not in #general" in str(await found(workspace.channel_id("#general")))
     assert shared
+
+
+async def test_a_channel_is_known_and_readable_as_it_is_for_that_person(
+    workspace: Workspace, directory: Directory
+) -> None:
+    async def rights(channel: str, name: str) -> tuple[str, bool, bool] | None:
+        found = await directory.known_channel(workspace.channel_id(channel), workspace.person(name).id)
+        return None if found is None else (found.name, found.is_readable, found.has_bot)
+
+    assert await rights("#sales", "cleo") == await rights("#sales", "uma") == ("#sales", True, True)
+    assert await rights("#general", "gus") == ("#general", False, True)
+    assert await rights("#northwind", "cleo") == ("#northwind", True, True), "a member of the workspace may join it"
+    assert (await rights("#leads", "ana"), await rights("#leads", "cleo")) == (("#leads", True, True), None)
+    group, ana = workspace.channel_id("mpdm-ana--ben--gus-1"), workspace.person("ana").id
+    told = await find_readable(directory, group, ana)
+    assert told == f"I cannot read that channel: either I am not in it, or you are not. {INVITE}"
+    workspace.faults.add("conversations.info", "error", error="restricted_action")
+    told = await find_readable(directory, group, ana)
+    assert str(told).startswith("I could not find out if you may read that channel: ")
+    sales, leads = workspace.channel_id("#sales"), workspace.channel_id("#leads")
+    assert await directory.has_bot(leads)
+    await workspace.person("ana").kick("#sales")
+    await workspace.person("ana").kick("#leads")
+    directory._kept.clear()
+    assert await rights("#sales", "ana") == ("#sales", True, False)
+    assert await rights("#leads", "ana") is None
+    assert (await directory.has_bot(sales), await directory.has_bot(leads)) == (False, False)
 
 
 async def test_two_people_of_one_name_and_a_slack_that_refuses(workspace: Workspace, directory: Directory) -> None:

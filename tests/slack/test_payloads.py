@@ -21,14 +21,19 @@ from bot.slack.receive.payloads import (
     Ignored,
     Incoming,
     Malformed,
+    Opened,
+    OpenView,
     Shortcut,
     Stopped,
+    ViewChanged,
     opened_in,
     parse_change,
     parse_click,
     parse_command,
     parse_message,
+    parse_opened,
     parse_stop,
+    parse_view_changed,
 )
 from handoff.contracts import Attachment, Place
 from handoff.conversation.memory import Wish, wish_in
@@ -70,6 +75,55 @@ def test_a_thread_a_direct_message_and_files() -> None:
     assert direct.attachments == (
         Attachment(file_id="F1", name="a.csv", media_type="text/csv", size=12, url="https://x/F1"),
     )
+
+
+IN_C1 = {"type": "slack#/types/channel_id", "value": "C1A", "team_id": "T1"}
+MESSAGE_IN_C1 = {"type": "slack#/types/message_context", "value": {"channel_id": "C1A", "message_ts": "1.5"}}
+CANVAS = {"type": "slack#/types/canvas_id", "value": "F1A"}
+
+
+@pytest.mark.parametrize(
+    ("entities", "view"),
+    [
+        ([IN_C1], OpenView("C1A")),
+        ([MESSAGE_IN_C1, IN_C1], OpenView("C1A", "1.5")),
+        ([IN_C1, MESSAGE_IN_C1], OpenView("C1A")),
+        ([{"type": "slack#/types/thread_ts", "value": "1.7"}, IN_C1], OpenView("C1A", "1.7")),
+        ([{"type": "slack#/types/thread_ts", "value": "1.7"}], None),
+        ([{"type": "slack#/types/message_context", "channel_id": "C1A", "message_ts": "1.5"}], OpenView("C1A", "1.5")),
+        ([CANVAS, IN_C1], OpenView(canvas="F1A")),
+        ([{"type": "slack#/types/list_id", "value": "F2A"}, IN_C1], OpenView("C1A")),
+        ([{**IN_C1, "team_id": "T2"}, CANVAS], OpenView(canvas="F1A")),
+        ([{**IN_C1, "value": "D1A"}], None),
+        ([{**IN_C1, "value": None}, 7, {}, {"type": None}, MESSAGE_IN_C1], OpenView("C1A", "1.5")),
+        ([{**MESSAGE_IN_C1, "value": {"channel_id": "C1A", "message_ts": "now"}}], None),
+        ([], None),
+    ],
+)
+def test_what_somebody_has_open_is_read_in_all_forms(entities: list[Any], view: OpenView | None) -> None:
+    context = {"entities": entities}
+    direct = read(channel="D1", channel_type="im", app_context=context)
+    assert direct.looks_at == view
+    assert read(app_context=context).looks_at is None, "only direct messages count"
+    home = {"type": "app_home_opened", "user": "U1", "channel": "D1", "tab": "messages"}
+    for field in ("context", "app_context"):
+        opened = parse_opened({"team_id": "T1", "event": {**home, field: context}})
+        assert isinstance(opened, Opened)
+        assert opened.looks_at == view
+
+
+def test_who_has_something_else_open_stands_in_the_event_or_in_the_envelope() -> None:
+    event: dict[str, Any] = {"type": "app_context_changed", "context": {"entities": [IN_C1]}}
+    person, bot = {"user_id": "U1", "is_bot": False}, {"user_id": BOT, "is_bot": True}
+    told = {"team_id": "T1", "authorizations": [person], "event": event}
+    place = Place(team="T1", channel="", thread_ts="")
+    assert parse_view_changed(told) == ViewChanged(place, "U1", OpenView("C1A"))
+    named = {**told, "authorizations": [bot], "event": {**event, "user": "U2", "channel": "D2", "context": {}}}
+    assert parse_view_changed(named) == ViewChanged(place.model_copy(update={"channel": "D2"}), "U2", None)
+    assert parse_view_changed({**told, "authorizations": [bot]}) == Malformed("user")
+    who = acting(told, parse_view_changed(told), {})
+    assert who is not None
+    assert (who.way, who.user) == ("event", "U1"), "the gate asks about them, and refuses in silence"
 
 
 @pytest.mark.parametrize(

@@ -1,21 +1,22 @@
-"""Everybody's home: their jobs and questions, what they spent, and for admins how the bot is."""
+"""Everybody's home: their jobs and questions, what they spent, what they could ask, and for admins how the bot is."""
 
 from __future__ import annotations
 
 from bot.features.home.answers import HomeAnswers
 from bot.features.home.clicks import HomeClicks
 from bot.features.home.parts import StateParts
+from bot.features.home.prompts import PromptDesk
 from bot.features.home.service import HomeDesk
 from bot.features.home.tab import HomeTab
 from bot.features.kit import Kit
 from bot.features.requests.service import Requests
-from bot.slack.receive.payloads import Opened
+from bot.slack.receive.payloads import Opened, ViewChanged
 from bot.slack.views.home import HOME_PAGE
 from bot.slack.views.home_part import HomeSection
 
 
 def register(kit: Kit) -> None:
-    """Draw homes, keep open ones right, and take clicks in them as if made in the job's thread."""
+    """Draw homes, keep open ones right, suggest prompts, and take clicks in homes as if made in the job's thread."""
     of = kit.records
 
     def desk() -> HomeDesk:
@@ -31,7 +32,9 @@ def register(kit: Kit) -> None:
     kit.gate.locate = HomeClicks(homes, kit.background).locate
     kit.around.append(homes.around)
     kit.beside.append(homes.run)
-    tab = HomeTab(kit.app.client, homes, kit.sections, kit.background)
+    prompts = PromptDesk(kit.app.client, homes.calls, kit.messengers.directory, kit.background)
+    tab = HomeTab(kit.app.client, homes, kit.sections, kit.background, prompts)
     kit.router.on_event(Opened, tab.on_home)
+    kit.router.on_event(ViewChanged, prompts.on_view_changed)
     kit.router.on_page(HOME_PAGE, tab.turn)
     HomeAnswers(kit.find(Requests)).register(kit.router)

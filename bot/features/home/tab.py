@@ -11,10 +11,11 @@ from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.features.home.prompts import PromptDesk
 from bot.features.home.service import HomeDesk, Pages
 from bot.slack.receive.payloads import Opened
 from bot.slack.send.web_calls import Background
-from bot.slack.views.home import home_view, suggested_prompts
+from bot.slack.views.home import home_view
 from bot.slack.views.home_part import HomePart, HomeSection
 from bot.store.interface import StoreError
 
@@ -33,6 +34,7 @@ class HomeTab:
         homes: Knows whose home is open.
         sections: What a home is made of. Features that come later add to it; `ORDER` says how they stand.
         background: For what is drawn after Slack was told "received".
+        prompts: Suggests what to ask in direct messages.
     """
 
     def __init__(
@@ -41,20 +43,22 @@ class HomeTab:
         homes: HomeDesk,
         sections: Sequence[HomeSection],
         background: Background,
+        prompts: PromptDesk,
     ) -> None:
         self._client = client
         self._homes = homes
         self._sections = sections
         self._background = background
+        self._prompts = prompts
         homes.shows_with(self.publish)
 
     async def on_home(self, opened: Opened, client: AsyncWebClient) -> None:
         """Show who opened the app's home their jobs, or suggest how to begin."""
-        if not opened.direct:
+        del client
+        if opened.direct:
+            self._prompts.opened(opened)
+        else:
             self.open(opened.user)
-        elif channel := opened.place.channel:
-            prompts = client.assistant_threads_setSuggestedPrompts(channel_id=channel, prompts=suggested_prompts())
-            self._background.start(prompts, "suggest prompts")
 
     def turn(self, user: str, section: str, page: int) -> None:
         """Show somebody another page of a section."""

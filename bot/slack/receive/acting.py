@@ -21,6 +21,7 @@ from bot.slack.receive.payloads import (
     Opened,
     Shortcut,
     Stopped,
+    ViewChanged,
     Window,
     opened_in,
 )
@@ -116,6 +117,8 @@ def _of_event(body: Json, event: Json, read: Read) -> Acting | None:
             return Acting("event", read.user, place, place, read.mark)
         case Opened(place, user, direct):
             return Acting("event" if direct else "home", user, place, place, str(body.get("event_id", "")))
+        case ViewChanged(place, user):
+            return Acting("event", user, place, place, str(body.get("event_id", "")))
         case Ignored() if event.get("type") not in EVENTS:
             return _of_other(body, event)
         case _:

@@ -18,6 +18,7 @@ from bot.slack.receive.payloads import (
     Opened,
     Shortcut,
     Stopped,
+    ViewChanged,
     Window,
     parse_change,
     parse_click,
@@ -27,6 +28,7 @@ from bot.slack.receive.payloads import (
     parse_opened,
     parse_shortcut,
     parse_stop,
+    parse_view_changed,
     parse_window,
 )
 from bot.slack.receive.reactions import Reaction, reaction_in
@@ -38,6 +40,7 @@ Read = (
     | Stopped
     | Reaction
     | Opened
+    | ViewChanged
     | FileDeleted
     | Click
     | Command
@@ -62,6 +65,7 @@ def _read_thumb(body: Json, bot_user: str) -> Read:
 
 EVENTS: Mapping[object, Callable[[Json, str], Read]] = {
     "agent_session_stopped": lambda body, _: parse_stop(body),
+    "app_context_changed": lambda body, _: parse_view_changed(body),
     "app_home_opened": lambda body, _: parse_opened(body),
     "app_mention": _read_message,
     "file_deleted": lambda body, _: parse_file_deleted(body),

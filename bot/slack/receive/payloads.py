@@ -32,6 +32,8 @@ _SPOKEN = frozenset({None, "file_share", "thread_broadcast", "me_message"})
 CHANGES = frozenset({"message_changed", "message_deleted"})
 """Subtypes that report a change of a message, see `parse_change`."""
 _LONGEST_ID = 80
+_CHANNEL = re.compile(r"[CG][A-Z0-9]{2,40}")
+_FILE = re.compile(r"F[A-Z0-9]{2,40}")
 _STAMP = re.compile(r"\d{1,12}(\.\d{1,9})?")
 _NAMED = re.compile(rf"<(?:@({PERSON.pattern})|!(?:subteam|here|channel|everyone))")
 
@@ -51,6 +53,15 @@ class Ignored:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenView:
+    """What somebody has open in Slack: a channel, a thread of it (by the `ts` of a message), or a canvas by its id."""
+
+    channel: str = ""
+    thread_ts: str = ""
+    canvas: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Incoming:
     """A message that somebody wrote. `text` is plain, without the bot's own name, and without what they forward.
 
@@ -58,7 +69,7 @@ class Incoming:
     `mentioned`: it named the bot. `direct`: in a direct message. `in_thread`: a reply. `twin`: the
     same message also comes as `app_mention`. `may_lack_files`: it is that `app_mention`, and Slack may have put its
     files into its twin alone. `by_bot`: another bot said it, which is `user` then. `others`: it names other people, or
-    all of them.
+    all of them. `looks_at`: what its author has open, in a direct message; only a request that points at it keeps it.
     """
 
     place: Place
@@ -74,6 +85,7 @@ class Incoming:
     by_bot: bool
     others: bool
     dedupe: tuple[str, ...]
+    looks_at: OpenView | None = None
 
     @property
     def private_place(self) -> Place:
@@ -221,6 +233,16 @@ class Opened:
     place: Place
     user: str
     direct: bool
+    looks_at: OpenView | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ViewChanged:
+    """Somebody opened something else in Slack; None: nothing that can be read. The channel of `place` may be empty."""
+
+    place: Place
+    user: str
+    looks_at: OpenView | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +295,7 @@ def parse_message(body: Json, bot_user: str) -> Incoming | Ignored | Malformed:
         by_bot=by_bot,
         others=any(named != bot_user for named in _NAMED.findall(raw)),
         dedupe=tuple(ids),
+        looks_at=_open_view(body, event) if kind == "im" else None,
     )
 
 
@@ -443,7 +466,19 @@ def parse_opened(body: Json) -> Opened | Malformed:
     if isinstance(fields, Malformed):
         return fields
     place = Place(team=fields["team"], channel=_text(event, "channel"), thread_ts="")
-    return Opened(place, fields["user"], event.get("tab") == "messages")
+    return Opened(place, fields["user"], event.get("tab") == "messages", _open_view(body, event))
+
+
+def parse_view_changed(body: Json) -> ViewChanged | Malformed:
+    """Read an `app_context_changed` event. Slack may name its person in the envelope alone."""
+    event, granted = _mapping(body, "event"), body.get("authorizations")
+    first = granted[0] if isinstance(granted, list) and granted and isinstance(granted[0], Mapping) else {}
+    user = event.get("user") or (None if first.get("is_bot") else first.get("user_id"))
+    fields = _texts({"team": _team(body), "user": user})
+    if isinstance(fields, Malformed):
+        return fields
+    place = Place(team=fields["team"], channel=_text(event, "channel"), thread_ts="")
+    return ViewChanged(place, fields["user"], _open_view(body, event))
 
 
 def parse_file_deleted(body: Json) -> FileDeleted | Malformed:
@@ -460,6 +495,41 @@ def opened_in(metadata: str) -> str:
     except (ValueError, KeyError, TypeError, AttributeError):
         return ""
     return channel if isinstance(channel, str) else ""
+
+
+def _open_view(body: Json, event: Json) -> OpenView | None:
+    """Return the first of what somebody has open that can be read; None if that is nothing.
+
+    What is of another workspace, a list, a direct message or of another form is passed over.
+    """
+    context, team = _mapping(event, "app_context") or _mapping(event, "context"), _team(body)
+    rows = context.get("entities")
+    entities = [one for one in rows if isinstance(one, Mapping)] if isinstance(rows, list) else []
+    ours = [one for one in entities if one.get("team_id") in (None, "", team)]
+    channels = (one.get("value") for one in ours if str(one.get("type")).endswith("/channel_id"))
+    channel = next((one for one in channels if _is_channel(one)), "")
+    return next((view for one in ours if (view := _view_of(one, channel)) is not None), None)
+
+
+def _view_of(entity: Json, channel: Any) -> OpenView | None:
+    """Read one thing that is open. `channel` is the channel that is named beside it: a thread alone names none."""
+    value, name = entity.get("value"), str(entity.get("type")).rpartition("/")[2]
+    if name == "canvas_id":
+        return OpenView(canvas=value) if isinstance(value, str) and _FILE.fullmatch(value) else None
+    if name == "message_context":
+        of = value if isinstance(value, Mapping) else entity
+        channel, ts = of.get("channel_id"), of.get("message_ts")
+    elif name in {"channel_id", "thread_ts"}:
+        channel, ts = (value, "") if name == "channel_id" else (channel, value)
+    else:
+        return None
+    if not _is_channel(channel) or not isinstance(ts, str) or (name != "channel_id" and not _STAMP.fullmatch(ts)):
+        return None
+    return OpenView(channel=channel, thread_ts=ts)
+
+
+def _is_channel(value: Any) -> bool:
+    return isinstance(value, str) and _CHANNEL.fullmatch(value) is not None
 
 
 def _outside(place: Place) -> Place:

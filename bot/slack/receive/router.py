@@ -33,6 +33,7 @@ from bot.slack.receive.payloads import (
     Opened,
     Shortcut,
     Stopped,
+    ViewChanged,
     Window,
 )
 from bot.slack.receive.reactions import Reaction
@@ -61,7 +62,7 @@ OnClick = Callable[[Click, AsyncWebClient], Awaitable[Said]]
 OnWindow = Callable[[Window, AsyncWebClient], Awaitable[Mapping[str, Any] | None]]
 """Takes a window that was sent. Returns how it is answered, see `wrong`, `pushed`, `drawn_anew`; None: it closes."""
 OnShortcut = Callable[[Shortcut, AsyncWebClient], Awaitable[Said]]
-Event = Incoming | Edited | Deleted | Stopped | Reaction | Opened | FileDeleted
+Event = Incoming | Edited | Deleted | Stopped | Reaction | Opened | ViewChanged | FileDeleted
 E = TypeVar("E", bound=Event)
 OnEvent = Callable[[E, AsyncWebClient], Awaitable[None]]
 OnRequest = Callable[[Given], Awaitable[Outgoing]]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
@@ -35,7 +36,28 @@ Ask = Callable[[str], Awaitable[AsyncSlackResponse]]
 
 
 class NotTold(Exception):
-    """Slack does not say what was asked. The text is fit for people."""
+    """Slack does not say what was asked. The text is fit for people. `code` is Slack's own word, if it said one."""
+
+    def __init__(self, why: str, code: str = "") -> None:
+        super().__init__(why)
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class KnownChannel:
+    """A channel that somebody may know of. `name` begins with #, and `readers` says in words who they are.
+
+    `is_readable`: that person may read it, which a guest may only where they are a member. `has_bot`: the bot is in it.
+    """
+
+    id: str
+    name: str
+    readers: str
+    is_private: bool
+    is_shared: bool
+    is_archived: bool
+    is_readable: bool
+    has_bot: bool
 
 
 class Directory:
@@ -62,6 +84,13 @@ class Directory:
         except NotTold as error:
             return f"{wanted} could not be looked up: {error}."
 
+    async def has_bot(self, channel: str) -> bool:
+        """Return True if the bot is in a channel; False too if Slack does not tell it."""
+        try:
+            return any(one.get("id") == channel for one in await self._mine())
+        except NotTold:
+            return False
+
     async def readers_of(self, channel: str) -> frozenset[str] | None:
         """Return the members of a channel; None if Slack does not tell all of them."""
         try:
@@ -86,7 +115,11 @@ class Directory:
         told = ", ".join(f"#{one}" for one in close) or "none"
         return f"I am in no channel {wanted!r} that the requester could read. Public ones that I am in: {told}."
 
-    async def _channel(self, channel: str, requester: str) -> Addressee | str:
+    async def known_channel(self, channel: str, user: str) -> KnownChannel | None:
+        """Return a channel as a person may know it; None if there is none, or it is private and not theirs.
+
+        Raises NotTold.
+        """
         info = await self._ask(
             "conversations.info",
             lambda: self._client.conversations_info(channel=channel, include_num_members=True),
@@ -95,18 +128,31 @@ class Directory:
         about = (info or {}).get("channel") or {}
         private = bool(about.get("is_private", True))
         if not about or about.get("is_im") or about.get("is_mpim"):
+            return None
+        if private and user not in await self._members(channel):  # its name is none of theirs either
+            return None
+        return KnownChannel(
+            id=channel,
+            name=f"#{about.get('name', channel)}",
+            readers=_read_by(about, private=private),
+            is_private=private,
+            is_shared=bool(about.get("is_ext_shared")),
+            is_archived=bool(about.get("is_archived")),
+            is_readable=private or await self._is_ours(user) or user in await self._members(channel),
+            has_bot=bool(about.get("is_member")),
+        )
+
+    async def _channel(self, channel: str, requester: str) -> Addressee | str:
+        found = await self.known_channel(channel, requester)
+        if found is None:
             return f"I am in no channel {channel} that the requester could read."
-        if private and requester not in await self._members(channel):  # its name is none of theirs either
-            return f"I am in no channel {channel} that the requester could read."
-        name = f"#{about.get('name', channel)}"
-        if not about.get("is_member"):
-            return f"I am not in {name}, so I cannot post there. Somebody has to invite me first."
-        if about.get("is_archived"):
-            return f"{name} is archived."
-        if not private and not await self._is_ours(requester) and requester not in await self._members(channel):
-            return f"The requester is no full member of the workspace, and not in {name}."
-        shared = bool(about.get("is_ext_shared"))
-        return Addressee(channel, name, "channel", _read_by(about, private=private), private, shared)
+        if not found.has_bot:
+            return f"I am not in {found.name}, so I cannot post there. Somebody has to invite me first."
+        if found.is_archived:
+            return f"{found.name} is archived."
+        if not found.is_readable:
+            return f"The requester is no full member of the workspace, and not in {found.name}."
+        return Addressee(found.id, found.name, "channel", found.readers, found.is_private, found.is_shared)
 
     async def _mine(self) -> list[Json]:
         types = "public_channel,private_channel"
@@ -194,7 +240,7 @@ class Directory:
         except Refused as error:
             if error.code in none:
                 return None
-            raise NotTold(str(error)) from error
+            raise NotTold(str(error), error.code) from error
         except NoReply as error:
             raise NotTold("Slack does not answer") from error
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from bot.slack.show.directory import Directory
+from bot.slack.show.directory import Directory, KnownChannel, NotTold
 from handoff.access.audience import may_go
 from handoff.contracts import Audience
 from specialists.tools.messenger import Addressee
+
+INVITE = "Invite me there with `/invite`, or forward the message to me."
 
 
 async def unreadable(directory: Directory, channel: str, user: str, goes: str) -> str:
@@ -22,6 +24,22 @@ async def unreadable(directory: Directory, channel: str, user: str, goes: str) -
     if not may_go(came, Audience(channel=goes)) and not goes.startswith("D"):
         return f"<#{channel}> is private, and not all who read <#{goes}> may read it"
     return ""
+
+
+async def find_readable(directory: Directory, channel: str, user: str) -> KnownChannel | str:
+    """Return a channel that may be read for a person, or a sentence that says why not and what to do.
+
+    The sentence names the channel only if the person may know of it.
+    """
+    try:
+        found = await directory.known_channel(channel, user)
+    except NotTold as error:
+        if error.code != "missing_scope":
+            return f"I could not find out if you may read that channel: {error}. Try again in a minute."
+        found = None  # a conversation of a group, which the app does not ask to look up
+    if found is None or not found.is_readable:
+        return f"I cannot read that channel: either I am not in it, or you are not. {INVITE}"
+    return found if found.has_bot else f"I am not in {found.name}, so I cannot read it. {INVITE}"
 
 
 def channel_words(channel: str, why: str) -> str:

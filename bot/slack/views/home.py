@@ -36,6 +36,9 @@ PROMPTS: tuple[tuple[str, str], ...] = (
     ("What are my jobs at?", "status"),
 )
 """Title and text of the prompts that Slack suggests in a new conversation. It sends one as it is when it is clicked."""
+OPEN_PROMPTS = ("Summarise this {what}", "List the decisions and open questions in this {what}")
+"""Prompts about what somebody has open, beside the first of the usual ones."""
+MOST_PROMPTS = 4
 
 
 def help_text(
@@ -100,9 +103,11 @@ def help_message(
     return Outgoing(text="How to use Leadhand", blocks=tuple(paragraphs))
 
 
-def suggested_prompts() -> list[dict[str, str]]:
-    """Give the prompts in the form that Slack's API takes."""
-    return [{"title": title, "message": message} for title, message in PROMPTS]
+def suggested_prompts(open_kind: str = "") -> list[dict[str, str]]:
+    """Give the prompts in the form that Slack's API takes. `open_kind`: what somebody has open, or nothing."""
+    about = [text.format(what=open_kind) for text in OPEN_PROMPTS] if open_kind else []
+    prompts = [*((text, text) for text in about), *PROMPTS]
+    return [{"title": title, "message": message} for title, message in prompts[:MOST_PROMPTS]]
 
 
 def home_view(parts: Sequence[tuple[str, HomePart | str | None]]) -> Block:
