@@ -656,11 +656,15 @@ class Contradiction(Contract):
 
 
 class ChannelSpan(Contract):
-    """What was said at the top of a channel between two times (seconds since the epoch), to be read as material."""
+    """What was said at the top of a channel between two times (seconds since the epoch), to be read as material.
+
+    With `thread_ts` it is what was said in that thread.
+    """
 
     channel: str
     since: float
     until: float
+    thread_ts: str = ""
 
 
 class Request(Contract):

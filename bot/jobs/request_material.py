@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bot.jobs.gathering import AT_ONCE, Gathered, gather, keep
@@ -25,7 +24,7 @@ async def gather_request(job: Job, ask: Ask, thread: Thread, store: Store, key: 
     """Fetch and read what came with a request, and what was said before it in its thread, as far as it is new."""
     request = ask.request
     if request.reads:
-        channels = sum([await _channel(span, ask, thread, store, key) for span in request.reads], Gathered())
+        channels = sum([await _channel(span, job, ask, thread, store, key) for span in request.reads], Gathered())
         return channels + _came_with(request.id, await gather(request.attachments, thread.fetch, store, key))
     own_message = request.id.partition("-")[0]  # that of a window is named by its message and its view
     if not request.look_back:
@@ -54,14 +53,12 @@ async def gather_named(ask: Ask, crew: Crew, found: Gathered, store: Store, key:
     return gathered
 
 
-async def _channel(span: ChannelSpan, ask: Ask, thread: Thread, store: Store, key: JobKey) -> Gathered:
-    """Keep what was said in a channel, with who may read it. Where nothing was, that is what there is to read."""
-    name, audience, read = await thread.read_channel(span, ask)
-    if not read.thread.text and not read.fault:
-        read = replace(read, thread=replace(read.thread, text=f"(Nothing was said in {name} since the last run.)"))
+async def _channel(span: ChannelSpan, job: Job, ask: Ask, thread: Thread, store: Store, key: JobKey) -> Gathered:
+    """Keep what was said in a channel or a thread of it, with who may read it. A channel's files are left alone."""
+    name, audience, read = await thread.read_channel(span, job, ask)
     kept = await _said(name, read.thread, read.fault, store, key)
-    tables = tuple(one for one in read.thread.files if one.file.kind == "table")
-    found = Gathered(kept) + await _shared(tables, (), thread, store, key)
+    files = tuple(one for one in read.thread.files if span.thread_ts or one.file.kind == "table")
+    found = Gathered(kept) + await _shared(files, (), thread, store, key)
     labelled = tuple(one.model_copy(update={"audience": audience}) for one in found.materials)
     return Gathered(labelled, (*found.faults, *([read.fault] if read.fault else ())), read.speakers)
 

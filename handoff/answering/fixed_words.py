@@ -15,7 +15,7 @@ Phrase = Literal[
     "less_sure", "more", "below", "contradict", "refuted", "unanswered", "nobody",
     "cut_off", "apart", "chosen", "without", "passages", "partly", "sources", "unread",
     "denied", "expired", "contact", "grave", "critical", "high", "omitted", "not_from_files", "read", "not_opened",
-    "filters", "queries", "done", "nothing_done", "not_done", "reused",
+    "messages", "one_message", "filters", "queries", "done", "nothing_done", "not_done", "reused",
 ]  # fmt: skip
 Language = Literal["en", "de", "fr", "es", "it", "pt", "nl", "pl", "ja", "zh"]
 
@@ -68,6 +68,18 @@ PHRASES: Mapping[Phrase, Mapping[Language, str]] = MappingProxyType(
             "en": "Read: {what}", "de": "Gelesen: {what}", "fr": "Lu : {what}", "es": "Leído: {what}",
             "it": "Letto: {what}", "pt": "Lido: {what}", "nl": "Gelezen: {what}", "pl": "Przeczytano: {what}",
             "ja": "読んだもの: {what}", "zh": "已读: {what}",
+        },
+        "messages": {
+            "en": "{what} ({n} messages)", "de": "{what} ({n} Nachrichten)", "fr": "{what} ({n} messages)",
+            "es": "{what} ({n} mensajes)", "it": "{what} ({n} messaggi)", "pt": "{what} ({n} mensagens)",
+            "nl": "{what} ({n} berichten)", "pl": "{what} ({n} wiadomości)", "ja": "{what} (メッセージ{n}件)",
+            "zh": "{what} ({n}条消息)",
+        },
+        "one_message": {
+            "en": "{what} ({n} message)", "de": "{what} ({n} Nachricht)", "fr": "{what} ({n} message)",
+            "es": "{what} ({n} mensaje)", "it": "{what} ({n} messaggio)", "pt": "{what} ({n} mensagem)",
+            "nl": "{what} ({n} bericht)", "pl": "{what} ({n} wiadomość)", "ja": "{what} (メッセージ{n}件)",
+            "zh": "{what} ({n}条消息)",
         },
         "not_opened": {
             "en": "Not opened: {what}", "de": "Nicht geöffnet: {what}", "fr": "Non ouvert : {what}",

@@ -92,7 +92,9 @@ def receipt_lines(ask: Ask) -> list[str]:
     found, text = receipts_of(ask), ask.text
     rows = tuple(one for one in found.filters if not _CALL.search(one))  # what calls functions is for whoever reads SQL
     reading = [
-        phrase("read", text, what=_few((*found.read, *found.read_in_part), text))
+        phrase(
+            "read", text, what=_few(tuple(_with_count(one, ask) for one in (*found.read, *found.read_in_part)), text)
+        )
         if found.read or found.read_in_part
         else "",
         phrase("not_opened", text, what=_few(found.not_opened, text)) if found.not_opened else "",
@@ -104,6 +106,14 @@ def receipt_lines(ask: Ask) -> list[str]:
         phrase("not_done", text, what=_few(found.not_done, text)) if found.not_done else "",
     ]
     return [line for line in (" · ".join(filter(None, parts)) for parts in (reading, doing)) if line]
+
+
+def _with_count(name: str, ask: Ask) -> str:
+    """Add to the name of a channel how many messages of it were there to read."""
+    count = next((len(one.outline) for one in ask.materials if one.of_channel and one.name == name), 0)
+    if not count:
+        return name
+    return phrase("messages" if count > 1 else "one_message", ask.text, what=name, n=count)
 
 
 def _short(condition: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from handoff import events as ev
-from handoff.contracts import Artifact, Material, Plan, Reading
+from handoff.contracts import Artifact, Material, Plan, Reading, Section
 from handoff.effects import MakePlan
 from handoff.engine.answer import gaps
 from handoff.evidence.work_receipts import receipt_lines, receipts_of
@@ -53,6 +53,15 @@ def test_of_many_names_the_first_are_shown_and_without_work_there_is_no_receipt(
     reading = tuple(Reading(name=f"{n}.md", is_whole=True) for n in range(7))
     assert receipt_lines(answered(readings=reading))[0] == "Read: 0.md, 1.md, 2.md, 3.md, and 3 more"
     assert receipt_lines(ask(job(asked(), planned(subtask("a"))))) == []
+
+
+@pytest.mark.parametrize(("messages", "line"), [(1, "#sales (1 message)"), (2, "#sales (2 messages)"), (0, "#sales")])
+def test_of_a_channel_the_receipt_says_how_many_messages_were_read(messages: int, line: str) -> None:
+    outline = tuple(Section(name=f"message {number} by Ben", start=number) for number in range(messages))
+    sales = Material(name="#sales", kind="thread", text="3" * 64, size=9, outline=outline)
+    thread = sales.model_copy(update={"name": "thread"})
+    found = answered(sales, thread, readings=(Reading(name="#sales", is_whole=True),))
+    assert receipt_lines(found)[0] == f"Read: {line}"
 
 
 def first(plan: Plan | None = None) -> ev.PlanProposed:

@@ -43,6 +43,10 @@ def file(name: str, author: str = "Ben") -> Material:
         ),
         (ask_of(thread(2), file("b.csv"), file("own.csv", author="")), "Read 2 messages and 1 file"),
         (
+            ask_of(thread(3).model_copy(update={"name": "#sales"}), file("b.csv")),
+            "Read 3 messages and 1 file in #sales",
+        ),
+        (
             ask_of(thread(2), *(Material(name=f"{one}.pdf", author="Ben", fault="Broken.") for one in "abcde")),
             "Read 2 messages, could not read a.pdf, b.pdf, c.pdf and 2 files more",
         ),

@@ -20,7 +20,8 @@ def register(kit: Kit) -> None:
 
     requests = kit.offer(Requests, lambda: Requests(kit.records, kit.limits, kit.channels, recalls))
     kit.gate.concerns(requests.knows, "message", "edit")
-    messages = Messages(requests, kit.services, kit.router, kit.background, kit.outages, kit.gate.people)
+    looks_up = kit.gate.people, kit.messengers.directory
+    messages = Messages(requests, kit.services, kit.router, kit.background, kit.outages, *looks_up)
     messages.register(kit.router)
     typed = kit.offer(
         TypedRequests,

@@ -17,6 +17,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.features.budgets.service import Budgets
 from bot.features.budgets.view import Wanted, used_up
+from bot.features.requests.open_view import find_referent
 from bot.features.requests.service import Requests
 from bot.slack.receive.payloads import Command, Deleted, Edited, FileDeleted, Incoming
 from bot.slack.receive.router import Router
@@ -30,6 +31,7 @@ from handoff.contracts import Request
 
 if TYPE_CHECKING:
     from bot.features.requests.service import Answer
+    from bot.slack.show.directory import Directory
     from bot.slack.show.people import People
 
 log = logging.getLogger(__name__)
@@ -64,6 +66,7 @@ class Messages:
         background: For what is done after Slack was told "received".
         outages: Tells what was not recorded.
         people: Knows the names of channels.
+        directory: Knows who may read a channel that a request points at.
     """
 
     def __init__(
@@ -74,8 +77,10 @@ class Messages:
         background: Background,
         outages: OutageNotices,
         people: People | None = None,
+        directory: Directory | None = None,
     ) -> None:
         self._people = people
+        self._directory = directory
         self._requests = requests
         self._services = services
         self._router = router
@@ -190,6 +195,10 @@ class Messages:
                 message = used_up(over.words, wanted, admins=budgets.can_be_raised)
                 self._background.start(tell(client, incoming.private_place, incoming.user, message), "tell of a budget")
             return False
+        if not refusal and self._directory is not None:
+            meant = await find_referent(incoming, self._directory, client)
+            of = {"reads": meant.reads, "attachments": (*request.attachments, *meant.attachments)}
+            request, refusal = request.model_copy(update=of), meant.refusal
         new = await self._requests.request(incoming.place, request, dedupe=incoming.dedupe, refusal=refusal)
         if new:
             self._background.start(received(client, incoming.place.channel, incoming.ts), "react to a request")

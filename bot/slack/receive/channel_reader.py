@@ -1,7 +1,7 @@
-"""Reads what was said at the top of a channel between two times: what a schedule summarises. It keeps the newest.
+"""Reads what was said in a channel between two times: at its top, or in one of its threads. It keeps the newest.
 
-Only people's words and other apps' count: what the bot posted there itself is left out. Answers in threads are not
-read, and the reader of the text is told so.
+At the top only people's words and other apps' count: what the bot posted there itself is left out. Answers in threads
+are not read, and the reader of the text is told so. Of a thread the bot's own words are read too, without its cards.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.receive.thread_text import (
     MOST_MESSAGES,
@@ -22,6 +23,7 @@ from bot.slack.receive.thread_text import (
     people_in,
     thread_text,
 )
+from bot.slack.send.lookup import key_of
 from bot.slack.send.web_calls import NoReply, Refused, WebCalls
 from bot.slack.show.people import People
 from bot.slack.views.outgoing import counted
@@ -32,7 +34,6 @@ MOST_PAGES = 10
 SECONDS = 45.0
 """Seconds that reading one channel may take."""
 MOST_PEOPLE = 40
-ABOVE = "What was said in {channel} since the last run, the oldest first."
 
 
 NOTHING_SAID = ThreadText()
@@ -65,10 +66,13 @@ class ChannelReader:
                 await self._pages(span, found, enough=1)
         except (Refused, NoReply, TimeoutError):
             return None
-        return bool(self._said(found))
+        return bool(self._said(found, span))
 
-    async def read(self, span: ChannelSpan, name: str, reader: str) -> ChannelRead:
-        """Read it for the person `reader`, in whose zone the times are. `name` is the channel's, with its #."""
+    async def read(self, span: ChannelSpan, name: str, reader: str, above: str) -> ChannelRead:
+        """Read it for the person `reader`, in whose zone the times are.
+
+        `name` is what people call it, such as the channel's name with its #. `above` says what the messages are.
+        """
         found: list[dict[str, Any]] = []
         fault = ""
         try:
@@ -78,47 +82,67 @@ class ChannelReader:
             return ChannelRead(fault=f"{name} could not be read: {error}.")
         except (NoReply, TimeoutError):
             whole, fault = True, f"Slack did not give all of {name} in time: something may be missing."
-        said = self._said(found)
+        said = self._said(found, span)
         names = await self._names(said)
         zone, offset = await self._people.zone(reader) if said else ("UTC", 0)
-        text = thread_text(said, names, offset=offset, zone=zone, room=THREAD_TOKENS, above=ABOVE.format(channel=name))
-        threads = sum(bool(one.get("reply_count")) for one in found)
-        files = sum(file.kind == "file" for one in said for file in one.files)
+        text = thread_text(said, names, offset=offset, zone=zone, room=THREAD_TOKENS, above=above)
+        at_top = not span.thread_ts
+        end = "newest" if at_top else "first"
+        threads = sum(bool(one.get("reply_count")) for one in found) if at_top else 0
+        files = sum(file.kind == "file" for one in said for file in one.files) if at_top else 0
         gaps = (
             *text.gaps,
-            *([f"of {name} only the newest {PAGE * MOST_PAGES:,} messages were looked at"] if not whole else ()),
+            *([f"of {name} only the {end} {PAGE * MOST_PAGES:,} messages were looked at"] if not whole else ()),
             *([f"the answers in {counted(threads, 'thread')} of {name} were not read"] if threads else ()),
             *([f"{counted(files, 'file')} in {name} not opened"] if files else ()),
         )
         speakers = tuple(dict.fromkeys(one.user for one in said if one.user and not one.by_app))[:MOST_PEOPLE]
         return ChannelRead(replace(text, gaps=gaps), len(said), fault, speakers)
 
-    def _said(self, found: list[dict[str, Any]]) -> list[Said]:
-        others = sorted((one for one in found if one.get("user") != self._bot_user), key=lambda one: float(one["ts"]))
-        return [one for one in map(parse_said, others) if one is not None]
+    def _said(self, found: list[dict[str, Any]], span: ChannelSpan) -> list[Said]:
+        counted_in = [
+            one for one in found if one.get("user") != self._bot_user or (span.thread_ts and not _is_card(one))
+        ]
+        oldest_first = sorted(counted_in, key=lambda one: float(one["ts"]))
+        return [one for one in map(parse_said, oldest_first) if one is not None]
 
     async def _pages(self, span: ChannelSpan, found: list[dict[str, Any]], *, enough: int = 0) -> bool:
-        """Collect the messages, the newest first. False if there are more than are looked at."""
+        """Collect the messages: of a channel the newest first, of a thread the oldest. False if some were left."""
         cursor = ""
         for _ in range(MOST_PAGES):
-            data = await self._calls.make(
-                "conversations.history",
-                lambda cursor=cursor: self._client.conversations_history(  # type: ignore[misc]
-                    channel=span.channel,
-                    oldest=f"{span.since:.6f}",
-                    latest=f"{span.until:.6f}",
-                    limit=PAGE,
-                    cursor=cursor or None,
-                ),
-                again=True,
-            )
-            found += [one for one in data.get("messages") or () if isinstance(one.get("ts"), str)]
+            data = await self._page(span, cursor)
+            seen = {one["ts"] for one in found}  # each page of a thread begins with its first message
+            found += [
+                one for one in data.get("messages") or () if isinstance(ts := one.get("ts"), str) and ts not in seen
+            ]
+            root = str(found[0].get("thread_ts") or span.thread_ts) if found and span.thread_ts else ""
+            if root != span.thread_ts:  # the `ts` was that of an answer, which Slack gives alone
+                found.clear()
+                return await self._pages(span.model_copy(update={"thread_ts": root}), found)
             cursor = (data.get("response_metadata") or {}).get("next_cursor", "")
-            if not cursor or (enough and self._said(found)):
+            if not cursor or (enough and self._said(found, span)):
                 return True
         return False
+
+    async def _page(self, span: ChannelSpan, cursor: str) -> dict[str, Any]:
+        of: dict[str, Any] = {"channel": span.channel, "limit": PAGE, "cursor": cursor or None}
+        of |= {"oldest": f"{span.since:.6f}", "latest": f"{span.until:.6f}"}
+        client, method = self._client, "conversations.history"
+        if span.thread_ts:
+            of |= {"ts": span.thread_ts, "include_all_metadata": True}
+            method = "conversations.replies"
+
+        async def send() -> AsyncSlackResponse:
+            return await (client.conversations_replies if span.thread_ts else client.conversations_history)(**of)
+
+        return await self._calls.make(method, send, again=True)
 
     async def _names(self, said: list[Said]) -> Mapping[str, str]:
         users = people_in(said[-MOST_MESSAGES:])[:MOST_PEOPLE]
         names = await asyncio.gather(*(self._people.name(user) for user in users))
         return {user: name for user, name in zip(users, names, strict=True) if name}
+
+
+def _is_card(message: dict[str, Any]) -> bool:
+    """Return True for a card of the bot's, which shows work and says nothing."""
+    return key_of(message).partition(":")[2].partition(":")[0] == "card"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +22,9 @@ from bot.slack.show.direct_message import send_direct
 from bot.slack.show.job_messenger import Messengers
 from bot.slack.show.native_parts import IN_ANSWER, NativeParts, PostFile
 from bot.slack.show.open_questions import close_open_questions, closed_question
-from bot.slack.show.people import People
+from bot.slack.show.people import DIRECT, People
 from bot.slack.show.publisher import Publisher
+from bot.slack.show.readable import find_readable
 from bot.slack.show.receipts import give_receipt
 from bot.slack.show.session import STATUS, Sessions, Shown, rename, retitled, set_status
 from bot.slack.text.cleaning import clean_markdown
@@ -45,6 +47,7 @@ from handoff.summaries.summary import QuarantineNotice, TrialNotice
 if TYPE_CHECKING:
     from bot.slack.receive.channel_reader import ChannelRead
     from bot.slack.receive.thread_reader import ThreadRead
+    from bot.slack.show.directory import KnownChannel
     from bot.slack.show.stream import AnswerStream
 
 log = logging.getLogger(__name__)
@@ -53,6 +56,7 @@ WITHDRAWN = "its request was deleted"
 MOST_NAMES = 40
 """People whose names are looked up for one table or message."""
 
+DAY = 86_400.0
 LAST_EDITS = 10.0
 """Seconds that a job which is let go of waits for what its thread is still to be told."""
 
@@ -114,15 +118,32 @@ class Thread:
         calls, bot = self._outbox.calls, self._outbox.lookup.bot_user_id
         return await ThreadReader(self._client, calls, self._people, bot_user=bot).read(job, ask)
 
-    async def read_channel(self, span: ChannelSpan, ask: Ask) -> tuple[str, Audience, ChannelRead]:
-        """Read what was said in a channel: its name, who may read it, and the messages."""
-        from bot.slack.receive.channel_reader import ChannelReader  # noqa: PLC0415 - only for schedules
+    async def read_channel(self, span: ChannelSpan, job: Job, ask: Ask) -> tuple[str, Audience, ChannelRead]:
+        """Read what was said in a channel or a thread of it, as far as the requester may read it now.
+
+        Returns what people call it, who may read it, and the messages.
+        """
+        from bot.slack.receive.channel_reader import ChannelRead, ChannelReader  # noqa: PLC0415 - only where one is read
 
         calls, bot, people = self._outbox.calls, self._outbox.lookup.bot_user_id, self._people
         place = Place(team=people.home.team, channel=span.channel, thread_ts="")
-        name = (await people.setting(place, ask.request.user)).channel or span.channel
-        read = await ChannelReader(self._client, calls, people, bot_user=bot).read(span, name, ask.request.user)
+        name = DIRECT
+        if span.channel != job.place.channel or not span.channel.startswith("D"):
+            found = await self._find_readable(span, ask)
+            if isinstance(found, str):
+                return "the channel", Audience(channel=span.channel), ChannelRead(fault=found)
+            name = f"{found.name} (thread)" if span.thread_ts else found.name
+        above = f"What was said in {name}{_period(span, ask)}, the oldest first."
+        read = await ChannelReader(self._client, calls, people, bot_user=bot).read(span, name, ask.request.user, above)
+        if not read.thread.text and not read.fault:
+            nothing = f"(Nothing was said in {name}{_period(span, ask)}.)"
+            read = replace(read, thread=replace(read.thread, text=nothing))
         return name, await people.audience(place), read
+
+    async def _find_readable(self, span: ChannelSpan, ask: Ask) -> KnownChannel | str:
+        if self.messengers is None:
+            return "I cannot read channels here."
+        return await find_readable(self.messengers.directory, span.channel, ask.request.user)
 
     async def audience(self, job: Job) -> Audience:
         """Say who may read the job's thread."""
@@ -429,6 +450,14 @@ class Thread:
 def _has_no_thread(job: Job, ask: Ask) -> bool:
     """Return True if the message that a thread hangs from was deleted, with the request in it."""
     return ask.withdrawn and ask.id == job.place.thread_ts
+
+
+def _period(span: ChannelSpan, ask: Ask) -> str:
+    """Say of when the messages are that are read of a channel; of a thread all are."""
+    if span.thread_ts:
+        return ""
+    days = round((span.until - span.since) / DAY)
+    return " since the last run" if ask.request.schedule else f" in the last {days} days"
 
 
 def _question_at(job: Job, ask: Ask, key: str) -> Outgoing | None:

@@ -26,7 +26,9 @@ def read_words(ask: Ask) -> str:
     unread = list(dict.fromkeys(one.name for one in theirs if one.fault))
     more = [f"{counted(len(unread) - NAMED, 'file')} more"] if len(unread) > NAMED else []
     lost = [f"could not read {' and '.join((', '.join(unread[:NAMED]), *more))}"] if unread else []
+    channels = ", ".join(one.name for one in threads if one.of_channel)
     read = f"Read {counted(messages, 'message')}" + (f" and {counted(len(files), 'file')}" if files else "")
+    read += f" in {channels}" if channels else ""
     if _is_shown_in_part(ask, [one.name for one in threads]):
         read += " (not every step was shown all of them)"
     return clean(", ".join((read, *lost, *(gap.rstrip(".") for one in threads for gap in one.gaps))), limit=400)

@@ -1,0 +1,101 @@
+"""Finds what a request in a direct message points at: the channel, thread or canvas that its author has open.
+
+What somebody has open is used for such a request alone. Otherwise it is neither kept nor looked up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.slack.receive.message_reader import CANVAS
+from bot.slack.receive.payloads import Incoming, OpenView
+from bot.slack.send.web_calls import NoReply, Refused, calls_of
+from bot.slack.show.directory import Directory
+from bot.slack.show.readable import find_readable
+from handoff.contracts import Attachment, ChannelSpan
+from handoff.conversation.pointing import Pointer, find_pointer
+
+LOOK_BACK = 7 * 86_400.0
+"""Seconds that are read back in a channel."""
+LOOK_SECONDS = 1.5
+"""Seconds that a look at what is open may take: Slack waits for three in all."""
+MOST_CHANNELS = 3
+"""Channels of a canvas that are looked at."""
+_STAMP = re.compile(r"\d{1,12}\.\d{1,9}")
+ATTACH_IT = "I cannot tell if you may read the canvas that you have open. Attach it to your message, and I read it."
+
+
+@dataclass(frozen=True, slots=True)
+class Referent:
+    """What a request points at, as its request carries it. `refusal` says why it cannot be read, and what to do."""
+
+    reads: tuple[ChannelSpan, ...] = ()
+    attachments: tuple[Attachment, ...] = ()
+    refusal: str = ""
+
+
+NOTHING = Referent()
+
+
+async def find_referent(incoming: Incoming, directory: Directory, client: AsyncWebClient) -> Referent:
+    """Return what a message points at. It points at nothing if it stands in a thread or brings something."""
+    view = incoming.looks_at
+    if view is None or not incoming.direct or incoming.in_thread or incoming.attachments:
+        return NOTHING
+    meant = _view_meant(view, find_pointer(incoming.text))
+    if meant is None:
+        return NOTHING
+    if meant.canvas:
+        return await _find_canvas(meant.canvas, incoming, directory, client)
+    return await _find_channel(meant, incoming, directory)
+
+
+def _view_meant(view: OpenView, pointer: Pointer) -> OpenView | None:
+    """Return what of a view is meant; None if the words mean something of another kind, or nothing."""
+    if pointer == "channel":
+        return replace(view, thread_ts="") if view.channel else None
+    fits = {"view": True, "thread": bool(view.thread_ts), "canvas": bool(view.canvas), "": False}
+    return view if fits[pointer] else None
+
+
+async def _find_channel(meant: OpenView, incoming: Incoming, directory: Directory) -> Referent:
+    """Return a channel or a thread. Where Slack is slow to say who may read it, that is asked before it is read."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(LOOK_SECONDS):
+            found = await find_readable(directory, meant.channel, incoming.user)
+            if isinstance(found, str):
+                return Referent(refusal=found)
+    now = float(incoming.ts) if _STAMP.fullmatch(incoming.ts) else time.time()
+    since = 0.0 if meant.thread_ts else now - LOOK_BACK
+    return Referent(reads=(ChannelSpan(channel=meant.channel, since=since, until=now, thread_ts=meant.thread_ts),))
+
+
+async def _find_canvas(canvas: str, incoming: Incoming, directory: Directory, client: AsyncWebClient) -> Referent:
+    try:
+        async with asyncio.timeout(LOOK_SECONDS):
+            data = await calls_of(client).make("files.info", lambda: client.files_info(file=canvas), again=True)
+            file = data.get("file") or {}
+            if await _may_read(file, incoming, directory):
+                name = str(file.get("title") or file.get("name") or canvas)[:200]
+                return Referent(attachments=(Attachment(file_id=canvas, name=name, media_type=CANVAS),))
+    except (Refused, NoReply, TimeoutError):
+        pass
+    return Referent(refusal=ATTACH_IT)
+
+
+async def _may_read(file: Mapping[str, Any], incoming: Incoming, directory: Directory) -> bool:
+    """Return True for a canvas of the person's own, or one that is where they may read it."""
+    shared = [one.get("user_id") for one in file.get("dm_mpdm_users_with_file_access") or ()]
+    if incoming.user in (file.get("user"), *shared) or incoming.place.channel in (file.get("ims") or ()):
+        return True
+    channels = [one for name in ("channels", "groups") for one in file.get(name) or ()][:MOST_CHANNELS]
+    found = [await find_readable(directory, str(one), incoming.user) for one in channels]
+    return any(not isinstance(one, str) for one in found)

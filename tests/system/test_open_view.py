@@ -1,0 +1,249 @@
+"""“Summarise this” in a direct message: what its author has open is read with their rights, and kept nowhere else."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from bot.access.access_values import ChannelValues
+from bot.features.requests.open_view import ATTACH_IT
+from bot.slack.show.readable import INVITE
+from bot.slack.views.home import PROMPTS
+from handoff import events as ev
+from handoff.contracts import Audience, ChannelSpan, Material
+from tests.patience import patience
+from tests.system.brains import in_turn, plan, played, result, subtask
+from tests.system.scene import Scene, Talk, eventually
+
+DIRECT = "@leadhand"
+NO_CHANNEL = f"I cannot read that channel: either I am not in it, or you are not. {INVITE}"
+
+
+async def ended(scene: Scene, text: str, who: str = "ana") -> Talk:
+    """Write at the top of the direct message, and wait for the end of that."""
+    talk = await scene.ask(text, who=who, channel=DIRECT)
+    await talk.over()
+    return talk
+
+
+async def materials(talk: Talk) -> tuple[Material, ...]:
+    """What was read for a request."""
+    return tuple(one for gathered in await talk.of(ev.MaterialGathered) for one in gathered.materials)
+
+
+async def text_of(talk: Talk, material: Material) -> str:
+    return (await talk.scene.store.blobs.get(talk.key, material.text)).decode()
+
+
+async def reads(talk: Talk) -> tuple[ChannelSpan, ...]:
+    """What the request says that is to be read."""
+    (added,) = await talk.of(ev.RequestAdded)
+    return added.request.reads
+
+
+async def in_store(scene: Scene, text: str) -> list[str]:
+    """The keys of the store that have a text in their name or in anything that they hold."""
+    server = scene.store._server  # type: ignore[attr-defined]
+    found = []
+    for key in await server.command("KEYS", "*"):
+        dump = await server.command("DUMP", key)
+        kind = (await server.command("TYPE", key)).decode()
+        ways = {"hash": ("HGETALL",), "list": ("LRANGE", 0, -1), "set": ("SMEMBERS",), "zset": ("ZRANGE", 0, -1)}
+        ways |= {"stream": ("XRANGE", "-", "+"), "string": ("GET",), "none": ("EXISTS",)}  # none: it just expired
+        name, *more = ways[kind]
+        held = str(await server.command(name, key, *more)) + str(dump)
+        if text in f"{key!s} {held}":
+            found.append(key.decode())
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("Summarise this channel", "Read: #sales (2 messages)"),
+        ("Was wurde hier beschlossen?", "Gelesen: #sales (2 Nachrichten)"),
+        ("Résume ça", "#sales (2 messages)"),
+        ("これを要約して", "読んだもの: #sales (メッセージ2件)"),
+    ],
+)
+async def test_this_is_the_channel_that_is_open(scene: Scene, text: str, count: str) -> None:
+    planner, specialist = in_turn(plan(subtask("a", "writer"))), in_turn(result("40 chairs."))
+    async with played(scene, verified=False, planner=planner, specialist=specialist):
+        await scene.person("ben").say("#sales", "Nordwind ordered 40 chairs.")
+        await scene.person("cleo").say("#sales", "Acme ordered none.")
+        await scene.person().look_at("#sales")
+        talk = await ended(scene, text)
+        assert count in talk.said()
+        assert "in #sales" in talk.said(), "the line at the end says where the messages are from"
+    (material,) = await materials(talk)
+    read = await text_of(talk, material)
+    assert read.startswith("(What was said in #sales in the last 7 days, the oldest first.")
+    assert "Ben Okafor: Nordwind ordered 40 chairs." in read
+    assert material.audience == Audience(channel=scene.workspace.channel_id("#sales"), kind="public")
+
+
+async def test_this_thread_is_read_with_its_files_and_what_the_bot_said_in_it(scene: Scene) -> None:
+    async with scene.bot():
+        before = await scene.person("ben").say("#leads", "Something else.")
+        asked = await scene.ask("Name the capital of Norway", who="ben", channel="#leads")
+        await asked.over()
+        await asked.say("Who owns the offer?", who="ben", files=[("offer.md", b"# Offer\n\nForty chairs.")])
+        for ts in (asked.ts, scene.workspace.thread("#leads", asked.ts)[-1]["ts"]):
+            await scene.person().look_at("#leads", ts)
+            talk = await ended(scene, "¿Qué se decidió en este hilo?")
+            thread, offer = await materials(talk)
+            read = await text_of(talk, thread)
+            assert read.startswith("(What was said in #leads (thread), the oldest first.")
+            assert "Name the capital of Norway" in read
+            assert "leadhand (app): " in read
+            assert "Who owns the offer?" in read
+            assert "Something else." not in read
+            assert "Forty chairs." in await text_of(talk, offer)
+            private = Audience(channel=scene.workspace.channel_id("#leads"), kind="private")
+            assert {thread.audience, offer.audience} == {private}
+        await scene.person().look_at("#leads", before)
+        channel = await ended(scene, "Summarise this channel")
+        assert (await materials(channel))[0].name == "#leads", "the channel of an open thread can be meant, too"
+
+
+async def test_what_names_its_matter_or_points_at_something_else_reads_nothing(scene: Scene) -> None:
+    async with scene.bot():
+        await scene.person().look_at("#sales")
+        for text in ("What happened this week?", "Summarise this: forty chairs.", "Fasse diesen Thread zusammen"):
+            talk = await ended(scene, text)
+            assert (await reads(talk), await materials(talk)) == ((), ()), text
+        reply = await talk.say("Summarise this")
+        await talk.over()
+        assert reply
+        files = await scene.ask("Summarise this", channel=DIRECT, files=[("a.md", b"# A\n\nForty chairs.")])
+        await files.over()
+        assert await reads(files) == ()
+        await scene.person().look_at()
+        nothing = await ended(scene, "Summarise this")
+        assert await reads(nothing) == ()
+        mention = await scene.ask("summarise this channel", channel="#general")
+        await mention.over()
+        assert await reads(mention) == (), "in a channel Slack does not say what is open"
+
+
+async def test_who_may_not_read_it_is_told_what_to_do_and_no_private_name(scene: Scene) -> None:
+    ana, gus, uma = (scene.person(name) for name in ("ana", "gus", "uma"))
+    async with scene.bot(access=ChannelValues(guests=True)):
+        await scene.person("ben").kick("#sales")
+        await scene.person("ben").kick("#leads")
+        await ana.look_at("#sales")
+        talk = await ended(scene, "Riassumi questo")
+        assert f"I am not in #sales, so I cannot read it. {INVITE}" in talk.said()
+        await ana.look_at("#leads")
+        talk = await ended(scene, "Vat dit samen")
+        assert NO_CHANNEL in talk.said()
+        assert "leads" not in talk.said()
+        await scene.person("ben").invite("#sales")
+        await uma.look_at("#sales")
+        uma.entities = [{**one, "value": scene.workspace.channel_id("#general")} for one in uma.entities]
+        talk = await ended(scene, "Podsumuj to", who="uma")
+        assert NO_CHANNEL in talk.said(), "a guest reads only where they are a member"
+        assert "general" not in talk.said()
+        await gus.look_at("#sales")
+        talk = await ended(scene, "总结一下这个", who="gus")
+        assert len(await reads(talk)) == 1, "a guest reads where they are one"
+
+
+async def test_a_member_who_left_before_it_is_read_gets_nothing_of_it(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with scene.bot():
+        await scene.person("ben").say("#leads", "A secret of ours.")
+        await scene.person().look_at("#leads")
+        with monkeypatch.context() as slow:
+            slow.setattr("bot.features.requests.open_view.LOOK_SECONDS", 0.0)  # nothing is known at the request
+            channel = scene.workspace._world.state.find_channel("#leads")
+            assert channel is not None
+            channel.members.remove(scene.person().id)
+            talk = await ended(scene, "Summarise this channel")
+        assert len(await reads(talk)) == 1
+        assert [one.fault for one in await materials(talk)] == [NO_CHANNEL]
+        assert "secret" not in str(await talk.events())
+
+
+async def test_a_canvas_is_read_if_it_is_where_its_reader_may_read_it(scene: Scene) -> None:
+    ana, cleo = scene.person("ana"), scene.person("cleo")
+    async with scene.bot():
+        ts = await scene.person("ben").say("#leads", "Our plan", canvases=[("Plan", "# Plan\n\nForty chairs.")])
+        canvas = scene.workspace.thread("#leads", ts)[0]["files"][0]["id"]
+        await ana.look_at(canvas=canvas)
+        talk = await ended(scene, "Resuma este documento")
+        (plan_read,) = await materials(talk)
+        assert (plan_read.name, plan_read.file_id) == ("Plan", canvas)
+        assert "Forty chairs." in await text_of(talk, plan_read)
+        await cleo.look_at(canvas=canvas)
+        talk = await ended(scene, "Summarise this canvas", who="cleo")
+        assert ATTACH_IT in talk.said()
+        assert await talk.of(ev.MaterialGathered) == []
+
+
+async def test_prompts_follow_what_is_open_and_only_if_they_change(scene: Scene) -> None:
+    ana, workspace, usual = scene.person(), scene.workspace, [title for title, _ in PROMPTS]
+
+    def titles() -> list[str]:
+        return [one["title"] for one in workspace.prompts(ana.dm)]
+
+    async def are(*about: str) -> None:
+        expected = [*about, *usual][:4]
+        await workspace.until(lambda: titles() == expected, timeout=patience(60))
+
+    def about(kind: str) -> tuple[str, str]:
+        return f"Summarise this {kind}", f"List the decisions and open questions in this {kind}"
+
+    await ana.kick("#northwind")
+    async with scene.bot():
+        ts = await scene.person("ben").say("#sales", "Nordwind ordered 40 chairs.")
+        await ana.look_at("#sales")
+        await are(*about("channel"))
+        calls = workspace.call_count("assistant.threads.setSuggestedPrompts")
+        await ana.look_at("#general")
+        await ana.look_at("#leads")
+        await ana.look_at("#sales", ts)
+        await are(*about("thread"))
+        assert workspace.call_count("assistant.threads.setSuggestedPrompts") == calls + 1, "those between are left out"
+        await ana.look_at("#northwind")
+        await are()  # the bot is not there, so it offers nothing that it could not do
+        await ana.look_at("#sales")
+        await are(*about("channel"))
+        await ana.look_at()
+        await are()
+        calls = workspace.call_count("assistant.threads.setSuggestedPrompts")
+        await ana.open_home("messages")
+        await workspace.until(lambda: workspace.call_count("assistant.threads.setSuggestedPrompts") == calls + 1)
+        shown = str([call.args for call in workspace.calls("assistant.threads.setSuggestedPrompts")])
+        assert not any(name in shown for name in workspace.channels()), "no prompt names a channel"
+
+
+async def test_what_is_open_is_written_nowhere_unless_a_request_points_at_it(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    ana, workspace = scene.person(), scene.workspace
+    ids = workspace.channel_id("#leads"), workspace.channel_id("#sales")
+    with caplog.at_level(logging.DEBUG, logger="bot"):
+        async with scene.bot():
+            ts = await scene.person("ben").say("#leads", "A secret of ours.")
+            for thread in (None, ts):
+                await ana.look_at("#leads", thread)
+                await ana.open_home("messages")
+                await ana.open_home()
+                await ended(scene, "What can a rehearsal do?")
+            await ana.look_at("#sales")
+            await eventually(lambda: _prompted(scene))
+            for secret in (ids[0], ts, ids[1]):
+                assert await in_store(scene, secret) == [], secret
+                assert secret not in caplog.text, secret
+            talk = await ended(scene, "Summarise this channel")
+            assert await in_store(scene, ids[1]) != [], "then it is part of the request, and this test can find it"
+            assert await in_store(scene, ids[0]) == []
+    assert (await reads(talk))[0].channel == ids[1]
+
+
+async def _prompted(scene: Scene) -> bool:
+    shown = scene.workspace.prompts(scene.person().dm)
+    return any(one["title"] == "Summarise this channel" for one in shown)
