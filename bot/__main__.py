@@ -306,6 +306,7 @@ def _add_audit(command: argparse.ArgumentParser) -> None:
     command.add_argument("--user", metavar="ID", default="", help="only deeds of one person (a Slack id)")
     command.add_argument("--job", metavar="JOB", default="", help="only deeds in one job")
     command.add_argument("--deed", metavar="DEED", default="", help="only deeds of one kind: asked, wrote, ...")
+    command.add_argument("--ids", action="store_true", help="show Slack's ids, not names")
     command.add_argument("--json", action="store_true", help="a JSON object a line")
     command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
 
@@ -317,6 +318,7 @@ def _add_jobs(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--every", metavar="SECONDS", type=_seconds, default=2.0, help="with --watch: how often; default 2"
     )
+    command.add_argument("--ids", action="store_true", help="show Slack's ids, not names")
     command.add_argument("--json", action="store_true", help="a JSON object a line")
     command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
 
@@ -325,6 +327,7 @@ def _add_trace(command: argparse.ArgumentParser) -> None:
     command.add_argument("job", metavar="JOB", help="its id, or a link to a message of its thread")
     command.add_argument("--html", action="store_true", help="write a page that opens each step, for a browser")
     command.add_argument("--png", action="store_true", help="write a picture: who did what when")
+    command.add_argument("--ids", action="store_true", help="show Slack's ids, not names")
     command.add_argument("--json", action="store_true", help="print it as JSON; with --out, write it to a file")
     command.add_argument("--out", metavar="DIR", type=Path, help="where files go; default here")
     command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")

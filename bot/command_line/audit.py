@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import get_args
 
 from bot.command_line.check import store_url
 from bot.command_line.console import say
+from bot.command_line.slack_names import open_names
 from bot.operation.audit_log import Wanted, entries, line_of
 from bot.settings import Settings, SettingsError
 from bot.store.redis.redis_store import RedisStore
@@ -30,18 +32,18 @@ async def audit(options: argparse.Namespace, settings: Settings) -> int:
     if options.deed and options.deed not in get_args(Deed):
         raise SettingsError(f"--deed {options.deed}: it is one of {', '.join(get_args(Deed))}.")
     count = 0
-    async with store_url(settings) as url:
+    async with open_names(settings, ids=options.ids or options.json) as put_names, store_url(settings) as url:
         store = await RedisStore.connect(url)
         try:
             async for entry in entries(store, wanted):
                 if not count and not options.json:
                     say(_row(HEADS))
                 count += 1
-                say(line_of(entry) if options.json else _row(_cells(entry)))
+                say(line_of(entry) if options.json else _row([await put_names(cell) for cell in _cells(entry)]))
         finally:
             await store.close()
     if not options.json and not count:
-        say("Nothing is kept of that.")
+        say("No deeds are kept that fit.")
     return 0
 
 
@@ -62,6 +64,6 @@ def _cells(entry: AuditEntry) -> tuple[str, ...]:
     return (when, entry.deed, entry.user or "-", entry.outcome, entry.job or "-", entry.channel or "-", what)
 
 
-def _row(cells: tuple[str, ...]) -> str:
+def _row(cells: Sequence[str]) -> str:
     padded = [cell.ljust(width) for cell, width in zip(cells, WIDTHS, strict=False)]
     return "  ".join([*padded, *cells[len(WIDTHS) :]]).rstrip()

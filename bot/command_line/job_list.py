@@ -12,11 +12,13 @@ from datetime import UTC, datetime
 
 from bot.command_line.check import store_url
 from bot.command_line.console import say
+from bot.command_line.slack_names import PutNames, open_names
 from bot.features.job_controls.lists import LOOKED_AT, JobLists
 from bot.jobs.job_reading import read_job
 from bot.settings import Settings
 from bot.slack.receive.job_named import job_named
 from bot.slack.views.job_rows import JobLine
+from bot.slack.views.outgoing import counted
 from bot.store.interface import Head, JobKey, Store
 from bot.store.redis.redis_store import RedisStore
 from handoff.state.job_state import Ask, Job
@@ -34,22 +36,22 @@ WHY = {"newer": "A newer release works on that job.", "unreadable": "The record 
 
 async def job_list(options: argparse.Namespace, settings: Settings) -> int:
     """List jobs, or show one. Returns the exit code. Raises StoreError."""
-    async with store_url(settings) as url:
+    async with open_names(settings, ids=options.ids or options.json) as put_names, store_url(settings) as url:
         store = await RedisStore.connect(url)
         try:
-            return await (_one(store, options) if options.job else _listed(store, options))
+            return await (_one if options.job else _listed)(store, options, put_names)
         finally:
             await store.close()
 
 
-async def _listed(store: Store, options: argparse.Namespace) -> int:
+async def _listed(store: Store, options: argparse.Namespace, put_names: PutNames) -> int:
     """Print the list, with `--watch` until it is ended: drawn anew in place at a terminal, else as lines."""
     redraws = options.watch and sys.stdout.isatty()
     before: list[tuple[JobKey, float]] | None = None
     while True:
         heads = await _heads(store, await _team(store), options.user)
         await store.now()  # nothing else that is asked here tells what time it is there
-        shown = _written(store, heads, options)
+        shown = await _written(store, heads, options, put_names)
         if redraws:
             rows = shutil.get_terminal_size().lines - 1
             say(TO_TOP + REST_OF_LINE.join([*shown.split("\n")[:rows], ""]) + REST_OF_SCREEN, end="")
@@ -74,13 +76,14 @@ async def _heads(store: Store, team: str, user: str) -> list[Head]:
     return await JobLists(store).under_way(team)
 
 
-def _written(store: Store, heads: Sequence[Head], options: argparse.Namespace) -> str:
+async def _written(store: Store, heads: Sequence[Head], options: argparse.Namespace, put_names: PutNames) -> str:
     if options.json:
         return "\n".join(json.dumps(_plain(head), ensure_ascii=False) for head in heads)
     if not heads:
         return "No jobs." if options.user else "No job is under way."
     lists, now = JobLists(store), store.clock()
-    return "\n".join(_line(lists.line(head), now) for head in heads)
+    shown = [lists.line(head) for head in heads]
+    return "\n".join([_line(one, await put_names(one.user), now) for one in shown])
 
 
 def _plain(head: Head) -> dict[str, object]:
@@ -98,11 +101,11 @@ def _plain(head: Head) -> dict[str, object]:
     }
 
 
-def _line(line: JobLine, now: float) -> str:
+def _line(line: JobLine, who: str, now: float) -> str:
     state = "set aside" if line.quarantined else "in part" if line.in_part else line.state.replace("_", " ")
     title = " ".join(visible(line.title).split())[:WIDTH]
     doing = f"  {' '.join(visible(line.step).split())[:WIDTH]}" if line.step else ""
-    return f"{line.job}  {state:<14} {_ago(now - line.updated):>7}  {line.user:<12} {title}{doing}".rstrip()
+    return f"{line.job}  {state:<14} {_ago(now - line.updated):>7}  {who:<12} {title}{doing}".rstrip()
 
 
 def _ago(seconds: float) -> str:
@@ -113,7 +116,7 @@ def _ago(seconds: float) -> str:
     return f"{whole} s"
 
 
-async def _one(store: Store, options: argparse.Namespace) -> int:
+async def _one(store: Store, options: argparse.Namespace, put_names: PutNames) -> int:
     """Show one job, named by its id or by a link to its thread."""
     team = await _team(store)
     name, _ = job_named(team, options.job) if team else ("", "")
@@ -125,7 +128,7 @@ async def _one(store: Store, options: argparse.Namespace) -> int:
     if options.json and head is not None:
         say(json.dumps(_plain(head), ensure_ascii=False))
     else:
-        say("\n".join(_detail(found)))
+        say(await put_names("\n".join(_detail(found))))
     return FOUND
 
 
@@ -152,5 +155,6 @@ def _of(ask: Ask) -> list[str]:
     usage = ask.usage
     if usage.calls:
         cost = f", {in_dollars(usage.cost)}" if usage.cost is not None else ""
-        lines.append(f"  {usage.calls} calls, {usage.tokens_in + usage.tokens_out:,} tokens{cost}")
+        calls, tokens = usage.calls, usage.tokens_in + usage.tokens_out
+        lines.append(f"  {counted(calls, 'model call')}, {counted(tokens, 'token')}{cost}")
     return lines

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from bot.command_line.check import store_url
 from bot.command_line.console import say
+from bot.command_line.slack_names import open_names
 from bot.settings import Settings, SettingsError
 from bot.slack.receive.job_named import job_named
 from bot.store.interface import JobKey
@@ -35,7 +36,8 @@ async def trace_job(options: argparse.Namespace, settings: Settings) -> int:
     elif not wanted:
         from bot.slack.views.status import timeline  # noqa: PLC0415 - the same
 
-        say(timeline(trace.job, trace.steps))
+        async with open_names(settings, ids=options.ids) as put_names:
+            say(await put_names(timeline(trace.job, trace.steps)))
     missing = [fault for name in wanted if (fault := await _write(name, trace, options.out or Path()))]
     for fault in missing:
         print(f"leadhand: {fault}", file=sys.stderr)  # noqa: T201

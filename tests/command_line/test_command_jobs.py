@@ -15,11 +15,15 @@ from tests.system.brains import connect, provider
 from tests.system.scene import bot_in, eventually, scene_on
 from tests.system.test_home import WORDS, ask_first
 
-NOTHING = {"job": "", "user": "", "watch": False, "every": 0.05, "json": False}
+NOTHING = {"job": "", "user": "", "watch": False, "every": 0.05, "json": False, "ids": False}
 
 
-async def told(capsys: pytest.CaptureFixture[str], url: str, **more: object) -> tuple[int, str, str]:
-    code = await job_list(argparse.Namespace(**(NOTHING | more)), Settings(env={}, redis_url=url))
+async def told(
+    capsys: pytest.CaptureFixture[str], url: str, slack: tuple[str, str] | None = None, **more: object
+) -> tuple[int, str, str]:
+    token, api = slack or ("", "")
+    settings = Settings(env={}, redis_url=url, bot_token=token, slack_api_url=api)
+    code = await job_list(argparse.Namespace(**(NOTHING | more)), settings)
     out, err = capsys.readouterr()
     return code, out, err
 
@@ -53,6 +57,13 @@ async def test_jobs_are_listed_shown_and_watched(
                 assert f"Job {talk.key.job} in" in shown
                 assert f"waits for {scene.person().id}" in shown
                 assert "\x1b" not in shown, "what people write moves no cursor"
+            here = scene.workspace.bot_token, scene.workspace.api_url
+            _, named, _ = await told(capsys, server_url, slack=here, job=talk.key.job)
+            assert f"Job {talk.key.job} in #general" in named
+            assert "waits for @Ana" in named
+            assert "@Ana" in (await told(capsys, server_url, slack=here))[1]
+            _, ids, _ = await told(capsys, server_url, slack=here, job=talk.key.job, ids=True)
+            assert f"waits for {scene.person().id}" in ids
             watching = asyncio.create_task(told(capsys, server_url, watch=True))
             seen: list[str] = []
             await eventually(lambda: printed(capsys, seen, "input required"))

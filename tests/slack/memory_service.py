@@ -230,6 +230,9 @@ class MemoryService:
             return found
         return found.job or "unknown"
 
+    async def put_names(self, text: str) -> str:
+        return text
+
     async def trace(self, team: str, job: str, user: str) -> Traced | Denied:
         found = [(p, r, why) for p, r, why in self.requests if p.job_id == job and p.team == team]
         if not found:
@@ -327,7 +330,7 @@ def listening(
     app: AsyncApp, gate: Any, service: Any, *, homes: Any = None, tries: Any = None, real: Real | None = None
 ) -> Kit:
     """Make an app listen for all features, with `service` in place of theirs, or theirs on what is real."""
-    nothing: Any = SimpleNamespace(tiers={}, terms=None, directory=None)
+    nothing: Any = SimpleNamespace(tiers={}, terms=None, directory=None, people=gate.people)
     parts = {**dict.fromkeys(("messengers", "crews", "board", "model"), nothing), "settings": Settings(env={})}
     of = {"records": real.records, "limits": real.limits} if real else {"records": service, "limits": nothing}
     kit = Kit(app=app, gate=gate, channels=gate.settings, **of, **parts)

@@ -275,7 +275,7 @@ def gist(deed: str, line: str) -> str:
     if deed == "status" and "Job J" in line:
         return "the job"
     if deed == "trace" and "asked by" in line:
-        return "steps of " + ", ".join(name for name in ("ana", "ben", "cleo") if f"asked by {name}" in line)
+        return "steps of " + ", ".join(name for name in ("ana", "ben", "cleo") if f"asked by @{name.title()}" in line)
     return line
 
 

@@ -20,7 +20,7 @@ from bot.slack.views.job_rows import JobLine, job_line
 from bot.slack.views.outgoing import SECTION_LIMIT, Outgoing, button, context, moment, seconds, section, sections
 from bot.slack.views.paging import Page, page_of
 from bot.slack.views.question import Choice, question, question_answered, question_dropped
-from bot.slack.views.status import status_job, status_list, trace, trace_timeline
+from bot.slack.views.status import status_job, status_list, timeline, trace
 from bot.store.interface import Entry
 from bot.tracing.steps import steps_of
 from bot.workspace.blocks import check_message_blocks, check_view
@@ -496,7 +496,7 @@ def log_of(*events: ev.Event) -> list[Entry]:
 def test_a_thumb_is_in_the_timeline() -> None:
     asked = ev.RequestAdded(at=1.0, place=PLACE, request=Request(id="100.1", user="U0000000A", text="t", at=1.0))
     thumb = ev.FeedbackGiven(at=3.0, request="100.1", user="U0000000A", good=False)
-    shown = trace_timeline(job_of(ask_of()), steps_of(log_of(asked, thumb)))
+    shown = timeline(job_of(ask_of()).id, steps_of(log_of(asked, thumb)))
     assert "+2.0s  U0000000A found the answer bad" in shown
 
 
@@ -514,7 +514,7 @@ def test_a_timeline_is_short_and_readable() -> None:
         Entry(5, "not json"),
     ]
     job = Job(place=PLACE, asks=(Ask(request=request),))
-    assert trace_timeline(job, steps_of(entries)).split("\n") == [
+    assert timeline(job.id, steps_of(entries)).split("\n") == [
         f"Job {job.id}, 5 events",
         "    +0.0s  asked by U1: do it",
         "    +1.5s  a: analyst starts (attempt 1, fast)",
@@ -522,10 +522,10 @@ def test_a_timeline_is_short_and_readable() -> None:
         "        ?  an entry that this version cannot read",
     ]
     many = log_of(*(ev.CancelRequested(at=float(n), user=EVIL) for n in range(500)))
-    shown = trace_timeline(job, steps_of(many))
+    shown = timeline(job.id, steps_of(many))
     assert "lines left out" in shown
     assert len(shown.split("\n")) == 62
-    assert "<!channel>" not in taken(trace(job, steps_of(many), "in a file"))
+    assert "<!channel>" not in taken(trace(job.id, shown, "in a file"))
 
 
 def test_what_the_requester_is_told_alone_is_valid() -> None:

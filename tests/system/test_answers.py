@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from bot.slack.views.status import trace_timeline
+from bot.slack.views.status import timeline
 from bot.tracing.steps import steps_of
 from handoff import events as ev
 from handoff.contracts import Context, Packed, Terms
@@ -185,8 +185,8 @@ async def test_a_wrong_figure_in_the_answer_is_written_again_and_then_marked(sce
     assert "47,231" not in talk.said(), "nobody saw it, not even while it was written"
     assert shown(talk.words()[0]).count("They sold 41,237") == 1
     assert [one.what for one in job.latest.decisions if "figures" in one.what] == ["figures of no source"]
-    timeline = trace_timeline(job, steps_of(await scene.store.jobs.log(talk.key)))
-    assert "figures of no source: 47,231, $21" in timeline
+    told = timeline(job.id, steps_of(await scene.store.jobs.log(talk.key)))
+    assert "figures of no source: 47,231, $21" in told
 
 
 async def test_a_figure_that_a_single_specialist_makes_up_is_marked(scene: Scene) -> None:
@@ -359,8 +359,8 @@ async def test_every_role_is_given_a_pack_within_its_budget_and_the_trace_says_h
             assert 0 < given.tokens <= given.budget <= 2_000, kind
     (refined,) = await talk.of(ev.BriefRefined)
     assert refined.pack.left_out[0].startswith("the error: ")
-    timeline = trace_timeline(job, steps_of(await scene.store.jobs.log(talk.key)))
-    assert timeline.count("of 2,000 tokens)") >= len(roles)
+    told = timeline(job.id, steps_of(await scene.store.jobs.log(talk.key)))
+    assert told.count("of 2,000 tokens)") >= len(roles)
 
 
 async def test_a_restart_between_the_steps_repeats_none_of_them(scene: Scene) -> None:

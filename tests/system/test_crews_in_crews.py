@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from bot.slack.views.status import trace_timeline
+from bot.slack.views.status import timeline
 from bot.tracing.steps import events_json, steps_of
 from handoff import events as ev
 from handoff.effects import HandUp, MakePlan, RunSubtask, WriteAnswer
@@ -149,9 +149,9 @@ async def test_three_levels_bring_one_answer(scene: Scene, tmp_path: Path) -> No
         "terms": ["terms/read", "terms/find", "terms/check"],
         "terms/find": ["terms/find/search"],
     }
-    timeline = trace_timeline(job, steps_of(await scene.store.jobs.log(talk.key)))
-    assert "terms: plan of 3 subtasks" in timeline
-    assert "terms/find: plan of 1 subtask" in timeline
+    told = timeline(job.id, steps_of(await scene.store.jobs.log(talk.key)))
+    assert "terms: plan of 3 subtasks" in told
+    assert "terms/find: plan of 1 subtask" in told
     events = events_json(steps_of(await scene.store.jobs.log(talk.key)))
     assert [one["within"] for one in events if one["type"] == "PlanProposed" and "within" in one] == [
         "terms",

@@ -10,7 +10,7 @@ from bot.models.choosing import OPENAI_TIERS
 from bot.models.openai_chat import OpenAIChat
 from bot.models.provider_model import ProviderModel
 from bot.models.retrying import RetryPolicy
-from bot.slack.views.status import trace_timeline
+from bot.slack.views.status import timeline
 from bot.tracing.steps import events_json, steps_of
 from handoff import events as ev
 from handoff.contracts import Terms
@@ -105,7 +105,7 @@ async def test_the_trace_of_a_job_shows_each_step_of_the_ladder(scene: Scene) ->
     entries = await scene.store.jobs.log(talk.key)
     told = [one for event in events_json(steps_of(entries)) for one in event.get("decided", ())]
     assert {(one["what"], bool(one["why"])) for one in told} >= {(rung, True) for rung in set(RUNGS)}
-    text = trace_timeline(job, steps_of(entries))
+    text = timeline(job.id, steps_of(entries))
     for words in (
         "→ retried: retry: the same again",
         "→ stronger: refine:",

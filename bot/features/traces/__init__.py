@@ -21,6 +21,6 @@ COMMANDS = (
 
 def register(kit: Kit) -> None:
     """Add the command and the Evidence button."""
-    traces = kit.offer(Traces, lambda: Traces(kit.records))
+    traces = kit.offer(Traces, lambda: Traces(kit.records, kit.messengers.people.put_names))
     kit.add(COMMANDS)
     EvidenceButton(traces).register(kit.router)

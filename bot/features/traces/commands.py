@@ -29,9 +29,11 @@ OWN_IN_MESSAGES = (
 
 async def trace(given: Given) -> Outgoing:
     """Show a job's timeline, and send its whole trace as files."""
-    from bot.slack.views.status import trace as trace_message  # noqa: PLC0415 - only for those who ask
+    from bot.slack.views.status import timeline  # noqa: PLC0415 - only for those who ask
+    from bot.slack.views.status import trace as trace_message  # noqa: PLC0415 - the same
 
-    found = await given.find(Traces).trace(given.team, given.job, given.user)
+    traces = given.find(Traces)
+    found = await traces.trace(given.team, given.job, given.user)
     if isinstance(found, str):
         return note(notices.NOT_TRACED if found == "not_yours" else DENIED[found])
     left = [] if found.job is None else await left_of(given, found.job)
@@ -39,7 +41,8 @@ async def trace(given: Given) -> Outgoing:
     if found.job is None:  # what can be read of it can be told all the same
         return note(f"{DENIED[found.why]} {IN_MESSAGES}")
     shared = not found.whole and len({ask.request.user for ask in found.job.asks}) > 1
-    return trace_message(found.job, found.trace.steps, OWN_IN_MESSAGES if shared else IN_MESSAGES, left)
+    told = await traces.put_names(timeline(found.job.id, found.trace.steps))
+    return trace_message(found.job.id, told, OWN_IN_MESSAGES if shared else IN_MESSAGES, left)
 
 
 async def _send(given: Given, trace: Trace) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -38,10 +39,14 @@ class Traced:
 
 
 class Traces:
-    """Reads traces, and keeps in the audit who did. Everything raises StoreError."""
+    """Reads traces, and keeps in the audit who did. Everything raises StoreError.
 
-    def __init__(self, records: JobRecords) -> None:
+    `put_names` returns a text with names for the ids of people and public channels in it.
+    """
+
+    def __init__(self, records: JobRecords, put_names: Callable[[str], Awaitable[str]]) -> None:
         self._records = records
+        self.put_names = put_names
 
     async def trace(self, team: str, job: str, user: str) -> Traced | Denied:
         """Give the steps of a person's own requests in a job; all of it to an admin.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -40,6 +41,8 @@ GROUPS_KEPT = 5.0
 MOST_KEPT = 2_000
 GROUPS = "user groups"
 DIRECT = "a direct message"
+_ID = re.compile(r"\b[UWC][A-Z0-9]{7,}\b")
+"""An id of a person or a channel in a text."""
 
 Answer = dict[str, Any]
 Send = Callable[[], Awaitable[AsyncSlackResponse]]
@@ -156,6 +159,21 @@ class People:
             handle = dict(await self.groups()).get(named, "")
             return f"@{handle}" if handle else named
         return named
+
+    async def put_names(self, text: str, *, private: bool = False) -> str:
+        """Return a text with names for the ids of people and public channels in it; `private`: of all channels.
+
+        An id stays where Slack does not tell its name in time.
+        """
+        ids = {one for one in _ID.findall(text) if any(letter.isdigit() for letter in one)}
+        users, channels = sorted(one for one in ids if one[0] != "C"), sorted(one for one in ids if one[0] == "C")
+        if private:
+            found = dict(zip(channels, await asyncio.gather(*map(self._channel, channels)), strict=True))
+        else:
+            found = {one: f"#{name}" for one, name in (await self.public_names(channels)).items()}
+        names = await asyncio.gather(*map(self.name, users))
+        found |= {user: f"@{name}" for user, name in zip(users, names, strict=True) if name}
+        return _ID.sub(lambda one: found.get(one[0]) or one[0], text)
 
     async def names(self, users: Sequence[str]) -> tuple[str, ...]:
         """Return the real and the display names of people; none of those that Slack does not tell in time."""

@@ -113,8 +113,8 @@ def moment(at: float) -> str:
 
 
 def counted(number: int, one: str, many: str = "") -> str:
-    """Count: 1 file, 2 files."""
-    return f"{number} {one if number == 1 else many or one + 's'}"
+    """Count: 1 file, 2,000 files."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def _cut(text: str, limit: int) -> str:

@@ -119,11 +119,6 @@ def _subtask_words(ask: Ask, work: Work, now: float, reader: str) -> str:
     return f"{words} · {seconds((ask.run.written or now) - work.started)}{'' if over else ' so far'}"
 
 
-def trace_timeline(job: Job, steps: Sequence[Step]) -> str:
-    """Write a short timeline of steps of a job, see `timeline`."""
-    return timeline(job.id, steps)
-
-
 def timeline(job: str, steps: Sequence[Step]) -> str:
     """Write a short timeline of a job's steps: plain text, one line an event, without the turns of models."""
     lines: list[str] = []
@@ -161,17 +156,16 @@ def _decided(one: Decision) -> str:
     return f"{one.subtask}: {one.what}: {one.why}" if one.subtask else f"{one.what}: {one.why}"
 
 
-def trace(job: Job, steps: Sequence[Step], where: str, left: Sequence[str] = ()) -> Outgoing:
-    """Show the timeline. `where` says where the whole trace was sent, `left` what its budgets still hold."""
-    text = trace_timeline(job, steps).replace("`", "'")
-    lines, shown = text.split("\n"), ""
+def trace(job: str, told: str, where: str, left: Sequence[str] = ()) -> Outgoing:
+    """Show what `timeline` told of a job. `where`: where the whole trace was sent; `left`: what its budgets hold."""
+    lines, shown = told.replace("`", "'").split("\n"), ""
     for line in lines:
         escaped = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
         if len(shown) + len(escaped) > 2800:
             shown += "…\n"
             break
         shown += escaped + "\n"
-    return Outgoing(text=f"Trace of {job.id}", blocks=(section(f"```{shown}```"), *_left(left), context(where)))
+    return Outgoing(text=f"Trace of {job}", blocks=(section(f"```{shown}```"), *_left(left), context(where)))
 
 
 def _plan_words(event: ev.PlanProposed) -> str:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from bot.slack.views.status import trace_timeline
+from bot.slack.views import status
 from bot.tracing.steps import steps_of
 from specialists.crew import Crew
 from specialists.registry import CREWS, load_crew
@@ -48,7 +48,7 @@ async def timeline(scene: Scene, talk: Talk) -> str:
     """The trace of a job, as `/leadhand trace` shows it."""
     job = await talk.job()
     assert job is not None
-    return trace_timeline(job, steps_of(await scene.store.jobs.log(talk.key)))
+    return status.timeline(job.id, steps_of(await scene.store.jobs.log(talk.key)))
 
 
 def quoting(*texts: str) -> Words:

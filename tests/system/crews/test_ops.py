@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from bot.slack.views.status import trace_timeline
+from bot.slack.views.status import timeline
 from bot.tracing.steps import steps_of
 from bot.workspace.person import Attached
 from handoff import events as ev
@@ -107,7 +107,7 @@ async def test_a_setting_changes_the_plan_and_the_note_waits_for_a_yes(scene: Sc
         assert posted(scene) == []
         await scene.person().click(talk.channel, message["ts"], "approval:approve")
         job = await talk.over()
-        trace = trace_timeline(job, steps_of(await scene.store.jobs.log(talk.key)))
+        trace = timeline(job.id, steps_of(await scene.store.jobs.log(talk.key)))
     assert (job.latest.state, gaps(job.latest, job.latest.run)) == ("completed", ())
     assert len(posted(scene)) == 1
     assert "Last night's order export did not reach **12 customers**" in posted(scene)[0]

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from bot.slack.views.status import trace_timeline
+from bot.slack.views.status import timeline
 from bot.tracing.steps import steps_of
 from handoff.contracts import ToolCall
 from specialists.crew import Crew
@@ -150,7 +150,7 @@ async def test_a_pull_request_is_reviewed_by_five_lenses_and_posted_when_a_perso
             assert {name: state for name, (state, _) in rows(talk.cards()[0]).items()} == dict.fromkeys(
                 ("request", *(f"request/{one}" for one in (*LENSES, "referee"))), "complete"
             )
-            trace = trace_timeline(job, steps_of(await scene.store.jobs.log(talk.key)))
+            trace = timeline(job.id, steps_of(await scene.store.jobs.log(talk.key)))
             whole, steps = re.findall(r"about (\d+k) tokens", trace)[:2]
             assert whole == steps, "the estimate of a crew with a fixed plan is that of its steps"
             assert "the crew's own plan of 6 steps, without asking the planner" in trace
@@ -239,7 +239,7 @@ async def test_a_broken_repository_costs_the_lenses_that_need_it_and_says_so(sce
         assert "there is no folder" in replies[0].text
         assert "Cents are lost" in talk.said()
         assert "there is no folder" in first_text(server.requests[0])
-        trace = trace_timeline(job, steps_of(await scene.store.jobs.log(talk.key)))
+        trace = timeline(job.id, steps_of(await scene.store.jobs.log(talk.key)))
         assert "request/referee: left out: no finding is high or critical and less than 80 sure" in trace
         assert "specialist:referee" not in purposes(server)
         assert "no finding is high or critical" in rows(talk.cards()[0])["request/referee"][1]

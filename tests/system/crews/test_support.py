@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from bot.slack.views.status import trace_timeline
+from bot.slack.views.status import timeline
 from bot.tracing.steps import steps_of
 from handoff import events as ev
 from handoff.engine.answer import gaps
@@ -72,7 +72,7 @@ async def test_fault_and_how_to_are_answered_side_by_side_with_links_to_their_pa
         assert await scene.workspace.until(lambda: list(made.glob("*.sqlite"))), "the index is begun with the bot"
         talk = await scene.ask(ASK)
         job = await talk.over()
-        trace = trace_timeline(job, steps_of(await scene.store.jobs.log(talk.key)))
+        trace = timeline(job.id, steps_of(await scene.store.jobs.log(talk.key)))
     figures = "72 hours and 6 seconds stand in the handbook, so nothing is doubted"
     assert (job.latest.state, gaps(job.latest, job.latest.run)) == ("completed", ()), figures
     assert "side by side" in told(server, "planner"), "the crew's own instructions"

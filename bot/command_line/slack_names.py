@@ -1,0 +1,37 @@
+"""Names of people and channels in place of Slack's ids, in what a command prints."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+from bot.settings import Settings
+from bot.slack.send.budget import Budget
+from bot.slack.send.web_calls import WebCalls, close_client, make_client
+from bot.slack.show.people import People
+from handoff.text.visible_text import visible
+
+PutNames = Callable[[str], Awaitable[str]]
+"""Returns a text with names for the ids in it."""
+
+
+@asynccontextmanager
+async def open_names(settings: Settings, *, ids: bool) -> AsyncIterator[PutNames]:
+    """Ask Slack for names by the token of the settings. With `ids`, or without a token, ids stay as they are."""
+    if ids or not settings.bot_token:
+        yield _unchanged
+        return
+    client = make_client(settings.bot_token, settings.slack_api_url)
+    people = People(client, WebCalls(Budget(unlimited=True)))
+
+    async def put(text: str) -> str:
+        return visible(await people.put_names(text, private=True))
+
+    try:
+        yield put
+    finally:
+        await close_client(client)
+
+
+async def _unchanged(text: str) -> str:
+    return text
