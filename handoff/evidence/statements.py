@@ -15,12 +15,37 @@ _CODE = re.compile(r"^(```|~~~).*?^\1[ \t]*$", re.DOTALL | re.MULTILINE)
 _NO_SENTENCE = re.compile(r"\s*(?:#{1,6} |\||[-*_]{3,}\s*$)")
 """Headings, rows of tables (which code puts in and checks) and rules."""
 _LIST_MARK = re.compile(r"^\s*(?:>\s*)?(?:[-*\u2022]|\d{1,3}[.)])\s+")
+_ROOM = 40
+"""Characters that are shown before and behind a figure."""
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
 
 
 def statements_of(answer: str) -> list[str]:
     """Return the sentences of an answer, in order, as it writes them: without headings, tables and code."""
     return list(dict.fromkeys(_sentences(answer)))[:MOST]
+
+
+def words_around(figure: str, answer: str) -> str:
+    """Return the sentence, or the row, of an answer that has a figure, shortened; "" if there are no more words."""
+    exactly = re.compile(rf"(?<![\d.,]){re.escape(figure)}(?![.,]?\d)" if figure[:1].isdigit() else re.escape(figure))
+    whole = " ".join(answer.replace("**", "").strip(" \t\n*_#.").split())
+    for line in answer.split("\n"):
+        row = " · ".join(cell.strip() for cell in line.strip("| \t").split("|")) if line.lstrip()[:1] == "|" else ""
+        for sentence in [row] if row else SENTENCE_END.split(_LIST_MARK.sub("", line)):
+            text = " ".join(sentence.replace("**", "").strip(" \t*_#.").split())
+            if text in {figure, whole}:
+                return ""
+            if (found := exactly.search(text)) is not None:
+                return _shortened(text, found.start(), found.end())
+    return ""
+
+
+def _shortened(text: str, start: int, end: int) -> str:
+    """Cut a text at words, with room on both sides of a place in it."""
+    first, last = max(0, start - _ROOM), min(len(text), end + _ROOM)
+    first = text.find(" ", first, start) + 1 if first else 0
+    last = text.rfind(" ", end, last) if last < len(text) and " " in text[end:last] else last
+    return f"{'… ' if first else ''}{text[first:last]}{' …' if last < len(text) else ''}"
 
 
 def _sentences(answer: str) -> Iterator[str]:

@@ -7,11 +7,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from handoff.answering.fixed_words import phrase
+from handoff.evidence.statements import words_around
 from handoff.materials.at_hand import LAST_ANSWER, REQUEST, unneeded
 from handoff.state.job_state import Ask, Work
 
 _COUNTED = re.compile(r": ([\d,]+) of ([\d,]+) rows$")
 _CALL = re.compile(r"\w\(|\(\s*select\b", re.IGNORECASE)
+_PASSAGE = re.compile(r', section ".*"(?: \(https?://\S+\))?$')
+_FIGURE_WORDS = 3
+"""Words of the longest statement that is a bare figure with its unit."""
 SHOWN = 4
 """Names on a line of receipts; the rest is counted."""
 
@@ -86,17 +90,17 @@ def _failed_writes(works: Iterable[Work]) -> Iterable[str]:
 
 
 def receipt_lines(ask: Ask) -> list[str]:
-    """Return at most two lines of receipts in the request's language, the first about reading; none without work."""
+    """Return at most two lines of receipts in the request's language, the first about reading; none without work.
+
+    A passage of a document is told by the document's name alone.
+    """
     if not any(work.result is not None for work in ask.all_inside("")):
         return []
     found, text = receipts_of(ask), ask.text
     rows = tuple(one for one in found.filters if not _CALL.search(one))  # what calls functions is for whoever reads SQL
+    read = _documents((*found.read, *found.read_in_part))
     reading = [
-        phrase(
-            "read", text, what=_few(tuple(_with_count(one, ask) for one in (*found.read, *found.read_in_part)), text)
-        )
-        if found.read or found.read_in_part
-        else "",
+        phrase("read", text, what=_few(tuple(_with_count(one, ask) for one in read), text)) if read else "",
         phrase("not_opened", text, what=_few(found.not_opened, text)) if found.not_opened else "",
         phrase("filters", text, what=_few(rows, text)) if rows else "",
         phrase("queries", text, n=len(found.queries)) if found.queries else "",
@@ -116,6 +120,11 @@ def _with_count(name: str, ask: Ask) -> str:
     return phrase("messages" if count > 1 else "one_message", ask.text, what=name, n=count)
 
 
+def _documents(names: Iterable[str]) -> tuple[str, ...]:
+    """Name each document once, without the section and the address of what was read there."""
+    return tuple(dict.fromkeys(_PASSAGE.sub("", name) for name in names))
+
+
 def _short(condition: str) -> str:
     """Write a condition as people read it in any language: `status = paid (6/10)`."""
     return _COUNTED.sub(r" (\1/\2)", condition)
@@ -128,6 +137,18 @@ def statements_of_no_source(ask: Ask) -> tuple[str, ...]:
     unbound = (one for result in results for one in result.unbound if one in answer)
     unfound = ask.run.verified.unfound if ask.run.verified is not None else ()
     return tuple(dict.fromkeys((*ask.run.unsupported, *unbound, *unfound)))
+
+
+def shown_statements(ask: Ask) -> tuple[str, ...]:
+    """Return them for people: a figure comes with the words of the answer around it, figures of one sentence as one."""
+    together: dict[str, list[str]] = {}
+    for one in statements_of_no_source(ask):
+        is_figure = any(sign.isdigit() for sign in one) and len(one.split()) <= _FIGURE_WORDS
+        around = words_around(one, ask.run.answer or "") if is_figure else ""
+        together.setdefault(around or one, []).append(one)
+    return tuple(
+        f"{', '.join(figures)} (“{around}”)" if figures != [around] else around for around, figures in together.items()
+    )
 
 
 def _few(names: tuple[str, ...], text: str) -> str:

@@ -14,7 +14,18 @@ from bot.slack.text.safe_text import plain
 from bot.slack.text.stream_cleaner import StreamCleaner, Target
 from handoff.text.member_ids import is_group, is_person
 
-__all__ = ["LIMIT", "StreamCleaner", "clean", "clean_markdown", "mention", "plain", "split_answer"]
+__all__ = [
+    "LIMIT",
+    "StreamCleaner",
+    "clean",
+    "clean_markdown",
+    "mention",
+    "mention_channels",
+    "plain",
+    "split_answer",
+]
+
+_CHANNEL_WITH_ID = re.compile(r"#[^\s()<>#`]+ \((C[A-Z0-9]{7,})\)")
 
 
 def mention(one: str) -> str:
@@ -22,6 +33,11 @@ def mention(one: str) -> str:
     if is_group(one):
         return f"<!subteam^{one}>"
     return f"<@{one}>" if is_person(one) else clean(one)
+
+
+def mention_channels(cleaned: str) -> str:
+    """Write `#sales (C0123ABCD)` in cleaned text as Slack's own mention, which shows the name alone."""
+    return _CHANNEL_WITH_ID.sub(r"<#\1>", cleaned)
 
 
 def clean(text: str, *, known: Collection[str] = (), limit: int | None = None) -> str:

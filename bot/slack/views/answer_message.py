@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from bot.slack.text.cleaning import LIMIT, clean, clean_markdown, plain, split_answer
+from bot.slack.text.cleaning import LIMIT, clean, clean_markdown, mention_channels, plain, split_answer
 from bot.slack.text.safe_text import find
 from bot.slack.views.carried import AboutRequest, carry
 from bot.slack.views.contact_line import for_the_rest
@@ -16,9 +17,9 @@ from bot.slack.views.try_again import spent_before, try_again
 from handoff.answering.findings import gravity, origins
 from handoff.answering.fixed_words import phrase
 from handoff.briefs.addresses import known_addresses
-from handoff.contracts import SCRIPTED_REPLIES, Finding, Usage
+from handoff.contracts import SCRIPTED_REPLIES, Finding, Result, Usage
 from handoff.engine.answer import gaps
-from handoff.evidence.work_receipts import Receipts, receipt_lines, receipts_of, statements_of_no_source
+from handoff.evidence.work_receipts import Receipts, receipt_lines, receipts_of, shown_statements
 from handoff.state.job_state import Ask, Job
 from handoff.summaries.summary import gain_words, notes
 from handoff.text.dollars import in_dollars, short
@@ -40,6 +41,8 @@ _QUERIES_SHOWN, _PIECES_SHOWN, _QUERY_PIECE = 20, 3, 700
 """Queries in a window, pieces of one of them, and characters in a piece: a section takes 3,000, escaped."""
 _LINES_SHOWN, _LINE = 20, 600
 """Lines of a list in a window, and characters of one; the rest is counted."""
+_LINK_ALONE = re.compile(r"\(<(https?://[^<>|]+)>\)")
+"""A link that stands in brackets behind what it leads to."""
 _UNFOUND_SHOWN = 3
 """Statements without evidence that are named below an answer; the rest is counted."""
 
@@ -89,11 +92,10 @@ def answer_end(job: Job, ask: Ask, model_label: str) -> list[Block]:
         blocks.append(context(" · ".join(clean(note, known=known, limit=200) for note in known_besides[:MAX_SOURCES])))
     if recalled := kept_in_mind(ask):
         blocks.append(context(recalled))
-    if unfound := statements_of_no_source(ask):
+    if unfound := shown_statements(ask):
         blocks.append(context(clean(_unfound_line(unfound, ask.text), known=known, limit=CONTEXT_LIMIT)))
-    receipts = [clean(line, known=known, limit=CONTEXT_LIMIT) for line in receipt_lines(ask)]
-    if receipts:
-        blocks.append(context("\n".join(receipts)))
+    receipts = receipt_lines(ask)
+    blocks += [_receipt_line(line, known) for line in receipts]
     blocks.append(context(context_line(ask, model_label)))
     value = carry(AboutRequest(job.id, ask.id))
     label = "Evidence" if receipts else "Details"
@@ -101,6 +103,14 @@ def answer_end(job: Job, ask: Ask, model_label: str) -> list[Block]:
     blocks += try_again(job, ask) if lacks else []
     blocks.append(_feedback(job, ask))
     return blocks
+
+
+def _receipt_line(line: str, known: Collection[str]) -> Block:
+    """Make small print of a line. One without addresses stands in a text that Slack takes as it is: see `_sources`."""
+    if "://" not in line and mention_channels(line) == line:
+        return {"type": "context", "elements": [{"type": "plain_text", "text": plain(line, CONTEXT_LIMIT)}]}
+    shown = mention_channels(clean(line, known=known, limit=CONTEXT_LIMIT))
+    return context(_LINK_ALONE.sub(r"(<\1|open>)", shown))
 
 
 def _unfound_line(statements: Sequence[str], request: str) -> str:
@@ -116,11 +126,11 @@ def evidence_modal(job: Job, ask: Ask) -> Block:
     blocks: list[Block] = []
     for title, lines in (
         ("Findings", _finding_lines(ask)),
-        ("Not from your files", statements_of_no_source(ask)),
+        ("Not from your files", shown_statements(ask)),
         *_receipt_lists(receipts),
     ):
         if lines:
-            shown = [clean(line, known=known, limit=_LINE) for line in lines[:_LINES_SHOWN]]
+            shown = [mention_channels(clean(line, known=known, limit=_LINE)) for line in lines[:_LINES_SHOWN]]
             more = [f"and {len(lines) - _LINES_SHOWN} more"] if len(lines) > _LINES_SHOWN else []
             blocks.append(section(f"*{title}*"))
             blocks += [*_listed(shown), *(context(line) for line in more)]
@@ -208,10 +218,11 @@ def _sources(job: Job, ask: Ask, sources: Sequence[str], known: Collection[str])
     """List the sources in small print.
 
     `notes.md` looks like an address in the domain of Moldova, which Slack would make a link. So sources that name files
-    of the job, and no address, stand in a text that Slack takes as it is.
+    of the job, or documents of a folder, and no address, stand in a text that Slack takes as it is.
     """
     title = phrase("sources", ask.text)
-    files = sorted({one.name for each in job.asks for one in each.materials}, key=len, reverse=True)
+    read = (name for work in ask.all_inside("") if work.result is not None for name in _names_read(work.result))
+    files = sorted({*(one.name for each in job.asks for one in each.materials), *read}, key=len, reverse=True)
     names = [one for one in sources if _names_only(one, files)]
     if not any(_looks_linked(one) for one in names):
         return context(f"{title} " + " · ".join(clean(one, known=known, limit=200) for one in sources))
@@ -219,6 +230,14 @@ def _sources(job: Job, ask: Ask, sources: Sequence[str], known: Collection[str])
     rest = [clean(one, known=known, limit=200) for one in sources if one not in names]
     block = context(*([" · ".join(("", *rest)).strip()] if rest else []))
     return {**block, "elements": [{"type": "plain_text", "text": text}, *block["elements"]]}
+
+
+def _names_read(result: Result) -> Iterator[str]:
+    """Yield the documents that tools read, by their names alone."""
+    for one in result.readings:
+        name = one.name.partition(", section ")[0]
+        if "://" not in name and "/" in name:
+            yield name
 
 
 def _looks_linked(text: str) -> bool:

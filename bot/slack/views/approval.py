@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.slack.text.cleaning import clean, mention
+from bot.slack.text.cleaning import clean, mention, mention_channels
 from bot.slack.views.argument_blocks import argument_blocks, is_spelt_out, quoted
 from bot.slack.views.carried import carry
 from bot.slack.views.outgoing import Block, Outgoing, actions, button, context, counted, moment, section
@@ -69,7 +69,8 @@ def approval(job: Job, ask: Ask, subtask: str, question: Question, until: float 
         context(*_small_print(question, ask.request.user, until)),
     ]
     wanted = "sign in, or deny" if asked.kind == "sign_in" else "approve or deny"
-    text = f"{people(question.whom)}: please {wanted}: {clean(asked.what, limit=300)}"
+    what = mention_channels(clean(asked.what, limit=300))
+    text = f"{people(question.whom)}: please {wanted}: {what}"
     return Outgoing(text=text, blocks=tuple(blocks), priority="question")
 
 
@@ -109,7 +110,7 @@ def _body(asked: Approval, *, brief: bool = False) -> tuple[list[Block], bool]:
         return _bodies(asked, brief=brief)
     lines = [] if asked.kind == "cost" else [f"*Tool:* `{clean(asked.tool, limit=100).replace('`', chr(39))}`"]
     if asked.target and asked.kind != "sign_in":
-        lines.append(f"*To:* {clean(asked.target, limit=TARGET)}")
+        lines.append(f"*To:* {mention_channels(clean(asked.target, limit=TARGET))}")
     blocks = [section("   ".join(lines))] if lines else []
     drawn, cut = argument_blocks(asked.arguments, brief=brief)
     blocks += drawn
@@ -171,7 +172,8 @@ def _small_print(question: Question, requester: str, until: float | None) -> lis
 def _similar(asked: Approval, requester: str) -> str:
     """Say what "Approve similar" covers."""
     scopes = dict.fromkeys(
-        clean(one.tool, limit=100) + (f" to {clean(one.target, limit=100)}" if one.target else " to anywhere")
+        clean(one.tool, limit=100)
+        + (f" to {mention_channels(clean(one.target, limit=100))}" if one.target else " to anywhere")
         for one in asked.calls
     )
     everyone = f"all {asked.terms.quorum} of you choose it, " if asked.terms.quorum > 1 else ""
