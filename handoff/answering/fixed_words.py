@@ -261,32 +261,32 @@ _TELLING: Mapping[Language, frozenset[str]] = MappingProxyType(
             the and of what which how is are was were to for in on with from please you we our this
             that who when where why many much does did can show make give tell by it at be
             do as no me an am a in not also or if has have had so they he she its i about into than
-            then will would
+            then will would per
         """),
         "de": _words("""
             der die das und ist sind war wie was welche welcher wer wann wo warum bitte mit von für
             ein eine einen im am zum zur den dem des nicht wir uns unser auf aus bei wurde wurden
-            auch kannst mir viele
+            auch kannst mir viele viel fasse zeige zusammen
         """),
         "fr": _words("""
             le la les des du et est sont était quel quelle quels quelles qui quand où pourquoi
             combien avec pour dans une un sur nous notre vous s'il plaît ce cette au aux par mais il
-            elle donne moi
+            elle donne moi de en cette résume résumez montre vérifie
         """),
         "es": _words("""
             el los las del y es son era qué cuál cuáles quién cuándo dónde cuánto cuántos cuántas
             por con para una un en nuestro nuestra nosotros favor este esta cómo hay se lo al
-            muestra dame
+            muestra dame de
         """),
         "it": _words("""
             il lo gli dei delle della del e è sono era quale quali chi quando dove perché quanto
             quanti con per una un nel nella nostro nostra favore questo questa come che mi di al
-            alla
+            alla riassumi
         """),
         "pt": _words("""
             o os as dos das do da e é são era qual quais quem quando onde porquê quanto quantos
             quantas com para uma um no na nosso nossa nós favor este esta como não mais em ao foi
-            quero
+            quero de em
         """),
         "nl": _words("""
             de het een en is zijn was wat kost welke wie wanneer waar waarom hoeveel met voor van op in ons
@@ -305,8 +305,15 @@ _KANA = re.compile(r"[\u3040-\u30ff]")
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 ENOUGH = 1
 """Words that are not enough to tell a language, unless they are most of the request."""
+_LONG = 5
+"""Letters of a word that counts as two, if it tells one language alone: `combien`, `welche`."""
 _READ = 2_000
 """Characters of a request that are looked at."""
+
+
+def _weight(word: str) -> int:
+    """Return how much a short word tells of its language."""
+    return 2 if len(word) >= _LONG and sum(word in telling for telling in _TELLING.values()) == 1 else 1
 
 
 @lru_cache(maxsize=256)
@@ -318,7 +325,9 @@ def language_of(request: str) -> Language:
     if _HAN.search(text):
         return "zh"
     words = _WORD.findall(text)
-    scores: dict[Language, int] = {one: sum(word in telling for word in words) for one, telling in _TELLING.items()}
+    scores: dict[Language, int] = {
+        one: sum(_weight(word) for word in words if word in telling) for one, telling in _TELLING.items()
+    }
     best = max(scores, key=lambda one: (scores[one], one == "en"))
     return best if scores[best] > ENOUGH or scores[best] * 2 > len(words) else "en"
 
