@@ -99,7 +99,7 @@ async def _run(
     _tell(f"{model.label}, crew {crew.name}{drawn}")
     complete = False
     try:
-        async with _trials(sets, settings, first) as trials:
+        async with _trials(sets, settings, first, model.label) as trials:
             await run_sets(sets, bench, model, choice, done=ledger.records, on_record=ledger.add, trials=trials)
         complete = True
     finally:
@@ -112,7 +112,7 @@ async def _run(
 
 @asynccontextmanager
 async def _trials(
-    sets: Sequence[LabelledSet], settings: Settings, first: Specialist | None
+    sets: Sequence[LabelledSet], settings: Settings, first: Specialist | None, label: str
 ) -> AsyncIterator[Mapping[str, Trial]]:
     """Give the trials of each set; whole jobs need a bot in a workspace. `first` is the crew's first responder."""
     if not any(one.name in {"jobs", "requests"} for one in sets):
@@ -120,7 +120,7 @@ async def _trials(
         return
     from bot.command_line.whole_jobs import ask_plainly, stage  # noqa: PLC0415 - only for whole jobs
 
-    async with stage(settings) as jobs:
+    async with stage(settings, label) as jobs:
         plainly = ask_plainly(first) if first is not None else None
         yield {**TRIALS, "jobs": Trial(jobs.play), "requests": Trial(jobs.ask, plainly)}
 

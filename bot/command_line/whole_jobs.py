@@ -59,14 +59,20 @@ BY_KIND: Mapping[str, tuple[Phrase, ...]] = {
 class PlayedModel(RehearsalModel):
     """Says what a case has its models say, and counts what they are told. What no case says, the rehearsal does.
 
-    In a case with `live`, that model says everything.
+    In a case with `live`, that model says everything. Answers are labelled by `label`, the configured models' own.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, label: str) -> None:
         super().__init__()
+        self._label = label
         self.usage = Usage()
         self._live: CountedModel | None = None
         self._left: dict[str, list[Mapping[str, Any]]] = {}
+
+    @property
+    def label(self) -> str:
+        """Return the label of the configured models."""
+        return self._label
 
     def take(self, moves: Mapping[str, Sequence[Mapping[str, Any]]], live: CountedModel | None = None) -> None:
         """Begin with the moves of another case."""
@@ -227,11 +233,11 @@ def _paths(case: JobCase | RequestCase, bench: Bench) -> list[Path]:
 
 
 @asynccontextmanager
-async def stage(settings: Settings) -> AsyncIterator[Stage]:
-    """Set up the bot and its workspace for whole jobs; nothing of it is kept."""
+async def stage(settings: Settings, label: str) -> AsyncIterator[Stage]:
+    """Set up the bot and its workspace for whole jobs; nothing of it is kept. `label` names the configured models."""
     with tempfile.TemporaryDirectory(prefix=TRIAL, dir=scratch()) as folder:
         apart = dataclasses.replace(settings, data=Path(folder), redis_url="")
-        workspace, model = await Workspace.start(manifest_path()), PlayedModel()
+        workspace, model = await Workspace.start(manifest_path()), PlayedModel(label)
         try:
             async with bot_with(model, apart, workspace) as (app, _):
                 yield Stage(workspace, app, model, asyncio.Lock())

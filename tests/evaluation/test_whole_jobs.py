@@ -37,7 +37,7 @@ def one_of_each() -> tuple[JobCase, ...]:
 
 async def played(tmp_path: Path, *cases: JobCase) -> dict[str, Record]:
     records: list[Record] = []
-    async with stage(Settings(env={}, data=tmp_path)) as jobs, model_of(lambda _: None) as (model, _):
+    async with stage(Settings(env={}, data=tmp_path), "chat (here)") as jobs, model_of(lambda _: None) as (model, _):
         given = [LabelledSet("jobs", cases, WHOLE.folders)]
         trials = {"jobs": Trial(jobs.play)}
         bench = bench_of(model)
@@ -96,7 +96,7 @@ async def test_a_request_is_done_by_the_models_and_beside_it_by_one_plain_loop(t
 
     records: list[Record] = []
     first = load_crew(GENERAL, all_tools(SearchSettings())).specialists["assistant"]
-    async with stage(Settings(env={}, data=tmp_path)) as jobs, model_of(brain) as (model, _):
+    async with stage(Settings(env={}, data=tmp_path), "chat (here)") as jobs, model_of(brain) as (model, _):
         trials = {"requests": Trial(jobs.ask, ask_plainly(first))}
         given = [LabelledSet("requests", (right, wrong), WHOLE.folders)]
         await run_sets(
@@ -118,7 +118,7 @@ async def test_a_request_that_is_asked_about_ends_there(tmp_path: Path) -> None:
     records: list[Record] = []
     first = load_crew(GENERAL, all_tools(SearchSettings())).specialists["assistant"]
     async with (
-        stage(Settings(env={}, data=tmp_path)) as jobs,
+        stage(Settings(env={}, data=tmp_path), "chat (here)") as jobs,
         model_of(lambda _: Reply(calls=(asks,), stop="tool_use")) as (model, _),
     ):
         given = [LabelledSet("requests", (case,), WHOLE.folders)]
