@@ -41,7 +41,7 @@ def test_buttons_stand_below_an_end_that_lacks_something() -> None:
     job, halted = in_part(), stopped()
     whole, half = job.asks[0], halted.asks[0]
     assert labels(answer(job, whole, "model")[-1]) == ["Evidence", "Try what is missing again"]
-    assert labels(cancelled(halted, half)) == ["Continue", "Start the open parts anew"]
+    assert labels(cancelled(halted, half)) == ["Continue", "Restart the open parts"]
     assert labels(cancelled(halted, half, alone=True)) == []
     unplanned = apply(apply(None, asked()), ev.CancelRequested(at=2, user="U1"))
     assert labels(cancelled(unplanned, unplanned.asks[0])) == ["Continue"]

@@ -25,7 +25,7 @@ def try_again(job: Job, ask: Ask) -> list[Block]:
         return []
     value = carry(AboutRequest(job.id, ask.id))
     if ask.cancelled_by:
-        anew = [button("Start the open parts anew", TRY_AGAIN, value)] if lacking(ask) else []
+        anew = [button("Restart the open parts", TRY_AGAIN, value)] if lacking(ask) else []
         return [actions([button("Continue", GO_ON, value), *anew])]
     if is_beyond(ask.work.values()):
         return []
