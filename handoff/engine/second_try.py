@@ -60,7 +60,7 @@ def refused(job: Job, before: Ask | None, again: Again, actor: rights.Actor) -> 
     if before is None or before.refusal or before.withdrawn:
         return "There is nothing here that I could try again."
     if not rights.may_stop(before, actor):
-        return "Only who asked for that, or an admin, can have it tried again."
+        return "Only the person who asked for that, or an admin, can have it tried again."
     if not before.run.concluded:
         return "That is still under way: I can try it again once it has ended."
     if under_way(job, before) is not None:

@@ -45,7 +45,9 @@ async def test_a_whole_job_leaves_deeds_and_no_contents(server_url: str) -> None
         async with scene.bot(connect("chat", server)):
             talk = await scene.ask(f"tell me about {CANARY}", files=[(f"{CANARY}.csv", SAMPLE.read_bytes())])
             await talk.question()
-            assert "Only who asked for it" in (await scene.command(f"cancel {talk.key.job}", who="ben"))["text"]
+            assert (
+                "Only the person who asked for it" in (await scene.command(f"cancel {talk.key.job}", who="ben"))["text"]
+            )
             await scene.command(f"trace {talk.key.job}", who="ben")
             await scene.command(f"trace {talk.key.job}")
             await scene.command(f"release {talk.key.job}", who="ben")

@@ -271,7 +271,7 @@ def test_what_a_try_wrote_whose_message_was_deleted_is_not_written_again() -> No
 @pytest.mark.parametrize(
     ("event", "why"),
     [
-        (wants(user="U2"), "Only who asked for that, or an admin"),
+        (wants(user="U2"), "Only the person who asked for that, or an admin"),
         (wants(of="7.0"), "There is nothing here"),
         (wants(step="ghost"), "There is no step 'ghost'"),
     ],

@@ -301,7 +301,7 @@ async def test_commands_are_answered_to_the_person_alone(scene: Scene) -> None:
     for text, refused in (
         (f"status {job}", notices.NOT_SEEN),
         (f"trace {job}", notices.NOT_TRACED),
-        (f"cancel {job}", "Only who asked for it, or an admin, can stop it."),
+        (f"cancel {job}", "Only the person who asked for it, or an admin, can stop it."),
     ):
         await scene.ben.command("#general", "/leadhand", text)
         await scene.told(scene.ben, refused)

@@ -105,7 +105,7 @@ def expected(kind: str, deed: str, place: str) -> Outcome:
         "trace": kind in ("requester", "who asked for something else", "admin"),
     }[deed]
     if not sees:
-        return did(told={"status": "Only people who said something", "trace": "Only people who asked"}[deed])
+        return did(told={"status": "Only people who said something", "trace": "You can only see the steps"}[deed])
     steps = {"requester": "steps of ana", "who asked for something else": "steps of ben", "admin": "steps of ana, ben"}
     return did(told="the job" if deed == "status" else steps[kind])
 
@@ -125,7 +125,7 @@ def stop(kind: str, deed: str) -> Outcome:
     if kind == "who asked for something else":
         return did("ben stopped", told=goes_on.format("ana"))
     named = "Only @ana or @ben, who asked for this, or an admin can stop it."
-    return did(told="Only who asked for it, or an admin, can stop it." if deed == "cancel" else named)
+    return did(told="Only the person who asked for it, or an admin, can stop it." if deed == "cancel" else named)
 
 
 # ---------------------------------------------------------------- what really happens
@@ -320,7 +320,7 @@ async def test_who_may_do_what_where(store: RedisStore, kind: str) -> None:
                 assert (found.did, bool(line)) == (wanted.did, bool(wanted.told)), (kind, place, deed, found, wanted)
                 assert wanted.told in line, (kind, place, deed, line, wanted)
                 notes = [note for note in tried_at.noted[refused:] if note.outcome == "refused"]
-                theirs = wanted.told.startswith(("Only", "That question is"))
+                theirs = wanted.told.startswith(("Only", "You can only", "That question is"))
                 assert len(notes) == theirs, (kind, place, deed, notes)
                 assert all((note.user, note.job) != ("", "") and note.why for note in notes)
                 tried += 1

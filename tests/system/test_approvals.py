@@ -260,7 +260,7 @@ async def test_foreign_and_late_clicks_are_told_why_alone_and_change_nothing(off
         await ben.click(talk.channel, message["ts"], "approval:deny")
         assert ben.views() == []
         await talk.say("yes, approve", who="ana")
-        await talk.seen(lambda: "That decided nothing: please use the buttons" in talk.told())
+        await talk.seen(lambda: "A reply decides nothing here: please use the buttons" in talk.told())
         assert office.side.calls == 0, "words decide nothing"
         await ana.click(talk.channel, message["ts"], "approval:approve")
         await talk.over()

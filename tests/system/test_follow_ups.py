@@ -160,7 +160,7 @@ async def test_where_the_dispatcher_keeps_failing_the_requester_is_told_and_othe
     assert len(job.asks) == 1
     tries = await talk.of(ev.MessageSorted)
     assert [(one.aim, one.by) for one in tries] == [("unknown", "model")] * 6
-    assert told.count("could not find out yet what it is for") == 1
+    assert told.count("I don't know yet what it is for") == 1
     assert told.count("I did nothing about it") == 1
 
 

@@ -81,7 +81,7 @@ async def test_two_people_press_the_button_at_once_on_two_instances(scene: Scene
     assert tasks(server.requests[before:]) == ["t1", "t3", "t5"]
     assert "planner" not in [purpose_of(one) for one in server.requests[before:]]
     assert [name for name, work in again.work.items() if work.kept] == ["t2", "t4"]
-    assert "has that tried again already" in "".join(map(shown, told))
+    assert "is having that tried again already" in "".join(map(shown, told))
     answer = shown(talk.words()[-1])
     assert "Answered in part" not in answer
     assert "Beta is done." in answer or "Both could be weighed." in answer

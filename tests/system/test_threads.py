@@ -61,7 +61,7 @@ async def test_a_mention_while_a_request_is_under_way_waits_its_turn(scene: Scen
     assert [ask.state for ask in job.asks] == ["completed", "completed"]
     assert [ask.request.user for ask in job.asks] == [scene.person("ana").id, scene.person("ben").id]
     first, second = talk.words()
-    assert talk.told("ben") == "Noted: I do this once the request before it is done."
+    assert talk.told("ben") == "Noted. I'll start on this once the request before it is done."
     assert talk.told("ana") == ""
     assert "3 * 4 = 12" in shown(first)
     assert "5 * 6 = 30" in shown(second)

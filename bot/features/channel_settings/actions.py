@@ -29,9 +29,9 @@ from handoff.contracts import Place
 
 log = logging.getLogger(__name__)
 
-NOT_OPENED = "Slack did not open the window. Click once more, or give `/leadhand settings` again."
+NOT_OPENED = "Slack did not open the window. Click again, or type `/leadhand settings`."
 NEWER = "A newer release set values here that this one does not know. Bring this one up to it; nothing was changed."
-BUSY = "Others are changing this channel at this very moment. Save again."
+BUSY = "Somebody else is changing this channel right now. Save again."
 
 
 class SettingsForm:

@@ -27,14 +27,11 @@ log = logging.getLogger(__name__)
 _PERSON = re.compile(rf"<@({PERSON.pattern})(?:\|[^<>]*)?>")
 ASKED = "Please confirm in the window that just opened."
 NO_WINDOW = "Slack did not open the window that asks you first. Give the command again; nothing was erased."
-NOT_YOURS = (
-    "Only who alone asked for things in a job may have it forgotten; others' jobs, and those that several asked for "
-    "things in, an admin."
-)
+NOT_YOURS = "You can have a job forgotten if nobody else asked for things in it. For all other jobs, ask an admin."
 NO_PERSON = "I cannot tell who that is. Write @ and choose the name, or `/leadhand forget me`, or name a job."
 WHOM = "What? `/leadhand forget JOB`, or `/leadhand forget me` for all you asked for."
 ONE_ALONE = "Name one job alone, so that nothing else is erased."
-BEGUN = "It is being erased. A receipt of what was erased, and of what could not be, comes in your direct messages."
+BEGUN = "I'm erasing it. You'll get a receipt in your direct messages of what was erased, and what could not be."
 NOTHING = "There is nothing left to erase, or you may not have it erased."
 _DENIED: dict[Denied, str] = {
     "unknown": notices.UNKNOWN,

@@ -8,9 +8,9 @@ SEND_WHY, WHY_TEXT = "feedback_why", "feedback_why_text"
 """The action_ids of the button, and of the line itself."""
 LONGEST_WHY = 300
 _BLOCK = "why"
-ASK = "Thank you, that is recorded. One line on why helps whoever looks into it; you may leave it out."
+ASK = "Thank you, that is recorded. A line on why helps whoever looks into it. You can leave it out."
 KEPT = "Thank you, the reason is kept with the answer."
-NOTHING = "Write what was wrong into the line first; or leave it, the thumb is recorded either way."
+NOTHING = "Write what was wrong first. You can also leave it out: the thumb is recorded either way."
 
 
 def ask_why(request: str) -> Outgoing:

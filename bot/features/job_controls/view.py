@@ -17,7 +17,7 @@ def stop_words(stop: Stop) -> str:
         return f"Stopping what you asked for. A report of what was done follows in the thread. {goes_on}"
     if stop.verdict == "not_yours":
         if not stop.others:
-            return "Only who asked for it, or an admin, can stop it."
+            return "Only the person who asked for it, or an admin, can stop it."
         return f"Only {_names(stop.others, 'or')}, who asked for this, or an admin can stop it."
     words: dict[CancelVerdict, str] = {
         "cancelling": notices.STOPPING,

@@ -43,8 +43,8 @@ WAS_CHANGED = "Somebody changed it since you opened this. Go back, look at it, a
 EDITED_AWAY = "Your message no longer asks me to remember something, so I forgot what it said before."
 DONE = "Forgotten. From the next request on it is not used."
 _UNSAVED: dict[Changed, str] = {
-    "not_yours": "Only who said it, or an admin, can change that.",
-    "gone": "It was forgotten meanwhile. Go back and add it anew if it should be remembered.",
+    "not_yours": "Only the person who said it, or an admin, can change that.",
+    "gone": "Somebody had me forget it meanwhile. Go back and add it again if I should remember it.",
     "changed": WAS_CHANGED,
     "empty": UNKEPT["empty"],
     "too_long": UNKEPT["too_long"],

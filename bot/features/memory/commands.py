@@ -31,12 +31,12 @@ OPENED = "The window shows what I remember here and about you."
 NOT_OPENED = "Slack did not open the window. Try `/leadhand memory` again."
 WHAT_TO_ADD = "What shall I remember? `/leadhand memory add our fiscal year starts in April`"
 UNKEPT: dict[Unkept, str] = {
-    "empty": "I remember people's own words only, and there are none: what is quoted does not count. Say it yourself.",
-    "too_long": f"That is more than I remember as one thing ({LONGEST} characters): say it shorter, or in parts.",
-    "full": f"I remember {MEMORIES_LIMIT} things here, which is all I can: have one forgotten first "
-    "(`/leadhand memory`). This was not remembered.",
+    "empty": "I only remember people's own words, and your message only quotes others. Say it yourself.",
+    "too_long": f"That is too long to remember as one thing ({LONGEST} characters). Say it shorter, or in parts.",
+    "full": f"I remember {MEMORIES_LIMIT} things here, the most that I can. Have me forget one first "
+    "(`/leadhand memory`), then say this again.",
 }
-NOT_YOURS = "Only who said it, or an admin, can have that forgotten. I remember it still."
+NOT_YOURS = "Only the person who said it, or an admin, can have me forget it. I still remember it."
 CHANGED = "Somebody changed that at the same moment, so nothing was forgotten. Look at it again: `/leadhand memory`."
 
 

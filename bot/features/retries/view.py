@@ -29,8 +29,8 @@ def later_words(when: str, text: str) -> str:
 
 
 _UNTRIED: Mapping[UntriedWhy, str] = {
-    "unknown": "I know of nothing in this thread that I could try again: finished jobs are forgotten after a while. "
-    "Say it in the thread of the request, or mention me with the request itself.",
+    "unknown": "I found nothing in this thread to try again: finished jobs are forgotten after a while. Say it in "
+    "the thread of the request, or mention me with the request itself.",
     "forgotten": "That is forgotten: somebody had its record erased. Mention me with the request itself.",
     "unreadable": "The record of that job is damaged, so I cannot take it up. Mention me with the request itself.",
     "newer": "A newer release of me works on that job, so I cannot take it up here. Try again in a minute.",
@@ -46,7 +46,7 @@ def untried_words(untried: Untried) -> str:
     """Say why nothing is tried again, and what to do instead."""
     people = in_row([mention(one) for one in untried.users], "or")
     if untried.why == "under_way":
-        return f"{people or 'Somebody'} has that tried again already: it shows in the thread."
+        return f"{people or 'Somebody'} is having that tried again already: see the thread."
     if untried.why == "not_yours":
         return f"Only {people}, who asked for it, or an admin can have it tried again."
     if untried.why == "no_step" and untried.steps:

@@ -49,7 +49,7 @@ log = logging.getLogger(__name__)
 
 GONE = "That is not there any more: drafts are dropped after a day, and somebody may have removed it."
 DISCARDED = "Discarded; nothing runs."
-NOW_INSTEAD = "OK, I take it as a request and am working on it."
+NOW_INSTEAD = "OK, I'm working on it as a single request."
 DEEDS = {PAUSE: "pause", RESUME: "resume", RUN: "run", REMOVE: "remove"}
 
 

@@ -27,7 +27,7 @@ TRIES = 8
 ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 GONE = ScheduleRefusal(words="That schedule is not there any more. `/leadhand schedule` lists yours.")
-NOT_YOURS = ScheduleRefusal(words="Only who a schedule belongs to may change it, and admins.")
+NOT_YOURS = ScheduleRefusal(words="Only the owner of a schedule, or an admin, can change it.")
 BUSY = ScheduleRefusal(words="Somebody changed that schedule at the same time. Look at it again and try once more.")
 FULL = ScheduleRefusal(
     words="There are 10,000 schedules, which is the most that I keep. Remove one that nobody needs, then try again."

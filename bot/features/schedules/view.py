@@ -70,8 +70,8 @@ def render_saved(one: Schedule) -> Outgoing:
 def render_pending(one: Schedule) -> Outgoing:
     """Say that words sound like a schedule whose times are being worked out, and how else to go on."""
     text = (
-        "I take this for a schedule, but not in words that I know, so I am working out when it is to run. "
-        "I show it to you here before anything is saved."
+        "This looks like a schedule, but I don't know these words, so I'm working out when it should run. I'll show "
+        "it to you here before anything is saved."
     )
     buttons = [button("Fill in a form", CHANGE, one.id)]
     buttons += [button("Do it now instead, once", NOW, one.id)] if one.said else []

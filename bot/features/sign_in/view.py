@@ -27,7 +27,7 @@ def link_message(server: str, host: str, link: str, begins: str, metadata: str) 
     )
     by_hand = (
         f"2. Your browser ends at an address that begins with `{begins}` and says that it cannot be reached. That is "
-        "as it should be.\n"
+        "expected.\n"
         "3. Copy that whole address, and give it to me with “Paste the address”."
     )
     leads = {**button("Open the sign-in page", PAGE, "page", style="primary"), "url": link}

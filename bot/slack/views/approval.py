@@ -152,11 +152,11 @@ def _small_print(question: Question, requester: str, until: float | None) -> lis
     asked = _about(question)
     waits = f"Waits for {people(question.whom)}. Please use the buttons: a reply in the thread does not count."
     if not asked.terms.own:
-        waits += " Who made the request cannot approve it."
+        waits += " The person who made the request cannot approve it."
     lines = [waits]
     if asked.kind == "sign_in":
         lines.append(
-            "Who signs in lends this bot their rights there: until the server ends it, all jobs of this crew use them."
+            "If you sign in, all jobs of this crew act there with your rights until the server ends the sign-in."
         )
     if asked.terms.mode == "ask":
         lines.append(_similar(asked, requester))
@@ -165,7 +165,7 @@ def _small_print(question: Question, requester: str, until: float | None) -> lis
     if asked.terms.quorum > 1:
         lines.append(_votes(question))
     if until is not None:
-        lines.append(f"It expires {moment(until)}: then it is not done, which is not the same as denied.")
+        lines.append(f"It expires {moment(until)}. Then it is not done, which does not count as a denial.")
     return lines
 
 

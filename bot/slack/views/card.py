@@ -269,7 +269,7 @@ def _under_way(work: Work) -> Iterable[str]:
 def _again(work: Work) -> str:
     """Say why the subtask is tried again."""
     if work.wanting is not None:
-        return f"mending it, round {work.rounds + 1} of {MAX_ROUNDS}"
+        return f"fixing it, round {work.rounds + 1} of {MAX_ROUNDS}"
     words = _RUNGS.get(work.rungs[-1], "") if work.rungs else ""
     return f"attempt {max(work.attempt, len(work.failures) + 1)}" + (f", {words}" if words else "")
 

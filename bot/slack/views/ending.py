@@ -102,10 +102,10 @@ def quarantined(job: str, step: str, reason: str, *, user: str, readable: bool) 
     if readable:
         after = f"{release}; {stop}." if stop else f"{release}."
     else:
-        after = f"{release} once that is mended. To have it done now, ask again in a new thread."
+        after = f"{release} once that is fixed. To have it done now, ask again in a new thread."
     text = (
         f":warning: *I have set this job aside.*\n*Step:* {step}\n*Reason:* {reason}\n"
-        f"Nothing of what is recorded is lost. {after}"
+        f"Nothing that was recorded is lost. {after}"
     )
     return Outgoing(text=f"I have set this job aside. {step}: {reason}", blocks=(section(text), context(f"job {job}")))
 

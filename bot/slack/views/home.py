@@ -26,14 +26,14 @@ HOME_PAGE = "home:"
 MOST_BLOCKS = 100
 """Blocks that Slack takes in a home."""
 WELCOME = (
-    "*Ask:* mention me in a channel, or write to me under *Messages*. `/leadhand help` tells what I can do here, and "
+    "*Ask:* mention me in a channel, or write to me under *Messages*. `/leadhand help` says what I can do here, and "
     "how."
 )
 
 PROMPTS: tuple[tuple[str, str], ...] = (
     ("What can you do?", "What can you do?"),
     ("How do I ask?", "help"),
-    ("What are my jobs at?", "status"),
+    ("How are my jobs doing?", "status"),
 )
 """Title and text of the prompts that Slack suggests in a new conversation. It sends one as it is when it is clicked."""
 OPEN_PROMPTS = ("Summarise this {what}", "List the decisions and open questions in this {what}")
@@ -88,7 +88,7 @@ def _crews(crews: Mapping[str, str]) -> str:
         return ""
     usual, *others = crews
     told = [f"• `{name}:` {plain(about, 200)}".rstrip() for name, about in crews.items()]
-    how = f"begin with the name of one, such as “{others[0]}: ...”; else it is `{usual}`, or the one of the channel."
+    how = f"begin with the name of one, such as “{others[0]}: ...”; otherwise `{usual}`, or the channel's crew, works."
     return f"*Crews:* {how}\n" + "\n".join(told) + "\n"
 
 

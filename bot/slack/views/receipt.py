@@ -17,7 +17,7 @@ NOT_APPLIED = (
     "I cannot apply that: this is a rehearsal without a language model, and the work under way keeps to your first "
     "words. Press Stop and ask again with the new ones."
 )
-USE_THE_BUTTONS = "That decided nothing: please use the buttons on the card of what is to be approved."
+USE_THE_BUTTONS = "A reply decides nothing here: please use the buttons on the approval card."
 
 
 def receipt(job: Job, one: Heard, *, by_rules: bool = False) -> Outgoing | None:
@@ -32,15 +32,15 @@ def receipt(job: Job, one: Heard, *, by_rules: bool = False) -> Outgoing | None:
         return _which(job, one)
     words = {
         "applied": NOT_APPLIED if is_beyond_rules(one, by_rules=by_rules) else _applied(one),
-        "dropped": "Got it: I go on without that message.",
-        "replaced": "Changed: I work by the new words when this request is due.",
-        "queued": "Noted: I do this once the request before it is done.",
-        "too_late": "You changed a request that is answered already, so its answer stays. "
-        "Say here what should be different, and I do it.",
-        "unsorted": "I saw your message, but could not find out yet what it is for: the model did not answer. "
-        "I look at it again in a moment. To be sure that I act on it, mention me in it.",
-        "unclear": "I could not find out what your message is for, so I did nothing about it: the model did not "
-        "answer, at several tries. If it is for me, say it again and mention me.",
+        "dropped": "Got it. I'll go on without that message.",
+        "replaced": "Changed. I'll use the new words when it is this request's turn.",
+        "queued": "Noted. I'll start on this once the request before it is done.",
+        "too_late": "That request is answered already, so its answer stays. Say here what should be different, and "
+        "I'll do it.",
+        "unsorted": "I saw your message, but the model did not answer, so I don't know yet what it is for. I'll look "
+        "again in a moment. If it is for me, mention me in it.",
+        "unclear": "I did nothing about your message: the model did not answer, so I don't know what it is for. If "
+        "it is for me, say it again and mention me.",
     }.get(one.outcome)
     return None if words is None else _line(words)
 
@@ -61,10 +61,10 @@ def _which(job: Job, one: Heard) -> Outgoing | None:
     asked = [(asker(ask, name), question) for name, question in hearing.asked_of(job, one)] if ask is not None else []
     if not asked:
         return None
-    lines = [f"{mention(one.message.user)} Your reply could answer more than one question, so I took it for none:"]
+    lines = [f"{mention(one.message.user)} Your reply could answer more than one question, so I have not used it:"]
     lines += [f"• *{clean(title, limit=150)}*: {clean(question.message, limit=300)}" for title, question in asked]
     first = clean(asked[0][0], limit=150)
-    lines.append(f"Press a button of the one that you mean, or begin your reply with its name: “{first}: …”.")
+    lines.append(f"Press a button of the right one, or begin your reply with its name: “{first}: …”.")
     text = "\n".join(lines)
     return Outgoing(text=text, blocks=(section(text),), priority="question")
 

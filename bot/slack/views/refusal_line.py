@@ -24,7 +24,7 @@ _LINES: Mapping[Why, str] = {
     "place": "I am not used in this channel, so I did nothing.",
     "stranger": "People of your workspace cannot use me here, so I did nothing.",
     "guest": "Guests cannot use me here, so I did nothing.",
-    "not_named": "In this channel I am used by certain people only, and you are not among them, so I did nothing.",
+    "not_named": "Only certain people can use me in this channel, and you are not one of them, so I did nothing.",
 }
 PUT_OFF = (
     "I could not ask Slack just now whether you may use me, so I have not begun. Slack brings it to me again within "

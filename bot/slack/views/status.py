@@ -316,7 +316,7 @@ def _words(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912, PLR0915  on
             lost = f"; left out: {'; '.join(event.left_out)}" if event.left_out else ""
             return f"{_level(event.within)}material condensed, round {event.round}, part {event.part}{lost}"
         case ev.AnswerVerified():
-            return f"answer verified: {'; '.join(_verified_words(event)) or 'nothing found wanting'}"
+            return f"answer verified: {'; '.join(_verified_words(event)) or 'nothing refuted'}"
         case ev.AnswerWritten():
             return _answer_words(event)
         case ev.RequestFailed():
