@@ -42,6 +42,7 @@ def metered_store(store: Store, metrics: Metrics, heartbeat: Heartbeat) -> Store
         "settings": _Metered(store.settings, metrics, heartbeat, name="settings."),
         "memories": _Metered(store.memories, metrics, heartbeat, name="memories."),
         "sign_ins": _Metered(store.sign_ins, metrics, heartbeat, name="sign_ins."),
+        "installations": _Metered(store.installations, metrics, heartbeat, name="installations."),
         "audit": _Metered(store.audit, metrics, heartbeat, name="audit."),
         "board": _Metered(store.board, metrics, heartbeat, name="board."),
         "homes": _Metered(store.homes, metrics, heartbeat, name="homes."),

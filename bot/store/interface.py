@@ -1,9 +1,9 @@
 """The promises of a store. `bot.store.redis` keeps them on a Redis-compatible server.
 
-A store has ten parts: `jobs`, the `outbox` of each job, `blobs` beside a job, `schedules`, the `settings` that admins
-make while the bot runs, the `memories` of what people had remembered, the `sign_ins` to servers, the `audit`, the
-`board` on which instances tell each other how they are, the `homes` of people, and the `counters`
-that all share (`bot.store.counters`).
+A store has eleven parts: `jobs`, the `outbox` of each job, `blobs` beside a job, `schedules`, the `settings` that
+admins make while the bot runs, the `memories` of what people had remembered, the `sign_ins` to servers, the
+`installations` of the app in workspaces, the `audit`, the `board` on which instances tell each other how they are, the
+`homes` of people, and the `counters` that all share (`bot.store.counters`).
 A job is always in one of five places:
 
     due     there is something to do for it at a time; from then on `claim` gives it out
@@ -44,6 +44,8 @@ MEMORIES_LIMIT = 200
 """Things that are remembered for one place."""
 BLOB_LIMIT = 32 * 1024 * 1024
 """Bytes of a blob."""
+ANY_TEAM = "*"
+"""In place of a team: a store that keeps the jobs of several."""
 EVERYBODY = "*"
 """In place of a person: all jobs that wait for people, whoever they are."""
 MOST_OPEN = 500
@@ -364,13 +366,13 @@ class Schedules(Protocol):
         Looks at the names of all that there are.
         """
 
-    async def due(self, *, kind: str = "", limit: int = 100) -> list[tuple[str, str, str, float]]:
+    async def due(self, *, team: str = "", kind: str = "", limit: int = 100) -> list[tuple[str, str, str, float]]:
         """Read the schedules whose time has come, earliest first: (team, schedule, payload, due).
 
-        Those whose names start with `kind`, in any team.
+        Those whose names start with `kind`, of one team or (empty) of all.
         """
 
-    async def next_due(self, kind: str) -> float | None:
+    async def next_due(self, kind: str, *, team: str = "") -> float | None:
         """Tell when the earliest of them is due, or None."""
 
     async def fire(self, team: str, schedule: str, due: float, following: float | None) -> bool:
@@ -426,6 +428,32 @@ class SignIns(Protocol):
         """Read one and drop it: of several calls at once one gets it, the others nothing."""
 
 
+class Installations(Protocol):
+    """The workspaces and organisations that installed the app: a text by their id, kept for good.
+
+    It holds tokens, encrypted by whoever keeps it.
+    """
+
+    async def put(self, name: str, payload: str, *, was: str) -> bool:
+        """Set one that was `was` so far (empty: there was none), or with an empty payload drop it.
+
+        False, with nothing changed, if it is another by now. Raises PayloadTooLarge over `INLINE_LIMIT`, or if there
+        are 10,000 already.
+        """
+
+    async def read(self, name: str) -> str:
+        """Read one; empty if there is none."""
+
+    async def all(self) -> dict[str, str]:
+        """Read all, by name."""
+
+    async def keep_state(self, state: str, lasts: float) -> None:
+        """Keep the state of an installation under way for so many seconds."""
+
+    async def take_state(self, state: str) -> bool:
+        """Drop a state. True for exactly one caller, and only if it was kept and is not over."""
+
+
 class Audit(Protocol):
     """Who did what, apart from the jobs: it is added to, and goes when its time is over, never before.
 
@@ -475,7 +503,7 @@ class Homes(Protocol):
 
 
 class Store(Protocol):
-    """The place that all instances share: nine parts, one clock."""
+    """The place that all instances share: eleven parts, one clock."""
 
     @property
     def jobs(self) -> Jobs:
@@ -504,6 +532,10 @@ class Store(Protocol):
     @property
     def sign_ins(self) -> SignIns:
         """What people got by signing in to servers."""
+
+    @property
+    def installations(self) -> Installations:
+        """Where the app is installed."""
 
     @property
     def audit(self) -> Audit:
@@ -540,6 +572,15 @@ class Store(Protocol):
         """Tell whose jobs are kept here: the team that asked first; an empty one only asks.
 
         `claim` gives jobs out whosever they are.
+        """
+
+    async def share(self) -> None:
+        """Open the store to the jobs of any team: from now on `home` tells `ANY_TEAM`."""
+
+    async def forget_team(self, team: str) -> int:
+        """Erase all that is kept for a team but its audit, and return how many keys that were. May be repeated.
+
+        To be called where nobody works on the team's jobs any more: no owner is told.
         """
 
     async def full(self) -> str:

@@ -35,6 +35,8 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 Arg = str | bytes | int | float
 BROKEN = (RedisError, RedisClusterException, OSError)
+SCANNED = 1000
+"""Keys that a page of a scan looks at."""
 REPLICA_PATIENCE = 1.5
 """Seconds that a write may take to reach the replicas; less if calls are given up sooner."""
 FAILOVER_PAUSES = (0.05, 0.1, 0.2, 0.4, 0.7)
@@ -168,6 +170,22 @@ class Server:
             return await pipeline.execute()
 
         return list(await self._guard(call))
+
+    async def scan(self, pattern: str) -> list[bytes]:
+        """List the names of all keys that a pattern fits, a page at a time; of a cluster in one go."""
+        if isinstance(self._client, RedisCluster):
+            every = self._client.scan_iter(match=pattern, count=SCANNED)
+
+            async def collect() -> list[bytes]:
+                return [name async for name in every]
+
+            return list(await self._guard(collect))
+        names, cursor = dict[bytes, None](), b"0"
+        while True:
+            cursor, page = await self.command("SCAN", cursor, "MATCH", pattern, "COUNT", SCANNED)
+            names |= dict.fromkeys(page)
+            if int(cursor) == 0:
+                return list(names)
 
     async def _guard(self, call: Callable[[], Awaitable[Any]]) -> Any:
         try:

@@ -93,9 +93,9 @@ async def test_a_second_bot_that_does_not_look_is_found_out(
 def test_every_method_of_the_store_is_known() -> None:
     parts = {"jobs": Jobs, "outbox": OutboxRecords, "blobs": Blobs, "schedules": Schedules}
     parts |= {"settings": KeptSettings, "audit": Audit}
-    # What is put on the board is put anew every few seconds, and read by nobody here; nor does anybody sign in or have
-    # something remembered. What homes are made of follows from the heads of jobs.
-    others = {"counters", "board", "sign_ins", "memories", "homes"}
+    # What is put on the board is put anew every few seconds, and read by nobody here; nor does anybody sign in, install
+    # the app or have something remembered. What homes are made of follows from the heads of jobs.
+    others = {"counters", "board", "sign_ins", "memories", "homes", "installations"}
     assert {name for name, value in vars(Store).items() if isinstance(value, property)} == {*parts, *others}
     for name, part in parts.items():
         promised = {name for name, value in vars(part).items() if callable(value) and not name.startswith("_")}

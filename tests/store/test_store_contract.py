@@ -6,6 +6,7 @@ import hashlib
 import pytest
 
 from bot.store.interface import (
+    ANY_TEAM,
     BLOB_LIMIT,
     EVENT_LIMIT,
     INLINE_LIMIT,
@@ -507,6 +508,86 @@ async def test_a_sign_in_is_kept_for_its_team_ends_by_itself_and_is_taken_once(k
 
 async def _is_gone(kit: Kit) -> bool:
     return not await kit.store.sign_ins.read("T1", "pending:b")
+
+
+async def test_an_installation_is_changed_only_as_it_was_seen(kit: Kit) -> None:
+    kept, raced = kit.store.installations, [store.installations for store in (kit.store, *kit.others)]
+    assert await kept.put("T1", "one", was="")
+    assert not await kept.put("T1", "other", was=""), "there is one of that name"
+    assert await kept.put("E1", "ä", was="")
+    assert await kept.put("T1", "two", was="one")
+    assert not await kept.put("T1", "three", was="one")
+    assert (await kept.read("T1"), await kept.read("T2")) == ("two", "")
+    assert await kept.all() == {"T1": "two", "E1": "ä"}
+    changes = (each.put("E1", f"by {number}", was="ä") for number, each in enumerate(raced))
+    assert sum(await asyncio.gather(*changes)) == 1
+    assert await kept.put("T1", "", was="two")
+    assert not await kept.put("T1", "back", was="two"), "a change brings back nothing that was dropped"
+    assert list(await kept.all()) == ["E1"]
+    with pytest.raises(PayloadTooLarge):
+        await kept.put("T3", "x" * (INLINE_LIMIT + 1), was="")
+
+
+async def test_the_state_of_an_installation_is_taken_once_and_ends_by_itself(kit: Kit) -> None:
+    stores = [kit.store, *kit.others, kit.store]
+    await kit.store.installations.keep_state("a", 60)
+    await kit.store.installations.keep_state("b", 0.05)
+    assert sorted(await asyncio.gather(*(store.installations.take_state("a") for store in stores)))[-2:] == [
+        False,
+        True,
+    ]
+    assert not await kit.store.installations.take_state("never issued")
+    assert not await kit.store.installations.take_state("")
+    await asyncio.sleep(0.1)
+    assert not await kit.store.installations.take_state("b")
+
+
+async def test_schedules_are_read_for_one_team_alone(kit: Kit) -> None:
+    now, schedules = await kit.store.now(), kit.store.schedules
+    for team, due in (("T1", now - 20), ("T2", now - 10), ("T22", now - 5)):
+        await schedules.put(team, "work:U1:S1", team, due)
+    assert [row[0] for row in await schedules.due(team="T2", kind="work:")] == ["T2"]
+    assert [row[0] for row in await schedules.due(team="T2", kind="work:", limit=1)] == ["T2"]
+    assert await schedules.next_due("work:", team="T2") == now - 10
+    assert await schedules.next_due("work:", team="T3") is None
+    assert len(await schedules.due(kind="work:")) == 3
+
+
+async def test_a_team_is_forgotten_whole_and_its_neighbour_stays(kit: Kit) -> None:
+    store, now = kit.store, await kit.store.now()
+    for team in ("T1", "T11"):
+        mine, idle = JobKey(team, "J1"), JobKey(team, "J2")
+        await store.jobs.ingest(mine, "{}", dedupe=["e"], user="U1")
+        await store.jobs.ingest(idle, "{}", dedupe=["e"], user="U1")
+        await store.blobs.put(mine, b"x")
+        await store.schedules.put(team, "work:U1:S1", "x", now + 60)
+        await store.settings.put(team, "C1", "{}")
+        await store.memories.put(team, "C1", "a", "x")
+        await store.sign_ins.keep(team, "grant", "x")
+        await store.homes.put(team, "U1", "x")
+        await store.audit.note(team, "J1", f'{{"team":"{team}"}}')
+    assert await store.forget_team("T1") > 8
+    assert await store.jobs.head(JobKey("T1", "J1")) is None
+    assert await store.jobs.asked_by("T1", "U1") == []
+    assert await store.schedules.of("T1", "") == []
+    assert await store.settings.of("T1") == await store.memories.of("T1", "C1") == {}
+    assert await store.memories.places("T1") == frozenset()
+    assert await store.sign_ins.read("T1", "grant") == ""
+    assert await store.homes.rows("T1") == {}
+    assert {key.team for key in await store.jobs.keys_under_way(limit=50)} == {"T11"}
+    assert len(await store.jobs.asked_by("T11", "U1")) == 2
+    assert await store.memories.of("T11", "C1") == {"a": "x"}
+    assert await store.schedules.read("T11", "work:U1:S1") == ("x", now + 60)
+    assert len([line async for line in store.audit.read()]) == 2, "the audit has a time of its own"
+    assert await store.forget_team("T1") == 0
+    with pytest.raises(ValueError, match="not usable"):
+        await store.forget_team("T*")
+
+
+async def test_a_store_is_opened_to_the_jobs_of_any_team(kit: Kit) -> None:
+    assert await kit.store.home("T1") == "T1"
+    await kit.store.share()
+    assert await kit.store.home("T1") == await kit.store.home("") == ANY_TEAM
 
 
 async def test_schedules_are_listed_by_kind_and_changed_only_as_they_were_seen(kit: Kit) -> None:

@@ -116,6 +116,11 @@ class Keys:
         return f"{self.part(0)}:sign-in:{pair(team, name)}"
 
     @property
+    def installations(self) -> str:
+        """Key of where the app is installed: all in one hash, for an instance reads all of them every few seconds."""
+        return f"{self.part(0)}:installations"
+
+    @property
     def board(self) -> str:
         """Key of what instances tell each other of themselves."""
         return f"{self.part(0)}:board"
@@ -255,6 +260,7 @@ INBOX_LIMIT = 1000
 OUTBOX_LIMIT = LOG_LIMIT
 SCHEDULE_LIMIT = 10_000
 SETTINGS_LIMIT = 10_000
+INSTALLATIONS_LIMIT = 10_000
 JOB_BYTES_LIMIT = 512 * 1024 * 1024
 """Bytes that one job may keep outside its log: blobs, and payloads over `INLINE_LIMIT`."""
 ASKED_BY_LIMIT = 1000

@@ -13,19 +13,23 @@ import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
-from bot.store.interface import Claim, Intent, JobKey, PayloadTooLarge, StoreError
+from bot.store.interface import ANY_TEAM, Claim, Intent, JobKey, PayloadTooLarge, StoreError
 from bot.store.redis import layout
 from bot.store.redis.layout import BLOBS, FILES, OUTBOX, SETTINGS_LIMIT, Keys, job_key, member, names, pair
 from bot.store.redis.redis_audit import RedisAudit
 from bot.store.redis.redis_board import RedisBoard
 from bot.store.redis.redis_counters import NOTICE, RedisCounters
 from bot.store.redis.redis_homes import RedisHomes
+from bot.store.redis.redis_installations import RedisInstallations
 from bot.store.redis.redis_jobs import RedisJobs
 from bot.store.redis.redis_memories import RedisMemories
 from bot.store.redis.redis_sign_ins import RedisSignIns
 from bot.store.redis.script_calls import Calls, ServerClock, ms, nonce, unless_full
-from bot.store.redis_server import Server
+from bot.store.redis_server import Arg, Server
 from bot.store.retention import AS_EVER, Retention
+
+_AT_ONCE = 500
+"""Commands that are sent together."""
 
 
 class RedisOutbox:
@@ -155,15 +159,15 @@ class RedisSchedules:
         rows = zip(flat[::3], flat[1::3], flat[2::3], strict=True)
         return [(names(name)[1], payload.decode(), float(due) if due else None) for name, payload, due in rows]
 
-    async def due(self, *, kind: str = "", limit: int = 100) -> list[tuple[str, str, str, float]]:
+    async def due(self, *, team: str = "", kind: str = "", limit: int = 100) -> list[tuple[str, str, str, float]]:
         """See `Schedules.due`."""
-        flat = await self._calls.run("schedule_due", self._calls.keys.schedules, limit, kind)
+        flat = await self._calls.run("schedule_due", self._calls.keys.schedules, limit, kind, team)
         rows = zip(flat[::3], flat[1::3], flat[2::3], strict=True)
         return [(*names(name), payload.decode(), float(due)) for name, payload, due in rows]
 
-    async def next_due(self, kind: str) -> float | None:
+    async def next_due(self, kind: str, *, team: str = "") -> float | None:
         """See `Schedules.next_due`."""
-        found = await self._calls.run("schedule_next", self._calls.keys.schedules, kind)
+        found = await self._calls.run("schedule_next", self._calls.keys.schedules, kind, team)
         return float(found) if found else None
 
     async def fire(self, team: str, schedule: str, due: float, following: float | None) -> bool:
@@ -220,6 +224,7 @@ class RedisStore:
         self.settings = RedisSettings(self._calls)
         self.memories = RedisMemories(self._calls)
         self.sign_ins = RedisSignIns(self._calls)
+        self.installations = RedisInstallations(self._calls)
         self.audit = RedisAudit(self._calls, retention)
         self.board = RedisBoard(self._calls)
         self.homes = RedisHomes(self._calls, retention)
@@ -301,6 +306,28 @@ class RedisStore:
                 await self._server.command("SET", self._keys.home, team, "NX")
             known = await self._server.command("GET", self._keys.home)
         return known.decode() if known is not None else team
+
+    async def share(self) -> None:
+        """See `Store.share`."""
+        await self._server.command("SET", self._keys.home, ANY_TEAM)
+
+    async def forget_team(self, team: str) -> int:
+        """See `Store.forget_team`."""
+        if not team.isalnum():  # it becomes part of a pattern
+            raise ValueError(f"not usable in a key of the store: {team!r}")
+        start, server = f"{team}/".encode(), self._server
+        sets = [f"{part}:{place}" for part in self._keys.parts() for place in layout.PLACES]
+        found = await server.commands([("ZRANGE", one, 0, -1) for one in sets])
+        listed = [(one, name) for one, some in zip(sets, found, strict=True) for name in some if name.startswith(start)]
+        named = [name for name, _, _ in await self.schedules.of(team, "")]
+        for schedule in named:
+            await self.schedules.put(team, schedule, "", None)
+        keys = await server.scan(f"{self._keys.prefix}:*:{team}/*")
+        gone: list[tuple[Arg, ...]] = [("ZREM", one, name) for one, name in listed]
+        gone += [("DEL", key) for key in keys]
+        for at in range(0, len(gone), _AT_ONCE):
+            await server.commands(gone[at : at + _AT_ONCE])
+        return len(keys) + len(named)
 
     async def full(self) -> str:
         """See `Store.full`. Of a cluster, any primary counts."""

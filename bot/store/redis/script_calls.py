@@ -68,6 +68,7 @@ DURABLE = frozenset(
         "outbox_begin",
         "outbox_note",
         "settings_put",
+        "installation_put",
         "schedule_put",
         "schedule_fire",
         "memory_put",

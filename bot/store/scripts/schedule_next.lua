@@ -1,10 +1,12 @@
--- When the earliest schedule is due whose name starts so; '' if none is. KEYS: payloads, due, fired. ARGV: offset, start.
+-- When the earliest schedule is due whose name starts so; '' if none is. KEYS: payloads, due, fired. ARGV: offset, start,
+-- the team or ''.
 local from = 0
 while true do
   local some = redis.call('ZRANGE', KEYS[2], from, from + 99, 'WITHSCORES')
   for i = 1, #some, 2 do
-    local name = some[i]:sub(some[i]:find('/', 1, true) + 1)
-    if name:sub(1, #ARGV[2]) == ARGV[2] then
+    local slash = some[i]:find('/', 1, true)
+    local name, ours = some[i]:sub(slash + 1), ARGV[3] == '' or some[i]:sub(1, slash - 1) == ARGV[3]
+    if ours and name:sub(1, #ARGV[2]) == ARGV[2] then
       return some[i + 1]
     end
   end
