@@ -78,6 +78,8 @@ class Delivery:
     def _lacking(self, name: str) -> str:
         """Return why the app does not get an event, in a sentence; empty if it does."""
         app = self._state.app
+        if not self._state.installed:
+            return "The app is not installed in this workspace."
         if name not in app.events:
             return f"The manifest does not list {name} among settings.event_subscriptions.bot_events."
         scopes = [scope for scope in SCOPES.get(name, ()) if scope not in app.scopes]
@@ -124,18 +126,19 @@ class Delivery:
 
     def _callback(self, event: dict[str, Any], actor: str) -> dict[str, Any]:
         who, channel = self._state.identity, self._state.channels.get(event.get("channel", ""))
+        enterprise, wide = who.enterprise_id or None, self._state.installed == "organisation"
         authorization = {
-            "enterprise_id": None,
-            "team_id": who.team_id,
+            "enterprise_id": enterprise,
+            "team_id": None if wide else who.team_id,
             "user_id": actor or who.bot_user_id,
             "is_bot": not actor,
-            "is_enterprise_install": False,
+            "is_enterprise_install": wide,
         }
         return {
             "token": who.verification_token,
             "team_id": who.team_id,
             "context_team_id": who.team_id,
-            "context_enterprise_id": None,
+            "context_enterprise_id": enterprise,
             "api_app_id": who.app_id,
             "event": event,
             "type": "event_callback",

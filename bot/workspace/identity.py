@@ -2,7 +2,7 @@
 
 import secrets
 import string
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 ALPHABET = string.ascii_uppercase + string.digits
@@ -76,6 +76,10 @@ class Identity:
     other_bot_id: str = field(default_factory=lambda: new_id("B"))
     other_bot_user_id: str = field(default_factory=lambda: new_id("U"))
     other_app_id: str = field(default_factory=lambda: new_id("A"))
+    client_id: str = field(default_factory=lambda: f"{secrets.randbelow(10**12)}.{secrets.randbelow(10**12)}")
+    client_secret: str = field(default_factory=lambda: secrets.token_hex(16))
+    enterprise_id: str = ""
+    enterprise_name: str = ""
 
     def __post_init__(self) -> None:
         """Give an id to everybody who has none: a record of an earlier release knows fewer people."""
@@ -85,6 +89,25 @@ class Identity:
     def as_dict(self) -> dict[str, Any]:
         """Return the fields for the record."""
         return asdict(self)
+
+    def neighbour(self, name: str) -> "Identity":
+        """Return who is who in a further workspace of the same app, and of the same organisation if there is one."""
+        return Identity(
+            team_name=name,
+            team_domain=name.lower().replace(" ", "-"),
+            app_id=self.app_id,
+            app_token=self.app_token,
+            signing_secret=self.signing_secret,
+            verification_token=self.verification_token,
+            client_id=self.client_id,
+            client_secret=self.client_secret,
+            enterprise_id=self.enterprise_id,
+            enterprise_name=self.enterprise_name,
+        )
+
+    def in_organisation(self, name: str) -> "Identity":
+        """Return the same workspace as part of an organisation."""
+        return self if self.enterprise_id else replace(self, enterprise_id=new_id("E"), enterprise_name=name)
 
     def users(self, bot_name: str, app_name: str) -> list[User]:
         """Return the people and the bots."""

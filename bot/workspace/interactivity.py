@@ -63,7 +63,8 @@ class Interactivity:
             "command": command.command,
             "text": typed(self._state, text) if command.should_escape else text,
             "api_app_id": who.app_id,
-            "is_enterprise_install": "false",
+            "is_enterprise_install": str(self._state.installed == "organisation").lower(),
+            **({"enterprise_id": who.enterprise_id} if who.enterprise_id else {}),
             "response_url": self._responses.url(user_id, channel),
             "trigger_id": self._views.trigger(user_id),
         }
@@ -188,8 +189,8 @@ class Interactivity:
             "trigger_id": self._views.trigger(user_id),
             # Of a person of another workspace it is that one: whoever keeps things by it mixes up two.
             "team": {"id": user.team, "domain": who.team_domain if home else who.other_team_name.lower()},
-            "enterprise": None,
-            "is_enterprise_install": False,
+            "enterprise": {"id": who.enterprise_id, "name": who.enterprise_name} if who.enterprise_id else None,
+            "is_enterprise_install": self._state.installed == "organisation",
         }
 
     def _of_message(self, user_id: str, place: Place, put_in: Json) -> Json:

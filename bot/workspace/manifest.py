@@ -50,6 +50,9 @@ class Manifest:
     messages_read_only: bool
     interactivity: bool
     socket_mode: bool
+    token_rotation: bool
+    redirect_urls: tuple[str, ...]
+    """Where a browser may be sent that comes from the page on which the app is allowed."""
     request_paths: dict[str, str]
     """Where payloads go that do not go where events go: the path by command, or by `interactive`."""
 
@@ -120,6 +123,8 @@ def _parse(raw: dict[str, Any]) -> Manifest:
         messages_read_only=bool(home.get("messages_tab_read_only_enabled", False)),
         interactivity=bool((settings.get("interactivity") or {}).get("is_enabled", False)),
         socket_mode=bool(settings.get("socket_mode_enabled", False)),
+        token_rotation=bool(settings.get("token_rotation_enabled", False)),
+        redirect_urls=tuple(map(str, (raw.get("oauth_config") or {}).get("redirect_urls") or ())),
         request_paths=_request_paths(features.get("slash_commands") or (), settings),
     )
 

@@ -27,6 +27,9 @@ def add_routes(app: web.Application, world: World, guard: Guard, live: Live, loc
     dispatch, site = Dispatch(world), Site(world, guard)
     app.router.add_route("GET", "/api/{method}", dispatch.answer)
     app.router.add_route("POST", "/api/{method}", dispatch.answer)
+    world.oauth.answers[world.state.identity.team_id] = dispatch.answer
+    app.router.add_get("/oauth/v2/authorize", world.oauth.ask)
+    app.router.add_get("/oauth/v2/allow", world.oauth.allow)
     app.router.add_post("/upload/v1/{key}", site.upload)
     app.router.add_post("/response/{key}", site.response)
     app.router.add_get("/files-pri/{id}/{name}", site.private_file)
@@ -97,11 +100,19 @@ class Site:
     def _note_response(self, arguments: dict[str, Any], began: float, answer: str = "", error: str = "") -> None:
         self._world.traffic.add_call("response_url", arguments, answer, error, time.perf_counter() - began)
 
+    def _reads(self, token: str) -> bool:
+        """Return True for a bot token that is good here."""
+        state, oauth = self._world.state, self._world.oauth
+        try:
+            is_bots = oauth.kind(token, state) == "bot"
+        except Refusal:
+            return False
+        return is_bots and (oauth.is_organisations(token) or oauth.team_of(token, {}) == state.identity.team_id)
+
     async def private_file(self, request: web.Request) -> web.Response:
         """Serve a file's bytes to the app. Without its token Slack shows a page to sign in, with status 200."""
-        who, scopes = self._world.state.identity, self._world.state.app.scopes
-        allowed = request.headers.get("Authorization") == f"Bearer {who.bot_token}" and "files:read" in scopes
-        if not allowed:
+        token = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        if "files:read" not in self._world.state.app.scopes or not self._reads(token):
             return web.Response(text=SIGN_IN, content_type="text/html")
         file = self._world.state.files.get(request.match_info["id"].rpartition("-")[2])
         if file is None:

@@ -34,7 +34,7 @@ start; without, it is forgotten.
 
 What differs from Slack: arguments that a method does not know are refused, not
 ignored; an event that finds no Socket Mode connection waits for one; any name
-will do for a reaction; user tokens, OAuth, custom functions and
+will do for a reaction; user tokens, custom functions and
 link unfurling are left out, and so is every method that `web_api/method_table.py` does not list.
 """
 
@@ -54,12 +54,13 @@ from bot.workspace.delivery import Delivery
 from bot.workspace.fault_injection import Faults
 from bot.workspace.file_store import MOST_BYTES, Files
 from bot.workspace.http_mode import HttpMode
-from bot.workspace.identity import Group
+from bot.workspace.identity import Group, Identity
 from bot.workspace.interactivity import Interactivity
 from bot.workspace.live import Live
 from bot.workspace.local import Local
 from bot.workspace.manifest import read_manifest
 from bot.workspace.manifest_notes import notes_on
+from bot.workspace.oauth import OAuth
 from bot.workspace.person import Person
 from bot.workspace.rate_limits import Limits
 from bot.workspace.record import Record
@@ -81,8 +82,8 @@ HOST = "127.0.0.1"
 class Workspace:
     """A running workspace. Make one with `await Workspace.start(...)`."""
 
-    def __init__(self, world: World, transport: SocketMode | HttpMode) -> None:
-        self._world, self._transport = world, transport
+    def __init__(self, world: World, transport: SocketMode | HttpMode, beside: "Workspace | None" = None) -> None:
+        self._world, self._transport, self._beside = world, transport, beside
         self._people = {user.name: Person(world, user) for user in world.state.people}
         self._live = Live(world)
         self._guard = Guard(world.state.identity.page_token)
@@ -90,7 +91,7 @@ class Workspace:
         self._tasks: list[asyncio.Task[None]] = []
 
     @classmethod
-    async def start(  # a public call with named arguments
+    async def start(  # noqa: PLR0913  # a public call with named arguments
         cls,
         manifest: Path,
         *,
@@ -101,6 +102,8 @@ class Workspace:
         retry_scale: float = 1.0,
         ack_seconds: float = 3.0,
         drafts: Sequence[Draft] = (),
+        organisation: str = "",
+        installed: bool = True,
     ) -> "Workspace":
         """Start a workspace on 127.0.0.1.
 
@@ -114,12 +117,15 @@ class Workspace:
             retry_scale: Shortens the waits between attempts to deliver an event (60 s, 300 s).
             ack_seconds: How long the app has to acknowledge.
             drafts: Messages that the page offers to fill in where nothing was said yet.
+            organisation: The name of the organisation that the workspace is part of (Enterprise Grid); empty: of none.
+            installed: True if the app is installed from the start; else it gets its tokens by OAuth.
 
         Raises:
             ValueError: The manifest cannot be used.
             OSError: The manifest cannot be read, or the port is taken.
         """
-        state = State(read_manifest(manifest), Record(data), Clock(), Changes())
+        who = Identity().in_organisation(organisation) if organisation else None
+        state = State(read_manifest(manifest), Record(data), Clock(), Changes(), who)
         who = state.identity
         transport: SocketMode | HttpMode
         if request_url is None:
@@ -128,10 +134,29 @@ class Workspace:
             transport = HttpMode(
                 request_url, who.signing_secret, who.verification_token, ack_seconds, state.app.request_paths
             )
-        world = _wire(state, transport, rate_limits=rate_limits, retry_scale=retry_scale)
+        oauth = OAuth(request_url)
+        world = _wire(state, transport, oauth, rate_limits=rate_limits, retry_scale=retry_scale)
         world.drafts = tuple(drafts)
         workspace = cls(world, transport)
+        if not installed and not dict(state.record.all("installed")):
+            state.install("")
         await workspace._listen(port)
+        return workspace
+
+    async def open_beside(self, name: str, *, installed: bool = False, rate_limits: bool = True) -> "Workspace":
+        """Start a further workspace of the same app, in memory, with people and channels of its own.
+
+        The app reaches both at the address of this one: its token says which is meant. Of an organisation they are
+        both part. It has to be stopped before this one.
+        """
+        state = State(
+            self._world.state.app, Record(None), Clock(), Changes(), self._world.state.identity.neighbour(name)
+        )
+        world = _wire(state, self._transport, self._world.oauth, rate_limits=rate_limits, retry_scale=1.0)
+        workspace = type(self)(world, self._transport, self)
+        if not installed:
+            state.install("")
+        await workspace._listen(0)  # noqa: SLF001  # one of its own class
         return workspace
 
     @property
@@ -175,6 +200,16 @@ class Workspace:
     def signing_secret(self) -> str:
         """The secret that HTTP mode signs its requests with."""
         return self._world.state.identity.signing_secret
+
+    @property
+    def oauth(self) -> OAuth:
+        """The app's OAuth, which its workspaces share."""
+        return self._world.oauth
+
+    @property
+    def identity(self) -> Identity:
+        """Who is who: ids, tokens, the app's `client_id` and `client_secret`."""
+        return self._world.state.identity
 
     @property
     def team_id(self) -> str:
@@ -241,14 +276,19 @@ class Workspace:
     def refuse_token(self, error: str = "invalid_auth") -> None:
         """Answer every call with the bot's token with that error from now on; with "" take the token again."""
         self._world.token_error = error
+        if not error and not self._world.state.installed:
+            self._world.state.install("team")
 
     def uninstall(self) -> None:
-        """Take the app out of the workspace: its token is void, and it is told so (tokens_revoked, app_uninstalled)."""
-        self.refuse_token("account_inactive")
+        """Take the app out of the workspace: its tokens are void, and it is told so (tokens_revoked, app_uninstalled).
+
+        One that was installed in a whole organisation is taken out of all of it.
+        """
         stamp = self._world.state.clock.next_ts()
         revoked = {"oauth": [], "bot": [self.bot_user_id]}
         self._world.delivery.emit("tokens_revoked", {"type": "tokens_revoked", "tokens": revoked, "event_ts": stamp})
         self._world.delivery.emit("app_uninstalled", {"type": "app_uninstalled", "event_ts": stamp})
+        self._world.oauth.void(self.team_id, "account_inactive")
 
     def archive(self, channel: str) -> None:
         """Archive a channel."""
@@ -351,7 +391,8 @@ class Workspace:
         """Stop, and write the records that are not written yet."""
         await self._world.delivery.close()
         await self._live.close()
-        await self._transport.close()
+        if self._beside is None:
+            await self._transport.close()
         if self._runner:
             await self._runner.cleanup()
             self._runner = None
@@ -414,7 +455,10 @@ class Workspace:
         return channel
 
 
-def _wire(state: State, transport: SocketMode | HttpMode, *, rate_limits: bool, retry_scale: float) -> World:
+def _wire(
+    state: State, transport: SocketMode | HttpMode, oauth: OAuth, *, rate_limits: bool, retry_scale: float
+) -> World:
+    oauth.add(state)
     faults, traffic = Faults(), Traffic(state.clock, state.changes)
     delivery = Delivery(state, faults, transport, traffic, retry_scale)
     sessions, views = Sessions(state), Views(state)
@@ -432,5 +476,6 @@ def _wire(state: State, transport: SocketMode | HttpMode, *, rate_limits: bool, 
         responses=responses,
         interactivity=Interactivity(state, InspectedTransport(transport, traffic), messages, views, responses),
         traffic=traffic,
+        oauth=oauth,
         sockets=transport if isinstance(transport, SocketMode) else None,
     )

@@ -3,7 +3,7 @@
 from bisect import bisect_left, insort
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from bot.workspace.changes import Change, Changes
 from bot.workspace.identity import GROUPS, OTHER_BOT, PEOPLE, Group, Identity, User, new_id
@@ -13,6 +13,7 @@ from bot.workspace.record import Record
 from bot.workspace.virtual_clock import Clock
 
 Json = dict[str, Any]
+Installed = Literal["", "team", "organisation"]
 SHOWN_REPLIERS = 5
 MEMBERS = tuple(name for name, *_, standing in PEOPLE if standing == "member")
 CHANNELS = (
@@ -112,10 +113,14 @@ KEPT = ("name", "kind", "members", "topic", "archived", "created", "shared")
 class State:
     """The workspace's data, its indices, and the record behind it."""
 
-    def __init__(self, app: Manifest, record: Record, clock: Clock, changes: Changes) -> None:
+    def __init__(
+        self, app: Manifest, record: Record, clock: Clock, changes: Changes, identity: Identity | None = None
+    ) -> None:
         self.app, self.record, self.clock, self.changes = app, record, clock, changes
         known = dict(record.all("identity")).get("workspace")
-        self.identity = Identity(**known) if known else Identity()
+        self.identity = Identity(**known) if known else identity or Identity()
+        self.installed: Installed = "team"
+        """How the app is installed here; empty if it is not."""
         record.put("identity", "workspace", self.identity.as_dict)
         self.users: dict[str, User] = {user.id: user for user in self.identity.users(app.bot_name, app.name)}
         self.by_name = {user.name: user for user in self.users.values()}
@@ -179,6 +184,12 @@ class State:
         else:
             self.changes.wake()
 
+    def install(self, how: Installed) -> None:
+        """Note how the app is installed from now on; empty: it is not."""
+        self.installed = how
+        self.record.put("installed", "app", lambda: {"how": how})
+        self.changes.wake()
+
     def deactivate(self, user_id: str) -> None:
         """Take a person's account away."""
         gone = replace(self.users[user_id], deleted=True)
@@ -231,6 +242,8 @@ class State:
     # -- starting --------------------------------------------------------------------------------
 
     def _load(self) -> None:
+        for _, row in self.record.all("installed"):
+            self.installed = row["how"]
         for channel_id, body in self.record.all("channel"):
             self.save_channel(Channel(id=channel_id, **body))
         for key, body in self.record.all("message"):

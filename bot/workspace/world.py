@@ -11,6 +11,7 @@ from bot.workspace.delivery import Delivery
 from bot.workspace.fault_injection import Faults
 from bot.workspace.file_store import Files
 from bot.workspace.interactivity import Interactivity
+from bot.workspace.oauth import OAuth
 from bot.workspace.rate_limits import Limits
 from bot.workspace.responses import Responses
 from bot.workspace.socket_mode import SocketMode
@@ -59,12 +60,13 @@ class World:
     responses: Responses
     interactivity: Interactivity
     traffic: Traffic
+    oauth: OAuth
     sockets: SocketMode | None
     notice: str = ""
     drafts: tuple[Draft, ...] = ()
     base_url: str = ""
     token_error: str = ""
-    """Slack's error for every call with the bot's token; empty while the token is good."""
+    """Slack's error for every call with a bot token; empty while the token is good."""
     calls: deque[ApiCall] = field(default_factory=lambda: deque(maxlen=MOST_CALLS))
     call_counts: Counter[str] = field(default_factory=Counter)
 

@@ -34,7 +34,8 @@ async def test_a_refused_token_is_seen_and_what_is_said_meanwhile_is_answered_la
 
             await eventually(is_ready)
             assert Samples((await look(url, "/metrics")).text).of("slack_token_accepted") == 1
-            place.uninstall()
+            place.refuse_token("account_inactive")
+            await place.person("ben").say("#general", "@leadhand write a word")  # the answer to it is refused
             await eventually(is_refused)
             page = await look(url, "/readyz")
             assert page.status == 503

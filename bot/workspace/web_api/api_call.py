@@ -24,6 +24,8 @@ class Call:
     args: dict[str, Any]
     lag_seconds: float = 0.0
     warnings: list[str] = field(default_factory=list)
+    by_organisation: bool = False
+    """True if the token is that of an organisation."""
 
     @property
     def state(self) -> State:

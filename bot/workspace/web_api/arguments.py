@@ -15,12 +15,22 @@ NOT_JSON = {"blocks": "invalid_blocks_format", "metadata": "invalid_metadata_for
 """Slack's error codes for arguments that are not even JSON, if it has one of its own for the argument."""
 
 
+READ: web.RequestKey[Any] = web.RequestKey("arguments", dict)
+"""Of a request: its arguments once they were read, which a body can be once."""
+
+
 async def read_arguments(request: web.Request) -> dict[str, Any]:
     """Put together what the query and the body bring.
 
     Raises:
         Refusal: `invalid_json`, `json_not_object`, `invalid_form_data`, `invalid_post_type`.
     """
+    if READ not in request:
+        request[READ] = await _read(request)
+    return dict(request[READ])
+
+
+async def _read(request: web.Request) -> dict[str, Any]:
     args: dict[str, Any] = dict(request.query)
     if request.method == "GET" or not request.can_read_body:
         return args

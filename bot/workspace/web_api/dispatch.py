@@ -1,8 +1,10 @@
 """A request to /api/METHOD: token, limits, scopes, arguments, faults, and the answer Slack would give."""
 
 import asyncio
+import base64
 import json
 import time
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from aiohttp import web
@@ -15,7 +17,10 @@ from bot.workspace.web_api.method_table import METHODS
 from bot.workspace.world import ApiCall, World
 
 SERVER_ERROR = 500
+OF_ONE_TEAM = frozenset({"conversations.list", "team.info", "usergroups.list", "users.conversations", "users.list"})
+"""Methods that an organisation's token must name a team for."""
 TOO_MANY = 429
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Dispatch:
@@ -28,6 +33,8 @@ class Dispatch:
     async def answer(self, request: web.Request) -> web.StreamResponse:
         """Answer one request."""
         began, name = time.perf_counter(), request.match_info["method"]
+        if (neighbour := await self._neighbour(request)) is not None:
+            return await neighbour(request)
         method = METHODS.get(name)
         fault = self._world.faults.take(name)
         if fault and fault.kind == "server_error_before":
@@ -43,17 +50,33 @@ class Dispatch:
             wait = self._world.limits.wait(name, method.limit, str(raw.get(method.limit.by, "")))
             if wait:
                 return self._limited(name, raw, began, wait)
-            body = await self._answer(name, method, raw, fault, request.method)
+            body = await self._answer(request, name, method, raw, fault)
         except Refusal as refusal:
             body = refusal.answer()
         return await self._reply(request, name, raw, began, body, fault)
 
-    async def _answer(self, name: str, method: Method, raw: dict[str, Any], fault: Fault | None, verb: str) -> Answer:
-        if verb == "GET" and not method.get:
+    async def _neighbour(self, request: web.Request) -> Handler | None:
+        """Return what answers for the workspace that the token is of; None if that is this one, or nobody's."""
+        oauth = self._world.oauth
+        if len(oauth.states) == 1:
+            return None
+        try:
+            raw = await read_arguments(request)
+        except Refusal:
+            return None
+        team = oauth.team_of(_token(request, raw), raw)
+        return oauth.answers[team] if team not in ("", self._world.state.identity.team_id) else None
+
+    async def _answer(
+        self, request: web.Request, name: str, method: Method, raw: dict[str, Any], fault: Fault | None
+    ) -> Answer:
+        if request.method == "GET" and not method.get:
             raise Refusal("method_not_allowed_by_get")
         if fault and fault.kind == "error":
             raise Refusal(fault.error)
-        call = Call(self._world, name, {})
+        call = Call(self._world, name, {}, by_organisation=self._world.oauth.is_organisations(_token(request, raw)))
+        if call.by_organisation and name in OF_ONE_TEAM and not raw.get("team_id"):
+            raise Refusal("missing_argument", "[ERROR] missing required field: team_id")
         if method.scopes:
             call.need_scope(*method.scopes)
         call.args = check_arguments(method, raw)
@@ -66,18 +89,16 @@ class Dispatch:
         return answer
 
     def _check_token(self, request: web.Request, raw: dict[str, Any], method: Method) -> None:
-        header = request.headers.get("Authorization", "")
-        token = header.removeprefix("Bearer ") if header.startswith("Bearer ") else str(raw.get("token", ""))
-        who = self._world.state.identity
         if method.authority == "none":
+            raw |= _client(request)
             return
+        token = _token(request, raw)
         if not token:
             raise Refusal("not_authed")
-        if token not in (who.bot_token, who.app_token):
-            raise Refusal("invalid_auth")
-        if token != (who.bot_token if method.authority == "bot" else who.app_token):
+        kind = self._world.oauth.kind(token, self._world.state)
+        if kind != method.authority:
             raise Refusal("not_allowed_token_type")
-        if self._world.token_error and token == who.bot_token:
+        if self._world.token_error and kind == "bot":
             raise Refusal(self._world.token_error)
 
     async def _reply(  # one private place that knows the whole call
@@ -115,3 +136,20 @@ class Dispatch:
         said = ": ".join([error, *(str(hint) for hint in hints[:2] if hint)])
         self._world.traffic.add_call(name, args, text, said, time.perf_counter() - began, fault)
         self._world.state.changes.wake()
+
+
+def _token(request: web.Request, raw: dict[str, Any]) -> str:
+    header = request.headers.get("Authorization", "")
+    return header.removeprefix("Bearer ") if header.startswith("Bearer ") else str(raw.get("token", ""))
+
+
+def _client(request: web.Request) -> dict[str, str]:
+    """Read the app's credentials from the header, where OAuth puts them."""
+    header = request.headers.get("Authorization", "")
+    if not header.startswith("Basic "):
+        return {}
+    try:
+        login, _, password = base64.b64decode(header.removeprefix("Basic "), validate=True).decode().partition(":")
+    except ValueError as error:
+        raise Refusal("invalid_client_id") from error
+    return {"client_id": login, "client_secret": password}

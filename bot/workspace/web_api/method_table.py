@@ -104,6 +104,12 @@ CHAT: dict[str, Method] = {
 READING: dict[str, Method] = {
     "api.test": Method(user_methods.api_test, {"error": "text", "foo": "text"}, TIER_4, get=True, authority="none"),
     "auth.test": Method(user_methods.auth_test, {}, SPECIAL, get=True),
+    "oauth.v2.access": Method(
+        user_methods.oauth_access,
+        dict.fromkeys(("client_id", "client_secret", "code", "grant_type", "redirect_uri", "refresh_token"), "text"),
+        TIER_4,
+        authority="none",
+    ),
     "apps.connections.open": Method(user_methods.open_connection, {}, TIER_3, authority="app"),
     "conversations.info": Method(
         conversation_methods.info,

@@ -1,4 +1,4 @@
-"""api.test, auth.test, apps.connections.open, users.*, usergroups.*, bots.info, team.info."""
+"""api.test, auth.test, oauth.v2.access, apps.connections.open, users.*, usergroups.*, bots.info, team.info."""
 
 from bot.workspace.identity import Group, User
 from bot.workspace.refusal import Refusal
@@ -20,11 +20,17 @@ async def auth_test(call: Call) -> Answer:
         "url": f"{call.world.base_url}/",
         "team": who.team_name,
         "user": call.state.bot.name,
-        "team_id": who.team_id,
+        "team_id": who.enterprise_id if call.by_organisation else who.team_id,
         "user_id": who.bot_user_id,
         "bot_id": who.bot_id,
-        "is_enterprise_install": False,
+        **({"enterprise_id": who.enterprise_id} if who.enterprise_id else {}),
+        "is_enterprise_install": call.by_organisation,
     }
+
+
+async def oauth_access(call: Call) -> Answer:
+    """Give a token for a code of the page /oauth/v2/authorize, or for a refresh token."""
+    return call.world.oauth.access(call.args)
 
 
 async def open_connection(call: Call) -> Answer:

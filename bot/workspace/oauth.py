@@ -1,0 +1,233 @@
+"""OAuth 2 of the app: a page on which a person allows it, the codes that come of that, and the tokens that it gets.
+
+The workspaces of one app share this. A token is good in the workspace that it was issued for, or in all of an
+organisation. With `token_rotation_enabled` in the manifest tokens expire, a refresh token works once, and of a
+workspace's tokens only the last two are good: a mistake in refreshing them fails here first.
+"""
+
+import html
+import secrets
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+from urllib.parse import urlencode, urljoin, urlsplit
+
+from aiohttp import web
+
+from bot.workspace.refusal import Refusal
+from bot.workspace.workspace_state import State
+
+Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Json = dict[str, Any]
+TOKEN_SECONDS = 43_200
+ACTIVE_TOKENS = 2
+ORGANISATION = "*"
+"""In place of a team's id: a token for all workspaces of the organisation."""
+
+
+@dataclass(frozen=True)
+class Token:
+    """A token that was issued. `team` may be `ORGANISATION`; `expires` is in seconds since the epoch, 0: never."""
+
+    team: str
+    refresh: str = ""
+    expires: float = 0.0
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What somebody who opened the page of the app is asked to allow: where the app wants the answer, and its state."""
+
+    redirect_uri: str
+    state: str
+
+
+class OAuth:
+    """The installations of an app in the workspaces that run side by side. `states` are these, by their team."""
+
+    def __init__(self, request_url: str | None) -> None:
+        self.states: dict[str, State] = {}
+        self.answers: dict[str, Answer] = {}
+        """What answers Web API calls, by team."""
+        self.token_seconds = TOKEN_SECONDS
+        self._request_url = request_url or ""
+        self._tokens: dict[str, Token] = {}
+        self._void: dict[str, str] = {}
+        """Slack's error for a token that was good once."""
+        self._wishes: dict[str, Wish] = {}
+        self._codes: dict[str, tuple[str, Wish]] = {}
+
+    def add(self, state: State) -> None:
+        """Add a workspace, with the tokens that its record has."""
+        self.states[state.identity.team_id] = state
+        self._tokens |= {token: Token(**row) for token, row in state.record.all("token")}
+
+    # -- tokens ----------------------------------------------------------------------------------
+
+    def team_of(self, token: str, args: Mapping[str, Any]) -> str:
+        """Return the team that a call is for; empty if its token does not say.
+
+        That of an organisation's token is named by `team_id`, or follows from a channel or person that is named.
+        """
+        found = self._tokens.get(token)
+        if found is None:
+            own = (team for team, state in self.states.items() if token == state.identity.bot_token)
+            return next(own, "")
+        if found.team != ORGANISATION:
+            return found.team
+        named = {value for value in args.values() if isinstance(value, str)}
+        ids = ((team, {team, *state.channels, *state.users, *state.files}) for team, state in self.states.items())
+        return next((team for team, known in ids if known & named), "")
+
+    def is_organisations(self, token: str) -> bool:
+        """Return True for the token of an organisation."""
+        return token in self._tokens and self._tokens[token].team == ORGANISATION
+
+    def kind(self, token: str, state: State) -> Literal["bot", "app"]:
+        """Return what kind of token it is. Raises Refusal for one that is not good (any more) in that workspace."""
+        who, found = state.identity, self._tokens.get(token)
+        if token in self._void:
+            raise Refusal(self._void[token])
+        if found is not None:
+            if found.expires and found.expires <= state.clock.now():
+                raise Refusal("token_expired")
+            return "bot"
+        if token == who.app_token:
+            return "app"
+        if token != who.bot_token:
+            raise Refusal("invalid_auth")
+        if not state.installed:
+            raise Refusal("account_inactive")
+        return "bot"
+
+    def void(self, team: str, error: str) -> None:
+        """Void the tokens that were issued for a team, or for all of its organisation."""
+        wide = self.states[team].installed == "organisation"
+        for token, each in list(self._tokens.items()):
+            if each.team == (ORGANISATION if wide else team):
+                self._drop(token, error)
+        for state in self.states.values():
+            if state.identity.team_id == team or (wide and state.installed == "organisation"):
+                state.install("")
+
+    def _drop(self, token: str, error: str) -> None:
+        del self._tokens[token]
+        self._void[token] = error
+        for state in self.states.values():
+            state.record.drop("token", token)
+
+    # -- the page --------------------------------------------------------------------------------
+
+    async def ask(self, request: web.Request) -> web.Response:
+        """Show the page of `/oauth/v2/authorize`: where the app may be installed."""
+        query, some = request.query, next(iter(self.states.values()))
+        if query.get("client_id") != some.identity.client_id:
+            return _page("This app is unknown", "The address names no client_id of this app (invalid_client_id).", 400)
+        wanted = {each for each in query.get("scope", "").split(",") if each}
+        if not wanted or not wanted <= some.app.scopes:
+            lacking = ", ".join(sorted(wanted - some.app.scopes)) or "none is named"
+            return _page("These scopes cannot be asked for", f"The manifest does not list: {lacking}.", 400)
+        redirect = self._redirect(some, query.get("redirect_uri", ""))
+        if not redirect:
+            text = "The manifest must list it under oauth_config.redirect_urls (bad_redirect_uri)."
+            return _page("This address to return to is unknown", text, 400)
+        key = secrets.token_urlsafe(16)
+        self._wishes[key] = Wish(redirect, query.get("state", ""))
+        ways = [(team, state.identity.team_name) for team, state in self.states.items()]
+        if some.identity.enterprise_id:
+            ways.append((ORGANISATION, f"all of {some.identity.enterprise_name}"))
+        links = [
+            (f"/oauth/v2/allow?{urlencode({'wish': key, 'team': team})}", f"Allow in {name}") for team, name in ways
+        ]
+        links.append((f"/oauth/v2/allow?{urlencode({'wish': key})}", "Cancel"))
+        shown = "".join(f'<li><a href="{html.escape(link)}">{html.escape(text)}</a></li>' for link, text in links)
+        return _page(f"{some.app.name} wants to be installed", f"It asks for: {', '.join(sorted(wanted))}.", more=shown)
+
+    async def allow(self, request: web.Request) -> web.Response:
+        """Send the browser back to the app, with a code or with `access_denied`."""
+        wish, team = self._wishes.pop(request.query.get("wish", ""), None), request.query.get("team", "")
+        if wish is None or (team and team != ORGANISATION and team not in self.states):
+            return _page("This page was used already", "Begin again at the app.", 400)
+        answer = {"error": "access_denied"}
+        if team:
+            code = secrets.token_hex(16)
+            self._codes[code] = team, wish
+            answer = {"code": code}
+        address = f"{wish.redirect_uri}?{urlencode({**answer, 'state': wish.state})}"
+        return web.Response(status=302, headers={"Location": address})
+
+    def _redirect(self, state: State, wanted: str) -> str:
+        """Return where the browser goes; empty if the manifest does not list it.
+
+        In HTTP mode the paths of the manifest's addresses count, at the host that takes the events.
+        """
+        listed = state.app.redirect_urls
+        if self._request_url:
+            listed = tuple(urljoin(self._request_url, urlsplit(each).path) for each in listed)
+        if not wanted:
+            return next(iter(listed), "")
+        return wanted if any(wanted.startswith(each) for each in listed) else ""
+
+    # -- oauth.v2.access -------------------------------------------------------------------------
+
+    def access(self, args: Mapping[str, Any]) -> Json:
+        """Give a token for a code, or for a refresh token. Raises Refusal."""
+        who = next(iter(self.states.values())).identity
+        if args.get("client_id") != who.client_id:
+            raise Refusal("invalid_client_id")
+        if args.get("client_secret") != who.client_secret:
+            raise Refusal("bad_client_secret")
+        if args.get("grant_type") == "refresh_token":
+            return self._refreshed(str(args.get("refresh_token", "")))
+        team, wish = self._codes.pop(str(args.get("code", "")), ("", None))
+        if wish is None:
+            raise Refusal("invalid_code")
+        if args.get("redirect_uri") and args["redirect_uri"] != wish.redirect_uri:
+            raise Refusal("bad_redirect_uri")
+        for state in self.states.values():
+            if team in (ORGANISATION, state.identity.team_id):
+                state.install("organisation" if team == ORGANISATION else "team")
+        return self._issued(team)
+
+    def _refreshed(self, refresh: str) -> Json:
+        used = next(((token, each) for token, each in self._tokens.items() if each.refresh == refresh), None)
+        if not refresh or used is None:
+            raise Refusal("invalid_refresh_token")
+        token, each = used
+        self._keep(token, Token(each.team, "", each.expires))
+        return self._issued(each.team)
+
+    def _issued(self, team: str) -> Json:
+        some = next(iter(self.states.values()))
+        state = some if team == ORGANISATION else self.states[team]
+        who, expiring = state.identity, state.app.token_rotation
+        token = f"{'xoxe.' if expiring else ''}xoxb-local-{secrets.token_hex(16)}"
+        refresh = f"xoxe-1-local-{secrets.token_hex(16)}" if expiring else ""
+        self._keep(token, Token(team, refresh, state.clock.now() + self.token_seconds if expiring else 0.0))
+        active = [each for each, row in self._tokens.items() if row.team == team]
+        for old in active[:-ACTIVE_TOKENS] if expiring else ():
+            self._drop(old, "token_revoked")
+        ends = {"refresh_token": refresh, "expires_in": self.token_seconds} if expiring else {}
+        return {
+            "access_token": token,
+            "token_type": "bot",
+            "scope": ",".join(sorted(state.app.scopes)),
+            "bot_user_id": who.bot_user_id,
+            "app_id": who.app_id,
+            "team": None if team == ORGANISATION else {"id": who.team_id, "name": who.team_name},
+            "enterprise": {"id": who.enterprise_id, "name": who.enterprise_name} if who.enterprise_id else None,
+            "authed_user": {"id": who.people["ana"]},
+            "is_enterprise_install": team == ORGANISATION,
+            **ends,
+        }
+
+    def _keep(self, token: str, row: Token) -> None:
+        self._tokens[token] = row
+        state = next(iter(self.states.values())) if row.team == ORGANISATION else self.states[row.team]
+        state.record.put("token", token, lambda: asdict(row))
+
+
+def _page(title: str, text: str, status: int = 200, more: str = "") -> web.Response:
+    body = f"<h1>{html.escape(title)}</h1><p>{html.escape(text)}</p><ul>{more}</ul>"
+    page = f'<!doctype html><html lang="en"><title>{html.escape(title)}</title>{body}</html>'
+    return web.Response(status=status, text=page, content_type="text/html")
