@@ -12,57 +12,48 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import functools
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.access import channels_file, crew_values
 from bot.access.access_values import ChannelValues
 from bot.access.channel_settings import ChannelSettings
-from bot.features.catalogue import register_all
-from bot.features.kit import Kit
-from bot.jobs.effect_handlers import nobody_to_ask
-from bot.jobs.effect_runner import EffectRunner
+from bot.jobs.effect_runner import is_elsewhere
 from bot.jobs.instance import Instance, cancel, new_name
-from bot.jobs.job_records import JobRecords
-from bot.jobs.job_runner import Effects
 from bot.jobs.tasks import Bounds
 from bot.limits.call_limits import CallLimits
 from bot.logs import about
-from bot.models.chosen_model import REHEARSAL, ChosenModel
+from bot.models.chosen_model import ChosenModel
 from bot.models.named_models import names_at, take_on
-from bot.operation.audit_log import AuditLog
 from bot.operation.periodic import CHECK_SECONDS, StoreCheck, every
 from bot.operation.sweeping import sweep
 from bot.operation.wall_watch import report_walls
 from bot.settings import Settings, SettingsError
-from bot.slack.connection import Bolt, BotAccount, Client, NotConnected, make_bolt, proven_client, token_proof
-from bot.slack.receive.gate import Gate
-from bot.slack.receive.own_page import ShowPage
+from bot.slack.connection import Bolt, NotConnected, proven_client
 from bot.slack.send.lookup import LOOKS
-from bot.slack.send.shared_outbox import shared_outbox
-from bot.slack.send.web_calls import Background, close_client
-from bot.slack.show.admission import Admission
-from bot.slack.show.directory import Directory
-from bot.slack.show.job_messenger import Messengers
-from bot.slack.show.people import People
-from bot.slack.show.thread import Thread
-from bot.slack.token_proof import TokenProof
-from bot.store.interface import JobKey, Store
+from bot.slack.send.web_calls import close_client
+from bot.store.interface import ANY_TEAM, JobKey, Store
 from bot.supervisor.instance_board import InstanceBoard
+from bot.team_bot import Shared, TeamBot
 from specialists.crew import Crew
 from specialists.files.frontmatter import CrewFault
 from specialists.loading import package_toolkits
 from specialists.registry import CREWS, CrewError, load_crew, member_names
 from specialists.several_crews import Crews, why_no_member
 from specialists.tools.catalogue import all_toolkits
+from specialists.tools.extras import missing_packages
 from specialists.tools.toolkit import Toolkit, ToolSettings
 
 if TYPE_CHECKING:
+    from aiohttp import web
+
     from bot.operation.instrumentation import Instrumentation
     from bot.store.redis.redis_store import RedisStore
+    from bot.teams import InstalledTeams
     from specialists.tools.web.search import SearchSettings
 
 log = logging.getLogger(__name__)
@@ -188,12 +179,12 @@ class App:
     instance: Instance
     store: Store
     model: ChosenModel
-    thread: Thread
     work: asyncio.Task[None]
     """The task of the instance: it ends when the instance does."""
-    token: TokenProof
-    pages: Mapping[str, ShowPage] = field(default_factory=dict)
-    """Pages of our own for people's browsers, by their paths."""
+    token_fault: Callable[[], str]
+    """Says why Slack does not take the bot's token; empty while it does."""
+    pages: Sequence[web.RouteDef] = ()
+    """What is shown to browsers in HTTP mode."""
 
 
 @contextlib.asynccontextmanager
@@ -214,118 +205,98 @@ async def running(
     Raises SettingsError if the crew cannot be read, or Slack does not take the token.
     """
     crews = await _ready(model, crew or open_crews(settings))
-    client, account, channels, named = await _connected(settings, store, model, crews)
-    # The kernel, from Slack and the model up.
+    channels = open_channel_settings(settings, store, model, crews)
     name = new_name()
-    proof = token_proof(client, account)
-    outbox = shared_outbox(client, store, account, who=name, unlimited=settings.slack_unlimited, looks=looks)
-    outbox.calls.token_refused = proof.suspect
-    people = People(client, outbox.calls, account.home)
-    people.name_groups([*named, *crews.asked])
-    messengers = Messengers(outbox, people, Directory(client, outbox.calls, people), settings.admins, account.url)
-    by_rules = model.provider == REHEARSAL
-    thread = Thread(client, outbox, store, people, messengers, model_label=model.label, by_rules=by_rules)
     metrics = instruments.metrics if instruments is not None else None
     models = names_at(model, *crews.by_name.values())
     limits = CallLimits(store.counters, model, settings.rules, store.clock, metrics, models, channels.rules_in)
-    note = AuditLog(store).note
     board = InstanceBoard(store.board, name, crews.by_name)
-    bolt = make_bolt(client, proof, signing_secret=settings.signing_secret)
 
     def nudge(key: JobKey) -> None:
         instance.nudge(key)
 
-    # What people do.
-    kit = Kit(
-        app=bolt,
-        gate=Gate(people, channels, first=limits.first_in_an_hour, clock=store.clock, note=note),
-        records=JobRecords(store, nudge, admins=settings.admins, note=note, groups_of=people.groups_of),
-        channels=channels,
-        messengers=messengers,
-        limits=limits,
-        crews=crews,
-        board=board,
-        model=model,
-        settings=settings,
-        url=account.url,
+    shared = Shared(
+        settings, store, model, crews, channels, limits, board, name, nudge, looks, instruments, can_ask=can_ask
     )
-    register_all(kit)
-    # What jobs do.
-    runs = EffectRunner(
-        store,
-        thread,
-        model,
-        crews,
-        limits,
-        settings.terms,
-        board,
-        note=note,
-        approvers_in=channels.approvers_in if can_ask else nobody_to_ask,
-        standing=Admission(people, channels).standing,
-        terms_in=channels.terms_in,
-        openers=kit.openers,
-    )
-    effects: Effects = runs
-    for wrap in kit.around:
-        effects = wrap(effects)
-    if instruments is not None:
-        effects, outbox.calls.seen = instruments.effects(effects), instruments.metrics.slack_called
+
+    async def let_go(team: str) -> None:
+        await instance.let_go(team)
+
+    bots = await (_bots_of_installations(shared, let_go) if settings.installs else _bot_of_the_token(shared))
     bounds = Bounds(effect=max(Bounds().effect, STUCK * settings.terms.call_seconds))
     instance = Instance(
         store,
-        effects,
+        bots.effects,
         slots=settings.slots,
         lease=settings.lease,
         bounds=bounds,
         name=name,
-        elsewhere=runs.elsewhere,
-        hold=lambda: proof.fault,
+        elsewhere=functools.partial(is_elsewhere, crews, board),
+        hold=lambda: bots.token_fault,
+        reach=bots.reach,
     )
     with about(instance=instance.name):
         work = asyncio.create_task(instance.run())
     begins = dict.fromkeys(begin for one in crews.by_name.values() for begin in one.beside)  # crews share toolkits
     watch = (report_walls(instruments.metrics),) if instruments is not None else ()
-    own = (*watch, model.warm(), proof.run(), board.run())
-    beside = [asyncio.create_task(one) for one in (*own, *(begin() for begin in (*kit.beside, *begins)))]
-    app = App(bolt, instance, store, model, thread, work, proof, kit.pages)
+    own = (*watch, model.warm(), board.run())
+    bots.begin()
+    beside = [asyncio.create_task(one) for one in (*own, *(begin() for begin in begins))]
+    app = App(bots.bolt, instance, store, model, work, lambda: bots.token_fault, bots.pages)
     try:
         yield app
     finally:
         for task in beside:
             task.cancel()
         await asyncio.gather(*beside, return_exceptions=True)
-        await _end(app, kit.background, limits, crews, board)
+        await bots.end_beside()
+        await _end(app, bots, shared)
 
 
-async def _connected(
-    settings: Settings, store: Store, model: ChosenModel, crews: Crews
-) -> tuple[Client, BotAccount, ChannelSettings, frozenset[str]]:
-    """Return the client of the bot's token, its account, and the settings of channels with the user groups they name.
-
-    Raises SettingsError where Slack does not take the token, or the store or `channels.yml` is not for us.
-    """
-    file = open_channels(settings, crews.names)
-    try:
-        client, account = await proven_client(settings.bot_token, settings.slack_api_url)
-    except NotConnected as error:
-        raise SettingsError(str(error)) from None
-    channels = ChannelSettings(
+def open_channel_settings(settings: Settings, store: Store, model: ChosenModel, crews: Crews) -> ChannelSettings:
+    """Return the settings of channels. Raises SettingsError where `channels.yml` cannot be read."""
+    return ChannelSettings(
         store,
         settings.in_channel,
-        file,
+        open_channels(settings, crews.names),
         admins=settings.admins,
         crews=crews.described,
         of_crews=crew_values.of_crews(crews.by_name),
         models=model.tiers,
     )
+
+
+async def _bot_of_the_token(shared: Shared) -> TeamBot:
+    """Make the bot of the one token of the settings.
+
+    Raises SettingsError where Slack does not take the token, or the store holds the jobs of others.
+    """
+    settings, store = shared.settings, shared.store
+    try:
+        client, account = await proven_client(settings.bot_token, settings.slack_api_url)
+    except NotConnected as error:
+        raise SettingsError(str(error)) from None
     try:
         await _check_home(store, account.home.team)
-        named = await channels.groups(account.home.team)  # what the form set is known from now on, store or not
+        named = await shared.channels.groups(account.home.team)  # what the form set is known from now on, store or not
         await sweep()
+        return TeamBot(shared, client, account, named)
     except BaseException:
         await close_client(client)
         raise
-    return client, account, channels, named
+
+
+async def _bots_of_installations(shared: Shared, let_go: Callable[[str], Awaitable[None]]) -> InstalledTeams:
+    """Make the bots of all workspaces that installed the app. Raises SettingsError for keys that are none."""
+    if fault := missing_packages("oauth", "cryptography"):
+        raise SettingsError(f"SLACK_CLIENT_ID is set: {fault}")
+    from bot.teams import InstalledTeams  # noqa: PLC0415 - only where workspaces install the app
+
+    bots = InstalledTeams.of(shared, let_go)
+    await shared.store.share()
+    await bots.open_all()
+    await sweep()
+    return bots
 
 
 async def _ready(model: ChosenModel, crew: Crew | Crews) -> Crews:
@@ -344,6 +315,11 @@ async def _ready(model: ChosenModel, crew: Crew | Crews) -> Crews:
 async def _check_home(store: Store, team: str) -> None:
     """Raise SettingsError if another workspace's jobs are in the store: each bot would take the other's."""
     owner = await store.home(team)
+    if owner == ANY_TEAM:
+        raise SettingsError(
+            "The store holds the jobs of several workspaces, and SLACK_BOT_TOKEN is of one. Set SLACK_CLIENT_ID in its "
+            "place, or another REDIS_URL, such as another database of the server: redis://HOST:6379/1."
+        )
     if owner != team:
         raise SettingsError(
             f"The store holds the jobs of another workspace ({owner}), and SLACK_BOT_TOKEN is of {team}: a bot would "
@@ -352,13 +328,13 @@ async def _check_home(store: Store, team: str) -> None:
         )
 
 
-async def _end(app: App, background: Background, limits: CallLimits, crews: Crews, board: InstanceBoard) -> None:
+async def _end(app: App, bots: TeamBot | InstalledTeams, shared: Shared) -> None:
     try:
         await app.instance.stop()
         await cancel(app.work)
         seconds = app.instance.time_left()
-        await asyncio.gather(background.drain(seconds), app.thread.close(seconds), limits.close(seconds))
+        await asyncio.gather(bots.close(seconds), shared.limits.close(seconds))
     finally:
-        await board.close()
-        await crews.close()
+        await shared.board.close()
+        await shared.crews.close()
         await app.model.close()

@@ -80,6 +80,12 @@ class Settings:
     bot_token: str = field(default="", repr=False)
     app_token: str = field(default="", repr=False)
     signing_secret: str = field(default="", repr=False)
+    client_id: str = ""
+    client_secret: str = field(default="", repr=False)
+    token_keys: tuple[str, ...] = field(default=(), repr=False)
+    """The keys that encrypt tokens in the store: the first encrypts, all decrypt."""
+    teams: frozenset[str] = frozenset()
+    """Ids of the workspaces and organisations that may install the app; empty: all."""
     slack_api_url: str = "https://slack.com/api/"
     redis_url: str = field(default="", repr=False)
     data: Path = Path("~/.local/share/leadhand")
@@ -119,8 +125,14 @@ class Settings:
     @property
     def secrets(self) -> frozenset[str]:
         """Texts that must never be shown: tokens, keys, and what is secret in the addresses of services."""
-        tokens = {self.bot_token, self.app_token, self.signing_secret, *proxy_password(self.env)}
+        tokens = {self.bot_token, self.app_token, self.signing_secret, self.client_secret, *self.token_keys}
+        tokens |= {*proxy_password(self.env)}
         return frozenset({*secret_values(self.env), *secrets_in(self.redis_url), *tokens} - {""})
+
+    @property
+    def installs(self) -> bool:
+        """True if workspaces install the app by OAuth; else it is in that of its token."""
+        return bool(self.client_id) and not self.bot_token
 
     @property
     def socket_mode(self) -> bool:
@@ -130,7 +142,7 @@ class Settings:
     @property
     def has_pages(self) -> bool:
         """True if browsers can be shown a page of the bot's own."""
-        return bool(self.public_url) and not self.socket_mode
+        return bool(self.public_url) and not self.socket_mode and not self.installs
 
 
 NAMES: Mapping[str, str] = {
@@ -138,6 +150,13 @@ NAMES: Mapping[str, str] = {
     "SLACK_BOT_TOKEN": "the bot's token, xoxb-...",
     "SLACK_APP_TOKEN": "the app-level token, xapp-..., for Socket Mode",
     "SLACK_SIGNING_SECRET": "the signing secret, for HTTP mode",
+    "SLACK_CLIENT_ID": "the app's client id: workspaces install it at /slack/install, in place of SLACK_BOT_TOKEN "
+    "(docs/install.md)",
+    "SLACK_CLIENT_SECRET": "the app's client secret",
+    "LEADHAND_TOKEN_KEYS": "keys that encrypt the tokens of workspaces in Redis, with commas: the first encrypts, all "
+    "decrypt",
+    "LEADHAND_TEAMS": "ids of the workspaces (T...) and organisations (E...) that may install it, with commas; "
+    "default all",
     "SLACK_API_URL": "where the Web API is; default https://slack.com/api/",
     "REDIS_URL": "redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://; default: the embedded "
     "server. ?replicas=n: a write counts once n replicas have it",
@@ -276,6 +295,10 @@ def read_settings(env: Mapping[str, str] | None = None) -> Settings:
         bot_token=env.get("SLACK_BOT_TOKEN", ""),
         app_token=env.get("SLACK_APP_TOKEN", ""),
         signing_secret=env.get("SLACK_SIGNING_SECRET", ""),
+        client_id=env.get("SLACK_CLIENT_ID", "").strip(),
+        client_secret=env.get("SLACK_CLIENT_SECRET", "").strip(),
+        token_keys=_ids(env.get("LEADHAND_TOKEN_KEYS", "")),
+        teams=frozenset(_ids(env.get("LEADHAND_TEAMS", ""))),
         slack_api_url=env.get("SLACK_API_URL", "") or Settings.slack_api_url,
         redis_url=env.get("REDIS_URL", ""),
         data=Path(env.get("LEADHAND_DATA", "") or Settings.data).expanduser(),
@@ -317,6 +340,9 @@ def _sandbox(text: str) -> bool:
 
 def require_slack(settings: Settings) -> None:
     """Raise SettingsError unless a token and a way to connect are set."""
+    if settings.client_id:
+        require_installing(settings)
+        return
     if not settings.bot_token:
         raise SettingsError(
             "SLACK_BOT_TOKEN is not set. Install the app from manifest.yml and copy its token (xoxb-...), or use "
@@ -326,6 +352,24 @@ def require_slack(settings: Settings) -> None:
         raise SettingsError(
             "Neither SLACK_APP_TOKEN (Socket Mode) nor SLACK_SIGNING_SECRET (HTTP mode) is set; one of them is needed."
         )
+
+
+def require_installing(settings: Settings) -> None:
+    """Raise SettingsError unless all is set that installing the app in workspaces needs, and nothing against it."""
+    if settings.bot_token or settings.app_token:
+        both = "SLACK_BOT_TOKEN" if settings.bot_token else "SLACK_APP_TOKEN"
+        raise SettingsError(
+            f"SLACK_CLIENT_ID and {both} are both set. With SLACK_CLIENT_ID workspaces install the app by HTTP, each "
+            f"with a token of its own: remove {both}, or SLACK_CLIENT_ID if there is one workspace."
+        )
+    needed = {
+        "SLACK_CLIENT_SECRET": settings.client_secret,
+        "SLACK_SIGNING_SECRET": settings.signing_secret,
+        "LEADHAND_TOKEN_KEYS": settings.token_keys,
+    }
+    if lacking := [name for name, value in needed.items() if not value]:
+        key = " `openssl rand -base64 32 | tr '+/' '-_'` makes a key." if "LEADHAND_TOKEN_KEYS" in lacking else ""
+        raise SettingsError(f"SLACK_CLIENT_ID is set, and {', '.join(lacking)} not: all are needed.{key}")
 
 
 def _terms(env: Mapping[str, str]) -> Terms:

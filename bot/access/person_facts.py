@@ -15,10 +15,14 @@ _BOTS = ("is_bot", "is_workflow_bot", "is_connector_bot")
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """Our workspace: the ids of the team and of the organisation it is part of, empty if it is part of none."""
+    """Our workspace: the ids of the team and of the organisation it is part of, empty if it is part of none.
+
+    `wide`: the app is installed in the whole organisation.
+    """
 
     team: str = ""
     enterprise: str = ""
+    wide: bool = False
 
 
 @dataclass(frozen=True, slots=True)

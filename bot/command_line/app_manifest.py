@@ -12,7 +12,7 @@ import yaml
 from bot.app import manifest_path
 from bot.command_line.console import say
 from bot.settings import Settings, SettingsError
-from bot.slack.receive.http import EVENTS
+from bot.slack.receive.http import EVENTS, REDIRECT
 
 CREATE = "https://api.slack.com/apps?new_app=1&manifest_json="
 """Opens "create an app from a manifest", filled in."""
@@ -43,6 +43,7 @@ def made_for(http: str | None) -> dict[str, Any]:
         app["settings"][part] = {"request_url": url, **app["settings"][part]}
     for command in app["features"]["slash_commands"]:
         command["url"] = url
+    app["oauth_config"]["redirect_urls"] = [url.removesuffix(EVENTS) + REDIRECT]
     return app
 
 

@@ -22,7 +22,7 @@ from bot.models.choosing import ModelSettingsError, choose_model
 from bot.models.chosen_model import ChosenModel
 from bot.models.named_models import names_at, take_on
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from bot.settings import NAMES, Address, Settings, SettingsError
+from bot.settings import NAMES, Address, Settings, SettingsError, require_installing
 from bot.settings_file import readable_by_others
 from bot.slack.connection import NotConnected, bot_account, prove_app_token, scope_fault, secret_fault
 from bot.slack.scopes import OPTIONAL_SCOPES
@@ -36,7 +36,7 @@ from specialists.crew import Crew
 from specialists.crew_size import crowded
 from specialists.sandbox.wall_proof import ChildBroken, WallReport, prove_walls
 from specialists.several_crews import Crews, missing_settings, why_no_member
-from specialists.tools.extras import ALL, EMBEDDED, RECOMMENDED, absent_extras, install_command
+from specialists.tools.extras import ALL, EMBEDDED, RECOMMENDED, absent_extras, install_command, missing_packages
 from specialists.tools.tickets.ticket_desk import CONTACT, NOWHERE, desk_of, is_reachable
 
 WARNING = "Warning: "
@@ -223,6 +223,9 @@ def readers(report: WallReport, *, required: bool = False) -> Verdict:
 
 async def _bot(settings: Settings) -> AsyncIterator[Verdict]:
     what = "Slack bot token"
+    if settings.client_id:
+        yield Verdict("Slack OAuth", "workspaces install the app at /slack/install", _oauth_fault(settings))
+        return
     if not settings.bot_token:
         yield Verdict(what, fault="SLACK_BOT_TOKEN is not set; install the app and copy its xoxb-... token")
         return
@@ -239,6 +242,22 @@ async def _bot(settings: Settings) -> AsyncIterator[Verdict]:
     extra = ", ".join(sorted(account.scopes - wanted - OPTIONAL_SCOPES))
     note = f"all {len(wanted)} of manifest.yml" + (f"; granted but not needed: {extra}" if extra else "")
     yield Verdict("Slack scopes", note, scope_fault(account.scopes, wanted))
+
+
+def _oauth_fault(settings: Settings) -> str:
+    """Say what is wrong with the settings for workspaces that install the app; empty if nothing is."""
+    if fault := missing_packages("oauth", "cryptography"):
+        return fault
+    from bot.slack.installation.token_cipher import BadKey, TokenCipher  # noqa: PLC0415 - cryptography is in an extra
+
+    try:
+        require_installing(settings)
+        TokenCipher(settings.token_keys)
+    except SettingsError as error:
+        return str(error)
+    except BadKey as error:
+        return f"LEADHAND_TOKEN_KEYS: {error}"
+    return ""
 
 
 async def _way_in(settings: Settings) -> AsyncIterator[Verdict]:

@@ -15,11 +15,11 @@ from bot.command_line.console import say
 from bot.command_line.slack_names import PutNames, open_names
 from bot.features.job_controls.lists import LOOKED_AT, JobLists
 from bot.jobs.job_reading import read_job
-from bot.settings import Settings
+from bot.settings import Settings, SettingsError
 from bot.slack.receive.job_named import job_named
 from bot.slack.views.job_rows import JobLine
 from bot.slack.views.outgoing import counted
-from bot.store.interface import Head, JobKey, Store
+from bot.store.interface import ANY_TEAM, Head, JobKey, Store
 from bot.store.redis.redis_store import RedisStore
 from handoff.state.job_state import Ask, Job
 from handoff.summaries.shown_rows import rows_of
@@ -49,7 +49,7 @@ async def _listed(store: Store, options: argparse.Namespace, put_names: PutNames
     redraws = options.watch and sys.stdout.isatty()
     before: list[tuple[JobKey, float]] | None = None
     while True:
-        heads = await _heads(store, await _team(store), options.user)
+        heads = await _heads(store, await team_of(store, options.team), options.user)
         await store.now()  # nothing else that is asked here tells what time it is there
         shown = await _written(store, heads, options, put_names)
         if redraws:
@@ -63,9 +63,15 @@ async def _listed(store: Store, options: argparse.Namespace, put_names: PutNames
         await asyncio.sleep(options.every)
 
 
-async def _team(store: Store) -> str:
-    """Return the team whose jobs the store holds; empty if no bot has used it yet."""
-    return await store.home("")
+async def team_of(store: Store, named: str) -> str:
+    """Return the team whose jobs are meant, by `--team` or the store; empty if no bot has used it yet.
+
+    Raises SettingsError where the store holds the jobs of several and none is named.
+    """
+    team = named or await store.home("")
+    if team == ANY_TEAM:
+        raise SettingsError("The store holds the jobs of several workspaces: name one, such as --team T0123ABCD.")
+    return team
 
 
 async def _heads(store: Store, team: str, user: str) -> list[Head]:
@@ -118,7 +124,7 @@ def _ago(seconds: float) -> str:
 
 async def _one(store: Store, options: argparse.Namespace, put_names: PutNames) -> int:
     """Show one job, named by its id or by a link to its thread."""
-    team = await _team(store)
+    team = await team_of(store, options.team)
     name, _ = job_named(team, options.job) if team else ("", "")
     found = await read_job(store.jobs, JobKey(team, name)) if name else "unknown"
     if isinstance(found, str):

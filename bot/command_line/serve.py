@@ -6,7 +6,9 @@ import argparse
 import contextlib
 import gc
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Sequence
+
+from aiohttp import web
 
 from bot.app import open_crews, open_store, running
 from bot.command_line.console import say
@@ -17,8 +19,6 @@ from bot.models.chosen_model import ChosenModel
 from bot.operation.trace_export import NoCollector, TraceExport, open_sender
 from bot.settings import Settings, SettingsError
 from bot.slack.connection import Bolt, Connection, NotConnected, http, socket_mode
-from bot.slack.receive.http import NO_PAGES
-from bot.slack.receive.own_page import ShowPage
 
 log = logging.getLogger(__name__)
 
@@ -56,9 +56,7 @@ async def _serve(settings: Settings, stop: StopSignal) -> None:
         store, model = instruments.store(plain), instruments.model(chosen)
         sending = traces.sending(store) if traces is not None else contextlib.nullcontext()
         async with sending, running(settings, store, model, crews, instruments=instruments) as app:
-            watching = instruments.watching(
-                app.instance, app.work, slots=settings.slots, token_fault=lambda: app.token.fault
-            )
+            watching = instruments.watching(app.instance, app.work, slots=settings.slots, token_fault=app.token_fault)
             with about(instance=app.instance.name), watching:
                 async with connected(app.bolt, settings, app.pages) as connection:
                     stop.ready = True
@@ -91,10 +89,8 @@ async def chosen_model(settings: Settings) -> ChosenModel:
 
 
 @contextlib.asynccontextmanager
-async def connected(
-    bolt: Bolt, settings: Settings, pages: Mapping[str, ShowPage] = NO_PAGES
-) -> AsyncIterator[Connection]:
-    """The bot's connection: Socket Mode where there is an app token, else HTTP, with `pages` of our own.
+async def connected(bolt: Bolt, settings: Settings, pages: Sequence[web.RouteDef] = ()) -> AsyncIterator[Connection]:
+    """The bot's connection: Socket Mode where there is an app token, else HTTP, with `pages` for browsers.
 
     Raises SettingsError if Slack does not let us in, or the port cannot be had.
     """

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from bot.command_line.check import store_url
 from bot.command_line.console import say
+from bot.command_line.job_list import team_of
 from bot.command_line.slack_names import open_names
 from bot.settings import Settings, SettingsError
 from bot.slack.receive.job_named import job_named
@@ -26,7 +27,7 @@ async def trace_job(options: argparse.Namespace, settings: Settings) -> int:
 
     Raises SettingsError if there is no such job or a file cannot be written, and StoreError.
     """
-    trace = await _read(options.job, settings)
+    trace = await _read(options.job, settings, options.team)
     wanted = [name for name in _FILES if getattr(options, name)]
     if options.json and options.out is None:
         from bot.tracing.export import dumped  # noqa: PLC0415 - only where it is asked for
@@ -44,12 +45,12 @@ async def trace_job(options: argparse.Namespace, settings: Settings) -> int:
     return _WANTING if missing else _FOUND
 
 
-async def _read(named: str, settings: Settings) -> Trace:
+async def _read(named: str, settings: Settings, of: str) -> Trace:
     """Read the trace of the job that an id or a link names, from the store. A bot that runs on it goes on."""
     async with store_url(settings) as url:
         store = await RedisStore.connect(url)
         try:
-            team = await store.home("")
+            team = await team_of(store, of)
             job, _ = job_named(team, named)
             if not job:
                 raise SettingsError(f"{named!r} names no job: {_WHICH}.")

@@ -205,8 +205,14 @@ def equals_of(crew: Crew) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for group in (*groups, *inside) for name in group))
 
 
+async def is_elsewhere(crews: Crews, board: InstanceBoard, ask: Ask) -> bool:
+    """Return True if only another instance has the crew of a request."""
+    name = ask.request.crew
+    return bool(name) and name not in crews.by_name and await board.elsewhere(name)
+
+
 class EffectRunner:
-    """The `Effects` of a running bot: one for all the jobs of an instance."""
+    """The `Effects` of the bot of one workspace: one for all its jobs that an instance runs."""
 
     def __init__(  # noqa: PLR0913 - the parts of an instance
         self,
@@ -234,7 +240,6 @@ class EffectRunner:
 
         self._services = {name: services(crew) for name, crew in crews.by_name.items()}
         self._usual = crews.usual.name
-        self._board = board
         self._thread = thread
         self._limits = limits
 
@@ -261,10 +266,6 @@ class EffectRunner:
     def _services_of(self, ask: Ask) -> Services | None:
         """Return what the crew of a request works with; None if this instance has no such crew."""
         return self._services.get(ask.request.crew or self._usual)
-
-    async def elsewhere(self, ask: Ask) -> bool:
-        """Return True if only another instance has the crew of a request."""
-        return self._services_of(ask) is None and await self._board.elsewhere(ask.request.crew)
 
     def _no_such_crew(self, ask: Ask, *, at: float) -> ev.RequestFailed:
         """Fail a request for a crew that is nowhere any more."""

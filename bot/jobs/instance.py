@@ -8,7 +8,7 @@ import functools
 import logging
 import secrets
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from bot.jobs.job_runner import LEAVE, Effects, Elsewhere, JobRunner, nowhere_else
 from bot.jobs.lease import boottime
@@ -31,6 +31,8 @@ RUNNER_SECONDS = 1.1
 CLOSING = 0.3
 """Seconds of the shutdown that are reserved for closing connections."""
 LEAST_TIME_LEFT = 0.1
+RESTS = 60.0
+"""Seconds after which a job is looked at again whose team cannot be reached."""
 SHARED = 4
 """Slots from which on they are shared between people."""
 MOST_SLOTS = 0.75
@@ -46,13 +48,19 @@ def new_name() -> str:
     return secrets.token_hex(6)
 
 
+async def everywhere(_team: str) -> bool:
+    """Reach every team."""
+    return True
+
+
 class Instance:
     """Runs up to `slots` jobs at once; each is owned for `lease` seconds unless renewed.
 
-    `elsewhere` says of a request if it has to be left to another instance.
+    `elsewhere` says of a request if it has to be left to another instance, `reach` if a team can be told anything now:
+    else its jobs rest.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what an instance asks before it takes a job
         self,
         store: Store,
         effects: Effects,
@@ -63,6 +71,7 @@ class Instance:
         name: str = "",
         elsewhere: Elsewhere = nowhere_else,
         hold: Callable[[], str] = str,
+        reach: Callable[[str], Awaitable[bool]] = everywhere,
     ) -> None:
         self.name = name or new_name()
         self.full = ""
@@ -81,6 +90,7 @@ class Instance:
         self._away_since: float | None = None
         self._elsewhere = elsewhere
         self._hold = hold
+        self._reach = reach
         self._left: dict[str, float] = {}
         """Until when due jobs of a person are left alone, as one of theirs was left to another instance."""
         self._stopping = False
@@ -155,6 +165,9 @@ class Instance:
             if claim is not None and (self._stopping or self._alone):
                 await self._store.jobs.release(claim, due=self._store.clock(), lost=None)
                 return False
+            if claim is not None and not await self._reach(claim.key.team):
+                await self._store.jobs.release(claim, due=self._store.clock() + RESTS, lost=None)
+                return True
         except StoreError as error:
             self._note_away(error)
             return False
@@ -191,6 +204,15 @@ class Instance:
             await asyncio.wait(others, timeout=RUNNER_SECONDS)
             await cancel(*others)
         return True
+
+    async def let_go(self, team: str) -> None:
+        """Let go of all jobs of a team, which has to be out of reach by now: only posts that are under way arrive."""
+        tasks = [task for task, held in self._tasks.items() if held.team == team]
+        for runner in (runner for held, runner in self._runners.items() if held.team == team):
+            runner.stop()
+        if tasks:
+            await asyncio.wait(tasks, timeout=RUNNER_SECONDS)
+            await cancel(*tasks)
 
     def claim_again(self, key: JobKey) -> None:
         """See `Seclusion.claim_again`."""

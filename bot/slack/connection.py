@@ -7,23 +7,25 @@ import contextlib
 import logging
 import os
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import aiohttp
 from aiohttp import web
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
+from slack_bolt.request.async_request import AsyncBoltRequest
+from slack_bolt.response import BoltResponse
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.access.person_facts import Home
 from bot.settings import Address
+from bot.slack.receive.addressed import Addressed, addressed
 from bot.slack.receive.bolt_dispatch import SocketMode
-from bot.slack.receive.http import NO_PAGES, web_app
-from bot.slack.receive.own_page import ShowPage
+from bot.slack.receive.http import web_app
 from bot.slack.send.web_calls import close_client, make_client
-from bot.slack.token_proof import PASSING, REFUSED_TOKEN, TokenProof
+from bot.slack.token_proof import INSTALLATION_EVENTS, PASSING, REFUSED_TOKEN, TokenProof
 from specialists.outbound.faults import network_fault
 from specialists.service_url import shown
 
@@ -35,6 +37,7 @@ ADVICE: Mapping[str, str] = {
     "ratelimited": "Slack wants fewer calls: try again in a minute",
 }
 """Advice on Slack's errors; for any other one, look into its documentation."""
+_NO_NEWS = ("`token` will be unused", "will be ignored", "the AuthorizeResult (returned value from authorize)")
 _SECRET = re.compile(r"[0-9a-f]{32}")
 
 
@@ -69,7 +72,8 @@ async def bot_account(client: AsyncWebClient) -> BotAccount:
         who = await client.auth_test()
         granted = str(who.headers.get("x-oauth-scopes", "")).split(",")
         scopes = frozenset(scope.strip() for scope in granted if scope.strip())
-        home = Home(str(who["team_id"]), str(who.get("enterprise_id") or ""))
+        wide = who.get("is_enterprise_install") is True
+        home = Home(str(who["team_id"]), str(who.get("enterprise_id") or ""), wide=wide)
         url = str(who.get("url") or "")
         bot = str(who.get("bot_id") or "")
         return BotAccount(str(who["user_id"]), str(who["user"]), str(who["team"]), scopes, home, url, bot)
@@ -97,9 +101,9 @@ def token_proof(client: AsyncWebClient, account: BotAccount) -> TokenProof:
             team_id=account.home.team,
             bot_id=account.bot,
             bot_user_id=account.user,
-            bot_token=client.token,
             bot_scopes=sorted(account.scopes),
         ),
+        lambda: client.token,
     )
 
 
@@ -196,19 +200,63 @@ async def _account(client: AsyncWebClient) -> BotAccount:
 
 def make_bolt(client: AsyncWebClient, proof: TokenProof, *, signing_secret: str) -> Bolt:
     """Make an app that runs its listeners before Slack is told "received": what was not recorded comes again."""
-    logger = logging.getLogger(f"{__name__}.bolt")
-    logger.setLevel(logging.getLogger().level)
-    logger.addFilter(_drop_token_warning)
     bolt = AsyncApp(
         client=client,
         authorize=proof,
         signing_secret=signing_secret or "unused in Socket Mode",
         name="leadhand",  # without one, Bolt looks for it on the stack, for 50 ms
         process_before_response=True,
-        logger=logger,
+        logger=_quiet(logging.getLogger(f"{__name__}.bolt")),
     )
     proof.watch(bolt)
     return bolt
+
+
+def _quiet(logger: logging.Logger) -> logging.Logger:
+    """Give a logger of Bolt's, without what is no news."""
+    logger.setLevel(logging.getLogger().level)
+    logger.addFilter(_drop_no_news)
+    return logger
+
+
+class Front(AsyncApp):
+    """The app of several workspaces: it hands each payload to the app of its own, and answers what is for nobody.
+
+    `find` gives the app that a payload is for. Slack's questions about the address itself are for nobody, as is what
+    comes late for a workspace that the app has left.
+    """
+
+    def __init__(
+        self, client: AsyncWebClient, find: Callable[[Addressed], Awaitable[Bolt | None]], *, signing_secret: str
+    ) -> None:
+        super().__init__(
+            client=client,
+            authorize=_nobody,
+            signing_secret=signing_secret,
+            name="leadhand",
+            process_before_response=True,
+            user_facing_authorize_error_message="I am not installed in this workspace (any more).",
+            logger=_quiet(logging.getLogger(f"{__name__}.front")),
+        )
+        for event in INSTALLATION_EVENTS:
+            self.event(event)(_take_note)
+        self._find = find
+
+    async def async_dispatch(self, req: AsyncBoltRequest) -> BoltResponse:
+        """Have the app of its workspace handle a request."""
+        app = await self._find(addressed(req))
+        if app is None:
+            return await super().async_dispatch(req)
+        return await app.async_dispatch(req)
+
+
+async def _nobody() -> AuthorizeResult:
+    """Authorize nothing: there is no installation, which Bolt takes for what it is."""
+    return None  # type: ignore[return-value]
+
+
+async def _take_note() -> None:
+    """Acknowledge: whose installation that was is known already."""
 
 
 @contextlib.asynccontextmanager
@@ -232,9 +280,9 @@ async def socket_mode(bolt: Bolt, app_token: str) -> AsyncIterator[Connection]:
 
 @contextlib.asynccontextmanager
 async def http(
-    bolt: Bolt, *, signing_secret: str, address: Address, pages: Mapping[str, ShowPage] = NO_PAGES
+    bolt: Bolt, *, signing_secret: str, address: Address, pages: Sequence[web.RouteDef] = ()
 ) -> AsyncIterator[Connection]:
-    """Listen over HTTP. Raises NotConnected where the address cannot be had."""
+    """Listen over HTTP, with `pages` for browsers beside it. Raises NotConnected where the address cannot be had."""
     server = web_app(bolt, signing_secret=signing_secret, pages=pages)
     runner = web.AppRunner(server, access_log=None, shutdown_timeout=CLOSING)
     await runner.setup()
@@ -255,9 +303,12 @@ async def _listens() -> bool:
     return True
 
 
-def _drop_token_warning(record: logging.LogRecord) -> bool:
-    """Bolt finds SLACK_BOT_TOKEN by itself, and warns that it goes by our client and our `authorize`."""
-    return not any(words in record.getMessage() for words in ("`token` will be unused", "will be ignored"))
+def _drop_no_news(record: logging.LogRecord) -> bool:
+    """Bolt finds SLACK_BOT_TOKEN by itself, and warns that it goes by our client and our `authorize`.
+
+    What comes late for a workspace that the app has left is no error.
+    """
+    return not any(words in record.getMessage() for words in _NO_NEWS)
 
 
 def _without_traces() -> logging.Logger:

@@ -63,16 +63,20 @@ class TokenProof(AsyncAuthorize):
     Args:
         prove: Asks Slack.
         result: Whose token it is, but for the user of each event.
+        token: Gives the token, which may be refreshed.
     """
 
-    def __init__(self, prove: Prove, result: AuthorizeResult) -> None:
+    def __init__(self, prove: Prove, result: AuthorizeResult, token: Callable[[], str | None]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._prove = prove
         self._result = result
+        self._token = token
         self._code = ""
         self._proof: asyncio.Task[None] | None = None
         self._proven_at = time.monotonic()
         self._suspected = asyncio.Event()
+        self.refused: Callable[[str], None] = _unheard
+        """Told, at each proof, of the error with which Slack refuses the token."""
 
     @property
     def fault(self) -> str:
@@ -91,7 +95,7 @@ class TokenProof(AsyncAuthorize):
             await self.prove()
             if self._code:
                 raise TokenRefused(self.fault)
-        return AuthorizeResult(**{**self._result, "user_id": user_id})
+        return AuthorizeResult(**{**self._result, "user_id": user_id, "bot_token": self._token()})
 
     def suspect(self) -> None:
         """Have `run` prove the token at once: a call was refused for it, or Slack says that it may be void."""
@@ -138,7 +142,13 @@ class TokenProof(AsyncAuthorize):
 
     def _note(self, code: str) -> None:
         before, self._code = self._code, code
+        if code:
+            self.refused(code)
         if code and not before:
             log.error("%s; until it is taken again, nothing is begun", self.fault, extra={"event": "token_refused"})
         elif before and not code:
             log.warning("Slack takes the bot's token again")
+
+
+def _unheard(_code: str) -> None:
+    """Nobody is told."""

@@ -17,6 +17,12 @@ BY_PURPOSE = frozenset({TRY, RECOMMENDED, ALL})
 _NEED = re.compile(r"""([\w.-]+).*;.*\bextra == ['"]([\w-]+)['"]""")
 
 
+def missing_packages(extra: str, *modules: str) -> str:
+    """Say which of the modules of an extra are not there, and what to do; empty if all are."""
+    absent = [module for module in modules if find_spec(module) is None]
+    return f"{', '.join(absent)} is not installed. Add it with: {install_command(extra)}" if absent else ""
+
+
 def missing(extra: str, *modules: str) -> str:
     """Word what the model, and through it people, are told if any of the modules is not there; else nothing."""
     absent = [module for module in modules if find_spec(module) is None]

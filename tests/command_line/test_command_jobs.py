@@ -10,12 +10,12 @@ import pytest
 
 from bot.command_line import job_list as module
 from bot.command_line.job_list import job_list
-from bot.settings import Settings
+from bot.settings import Settings, SettingsError
 from tests.system.brains import connect, provider
 from tests.system.scene import bot_in, eventually, scene_on
 from tests.system.test_home import WORDS, ask_first
 
-NOTHING = {"job": "", "user": "", "watch": False, "every": 0.05, "json": False, "ids": False}
+NOTHING = {"job": "", "user": "", "team": "", "watch": False, "every": 0.05, "json": False, "ids": False}
 
 
 async def told(
@@ -78,3 +78,9 @@ async def test_jobs_are_listed_shown_and_watched(
             code, out, err = await told(capsys, server_url, job=nothing)
             assert (code, out) == (1, "")
             assert "There is no such job" in err
+        await scene.store.share()
+        with pytest.raises(SettingsError, match="--team T0123ABCD"):
+            await told(capsys, server_url)
+        person, team = scene.person().id, scene.workspace.team_id
+        assert talk.key.job in (await told(capsys, server_url, user=person, team=team))[1]
+        assert talk.key.job not in (await told(capsys, server_url, user=person, team="T0OTHER"))[1]

@@ -138,5 +138,6 @@ def test_the_manifest_is_made_for_the_way_in(tmp_path: Path, capsys: pytest.Capt
     assert http["settings"]["event_subscriptions"]["request_url"] == url
     assert http["settings"]["interactivity"]["request_url"] == url
     assert http["features"]["slash_commands"][0]["url"] == url
+    assert http["oauth_config"]["redirect_urls"] == ["https://bot.example.com/slack/oauth_redirect"]
     link = print_manifest("--link").strip()
     assert json.loads(unquote(link.removeprefix(CREATE))) == yaml.safe_load(shipped)

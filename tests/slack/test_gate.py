@@ -195,8 +195,10 @@ async def test_what_a_payload_claims_counts_against_a_person_only(
 
 async def test_a_payload_for_another_installation_does_nothing() -> None:
     async with signed_door() as door:
-        found = await outcome(door, "mention", "ana", "sales", authorizations=[{"team_id": "T0OTHER"}])
-        assert found == Outcome()
+        wide = {"team_id": None, "enterprise_id": "E0OTHER", "is_enterprise_install": True}
+        for named in ({"team_id": "T0OTHER"}, wide):
+            found = await outcome(door, "mention", "ana", "sales", authorizations=[named])
+            assert found == Outcome(), named
         assert (door.gate.noted, door.town.call_count("users.info")) == ([], 0)
 
 

@@ -25,8 +25,8 @@ def register(kit: Kit) -> None:
     of = kit.records
 
     def service() -> Forgetting:
-        outbox, memories = kit.messengers.outbox, kit.find(MemoryDesk)
-        return Forgetting(of.store, outbox, admins=of.admins, note=of.note, memories=memories)
+        outbox, memories, team = kit.messengers.outbox, kit.find(MemoryDesk), kit.gate.people.home.team
+        return Forgetting(of.store, outbox, team=team, admins=of.admins, note=of.note, memories=memories)
 
     forgetting = kit.offer(Forgetting, service)
     kit.add(COMMANDS)

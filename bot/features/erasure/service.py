@@ -51,11 +51,12 @@ NO_ANSWER = "Slack did not answer"
 
 
 class Forgetting:
-    """Forgets jobs. One for an instance.
+    """Forgets jobs of a team. One for an instance and team.
 
     Args:
         store: Where jobs are.
         outbox: The way to Slack.
+        team: Whose jobs are forgotten; empty: those of all teams.
         admins: Slack ids of people who may have anything forgotten.
         note: Keeps refusals.
         tables: The tables of files that this machine has read.
@@ -67,6 +68,7 @@ class Forgetting:
         store: Store,
         outbox: Outbox,
         *,
+        team: str = "",
         admins: frozenset[str],
         note: Note = dropped,
         tables: TableCache | None = None,
@@ -74,7 +76,7 @@ class Forgetting:
     ) -> None:
         self._memories = memories
         self._store = store
-        self._outbox = outbox
+        self._outbox, self._team = outbox, team
         self._admins = admins
         self._note = note
         self._tables = tables if tables is not None else TableCache(cache_folder())
@@ -193,7 +195,7 @@ class Forgetting:
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _take_up(self) -> None:
-        for team, name, payload, due in await self._store.schedules.due(kind=NAME):
+        for team, name, payload, due in await self._store.schedules.due(team=self._team, kind=NAME):
             if await self._store.schedules.fire(team, name, due, self._later()):
                 task = asyncio.create_task(self._work(team, name, json.loads(payload)))
                 self._tasks.add(task)

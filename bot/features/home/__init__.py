@@ -25,10 +25,9 @@ def register(kit: Kit) -> None:
 
     homes = kit.offer(HomeDesk, desk)
     state = StateParts(kit.crews, kit.limits, kit.board, tuple(dict.fromkeys(kit.model.tiers.values())))
-    kit.sections += (
-        HomeSection("state", state.specialists, admins=True),
-        HomeSection("instances", state.instances, admins=True),
-    )
+    kit.sections.append(HomeSection("state", state.specialists, admins=True))
+    if not kit.settings.installs:  # how much work instances have says something of other workspaces
+        kit.sections.append(HomeSection("instances", state.instances, admins=True))
     kit.gate.locate = HomeClicks(homes, kit.background).locate
     kit.around.append(homes.around)
     kit.beside.append(homes.run)

@@ -54,13 +54,15 @@ async def never_quiet(_team: str, _channel: str) -> float:
 
 
 class ScheduleLoop:
-    """The loop of one instance. `desk` wakes it when a schedule was made or changed here.
+    """The loop of one instance, for the schedules of one team. `desk` wakes it when one was made or changed here.
 
     No run begins in the quiet hours of its channel: it begins when they are over.
     """
 
-    def __init__(self, store: Store, desk: ScheduleDesk, quiet_until: QuietUntil = never_quiet) -> None:
-        self._store = store
+    def __init__(
+        self, store: Store, desk: ScheduleDesk, quiet_until: QuietUntil = never_quiet, *, team: str = ""
+    ) -> None:
+        self._store, self._team = store, team
         self._desk = desk
         self._quiet_until = quiet_until
 
@@ -79,13 +81,13 @@ class ScheduleLoop:
 
     async def round(self) -> float:
         """Begin all that is due, and return the seconds until the next look."""
-        while rows := await self._store.schedules.due(kind=KIND, limit=BATCH):
+        while rows := await self._store.schedules.due(team=self._team, kind=KIND, limit=BATCH):
             random.shuffle(rows)  # so that instances do not race for each
             for start in range(0, len(rows), AT_ONCE):
                 some = rows[start : start + AT_ONCE]
                 if not all(await asyncio.gather(*(self._begin(*row) for row in some))):
                     break  # another instance is at these: look again at what is left
-        next_at = await self._store.schedules.next_due(KIND)
+        next_at = await self._store.schedules.next_due(KIND, team=self._team)
         return LONGEST_NAP if next_at is None else min(LONGEST_NAP, max(0.0, next_at - self._store.clock()))
 
     async def _begin(self, team: str, name: str, payload: str, due: float) -> bool:

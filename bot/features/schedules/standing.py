@@ -47,7 +47,7 @@ class StandingWork:
         self.desk = ScheduleDesk(store, admins=channels.admins, note=note, touch=touch)
         self.opener = RunOpener(store, self.desk, messengers.outbox, people, directory, channels, limits)
         self.talk = ScheduleTalk(self.desk, people, directory, self._read_rule)
-        self._loop = ScheduleLoop(store, self.desk, channels.quiet_until)
+        self._loop = ScheduleLoop(store, self.desk, channels.quiet_until, team=people.home.team)
 
     async def run(self, begin: Begin) -> None:
         """Begin what is due until cancelled; `begin` records the requests of runs."""

@@ -71,6 +71,13 @@ def installed_in(body: Json) -> frozenset[str]:
     return frozenset(row["team_id"] for row in rows if isinstance(row.get("team_id"), str) and row["team_id"])
 
 
+def is_wide(body: Json) -> bool:
+    """Return True if an event is meant for the installation of an organisation."""
+    found = body.get("authorizations")
+    rows = [row for row in found if isinstance(row, Mapping)] if isinstance(found, list) else []
+    return bool(rows) and all(row.get("is_enterprise_install") is True for row in rows)
+
+
 def at_home(body: Mapping[str, Any], team: str) -> dict[str, Any]:
     """Give the payload with our workspace as the one that everything is kept by.
 

@@ -18,7 +18,7 @@ from bot.access.access_values import Access
 from bot.access.channel_settings import ChannelSettings
 from bot.access.person_facts import Facts
 from bot.access.ruling import Why
-from bot.slack.receive.acting import Acting, Way, acting, at_home, claimed, installed_in
+from bot.slack.receive.acting import Acting, Way, acting, at_home, claimed, installed_in, is_wide
 from bot.slack.receive.payload_reader import READ, read_payload
 from bot.slack.receive.payloads import Click, Command
 from bot.slack.send.web_calls import Background
@@ -97,8 +97,9 @@ class Gate:
         """Read the payload, and let it through (with what was read in the context), or answer it."""
         home = self._people.home.team
         installed = installed_in(body)
-        if installed and home not in installed:
-            log.warning("a payload for another workspace's installation (%s) was left alone", ", ".join(installed))
+        if (installed and home not in installed) or (is_wide(body) and not self._people.home.wide):
+            named = ", ".join(installed) or "of an organisation"
+            log.warning("a payload for another installation (%s) was left alone", named)
             return _done()
         request.body = at_home(body, home)
         read = read_payload(request.body, context.bot_user_id or "")

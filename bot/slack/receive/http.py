@@ -14,8 +14,7 @@ import hmac
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Mapping, Sequence
 from urllib.parse import parse_qs
 
 from aiohttp import web
@@ -31,15 +30,16 @@ log = logging.getLogger(__name__)
 LARGEST_BODY = 4 * 1024 * 1024
 WINDOW = 300
 """Seconds for which a signature holds."""
-NO_PAGES: Mapping[str, ShowPage] = MappingProxyType({})
 EVENTS = "/slack/events"
 """The path that Slack posts everything to."""
+REDIRECT = "/slack/oauth_redirect"
+"""The path to which Slack sends the browser of who installed the app."""
 
 
 def web_app(
-    app: AsyncApp, *, signing_secret: str, path: str = EVENTS, pages: Mapping[str, ShowPage] = NO_PAGES
+    app: AsyncApp, *, signing_secret: str, path: str = EVENTS, pages: Sequence[web.RouteDef] = ()
 ) -> web.Application:
-    """Make an aiohttp application that passes on to Bolt what Slack has signed, and shows `pages` by their paths.
+    """Make an aiohttp application that passes on to Bolt what Slack has signed, with `pages` beside it.
 
     It answers 401 to what is not signed, or was signed more than five minutes ago, 400 to what
     is signed but cannot be read, and 500 only to what was not recorded and is to come again.
@@ -63,17 +63,18 @@ def web_app(
 
     server = web.Application(client_max_size=LARGEST_BODY)
     server.router.add_post(path, handle)
-    for own, show in pages.items():
-        server.router.add_get(own, _shown(show), allow_head=False)  # a look at its head must not use a page up
+    server.add_routes(pages)
     return server
 
 
-def _shown(show: ShowPage) -> Callable[[web.Request], Awaitable[web.Response]]:
+def page_route(path: str, show: ShowPage) -> web.RouteDef:
+    """Return the route of a page of our own. A look at its head alone must not use the page up, so there is none."""
+
     async def handle(request: web.Request) -> web.Response:
         page = await show(request.rel_url.raw_query_string)
         return web.Response(status=page.status, text=as_html(page), content_type="text/html", headers=HEADERS)
 
-    return handle
+    return web.get(path, handle, allow_head=False)
 
 
 def _signed(body: bytes, headers: Mapping[str, str], secret: str) -> bool:

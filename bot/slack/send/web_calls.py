@@ -30,14 +30,22 @@ CALL_SECONDS = 10.0
 SLACK_API = "https://slack.com/api/"
 
 
-def make_client(token: str, base_url: str = SLACK_API, *, call_timeout: float = CALL_SECONDS) -> AsyncWebClient:
+def make_client(
+    token: str, base_url: str = SLACK_API, *, call_timeout: float = CALL_SECONDS, team: str = ""
+) -> AsyncWebClient:
     """Make a client with one session and no retries of its own: a repeated post could appear twice.
 
-    To be called inside the running loop. Close with `close_client`.
+    `team` names the workspace in each call, for the token of an organisation. To be called inside the running loop.
+    Close with `close_client`.
     """
     session = open_session(seconds=call_timeout)
     return AsyncWebClient(
-        token=token, base_url=base_url, timeout=int(call_timeout) or 1, session=session, retry_handlers=[]
+        token=token or None,
+        base_url=base_url,
+        timeout=int(call_timeout) or 1,
+        session=session,
+        team_id=team or None,
+        retry_handlers=[],
     )
 
 

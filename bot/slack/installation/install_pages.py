@@ -1,0 +1,172 @@
+"""The pages of an installation: `/slack/install` leads to Slack, `/slack/oauth_redirect` is where it comes back to.
+
+Bolt's own flow, with our store behind it, and words for people at its end.
+"""
+
+from __future__ import annotations
+
+import html
+import logging
+import secrets
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from urllib.parse import urljoin
+
+import aiohttp
+from aiohttp import web
+from slack_bolt.adapter.aiohttp import to_aiohttp_response, to_bolt_request
+from slack_bolt.error import BoltError
+from slack_bolt.oauth.async_callback_options import AsyncCallbackOptions, AsyncFailureArgs, AsyncSuccessArgs
+from slack_bolt.oauth.async_oauth_flow import AsyncOAuthFlow
+from slack_bolt.oauth.async_oauth_settings import AsyncOAuthSettings
+from slack_bolt.request.async_request import AsyncBoltRequest
+from slack_bolt.response import BoltResponse
+from slack_sdk.oauth.installation_store import Installation
+from slack_sdk.oauth.state_store.async_state_store import AsyncOAuthStateStore
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.slack.installation.records import InstallationRecords
+from bot.slack.receive.http import REDIRECT
+from bot.store.interface import Installations, StoreError
+
+log = logging.getLogger(__name__)
+
+STATE_SECONDS = 600
+INSTALL = "/slack/install"
+LONGEST_STATE = 100
+AGAIN = "Begin again, and finish within ten minutes in the same browser."
+WHY: Mapping[str, str] = {
+    "access_denied": "It was not allowed on Slack's page, so nothing was changed.",
+    "invalid_browser": f"This is not the browser in which it was begun, or its cookies are off. {AGAIN}",
+    "invalid_state": f"This installation is over, or this address was used before. {AGAIN}",
+    "missing_code": f"Slack sent no code along. {AGAIN}",
+    "invalid_code": f"Slack did not take the code, as it was used before or is too old. {AGAIN}",
+    "not_listed": "This bot may not be installed in your workspace: ask whoever runs it.",
+    "no_answer": "Slack did not answer. Try again in a minute.",
+    "store_away": "The bot's store cannot be reached, so nothing was kept. Try again in a minute.",
+}
+HEADERS = {"Content-Type": "text/html; charset=utf-8", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store"}
+NOT_INSTALLED = "The bot was not installed"
+OTHER = f"Slack says that something went wrong. {AGAIN}"
+
+
+class OAuthStates(AsyncOAuthStateStore):
+    """The states of installations under way: each is good for ten minutes, once."""
+
+    def __init__(self, kept: Installations) -> None:
+        self._kept = kept
+
+    @property
+    def logger(self) -> logging.Logger:
+        """The log of what the SDK does with it."""
+        return log
+
+    async def async_issue(self, *_: object, **__: object) -> str:
+        """Draw a state."""
+        state = secrets.token_urlsafe(24)
+        await self._kept.keep_state(state, STATE_SECONDS)
+        return state
+
+    async def async_consume(self, state: str) -> bool:
+        """Return True once, for a state that is good."""
+        return len(state) <= LONGEST_STATE and await self._kept.take_state(state)
+
+
+class InstallFlow(AsyncOAuthFlow):
+    """Bolt's flow, which also keeps what people call the bot and where the workspace's pages are.
+
+    Only the workspaces and organisations of `listed` may install the app; if it is empty, all may.
+    """
+
+    def __init__(self, client: AsyncWebClient, settings: AsyncOAuthSettings, listed: Collection[str]) -> None:
+        super().__init__(client=client, settings=settings, logger=log)
+        self._listed = listed
+
+    async def run_installation(self, code: str) -> Installation | None:
+        """Get the tokens of an installation, and ask whose they are."""
+        found = await super().run_installation(code)
+        if found is not None:
+            who = await self.client.auth_test(token=found.bot_token)
+            found.custom_values = {"url": str(who.get("url") or ""), "bot": str(who.get("user") or "")}
+        return found
+
+    async def store_installation(self, request: AsyncBoltRequest, installation: Installation) -> None:
+        """Keep it. Raises BoltError for a workspace that is not listed."""
+        if self._listed and not {installation.team_id, installation.enterprise_id} & {*self._listed}:
+            raise BoltError("not_listed")
+        await super().store_installation(request, installation)
+
+
+def install_flow(
+    client: AsyncWebClient,
+    records: InstallationRecords,
+    states: OAuthStates,
+    *,
+    credentials: tuple[str, str],
+    scopes: Collection[str],
+    listed: Collection[str] = (),
+) -> InstallFlow:
+    """Make the flow of an app with these credentials (client id and secret); `client` has no token."""
+    settings = AsyncOAuthSettings(
+        client_id=credentials[0],
+        client_secret=credentials[1],
+        scopes=sorted(scopes),
+        user_scopes=[],
+        install_path=INSTALL,
+        redirect_uri_path=REDIRECT,
+        authorization_url=urljoin(client.base_url, "/oauth/v2/authorize"),
+        installation_store=records,
+        state_store=states,
+        state_expiration_seconds=STATE_SECONDS,
+        callback_options=AsyncCallbackOptions(success=_succeeded, failure=_failed),
+    )
+    return InstallFlow(client, settings, listed)
+
+
+def install_routes(flow: InstallFlow, installed: Callable[[], Awaitable[None]]) -> list[web.RouteDef]:
+    """Return the routes of the pages. `installed` is called after an installation, before the browser is told."""
+
+    async def come_back(request: AsyncBoltRequest) -> BoltResponse:
+        response = await flow.handle_callback(request)
+        if response.status == 200:
+            await installed()
+        return response
+
+    def page(handle: Callable[[AsyncBoltRequest], Awaitable[BoltResponse]]) -> Callable[..., Awaitable[web.Response]]:
+        async def answer(request: web.Request) -> web.Response:
+            try:
+                response = await handle(await to_bolt_request(request))
+            except StoreError as error:
+                log.warning("an installation could not be handled: %s", error)
+                response = _page(NOT_INSTALLED, WHY["store_away"], 503, again=True)
+            except (OSError, TimeoutError, aiohttp.ClientError) as error:
+                log.warning("Slack did not answer in an installation (%s)", type(error).__name__)
+                response = _page(NOT_INSTALLED, WHY["no_answer"], 502, again=True)
+            return await to_aiohttp_response(response)
+
+        return answer
+
+    return [web.get(INSTALL, page(flow.handle_installation)), web.get(REDIRECT, page(come_back))]
+
+
+async def _succeeded(args: AsyncSuccessArgs) -> BoltResponse:
+    found = args.installation
+    where = found.enterprise_name if found.is_enterprise_install else found.team_name
+    log.info("the app was installed in %s", found.enterprise_id if found.is_enterprise_install else found.team_id)
+    return _page(f"The bot is installed in {where}", "Mention it in a channel that it is in. You can close this page.")
+
+
+async def _failed(args: AsyncFailureArgs) -> BoltResponse:
+    reason = str(args.error) if isinstance(args.error, BoltError) else args.reason
+    log.warning("an installation ended: %s", reason if reason in WHY else "for another reason of Slack's")
+    status = 403 if reason == "not_listed" else args.suggested_status_code
+    return _page(NOT_INSTALLED, WHY.get(reason, OTHER), status, again=True)
+
+
+def _page(title: str, text: str, status: int = 200, *, again: bool = False) -> BoltResponse:
+    link = f'<p><a href="{INSTALL}">Begin again</a></p>' if again else ""
+    body = f"<h1>{html.escape(title)}</h1><p>{html.escape(text)}</p>{link}"
+    page = (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{html.escape(title)}</title>'
+        f'<body style="font: 18px/1.5 sans-serif; max-width: 32em; margin: 4em auto">{body}</body></html>'
+    )
+    return BoltResponse(status=status, body=page, headers={**HEADERS})

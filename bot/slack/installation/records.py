@@ -1,0 +1,191 @@
+"""Where the app is installed: `AsyncInstallationStore` of slack_sdk on our store, encrypted.
+
+A record is of a workspace (T...) or of an organisation (E...). A workspace in which an organisation's installation was
+used has a record that points to it: a job knows its workspace alone. When the app leaves, the tokens go at once and the
+record stays until the data of the workspace is erased.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from slack_sdk.oauth.installation_store import Bot, Installation
+from slack_sdk.oauth.installation_store.async_installation_store import AsyncInstallationStore
+
+from bot.slack.installation.token_cipher import BadKey, TokenCipher
+from bot.store.interface import Installations
+
+log = logging.getLogger(__name__)
+
+Installed = Installation
+"""An installation as slack_sdk has it, for who passes it on."""
+
+
+class Record(BaseModel):
+    """What is kept of an installation.
+
+    - fields: those of slack_sdk's `Installation`; none once the app has left.
+    - organisation: the organisation whose installation is used; empty if it is its own.
+    - left: when the app left, in seconds since the epoch; 0 while it is there.
+    - refreshing: until when an instance refreshes its token, on the same clock.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    fields: dict[str, Any] = {}
+    organisation: str = ""
+    left: float = 0.0
+    refreshing: float = 0.0
+
+    @property
+    def installation(self) -> Installation | None:
+        """The installation, if the app is there and it is a record of one."""
+        return Installation(**self.fields) if self.fields and not self.left else None
+
+
+def fields_of(installation: Installation) -> dict[str, Any]:
+    """Return the fields of an installation as they can be written, without tokens of people: none is asked for."""
+    return {name: value for name, value in vars(installation).items() if not name.startswith("user_token")}
+
+
+class InstallationRecords(AsyncInstallationStore):
+    """The installations of the app.
+
+    Args:
+        kept: Where they lie.
+        cipher: Encrypts them.
+        clock: The store's time.
+    """
+
+    def __init__(self, kept: Installations, cipher: TokenCipher, clock: Callable[[], float]) -> None:
+        self._kept = kept
+        self._cipher = cipher
+        self.clock = clock
+        self._rows: dict[str, str] = {}
+        self._read: dict[str, Record] = {}
+
+    @property
+    def logger(self) -> logging.Logger:
+        """The log of what the SDK does with it."""
+        return log
+
+    async def all(self) -> dict[str, Record]:
+        """Read all records that can be read, by id. Those that did not change are not decrypted again."""
+        rows = await self._kept.all()
+        found = {
+            name: self._read[name] if self._rows.get(name) == row else self._opened(name, row)
+            for name, row in rows.items()
+        }
+        self._rows = rows
+        self._read = {name: record for name, record in found.items() if record is not None}
+        return dict(self._read)
+
+    async def read(self, name: str) -> tuple[Record | None, str]:
+        """Read one record, and the row that it stands in; None if there is none, or it cannot be read."""
+        row = await self._kept.read(name)
+        return (self._opened(name, row) if row else None), row
+
+    async def put(self, name: str, record: Record, *, was: str) -> bool:
+        """Keep a record in place of the row that was read; False if that is another by now."""
+        return await self._kept.put(name, self._cipher.encrypt(record.model_dump_json()), was=was)
+
+    async def drop(self, name: str, *, was: str) -> bool:
+        """Drop a record, if its row is still the one that was read."""
+        return await self._kept.put(name, "", was=was)
+
+    async def encrypt_anew(self) -> int:
+        """Encrypt with the first key what was encrypted with another, and return how many records that were."""
+        rows = [(name, row) for name, row in (await self._kept.all()).items() if not self._cipher.is_current(row)]
+        records = [(name, self._opened(name, row), row) for name, row in rows]
+        return sum([await self.put(name, record, was=row) for name, record, row in records if record is not None])
+
+    async def change(self, name: str, make: Callable[[Record | None], Record | None]) -> None:
+        """Put what `make` makes of the record as it is then; None leaves it. One that cannot be read counts as none."""
+        while True:
+            there, row = await self.read(name)
+            record = make(there)
+            if record is None or await self.put(name, record, was=row):
+                return
+
+    async def leave(self, name: str) -> None:
+        """Note that the app left: its tokens are gone with this, and can no longer be used by anybody."""
+        at = self.clock()
+        await self.change(
+            name, lambda one: Record(organisation=one.organisation, left=at) if one and not one.left else None
+        )
+
+    async def link(self, team: str, organisation: str) -> None:
+        """Note that a workspace uses the installation of its organisation."""
+        there, row = await self.read(team)
+        if (there is None and not row) or (there is not None and there.installation is None):
+            await self.put(team, Record(organisation=organisation), was=row)
+
+    def _decrypted(self, row: str) -> Record:
+        try:
+            return Record.model_validate_json(self._cipher.decrypt(row))
+        except ValidationError:
+            raise BadKey("a newer release wrote it, or it is damaged") from None
+
+    def _opened(self, name: str, row: str) -> Record | None:
+        try:
+            return self._decrypted(row)
+        except BadKey as error:
+            log.error("the installation of %s cannot be read: %s", name, error)  # noqa: TRY400 - one clear line
+            return None
+
+    # The interface of slack_sdk -------------------------------------------------------------------------
+
+    async def async_save(self, installation: Installation) -> None:
+        """Keep an installation, new or anew: data that an earlier one left is found again."""
+        name = (installation.enterprise_id if installation.is_enterprise_install else installation.team_id) or ""
+        await self.change(name, lambda _: Record(fields=fields_of(installation)))
+
+    async def async_save_bot(self, bot: Bot) -> None:
+        """Keep new tokens of an installation."""
+        name = (bot.enterprise_id if bot.is_enterprise_install else bot.team_id) or ""
+        await self.change(name, lambda one: with_tokens(one, bot) if one is not None and one.installation else None)
+
+    async def async_find_installation(
+        self,
+        *,
+        enterprise_id: str | None,
+        team_id: str | None,
+        user_id: str | None = None,
+        is_enterprise_install: bool | None = False,
+    ) -> Installation | None:
+        """Find the installation of a workspace, else that of its organisation."""
+        del user_id
+        for name in (enterprise_id,) if is_enterprise_install else (team_id, enterprise_id):
+            record = (await self.read(name))[0] if name else None
+            if record is not None and record.installation is not None:
+                return record.installation
+        return None
+
+    async def async_find_bot(
+        self, *, enterprise_id: str | None, team_id: str | None, is_enterprise_install: bool | None = False
+    ) -> Bot | None:
+        """Find the tokens of a workspace, else those of its organisation."""
+        of: dict[str, Any] = {"enterprise_id": enterprise_id, "team_id": team_id}
+        found = await self.async_find_installation(**of, is_enterprise_install=is_enterprise_install)
+        return found.to_bot() if found is not None else None
+
+    async def async_delete_bot(self, *, enterprise_id: str | None, team_id: str | None) -> None:
+        """Note that the app left a workspace; without a workspace, an organisation."""
+        if name := team_id or enterprise_id:
+            await self.leave(name)
+
+    async def async_delete_installation(
+        self, *, enterprise_id: str | None, team_id: str | None, user_id: str | None = None
+    ) -> None:
+        """Do the same: nothing is kept of the person who installed it that has an end of its own."""
+        del user_id
+        await self.async_delete_bot(enterprise_id=enterprise_id, team_id=team_id)
+
+
+def with_tokens(record: Record, bot: Bot) -> Record:
+    """Return a record with the tokens of a bot."""
+    new = {name: getattr(bot, name) for name in ("bot_token", "bot_refresh_token", "bot_token_expires_at")}
+    return record.model_copy(update={"fields": {**record.fields, **new}, "refreshing": 0.0})

@@ -1,0 +1,146 @@
+"""The bot in one workspace: its client, who gets in there, what people do, and the way to its threads.
+
+An instance has one for the workspace of its token, or one for each that installed the app. Nothing of one is known to
+another: what they share (`Shared`) holds no token and nobody's words, or keeps them by their team.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bot.access.channel_settings import ChannelSettings
+from bot.features.catalogue import register_all
+from bot.features.kit import Kit
+from bot.jobs.effect_handlers import nobody_to_ask
+from bot.jobs.effect_runner import EffectRunner
+from bot.jobs.job_records import JobRecords
+from bot.jobs.job_runner import Effects
+from bot.limits.call_limits import CallLimits
+from bot.models.chosen_model import REHEARSAL, ChosenModel
+from bot.operation.audit_log import AuditLog
+from bot.settings import Settings
+from bot.slack.connection import BotAccount, Client, make_bolt, token_proof
+from bot.slack.receive.gate import Gate
+from bot.slack.receive.http import page_route
+from bot.slack.send.lookup import LOOKS
+from bot.slack.send.shared_outbox import shared_outbox
+from bot.slack.show.admission import Admission
+from bot.slack.show.directory import Directory
+from bot.slack.show.job_messenger import Messengers
+from bot.slack.show.people import People
+from bot.slack.show.thread import Thread
+from bot.store.interface import JobKey, Store
+from bot.supervisor.instance_board import InstanceBoard
+from specialists.several_crews import Crews
+
+if TYPE_CHECKING:
+    from bot.operation.instrumentation import Instrumentation
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What the bots of an instance share. `name` is the instance's, `nudge` wakes its runner of a job."""
+
+    settings: Settings
+    store: Store
+    model: ChosenModel
+    crews: Crews
+    channels: ChannelSettings
+    limits: CallLimits
+    board: InstanceBoard
+    name: str
+    nudge: Callable[[JobKey], None]
+    looks: Sequence[float] = LOOKS
+    instruments: Instrumentation | None = None
+    can_ask: bool = True
+
+
+class TeamBot:
+    """The bot of one workspace. `begin` starts what runs beside its jobs, `close` ends all of it.
+
+    Args:
+        shared: What it shares with the others.
+        client: Calls Slack for it, and for nobody else.
+        account: Who it is there.
+        groups: The user groups that the settings of its channels name.
+    """
+
+    def __init__(self, shared: Shared, client: Client, account: BotAccount, groups: Collection[str]) -> None:
+        settings, store, crews, model = shared.settings, shared.store, shared.crews, shared.model
+        self.client, self.account = client, account
+        self.proof = token_proof(client, account)
+        outbox = shared_outbox(
+            client, store, account, who=shared.name, unlimited=settings.slack_unlimited, looks=shared.looks
+        )
+        outbox.calls.token_refused = self.proof.suspect
+        people = People(client, outbox.calls, account.home)
+        people.name_groups([*groups, *crews.asked])
+        messengers = Messengers(outbox, people, Directory(client, outbox.calls, people), settings.admins, account.url)
+        by_rules = model.provider == REHEARSAL
+        self.thread = Thread(client, outbox, store, people, messengers, model_label=model.label, by_rules=by_rules)
+        self.bolt = make_bolt(client, self.proof, signing_secret=settings.signing_secret)
+        note, channels, limits = AuditLog(store).note, shared.channels, shared.limits
+        self._kit = kit = Kit(
+            app=self.bolt,
+            gate=Gate(people, channels, first=limits.first_in_an_hour, clock=store.clock, note=note),
+            records=JobRecords(store, shared.nudge, admins=settings.admins, note=note, groups_of=people.groups_of),
+            channels=channels,
+            messengers=messengers,
+            limits=limits,
+            crews=crews,
+            board=shared.board,
+            model=model,
+            settings=settings,
+            url=account.url,
+        )
+        register_all(kit)
+        self.pages = tuple(page_route(path, show) for path, show in kit.pages.items())
+        effects: Effects = EffectRunner(
+            store,
+            self.thread,
+            model,
+            crews,
+            limits,
+            settings.terms,
+            shared.board,
+            note=note,
+            approvers_in=channels.approvers_in if shared.can_ask else nobody_to_ask,
+            standing=Admission(people, channels).standing,
+            terms_in=channels.terms_in,
+            openers=kit.openers,
+        )
+        for wrap in kit.around:
+            effects = wrap(effects)
+        if (instruments := shared.instruments) is not None:
+            effects, outbox.calls.seen = instruments.effects(effects), instruments.metrics.slack_called
+        self.effects = effects
+        self._beside: list[asyncio.Task[None]] = []
+
+    @property
+    def token_fault(self) -> str:
+        """Why Slack does not take its token, and what to do; empty while it does."""
+        return self.proof.fault
+
+    async def reach(self, _team: str) -> bool:
+        """Return True: all jobs of the store are of this workspace."""
+        return True
+
+    def begin(self) -> None:
+        """Start what runs beside the jobs."""
+        self._beside = [
+            asyncio.create_task(one) for one in (self.proof.run(), *(begin() for begin in self._kit.beside))
+        ]
+
+    async def end_beside(self) -> None:
+        """End what runs beside the jobs."""
+        for task in self._beside:
+            task.cancel()
+        await asyncio.gather(*self._beside, return_exceptions=True)
+
+    async def close(self, seconds: float) -> None:
+        """Let what is under way arrive, for so long at most, and close the client. Its jobs must have been let go."""
+        await self.end_beside()
+        await asyncio.gather(self._kit.background.drain(seconds), self.thread.close(seconds))

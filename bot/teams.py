@@ -1,0 +1,316 @@
+"""The bots of all workspaces that installed the app: opened and closed as installations come and go.
+
+Every instance looks at the installations every few seconds, and at once where a payload or a job is of a workspace that
+it does not know. A bot is closed when its installation has left: first its jobs are let go, then its client is closed,
+and what rests for that workspace is claimed by nobody until it is installed again, or erased when its time is over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+from aiohttp import web
+
+from bot.access.person_facts import Home
+from bot.jobs.job_runner import Effects, JobRunner
+from bot.settings import SettingsError
+from bot.slack.connection import Bolt, BotAccount, Front
+from bot.slack.installation.install_pages import OAuthStates, install_flow, install_routes
+from bot.slack.installation.records import InstallationRecords, Installed, Record
+from bot.slack.installation.token_cipher import BadKey, TokenCipher
+from bot.slack.installation.token_refresh import TokenRefresh
+from bot.slack.receive.addressed import Addressed
+from bot.slack.scopes import OPTIONAL_SCOPES, needed
+from bot.slack.send.web_calls import close_client, make_client
+from bot.store.interface import Claim, StoreError
+from bot.team_bot import Shared, TeamBot
+from handoff import events as ev
+from handoff.effects import Effect
+from handoff.state.job_state import Job
+from handoff.summaries.summary import QuarantineNotice, TrialNotice
+
+log = logging.getLogger(__name__)
+
+LOOK = 5.0
+"""Seconds between two looks at the installations."""
+CLOSING = 1.5
+"""Seconds that what is under way for a workspace has, once the app has left it: Slack takes nothing more."""
+GONE = frozenset({"account_inactive", "token_revoked"})
+"""Slack's words for a token of an app that has left. Others pass."""
+LISTS = "list:"
+"""What a setting of tickets begins with that needs the optional scopes."""
+
+
+class InstalledTeams:
+    """The bots of an instance, by workspace.
+
+    Args:
+        shared: What they share.
+        records: The installations.
+        let_go: Has the instance let go of all jobs of a workspace.
+    """
+
+    def __init__(
+        self,
+        shared: Shared,
+        records: InstallationRecords,
+        let_go: Callable[[str], Awaitable[None]],
+    ) -> None:
+        self._shared = shared
+        self._records = records
+        self._let_go = let_go
+        self._bots: dict[str, TeamBot] = {}
+        self._names: dict[str, str] = {}
+        """The record whose installation the bot of a workspace uses."""
+        self._leaving: set[str] = set()
+        self._looking = asyncio.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
+        settings = shared.settings
+        self._client = make_client("", settings.slack_api_url)
+        credentials = settings.client_id, settings.client_secret
+        self._refresh = TokenRefresh(records, self._client, credentials)
+        self.bolt: Bolt = Front(self._client, self._find, signing_secret=settings.signing_secret)
+        self.effects: Effects = _TeamEffects(self._bots)
+        tickets = settings.env.get("LEADHAND_TICKETS", "").startswith(LISTS)
+        flow = install_flow(
+            self._client,
+            records,
+            OAuthStates(shared.store.installations),
+            credentials=credentials,
+            scopes=needed() | (OPTIONAL_SCOPES if tickets else frozenset()),
+            listed=settings.teams,
+        )
+        self.pages: Sequence[web.RouteDef] = install_routes(flow, self.look)
+
+    @classmethod
+    def of(cls, shared: Shared, let_go: Callable[[str], Awaitable[None]]) -> InstalledTeams:
+        """Make them by the settings. Raises SettingsError for a key that is none."""
+        settings, store = shared.settings, shared.store
+        try:
+            cipher = TokenCipher(settings.token_keys)
+        except BadKey as error:
+            raise SettingsError(f"LEADHAND_TOKEN_KEYS: {error}.") from None
+        records = InstallationRecords(store.installations, cipher, store.clock)
+        return cls(shared, records, let_go)
+
+    @property
+    def token_fault(self) -> str:
+        """Empty: a token that is refused concerns its workspace alone."""
+        return ""
+
+    def begin(self) -> None:
+        """Look at the installations from now on."""
+        self._start(self._run())
+
+    async def open_all(self) -> None:
+        """Open the bots of all installations, encrypted with the first key from now on. Raises StoreError."""
+        if anew := await self._records.encrypt_anew():
+            log.info("%d installations were encrypted with the first key", anew)
+        await self.look()
+
+    async def reach(self, team: str) -> bool:
+        """Return True if jobs of a workspace can go on: it is installed, and Slack takes its token."""
+        if team in self._leaving:
+            return False
+        try:
+            bot = self._bots.get(team) or await self._known(team)
+        except StoreError:
+            return False
+        return bot is not None and not bot.proof.fault
+
+    async def end_beside(self) -> None:
+        """End what runs beside the jobs."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*(bot.end_beside() for bot in self._bots.values()))
+
+    async def close(self, seconds: float) -> None:
+        """Close all bots, once their jobs were let go of."""
+        await self._refresh.close()
+        await asyncio.gather(*(bot.close(seconds) for bot in self._bots.values()))
+        await close_client(self._client)
+
+    # Whom a payload is for ------------------------------------------------------------------------------
+
+    async def _find(self, payload: Addressed) -> Bolt | None:
+        """Return the app that a payload is for; None if there is none. Raises StoreError."""
+        by_message = (bot for bot in self._bots.values() if payload.author and bot.account.user == payload.author)
+        bot = next(by_message, None) or self._bots.get(payload.team)
+        if bot is None and payload.team:
+            bot = await self._known(payload.team)
+            if bot is None and payload.organisation:
+                bot = await self._through_organisation(payload.team, payload.organisation)
+        return bot.bolt if bot is not None and bot.account.home.team not in self._leaving else None
+
+    async def _known(self, team: str) -> TeamBot | None:
+        """Return the bot of a workspace that another instance may have installed a moment ago. Raises StoreError."""
+        record, _ = await self._records.read(team)
+        if record is None or record.left:
+            return None
+        await self.look()
+        return self._bots.get(team)
+
+    async def _through_organisation(self, team: str, organisation: str) -> TeamBot | None:
+        """Open the bot of a workspace that an organisation's installation is used in for the first time."""
+        record, _ = await self._records.read(organisation)
+        if record is None or record.installation is None:
+            return None
+        await self._records.link(team, organisation)
+        await self.look()
+        return self._bots.get(team)
+
+    # What is installed ----------------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK)
+            try:
+                await self.look()
+            except StoreError as error:
+                log.info("the installations are looked at when the store is back: %s", error)
+            except Exception:
+                log.exception("the installations could not be looked at")
+
+    async def look(self) -> None:
+        """Bring the bots in line with what is installed. Raises StoreError."""
+        async with self._looking:
+            records = await self._records.all()
+            there = _installed(records)
+            for team in [team for team in self._bots if team not in there]:
+                await self._close(team)
+            for team, (name, found) in there.items():
+                await self._bring_in_line(team, name, found)
+            for name, record in records.items():
+                self._refresh.begin(name, record)
+            await self._erase(records)
+
+    async def _bring_in_line(self, team: str, name: str, found: Installed) -> None:
+        bot = self._bots.get(team)
+        if bot is not None and bot.account.user != found.bot_user_id:
+            await self._close(team)
+            bot = None
+        self._names[team] = name
+        if bot is None:
+            await self._open(team, found)
+        elif bot.client.token != found.bot_token:
+            bot.client.token = found.bot_token
+            bot.proof.suspect()
+
+    async def _open(self, team: str, found: Installed) -> None:
+        wide, shared = found.is_enterprise_install, self._shared
+        client = make_client(found.bot_token or "", shared.settings.slack_api_url, team=team if wide else "")
+        account = BotAccount(
+            user=found.bot_user_id or "",
+            name=str(found.custom_values.get("bot", "")),
+            team=found.team_name or found.enterprise_name or "",
+            scopes=frozenset(found.bot_scopes or ()),
+            home=Home(team, found.enterprise_id or "", wide=wide),
+            url=str(found.custom_values.get("url", "")),
+            bot=found.bot_id or "",
+        )
+        try:
+            bot = TeamBot(shared, client, account, await shared.channels.groups(team))
+        except BaseException:
+            await close_client(client)
+            raise
+        bot.proof.refused = lambda code: self._refused(team, code)
+        self._bots[team] = bot
+        bot.begin()
+        log.info("the app is installed in %s", team)
+
+    async def _close(self, team: str) -> None:
+        """Let go of a workspace's jobs, then close its bot."""
+        self._leaving.add(team)
+        try:
+            await self._let_go(team)
+            bot = self._bots.pop(team)
+            await bot.close(CLOSING)
+        finally:
+            self._leaving.discard(team)
+        log.warning("the app has left %s: its jobs rest", team)
+
+    def _refused(self, team: str, code: str) -> None:
+        """Look whether the app has left, as Slack does not take the token of a workspace."""
+        if code in GONE and team in self._names:
+            self._start(self._leave(team, self._names[team]))
+
+    async def _leave(self, team: str, name: str) -> None:
+        try:
+            record, _ = await self._records.read(name)
+            found, bot = record.installation if record is not None else None, self._bots.get(team)
+            if found is not None and bot is not None and found.bot_token == bot.client.token:
+                await self._records.leave(name)
+            await self.look()
+        except StoreError as error:
+            log.warning("that the app has left %s is noted at the next proof of its token: %s", team, error)
+
+    async def _erase(self, records: Mapping[str, Record]) -> None:
+        """Erase what is kept for workspaces that the app left so long ago that jobs are not kept any longer."""
+        store, kept = self._shared.store, self._shared.settings.retention.jobs
+        for name in sorted(records, reverse=True):  # workspaces (T) before their organisation (E)
+            left = _left(records, name)
+            if not left or store.clock() - left < kept:
+                continue
+            again, row = await self._records.read(name)
+            if again != records[name] or any(one.organisation == name for one in (await self._records.all()).values()):
+                continue  # it was installed again, or its workspaces come first
+            erased = await store.forget_team(name)
+            await self._records.drop(name, was=row)
+            log.info("what was kept for %s was erased (%d keys): the app left it", name, erased)
+
+    def _start(self, work: Awaitable[None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _installed(records: Mapping[str, Record]) -> dict[str, tuple[str, Installed]]:
+    """Return the workspaces that are installed, each with the record whose installation it uses."""
+    found: dict[str, tuple[str, Installed]] = {}
+    for team, record in records.items():
+        name = record.organisation or team
+        holder = records.get(name)
+        installation = holder.installation if holder is not None and not record.left else None
+        if installation is not None and (record.organisation or not installation.is_enterprise_install):
+            found[team] = name, installation
+    return found
+
+
+def _left(records: Mapping[str, Record], name: str) -> float:
+    """Return when the app left a workspace or organisation; 0 if it is there, or that cannot be read."""
+    record = records[name]
+    holder = records.get(record.organisation) if record.organisation else record
+    return record.left or (holder.left if holder is not None else 0.0)
+
+
+class _TeamEffects:
+    """`Effects` of jobs of all workspaces: each goes to the bot of its own."""
+
+    def __init__(self, bots: Mapping[str, TeamBot]) -> None:
+        self._bots = bots
+
+    def _of(self, claim: Claim) -> Effects:
+        return self._bots[claim.key.team].effects
+
+    async def run(self, effect: Effect, runner: JobRunner) -> ev.Event | None:
+        """See `Effects.run`."""
+        return await self._of(runner.claim).run(effect, runner)
+
+    def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
+        """See `Effects.job_changed`."""
+        self._of(runner.claim).job_changed(runner, before, after)
+
+    async def job_released(self, runner: JobRunner) -> None:
+        """See `Effects.job_released`."""
+        await self._of(runner.claim).job_released(runner)
+
+    async def job_suspected(self, claim: Claim, notice: TrialNotice) -> None:
+        """See `Effects.job_suspected`."""
+        await self._of(claim).job_suspected(claim, notice)
+
+    async def job_quarantined(self, claim: Claim, notice: QuarantineNotice) -> None:
+        """See `Effects.job_quarantined`."""
+        await self._of(claim).job_quarantined(claim, notice)

@@ -1,0 +1,173 @@
+"""Installations: encrypted with keys that change, changed as they were seen, found by workspace or organisation."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import pytest
+from slack_bolt.request.async_request import AsyncBoltRequest
+from slack_sdk.oauth.installation_store import Installation
+
+from bot.settings import SettingsError, read_settings, require_slack
+from bot.slack.installation.install_pages import OAuthStates
+from bot.slack.installation.records import InstallationRecords
+from bot.slack.installation.token_cipher import BadKey, TokenCipher
+from bot.slack.receive.addressed import Addressed, addressed
+from bot.store.redis.redis_store import RedisStore
+from tests.system.installing import KEY, OTHER_KEY
+
+
+def installed(team: str | None = "T1", organisation: str | None = None, token: str = "") -> Installation:
+    """An installation in a workspace; without one, in an organisation."""
+    return Installation(
+        enterprise_id=organisation,
+        team_id=team,
+        bot_token=token or "xoxb-1",
+        bot_user_id="UBOT",
+        bot_scopes=["chat:write"],
+        bot_token_expires_at=1_900_000_000,
+        user_id="U1",
+        user_token="xoxp-1",
+        is_enterprise_install=team is None,
+        custom_values={"url": "https://acme.slack.com/"},
+    )
+
+
+def records_in(store: RedisStore, *keys: str) -> InstallationRecords:
+    return InstallationRecords(store.installations, TokenCipher(keys or (KEY,)), store.clock)
+
+
+def test_the_first_key_encrypts_and_all_decrypt() -> None:
+    old, both, new = TokenCipher([KEY]), TokenCipher([OTHER_KEY, KEY]), TokenCipher([OTHER_KEY])
+    text = old.encrypt("xoxb-1")
+    assert "xoxb" not in text
+    assert both.decrypt(text) == "xoxb-1"
+    assert not both.is_current(text)
+    anew = both.encrypt("xoxb-1")
+    assert (new.decrypt(anew), both.is_current(anew)) == ("xoxb-1", True)
+    with pytest.raises(BadKey, match="add the former one"):
+        new.decrypt(text)
+    with pytest.raises(BadKey, match="32 random bytes"):
+        TokenCipher(["short"])
+
+
+async def test_an_installation_is_found_by_workspace_else_by_organisation(store: RedisStore) -> None:
+    records = records_in(store)
+    await records.async_save(installed())
+    await records.async_save(installed(None, "E1", "xoxb-of-all"))
+    found = await records.async_find_installation(enterprise_id="E1", team_id="T1")
+    assert found is not None
+    assert (found.bot_token, found.bot_scopes, found.bot_token_expires_at) == ("xoxb-1", ["chat:write"], 1_900_000_000)
+    assert found.user_token is None, "no token of a person is kept"
+    assert found.custom_values == {"url": "https://acme.slack.com/"}
+    for of in ({"team_id": "T2"}, {"team_id": "T1", "is_enterprise_install": True}):
+        bot = await records.async_find_bot(enterprise_id="E1", **of)  # type: ignore[arg-type]
+        assert bot is not None
+        assert bot.bot_token == "xoxb-of-all"
+    assert await records.async_find_bot(enterprise_id=None, team_id="T2") is None
+    await records.async_delete_all(enterprise_id=None, team_id="T1")
+    assert await records.async_find_installation(enterprise_id=None, team_id="T1") is None
+    kept, row = await records.read("T1")
+    assert kept is not None
+    assert (kept.fields, kept.left > 0, bool(row)) == ({}, True, True), "the tokens are gone, that it was there is not"
+    await records.async_save(installed(token="xoxb-2"))
+    again = await records.async_find_bot(enterprise_id=None, team_id="T1")
+    assert again is not None
+    assert again.bot_token == "xoxb-2"
+
+
+async def test_new_tokens_change_nothing_of_one_that_has_left(store: RedisStore) -> None:
+    records = records_in(store)
+    await records.async_save(installed())
+    bot = installed(token="xoxb-2").to_bot()
+    await records.leave("T1")
+    await records.async_save_bot(bot)
+    assert await records.async_find_bot(enterprise_id=None, team_id="T1") is None
+
+
+async def test_what_no_key_opens_is_left_alone_and_installed_anew(
+    store: RedisStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    await records_in(store).async_save(installed())
+    row = await store.installations.read("T1")
+    stranger = records_in(store, OTHER_KEY)
+    with caplog.at_level(logging.ERROR):
+        assert await stranger.all() == {}
+    assert "T1 cannot be read" in caplog.text
+    await stranger.leave("T1")
+    await stranger.link("T1", "E1")
+    assert await stranger.encrypt_anew() == 0
+    assert await store.installations.read("T1") == row
+    await stranger.async_save(installed())
+    assert (await stranger.all())["T1"].installation is not None
+
+
+async def test_of_several_that_encrypt_anew_each_record_is_written_once(store: RedisStore) -> None:
+    await records_in(store).async_save(installed())
+    several = [records_in(store, OTHER_KEY, KEY) for _ in range(3)]
+    assert sum(await asyncio.gather(*(one.encrypt_anew() for one in several))) == 1
+    assert (await records_in(store, OTHER_KEY).all())["T1"].installation is not None
+
+
+async def test_a_state_is_good_once(store: RedisStore) -> None:
+    states = OAuthStates(store.installations)
+    one, other = await states.async_issue(), await states.async_issue()
+    assert one != other
+    assert [await states.async_consume(each) for each in (one, one, other, "forged", "x" * 10_000)] == [
+        True,
+        False,
+        True,
+        False,
+        False,
+    ]
+
+
+EVENT = {"type": "event_callback", "team_id": "T9", "event": {"type": "app_mention", "user": "U1"}}
+OWN = {"team_id": "T1", "enterprise_id": None, "is_enterprise_install": False}
+WIDE = {"team_id": None, "enterprise_id": "E1", "is_enterprise_install": True}
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ({"type": "url_verification", "challenge": "x"}, Addressed()),
+        ({**EVENT, "authorizations": [OWN]}, Addressed("T1")),
+        ({**EVENT, "authorizations": [WIDE]}, Addressed("T9", "E1")),
+        ({**EVENT, "authorizations": [WIDE], "context_team_id": "T3"}, Addressed("T3", "E1")),
+        ({"command": "/leadhand", "team_id": "T2", "is_enterprise_install": "false"}, Addressed("T2")),
+        (
+            {"type": "block_actions", "team": {"id": "T2"}, "user": {"id": "U1"}, "message": {"user": "UBOT"}},
+            Addressed("T2", author="UBOT"),
+        ),
+        (
+            {"type": "view_submission", "team": {"id": "T2"}, "view": {"app_installed_team_id": "T1"}},
+            Addressed("T1"),
+        ),
+    ],
+)
+def test_whom_a_payload_is_for(body: dict[str, object], expected: Addressed) -> None:
+    assert addressed(AsyncBoltRequest(body=body, mode="socket_mode")) == expected
+
+
+def test_settings_of_installations_are_whole_or_refused() -> None:
+    whole = {
+        "SLACK_CLIENT_ID": "1.2",
+        "SLACK_CLIENT_SECRET": "s",
+        "SLACK_SIGNING_SECRET": "x" * 32,
+        "LEADHAND_TOKEN_KEYS": f"{KEY}, {OTHER_KEY}",
+        "LEADHAND_TEAMS": "T1, E1",
+    }
+    settings = read_settings(whole)
+    require_slack(settings)
+    assert (settings.installs, settings.token_keys, settings.teams) == (True, (KEY, OTHER_KEY), {"T1", "E1"})
+    assert {KEY, OTHER_KEY, "s"} <= settings.secrets
+    assert KEY not in repr(settings)
+    with pytest.raises(SettingsError, match=r"LEADHAND_TOKEN_KEYS not: .* makes a key"):
+        require_slack(read_settings({**whole, "LEADHAND_TOKEN_KEYS": ""}))
+    both = read_settings({**whole, "SLACK_BOT_TOKEN": "xoxb-1"})
+    assert not both.installs, "`leadhand try` has a token of its own"
+    with pytest.raises(SettingsError, match="remove SLACK_BOT_TOKEN"):
+        require_slack(both)
+    with pytest.raises(SettingsError, match="remove SLACK_APP_TOKEN"):
+        require_slack(read_settings({**whole, "SLACK_APP_TOKEN": "xapp-1"}))
