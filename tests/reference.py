@@ -266,7 +266,7 @@ They come from the environment or from [a settings file](install.md#settings). T
 """
 COMMANDS_INTRO = """## Commands in the terminal
 
-Each command takes `-h` for its help, and `-v` to log more.
+`leadhand COMMAND -h` explains the options of a command. Each takes `-v` to log more.
 """
 SLACK_INTRO = """## Commands in Slack
 
@@ -327,13 +327,18 @@ def _command(title: str, parser: argparse.ArgumentParser) -> Iterator[str]:
     if isinstance(parser.epilog, str):
         yield _sentence(parser.epilog)
     inside = subparsers_of(parser)
-    options = [_option(one) for one in parser._actions if one.help and one.dest not in {"help", "verbose"}]
-    if options and not inside:
-        yield from ("", *options)
+    if not inside:
+        yield from _options(parser)
     for name, child in inside.items():
-        more = [_option(one) for one in child._actions if one.help and one.dest not in {"help", "verbose"}]
-        yield from ("", f"`{title} {name}`: {child.description}", *(["", *more] if more else []))
+        yield from ("", f"`{title} {name}`: {child.description}", *_options(child))
     yield ""
+
+
+def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
+    """Name the options and arguments of a command in a line: its own help explains them."""
+    names = [_option(one) for one in parser._actions if one.help and one.dest not in {"help", "verbose"}]
+    if names:
+        yield from ("", f"Options: {', '.join(names)}.")
 
 
 def subparsers_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
@@ -349,7 +354,7 @@ def subparsers_of(parser: argparse.ArgumentParser) -> dict[str, argparse.Argumen
 def _option(action: argparse.Action) -> str:
     values = action.metavar if isinstance(action.metavar, str) else " ".join(action.metavar or ())
     words = values or ("" if action.nargs == 0 else "|".join(map(str, action.choices or (action.dest.upper(),))))
-    return f"- `{' '.join(filter(None, ('|'.join(action.option_strings), words)))}`: {action.help}"
+    return f"`{' '.join(filter(None, ('|'.join(action.option_strings), words)))}`"
 
 
 def _sentence(text: str) -> str:
