@@ -190,8 +190,8 @@ self: false
 """
 """The same for the front matter of a specialist."""
 
-EXPLAINED: Mapping[str, str] = {"slack": "[Its own page](local-slack.md#the-command) lists the options."}
-"""Commands whose options stand on another page, each with a sentence that leads there."""
+EXPLAINED: Mapping[str, str] = {"slack": "See [its own page](local-slack.md#the-command)."}
+"""Commands that another page explains, each with a sentence that leads there."""
 
 LIMITS: Mapping[str, Sequence[tuple[str, str]]] = {
     "Plans and attempts": (
@@ -266,7 +266,7 @@ They come from the environment or from [a settings file](install.md#settings). T
 """
 COMMANDS_INTRO = """## Commands in the terminal
 
-`leadhand COMMAND -h` explains the options of a command. Each takes `-v` to log more.
+`leadhand COMMAND -h` explains the options of a command; `-v` logs more.
 """
 SLACK_INTRO = """## Commands in Slack
 
@@ -327,18 +327,9 @@ def _command(title: str, parser: argparse.ArgumentParser) -> Iterator[str]:
     if isinstance(parser.epilog, str):
         yield _sentence(parser.epilog)
     inside = subparsers_of(parser)
-    if not inside:
-        yield from _options(parser)
     for name, child in inside.items():
-        yield from ("", f"`{title} {name}`: {child.description}", *_options(child))
+        yield from ("", f"`{title} {name}`: {child.description}")
     yield ""
-
-
-def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
-    """Name the options and arguments of a command in a line: its own help explains them."""
-    names = [_option(one) for one in parser._actions if one.help and one.dest not in {"help", "verbose"}]
-    if names:
-        yield from ("", f"Options: {', '.join(names)}.")
 
 
 def subparsers_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
@@ -349,12 +340,6 @@ def subparsers_of(parser: argparse.ArgumentParser) -> dict[str, argparse.Argumen
         if isinstance(action, argparse._SubParsersAction)
         for name, child in action.choices.items()
     }
-
-
-def _option(action: argparse.Action) -> str:
-    values = action.metavar if isinstance(action.metavar, str) else " ".join(action.metavar or ())
-    words = values or ("" if action.nargs == 0 else "|".join(map(str, action.choices or (action.dest.upper(),))))
-    return f"`{' '.join(filter(None, ('|'.join(action.option_strings), words)))}`"
 
 
 def _sentence(text: str) -> str:

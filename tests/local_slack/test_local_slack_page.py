@@ -48,12 +48,11 @@ def test_the_tests_of_the_page_pass(tmp_path: Path) -> None:
     assert "2 passed" in done.stdout, done.stdout + done.stderr
 
 
-def test_it_names_what_the_command_prints() -> None:
+def test_the_command_prints_what_is_supported() -> None:
     command = [sys.executable, "-m", "bot.workspace", "--methods"]
     printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=180).stdout
     assert printed == supported()
-    named = re.findall(r"`([\w.]+)`", PAGE.partition("**Methods:**")[2])
-    assert named == [*sorted(METHODS), *sorted(SENT_EVENTS)]
+    assert [name for name in (*METHODS, *SENT_EVENTS) if f"`{name}`" not in printed] == []
 
 
 def test_it_names_the_options_faults_and_manifests_there_are() -> None:
