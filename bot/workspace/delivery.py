@@ -124,7 +124,7 @@ class Delivery:
         else:
             self._spawn(name, body, attempt + 1, retry)
 
-    def _callback(self, event: dict[str, Any], actor: str) -> dict[str, Any]:
+    def _callback(self, event: dict[str, Any], actor: str = "") -> dict[str, Any]:
         who, channel = self._state.identity, self._state.channels.get(event.get("channel", ""))
         enterprise, wide = who.enterprise_id or None, self._state.installed == "organisation"
         authorization = {

@@ -41,7 +41,7 @@ LINES = {
     "guest": "Guests cannot use me here",
     "stranger": "People of your workspace cannot use me here",
     "place": "not used in this channel",
-    "not named": "certain people only",
+    "not named": "Only certain people",
     "gone": "account is deactivated",
     "bot": "for people only",
 }
