@@ -34,6 +34,7 @@ class Card:
         self.claim = claim
         self.ts = ""
         self.needs_stop = False
+        self.now_job: Job | None = None
 
     def job(self, *states: SubtaskState) -> tuple[Job, Ask]:
         works = [
@@ -68,7 +69,11 @@ async def card(store: RedisStore) -> AsyncIterator[Card]:
     await store.jobs.ingest(key, "{}", dedupe=("1",))
     claim = await store.jobs.claim("me", lease=30, schema=1)
     assert isinstance(claim, Claim)
-    painter = CardPainter(outbox, allowed=outbox.holder(claim), needs_stop=lambda _: made.needs_stop)
+
+    async def read_job() -> Job | None:
+        return made.now_job
+
+    painter = CardPainter(outbox, allowed=outbox.holder(claim), needs_stop=lambda _: made.needs_stop, read_job=read_job)
     made = Card(workspace, painter, place, claim)
     posted = plan_card(*made.job(), 0.0, stop=False)
     made.ts = (await outbox.post(claim, place, "card", posted)).ts
@@ -115,6 +120,29 @@ async def test_an_owner_that_was_frozen_draws_nothing_over_the_next_ones_card(ca
     with pytest.raises(Gone):
         await card.painter._draw()
     assert card.edits == []
+
+
+async def test_an_owner_that_freezes_within_an_edit_puts_the_next_ones_card_right(card: Card) -> None:
+    painter, outbox = card.painter, card.painter._outbox
+    holds = outbox.holder(card.claim)
+    ended, ask = card.job("complete", "complete")
+    card.now_job = ended
+
+    async def freezes() -> bool:
+        held = await holds()
+        if held:  # another owner ends the request before the edit goes out
+            await outbox.store.jobs.release(card.claim, due=0.0)
+            assert await outbox.store.jobs.claim("next", lease=30, schema=1)
+            await outbox.update(card.place, card.ts, plan_card(ended, ask, card.now(), stop=False), allowed=None)
+        return held
+
+    painter._allowed = freezes
+    painter._wanted = (*card.job("in_progress", "pending"), card.ts)
+    with pytest.raises(Gone):
+        await painter._draw()
+    theirs, old, again = card.edits
+    assert "in_progress" in old
+    assert again == theirs
 
 
 async def test_a_second_look_at_the_plan_is_drawn_and_so_is_what_came_of_it(card: Card) -> None:

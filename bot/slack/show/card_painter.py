@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from bot.slack.send.outbox import Outbox
 from bot.slack.send.published_limits import Priority
@@ -31,6 +31,9 @@ QUIET = 20.0
 people see something move each minute."""
 
 
+ROUNDS = 3
+"""Times that a card is drawn anew while its job goes on in other hands: whoever has it draws each change as well."""
+
 MOVING: frozenset[RequestState] = frozenset({"submitted", "working", "synthesizing"})
 """The states of a request in which its card changes again soon."""
 
@@ -48,11 +51,21 @@ class CardPainter:
 
     What counts as a change is what looks different: the card is drawn, and compared with the one that was sent last.
     An owner that was frozen must not draw an old state over what the next one drew: whether an edit is `allowed` is
-    asked before each try of it. `needs_stop` says if the card of a request needs a Stop button of its own.
+    asked before each try of it, and once more after it. If it was frozen in between, or the edit was long on its way,
+    the card is drawn as the job is by then, which `read_job` gives: nobody else may draw it again. `needs_stop` says if
+    the card of a request needs a Stop button of its own.
     """
 
-    def __init__(self, outbox: Outbox, *, allowed: Allowed, needs_stop: Callable[[Ask], bool]) -> None:
+    def __init__(
+        self,
+        outbox: Outbox,
+        *,
+        allowed: Allowed,
+        needs_stop: Callable[[Ask], bool],
+        read_job: Callable[[], Awaitable[Job | None]],
+    ) -> None:
         self.needs_stop = needs_stop
+        self._read_job = read_job
         self._outbox = outbox
         self._allowed = allowed
         self._wanted: tuple[Job, Ask, str] | None = None
@@ -121,14 +134,15 @@ class CardPainter:
                 await self._pause(PAUSE - GATHER)
 
     async def _draw(self) -> bool:
-        """Send the wanted card if it looks different from the last one, else return False. Raises Needless."""
+        """Send the wanted card if it looks different from the last one, else return False. Raises Gone or Needless."""
         if self._wanted is None or (card := self._newest()) == self._sent:
             return False
         job, ask, ts = self._wanted
+        is_tried = False
 
         def newest() -> Outgoing:
-            nonlocal card
-            card = self._newest()
+            nonlocal card, is_tried
+            card, is_tried = self._newest(), True
             return card
 
         self._overtaken = asyncio.Event()
@@ -138,9 +152,30 @@ class CardPainter:
                 *(job.place, ts, newest), allowed=self._allowed, priority=self._waits_as, needless=self._overtaken
             ):
                 self._sent = card
+            is_ours = await self._allowed()
+        except Gone:
+            if not is_tried:
+                raise
+            is_ours = False
         finally:
             self._waits_as = None
+        if not is_ours:
+            await self._put_right(ask.id, ts)
+            raise Gone(f"{job.place.job_id}: it went into other hands while its card was drawn")
         return True
+
+    async def _put_right(self, request: str, ts: str) -> None:
+        """Draw the card as its job is now: what was sent may have come after what the next owner drew."""
+        drawn: Job | None = None
+        for _ in range(ROUNDS):
+            job = await self._read_job()
+            ask = job.ask(request) if job is not None else None
+            if job is None or ask is None or job == drawn:
+                return
+            stop = not ask.run.concluded and self.needs_stop(ask)
+            card = plan_card(job, ask, self._outbox.store.clock(), stop=stop)
+            await self._outbox.update(job.place, ts, card, allowed=None, priority="settled")
+            drawn = job
 
     def _newest(self) -> Outgoing:
         if self._wanted is None:

@@ -39,7 +39,8 @@ from handoff.briefs.addresses import known_addresses
 from handoff.contracts import Artifact, Attachment, Audience, ChannelSpan, Place
 from handoff.effects import answer_key, card_end_key, card_key, file_key, question_key, reminder_key
 from handoff.engine.asking import askable, expires
-from handoff.events import SettingKnown
+from handoff.engine.replay import open_log
+from handoff.events import NewerEvent, SettingKnown
 from handoff.state.job_state import Ask, Job
 from handoff.state.state_values import Heard, Question
 from handoff.summaries.summary import QuarantineNotice, TrialNotice
@@ -382,9 +383,19 @@ class Thread:
         painter = self._painters.get(key)
         if painter is None:
             painter = self._painters[key] = CardPainter(
-                self._outbox, allowed=allowed, needs_stop=lambda ask: not self._sessions.shows_stop(key, ask)
+                self._outbox,
+                allowed=allowed,
+                needs_stop=lambda ask: not self._sessions.shows_stop(key, ask),
+                read_job=partial(self._read_job, key),
             )
         return painter
+
+    async def _read_job(self, key: JobKey) -> Job | None:
+        """Return a job as its log has it now; None if a newer release wrote it, or it is gone. Raises StoreError."""
+        try:
+            return open_log([entry.payload for entry in await self._store.jobs.log(key)])
+        except NewerEvent:
+            return None
 
     def _close_question(self, job: Job, ask: Ask, name: str, asked: Question, allowed: Allowed) -> None:
         """Take the buttons off a question that was answered, and say who decided."""
