@@ -153,6 +153,10 @@ UNREAD_PHRASES = [  # none of the forms: a model reads them
     "jeden Tag um halb zehn fasse #sales zusammen",
     "schedule every third business day a summary",
     "every Monday morning list x",
+    "every day at 9 or 10 list x",
+    "fortnightly summarise #sales",
+    "twice a day list x",
+    "summarise #sales twice a day at 9 and 17",
     "every Friday evening at 8 list x",
     "every Monday night at 9 list x",
     "every weekday except Friday at 9 list x",
@@ -189,6 +193,9 @@ REQUESTS = [
     "every Monday at half past nine",
     "every Monday at 9",
     "jeden Umsatz je Region bitte",
+    "fortnightly reports are late, why?",
+    "we meet twice a week: write an agenda",
+    "nightly builds fail: explain why",
 ]
 WRONG = [
     ("every Monday at 25 do x", "There is no time"),

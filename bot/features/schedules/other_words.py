@@ -15,11 +15,12 @@ _NTH = rf"(?:first|second|third|fourth|fifth|last|{ORDINAL})"
 _RECURS = (
     rf"(?:(?:every|each)\s+(?:(?:other|half|business|working|work|{_NTH}|{_NUMBER})\s+){{0,3}}(?:{_UNIT}|{WEEKDAY}|seconds?)|"
     rf"(?:on\s+)?the\s+{_NTH}(?:\s+\w+)?\s+of\s+(?:the|each|every|a)\s+month|on\s+(?:the\s+{ORDINAL}|week(?:day|end)s|"
-    rf"{WEEKDAY[:-2]}s)|daily|hourly|weekly|monthly|quarterly|yearly)\b"
+    rf"{WEEKDAY[:-2]}s)|daily|nightly|hourly|weekly|biweekly|fortnightly|monthly|quarterly|yearly|"
+    r"(?:once|twice|(?:two|three|four|\d)\s+times)\s+(?:a|an|per|each|every)\s+(?:hour|day|week|month|quarter|year))\b"
 )
 _DAY_PART = r"(?:in\s+the\s+(?:morning|afternoon|evening)|at\s+night)\b"
 _CLOCK = (
-    r"(?:(?:at|and|around|about|before|after|between)\s+(?:a\s+)?(?:half|quarter|twenty|noon|midnight|dawn|lunch|"
+    r"(?:(?:at|and|or|around|about|before|after|between)\s+(?:a\s+)?(?:half|quarter|twenty|noon|midnight|dawn|lunch|"
     rf"{_NUMBER})\b|\d{{1,2}}(?::\d\d|\s?[ap]m)\b|{_DAY_PART})(?:[\s,-]*(?:[ap]\.?m\b\.?|(?:uhr|o'?clock|sharp|past|to|"
     rf"and|until|time|noon|midnight|thirty|fifteen|{_DAY_PART}|{_NUMBER}|(?-i:\(?[A-Z][\w/+-]*))\b\)?)){{0,8}}"
 )
