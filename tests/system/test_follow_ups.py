@@ -161,7 +161,7 @@ async def test_where_the_dispatcher_keeps_failing_the_requester_is_told_and_othe
     tries = await talk.of(ev.MessageSorted)
     assert [(one.aim, one.by) for one in tries] == [("unknown", "model")] * 6
     assert told.count("I don't know yet what it is for") == 1
-    assert told.count("I did nothing about it") == 1
+    assert told.count("I did nothing about your message") == 1
 
 
 async def test_a_follow_up_is_taken_by_whichever_instance_is_there_after_a_restart(scene: Scene) -> None:

@@ -170,7 +170,7 @@ async def test_the_form_makes_one_and_a_message_may_be_a_request_after_all(scene
         said = await alone(scene, "every Monday 9:30 say what 6 times 7 is", has="9:30")
         await press(scene, said, DISCARD, has="Discarded")
         said = await alone(scene, "every Monday 9:45 say what 6 times 7 is", has="9:45")
-        assert "as a request" in await press(scene, said, NOW, has="as a request")
+        assert "as a single request" in await press(scene, said, NOW, has="as a single request")
         top = next(one for one in tops(scene) if "9:45" in one["text"])
         job = await scene.thread("#general", top["ts"]).over()
         assert job.latest.request.text == "every Monday 9:45 say what 6 times 7 is"

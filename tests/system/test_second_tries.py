@@ -219,7 +219,7 @@ async def test_what_cannot_be_tried_again_is_said_in_one_line(scene: Scene) -> N
         await talk.say("@leadhand retry", who="ben")
         await alone(talk, "ben", "who asked for it, or an admin can have it tried again")
         other = await scene.ask("retry", who="ben")
-        await alone(other, "ben", "nothing in this thread that I could try again")
+        await alone(other, "ben", "nothing in this thread to try again")
         told = await scene.command(f"retry {talk.key.job} 2")
         assert "I run “Do part terms” again" in shown(told)
         job = await talk.over(2)

@@ -194,7 +194,7 @@ async def test_what_is_something_else_is_queued_and_said_so(scene: Scene) -> Non
         await gate.reached.wait()
         ts = await talk.say("and after that one about coffee")
         await talk.seen(lambda: "hourglass_flowing_sand" in reactions(talk, ts))
-        await talk.seen(lambda: "Noted: I do this once" in talk.told())
+        await talk.seen(lambda: "Noted. I'll start on this once" in talk.told())
         assert "Noted" not in talk.said(), "it is for its author alone"
         gate.open()
         job = await talk.over(2)
