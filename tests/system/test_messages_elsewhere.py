@@ -102,7 +102,7 @@ async def test_an_approved_message_is_posted_once_where_the_card_says(desk: Desk
         talk = await desk.ask()
         message = await card(talk)
         text = shown(message)
-        assert f"*To:* #sales ({sales})" in text
+        assert f"*To:* <#{sales}>" in text
         assert "#sales is a public channel" in text
         assert "everybody in the workspace may read it" in text
         assert "We look into it, @channel." in text
@@ -204,7 +204,7 @@ async def test_the_like_is_the_same_place_however_it_is_called_and_a_shared_one_
         await press(desk, talk, await card(talk), action="alike")
         await press(desk, talk, await card(talk, 2), action="alike")  # a yes to drafts is none to what is sent
         third = await card(talk, 3)
-        assert "*To:* #northwind" in shown(third)
+        assert f"*To:* <#{desk.scene.workspace.channel_id('#northwind')}>" in shown(third)
         assert len(desk.sent("#sales")) == 2
         await press(desk, talk, third)
         await talk.over()

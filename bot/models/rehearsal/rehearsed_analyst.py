@@ -12,10 +12,13 @@ from bot.models.rehearsal.rehearsed_profile import Table, read_profile
 from bot.models.rehearsal.rehearsed_request import Query, read_request, settle
 from bot.models.rehearsal.rehearsed_sql import Question, in_words, question_of, unit_of
 from bot.models.rehearsal.rehearsed_telling import Rows, capital, read_rows, statements
+from bot.models.rehearsal.rehearsed_words import FILLERS, OVERVIEW, word_set
 from handoff.contracts import ToolCall, ToolReply
 from specialists.tools.tool import ToolSpec
 from specialists.turns.finish_tools import RETURN
 
+_WHAT_IS_IN = re.compile(r"\bwhat(?:'s|\u2019s|\s+is)\s+in\b|\bwas\s+(?:steht|ist)\s+in\b|\bqué\s+hay\s+en\b")
+_TABLE = word_set("table file data sheet csv xlsx tabelle datei daten tabla archivo datos")
 History = Sequence[tuple[ToolCall, ToolReply]]
 
 _CAN = (
@@ -41,6 +44,8 @@ def next_move(brief: Brief, history: History, tools: Mapping[str, ToolSpec]) -> 
     tables = [table for reply in profiles if not reply.failed for table in read_profile(reply.text)]
     if not tables:
         return give_up("out_of_scope", f"The table could not be read. {what_failed(profiles)}".strip())
+    if _is_overview(brief):
+        return _describe(tables)
     query = _query_for(tables, brief)
     return query if isinstance(query, Move) else _work(query, history, tools)
 
@@ -68,6 +73,30 @@ def _file(brief: Brief) -> File | Move:
         if named or len(tables) == 1:
             return (named or tables)[0]
     return give_up("ambiguous_input", "Which of the files do you mean?", [file.name for file in tables])
+
+
+def _is_overview(brief: Brief) -> bool:
+    """Return True if the task asks what a table holds, and nothing else."""
+    text = brief.objective.casefold()
+    for file in brief.files:
+        text = text.replace(file.name.casefold(), " ")
+    rest, phrases = _WHAT_IS_IN.subn(" ", text)
+    words = re.findall(r"[^\W_]+", rest)
+    wanted = [word for word in words if word in OVERVIEW]
+    return bool(phrases or wanted) and all(word in OVERVIEW | FILLERS | _TABLE for word in words)
+
+
+def _describe(tables: Sequence[Table]) -> Move:
+    """Say what tables hold, column by column."""
+    lines: list[str] = []
+    for table in tables:
+        lines.append(f"- {table.file} has {table.rows:,} rows and {len(table.columns)} columns:")
+        for column in table.columns:
+            span = f", {column.first} to {column.last}" if column.first else ""
+            lines.append(f"  - {column.name}: {column.distinct:,} different values{span}")
+    heads = [line.removeprefix("- ") for line in lines if line.startswith("- ")]
+    findings = [{"message": head, "source": table.file} for head, table in zip(heads[:3], tables, strict=False)]
+    return hand_in(" ".join(heads[:3]), "\n".join(lines), findings=findings)
 
 
 def _query_for(tables: Sequence[Table], brief: Brief) -> Query | Move:

@@ -33,8 +33,9 @@ UNITS: Mapping[str, str] = _each(_LISTS["units"])
 MOST, LEAST, BY, PER, WHICH, NOT, AND = (
     word_set(_LISTS[name]) for name in ("most", "least", "by", "per", "which", "not", "and")
 )
-CHART, TREND, CHANGE, NOW, ADVERBS, WHY, FILLERS, ONLY = (
-    word_set(_LISTS[name]) for name in ("chart", "trend", "change", "now", "adverbs", "why", "fillers", "only")
+CHART, TREND, CHANGE, NOW, ADVERBS, WHY, FILLERS, ONLY, OVERVIEW = (
+    word_set(_LISTS[name])
+    for name in ("chart", "trend", "change", "now", "adverbs", "why", "fillers", "only", "overview")
 )
 FLOWS, STOCKS, RATES, NEVER_ADDED = (_stems(_LISTS[name]) for name in ("flows", "stocks", "rates", "never_added"))
 ALIKE = tuple(map(_stems, _LISTS["alike"]))

@@ -27,7 +27,7 @@ __all__ = ["browser", "chromium", "open_page"]
 NAMES = [name for name in available_crews() if demo_file.read(CREWS / name) is not None]
 PATIENCE = 100.0
 RAW_PERSON = re.compile(r"<@U[A-Z0-9]+>")
-RAW_ID = re.compile(r"#[CG][A-Z0-9]{8,}")
+RAW_ID = re.compile(r"(?<!<)#[CG][A-Z0-9]{8,}")
 
 
 def settings_of(name: str) -> Settings:
