@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -57,7 +58,12 @@ COMPUTED = {"paging.py": 1, "memory/view.py": 1, "question.py": 2}
 """Buttons whose words are data, by the view: the ways of a list, and the options of a question."""
 
 
-def calls() -> Iterator[tuple[str, ast.Call]]:
+@cache
+def calls() -> tuple[tuple[str, ast.Call], ...]:
+    return tuple(read_calls())
+
+
+def read_calls() -> Iterator[tuple[str, ast.Call]]:
     for folder in FOLDERS:
         for path in sorted(folder.rglob("*.py")):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
