@@ -38,11 +38,9 @@ wheel: $(VENV)/.ready
 	@$(BIN)/python -m hatchling build --target wheel
 
 # Three workers a core, eight at most: tests that wait for a process or a deadline leave the core to others, and each
-# worker collects all tests for itself.
-# Python is asked how many cores there are, since not every system has nproc.
-WORKERS_HERE := import os; cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1; \
-    print(min(3 * cores, 8))
-WORKERS  = $(shell $(BIN)/python -c '$(WORKERS_HERE)')
+# worker collects all tests for itself. Fewer on slow or busy cores: what many workers share is too little for the
+# bot's own time limits.
+WORKERS  = $(shell $(BIN)/python -m tests.patience)
 
 PYTEST   = -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 

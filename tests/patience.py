@@ -36,12 +36,28 @@ def patience(seconds: float = 60.0) -> float:
     return SHARED * seconds * slowdown()
 
 
+def count_cores() -> int:
+    """Return how many cores this process may use. Not every system has nproc."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def count_workers() -> int:
+    """Return how many workers run the tests: three a core, eight at most; fewer where it is more than twice slower."""
+    measure_slowdown()
+    cores = count_cores()
+    return max(int(min(3 * cores, 8) * 2 / max(2.0, slowdown())), min(cores, 2))
+
+
 def measure_slowdown() -> None:
     """Measure both, on all cores at once, and keep them in the environment for this process and those it starts."""
     if WALL in os.environ:
         return
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = count_cores()
     at_once = [subprocess.Popen([sys.executable, "-IS", "-c", WORK], stdout=subprocess.PIPE) for _ in range(cores)]
     took = [[float(part) for part in process.communicate()[0].split()] for process in at_once]
     for name, seconds in zip((WALL, PROCESSOR), map(max, zip(*took, strict=True)), strict=True):
         os.environ[name] = f"{max(1.0, seconds / QUICK):.2f}"
+
+
+if __name__ == "__main__":
+    print(count_workers())  # noqa: T201 - for the Makefile
