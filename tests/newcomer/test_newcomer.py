@@ -6,6 +6,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from tests.newcomer.conftest import ROOT, Try
+from tests.patience import patience
 from tests.workspace_page.browser import OpenPage
 
 SAMPLE = ROOT / "specialists" / "samples" / "sales.csv"
@@ -42,7 +43,7 @@ async def test_a_thread_becomes_a_job(leadhand_try: Try, open_page: OpenPage) ->
     await expect(thread.locator("[data-testid=plan-row][data-status=in_progress]").first).to_be_visible()
     await shoot(page, "newcomer-plan")
 
-    await expect(thread.get_by_text("no language model) ·")).to_be_visible(timeout=60_000)
+    await expect(thread.get_by_text("no language model) ·")).to_be_visible(timeout=1000 * patience())
     await expect(thread.locator("[data-testid=plan-row][data-status=complete]")).to_have_count(2)
     answer = thread.get_by_test_id("message").last
     await expect(answer).to_contain_text("churned customers")
@@ -68,7 +69,7 @@ async def test_the_query_stands_one_click_below_the_answer(
     root = page.get_by_test_id("message").filter(has_text="total umsatz by region").first
     await root.get_by_test_id("thread-line").click()
     thread = page.get_by_test_id("thread")
-    await expect(thread.get_by_text("no language model) ·")).to_be_visible(timeout=60_000)
+    await expect(thread.get_by_text("no language model) ·")).to_be_visible(timeout=1000 * patience())
     answer = thread.get_by_test_id("message").last
     await expect(answer).to_contain_text("Nord")
     await expect(answer).not_to_contain_text("Summe:")
@@ -84,7 +85,9 @@ async def test_the_next_start_shows_the_same_threads(leadhand_try: Try, open_pag
     await ask(page, "what is the total revenue by region?")
     root = page.get_by_test_id("message").filter(has_text="total revenue by region").first
     await root.get_by_test_id("thread-line").click()
-    await expect(page.get_by_test_id("thread").get_by_text("no language model) ·")).to_be_visible(timeout=60_000)
+    await expect(page.get_by_test_id("thread").get_by_text("no language model) ·")).to_be_visible(
+        timeout=1000 * patience()
+    )
     await page.close()
     assert await leadhand_try.stop() == 0
 
