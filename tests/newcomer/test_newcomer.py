@@ -40,7 +40,8 @@ async def test_a_thread_becomes_a_job(leadhand_try: Try, open_page: OpenPage) ->
 
     rows = thread.get_by_test_id("plan-row")
     await expect(rows).to_have_count(2)
-    await expect(thread.locator("[data-testid=plan-row][data-status=in_progress]").first).to_be_visible()
+    begun = thread.locator("[data-testid=plan-row]:is([data-status=in_progress], [data-status=complete])")
+    await expect(begun.first).to_be_visible()  # a part may be done before a busy browser shows that it began
     await shoot(page, "newcomer-plan")
 
     await expect(thread.get_by_text("no language model) ·")).to_be_visible(timeout=1000 * patience())
