@@ -5,7 +5,6 @@ Bolt's own flow, with our store behind it, and words for people at its end.
 
 from __future__ import annotations
 
-import html
 import logging
 import secrets
 from collections.abc import Awaitable, Callable, Collection, Mapping
@@ -26,6 +25,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.installation.records import InstallationRecords
 from bot.slack.receive.http import REDIRECT
+from bot.slack.receive.own_page import HEADERS, OwnPage, as_html
 from bot.store.interface import Installations, StoreError
 
 log = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ WHY: Mapping[str, str] = {
     "no_answer": "Slack did not answer. Try again in a minute.",
     "store_away": "The bot's store cannot be reached, so nothing was kept. Try again in a minute.",
 }
-HEADERS = {"Content-Type": "text/html; charset=utf-8", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store"}
+HTML = "text/html; charset=utf-8"
 NOT_INSTALLED = "The bot was not installed"
 OTHER = f"Slack says that something went wrong. {AGAIN}"
 
@@ -163,10 +163,5 @@ async def _failed(args: AsyncFailureArgs) -> BoltResponse:
 
 
 def _page(title: str, text: str, status: int = 200, *, again: bool = False) -> BoltResponse:
-    link = f'<p><a href="{INSTALL}">Begin again</a></p>' if again else ""
-    body = f"<h1>{html.escape(title)}</h1><p>{html.escape(text)}</p>{link}"
-    page = (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{html.escape(title)}</title>'
-        f'<body style="font: 18px/1.5 sans-serif; max-width: 32em; margin: 4em auto">{body}</body></html>'
-    )
-    return BoltResponse(status=status, body=page, headers={**HEADERS})
+    page = OwnPage(title, (text,), status, (INSTALL, "Begin again") if again else None)
+    return BoltResponse(status=status, body=as_html(page), headers={**HEADERS, "Content-Type": HTML})

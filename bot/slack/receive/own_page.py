@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class OwnPage:
-    """What a browser is shown: plain text, a paragraph each."""
+    """What a browser is shown: plain text, a paragraph each. `link`, if any, has its path and its words."""
 
     title: str
     words: tuple[str, ...]
     status: int = 200
+    link: tuple[str, str] | None = None
 
 
 ShowPage = Callable[[str], Awaitable[OwnPage]]
@@ -39,6 +40,9 @@ def as_html(page: OwnPage) -> str:
     """Write a page down."""
     title = html.escape(page.title)
     paragraphs = "".join(f"<p>{html.escape(one)}</p>" for one in page.words)
+    if page.link is not None:
+        path, words = map(html.escape, page.link)
+        paragraphs += f'<p><a href="{path}">{words}</a></p>'
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
