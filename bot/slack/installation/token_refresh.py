@@ -86,7 +86,6 @@ class TokenRefresh:
             return
         for pause in KEEPING:
             try:
-                _, row = await self._records.read(name)
                 # Whoever installed it anew, or took it away, meanwhile has the last word.
                 await self._records.change(
                     name, lambda one: with_tokens(one, bot) if one is not None and one.fields == mine.fields else None
