@@ -18,7 +18,8 @@ from specialists.tools.tool import ToolSpec
 from specialists.turns.finish_tools import RETURN
 
 _WHAT_IS_IN = re.compile(r"\bwhat(?:'s|\u2019s|\s+is)\s+in\b|\bwas\s+(?:steht|ist)\s+in\b|\bqué\s+hay\s+en\b")
-_TABLE = word_set("table file data sheet csv xlsx tabelle datei daten tabla archivo datos")
+_OF_OVERVIEWS = OVERVIEW | FILLERS | word_set("table file data sheet csv xlsx tabelle datei daten tabla archivo datos")
+"""All words of a request that asks what a table holds."""
 History = Sequence[tuple[ToolCall, ToolReply]]
 
 _CAN = (
@@ -81,22 +82,21 @@ def _is_overview(brief: Brief) -> bool:
     for file in brief.files:
         text = text.replace(file.name.casefold(), " ")
     rest, phrases = _WHAT_IS_IN.subn(" ", text)
-    words = re.findall(r"[^\W_]+", rest)
-    wanted = [word for word in words if word in OVERVIEW]
-    return bool(phrases or wanted) and all(word in OVERVIEW | FILLERS | _TABLE for word in words)
+    words = set(re.findall(r"[^\W_]+", rest))
+    return bool(phrases or words & OVERVIEW) and words <= _OF_OVERVIEWS
 
 
 def _describe(tables: Sequence[Table]) -> Move:
     """Say what tables hold, column by column."""
+    heads = [f"{table.file} has {table.rows:,} rows and {len(table.columns)} columns:" for table in tables]
     lines: list[str] = []
-    for table in tables:
-        lines.append(f"- {table.file} has {table.rows:,} rows and {len(table.columns)} columns:")
+    for head, table in zip(heads, tables, strict=True):
+        lines.append(f"- {head}")
         for column in table.columns:
             span = f", {column.first} to {column.last}" if column.first else ""
             lines.append(f"  - {column.name}: {column.distinct:,} different values{span}")
-    heads = [line.removeprefix("- ") for line in lines if line.startswith("- ")]
-    findings = [{"message": head, "source": table.file} for head, table in zip(heads[:3], tables, strict=False)]
-    return hand_in(" ".join(heads[:3]), "\n".join(lines), findings=findings)
+    findings = [{"message": head, "source": table.file} for head, table in zip(heads, tables, strict=True)]
+    return hand_in(" ".join(heads[:3]), "\n".join(lines), findings=findings[:3])
 
 
 def _query_for(tables: Sequence[Table], brief: Brief) -> Query | Move:
