@@ -115,7 +115,7 @@ class InstalledTeams:
         if team in self._leaving:
             return False
         try:
-            bot = self._bots.get(team) or await self._known(team)
+            bot = self._bots.get(team) or await self._open_if_installed(team)
         except StoreError:
             return False
         return bot is not None and not bot.proof.fault
@@ -140,13 +140,13 @@ class InstalledTeams:
         by_message = (bot for bot in self._bots.values() if payload.author and bot.account.user == payload.author)
         bot = next(by_message, None) or self._bots.get(payload.team)
         if bot is None and payload.team:
-            bot = await self._known(payload.team)
+            bot = await self._open_if_installed(payload.team)
             if bot is None and payload.organisation:
                 bot = await self._through_organisation(payload.team, payload.organisation)
         return bot.bolt if bot is not None and bot.account.home.team not in self._leaving else None
 
-    async def _known(self, team: str) -> TeamBot | None:
-        """Return the bot of a workspace that another instance may have installed a moment ago. Raises StoreError."""
+    async def _open_if_installed(self, team: str) -> TeamBot | None:
+        """Return the bot of a workspace that was perhaps installed a moment ago, elsewhere. Raises StoreError."""
         record, _ = await self._records.read(team)
         if record is None or record.left:
             return None

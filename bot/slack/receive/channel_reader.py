@@ -66,7 +66,7 @@ class ChannelReader:
                 await self._pages(span, found, enough=1)
         except (Refused, NoReply, TimeoutError):
             return None
-        return bool(self._said(found, span))
+        return bool(self._parse_messages(found, span))
 
     async def read(self, span: ChannelSpan, name: str, reader: str, above: str) -> ChannelRead:
         """Read it for the person `reader`, in whose zone the times are.
@@ -82,7 +82,7 @@ class ChannelReader:
             return ChannelRead(fault=f"{name} could not be read: {error}.")
         except (NoReply, TimeoutError):
             whole, fault = True, f"Slack did not give all of {name} in time: something may be missing."
-        said = self._said(found, span)
+        said = self._parse_messages(found, span)
         names = await self._names(said)
         zone, offset = await self._people.zone(reader) if said else ("UTC", 0)
         text = thread_text(said, names, offset=offset, zone=zone, room=THREAD_TOKENS, above=above)
@@ -99,7 +99,7 @@ class ChannelReader:
         speakers = tuple(dict.fromkeys(one.user for one in said if one.user and not one.by_app))[:MOST_PEOPLE]
         return ChannelRead(replace(text, gaps=gaps), len(said), fault, speakers)
 
-    def _said(self, found: list[dict[str, Any]], span: ChannelSpan) -> list[Said]:
+    def _parse_messages(self, found: list[dict[str, Any]], span: ChannelSpan) -> list[Said]:
         counted_in = [
             one for one in found if one.get("user") != self._bot_user or (span.thread_ts and not _is_card(one))
         ]
@@ -120,7 +120,7 @@ class ChannelReader:
                 found.clear()
                 return await self._pages(span.model_copy(update={"thread_ts": root}), found)
             cursor = (data.get("response_metadata") or {}).get("next_cursor", "")
-            if not cursor or (enough and self._said(found, span)):
+            if not cursor or (enough and self._parse_messages(found, span)):
                 return True
         return False
 
