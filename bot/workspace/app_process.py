@@ -52,6 +52,9 @@ async def run_app(command: Sequence[str], environment: Mapping[str, str]) -> int
     Returns:
         Its exit code; as in a shell 127 if there is no such program, and 128 and more after a signal.
     """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # As for what a script starts with "&". The app would inherit that, and Ctrl-C would not reach it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         process = await asyncio.create_subprocess_exec(*command, env=environment)
     except FileNotFoundError:

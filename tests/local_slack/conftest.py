@@ -95,6 +95,7 @@ async def start() -> AsyncIterator[Start]:
                 env={**clean_environment(), "PYTHONPATH": str(ROOT), **options.get("env", {})},
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
+                preexec_fn=options.get("before"),
             )
             running = Running(process, session)
             started.append(running)

@@ -94,6 +94,16 @@ async def test_a_signal_ends_both(start: Start, number: int, code: int) -> None:
     assert await running.stop(number) == code
 
 
+async def test_an_app_stops_though_a_script_started_all_of_it_in_the_background(start: Start) -> None:
+    def ignore() -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # as a shell does for "&"
+
+    running = await start("--manifest", MANIFEST, "--", sys.executable, "-c", WAIT_FOREVER, before=ignore)
+    assert running.process.stdout is not None
+    assert await asyncio.wait_for(running.process.stdout.readline(), patience()) == b"up\n"
+    assert await running.stop(signal.SIGINT) == 130
+
+
 async def test_without_a_command_it_prints_what_to_export(start: Start) -> None:
     running = await start("--manifest", MANIFEST)
     exports = dict(line.removeprefix("export ").split("=", 1) for line in running.lines if line.startswith("export "))
