@@ -14,6 +14,7 @@ from typing import get_args
 
 from handoff import events as ev
 from handoff.engine.engine import fold
+from handoff.engine.nested import SLASH
 from handoff.state.job_state import Job, replace
 
 CHECKPOINTS = frozenset({"TurnTaken", "ToolReturned"})
@@ -51,6 +52,7 @@ _TYPE = '"type":"'
 _TAIL = re.compile(rf'{_TYPE}([A-Za-z]+)","v":[0-9]+\}}')
 _TAIL_LENGTH = 60
 _GOES_ON = '"mode":"continue"'
+_NUMBER = '","attempt":'
 _ATTEMPT = re.compile(r'\{"at":[0-9.e+-]+,("request":"[^"\\]*","subtask":"[^"\\]*","attempt":[0-9]+),')
 
 
@@ -92,6 +94,8 @@ def _lines_that_matter(lines: Sequence[str]) -> list[str]:
     for place in range(len(lines) - 1, 0, -1):
         kind, attempt = kinds[place], attempts[place]
         if kind in ENDS:
+            inside = attempt[: attempt.rfind(_NUMBER)] + SLASH  # with a crew's attempt, those inside it are over
+            ended = {one for one in ended if not one.startswith(inside)}
             ended.add(attempt)
         elif kind not in CHECKPOINTS and kind not in HARMLESS:
             ended.clear()
