@@ -71,10 +71,11 @@ def holds(text: str, message: str) -> bool:
     """Return True if a text has a message: word for word, or most of its words and all of its figures."""
     if " ".join(message.split()).casefold() in " ".join(text.split()).casefold():
         return True
-    said, there = words(message), words(text)
+    said, there = {word for word in words(message) if not any(sign.isdigit() for sign in word)}, words(text)
     if not said or len(said & there) < HELD * len(said):
         return False
-    from handoff.checking.quantities import quantities  # noqa: PLC0415 - only where words alone do not tell
+    from handoff.checking.figures import all_figures  # noqa: PLC0415 - only where words alone do not tell
+    from handoff.checking.known_figures import Known  # noqa: PLC0415
 
-    figures = quantities(text)
-    return all(any(one.kind == each.kind and one.agrees(each) for each in figures) for one in quantities(message))
+    known = Known.of(text)
+    return all(known.says(*figure) for figure in all_figures(message))

@@ -10,7 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from handoff.checking.quantities import quantities
+from handoff.checking.figures import all_figures
+from handoff.checking.known_figures import Known
 from handoff.contracts import Note
 from handoff.text.context_budget import fits, tokens
 from handoff.text.headings import demote_headings
@@ -182,24 +183,17 @@ def _read(part: Part, reply: str) -> list[Note]:
 def _lost_figures(request: str, part: Part, reply: str) -> list[tuple[str, str]]:
     """Return the sentences whose figures the request is about and the reply lost, each figure once."""
     wanted = {one for one in words(request) if not any(sign.isdigit() for sign in one)}
-    named = [(one.low, one.high) for one in quantities(request)]
-    held = _figures(reply)
+    named, held = Known.of(request), Known.of(reply)
     found: list[tuple[str, str]] = []
     for note in part.notes:
         for sentence in sentences(note.text):
-            figures = _figures(sentence) - held
-            asked = words(sentence) & wanted or any(
-                low <= one.high and one.low <= high for low, high in named for one in quantities(sentence)
-            )
-            if figures and asked:
-                held |= figures
+            figures = all_figures(sentence)
+            lost = not all(held.says(*figure) for figure in figures)
+            if lost and (words(sentence) & wanted or any(named.says(*figure) for figure in figures)):
+                held.read([sentence])
                 found.append((note.source, sentence[:SENTENCE]))
     return found
 
 
 SENTENCE = 240
 """Characters of a sentence that is put back or named."""
-
-
-def _figures(text: str) -> frozenset[tuple[float, float, str]]:
-    return frozenset((one.low, one.high, one.kind) for one in quantities(text))

@@ -149,6 +149,12 @@ def figures_of(shown: str, *, small: bool = False) -> list[Numeral]:
     return [one for one in numerals(shown) if small or is_figure(one)]
 
 
+def all_figures(text: str) -> list[tuple[Numeral, str]]:
+    """Return the figures of a text, small counts too, each with how it is written."""
+    shown = shown_figures(text)
+    return [(one, shown[one.start : one.end]) for one in figures_of(shown, small=True)]
+
+
 def is_figure(one: Numeral) -> bool:
     """Return True unless it is a small count, a year, nothing or all."""
     if one.whole is not None and (one.whole <= SMALL or (one.whole in YEARS and not one.kind)):

@@ -188,6 +188,13 @@ class Known:
         self._values: dict[str, list[float]] = {}
         self._signs: dict[float, set[str]] = {}
 
+    @classmethod
+    def of(cls, text: str) -> Known:
+        """Return what one text says, for figures of another that names no scale."""
+        known = cls("")
+        known.read([text])
+        return known
+
     def read(self, texts: Iterable[str]) -> None:
         """Take in some texts. All of them come before anything is worked out from what they say."""
         new = [said(text) for text in texts]

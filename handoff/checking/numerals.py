@@ -126,6 +126,7 @@ def _compile_scales_and_units() -> re.Pattern[str]:
 
 _BEFORE = re.compile(rf"(?:[€$£¥₹₩]|R\$|\b(?:{_CURRENCY}))[\s\xa0]?[-+]?$")
 _COINS = re.compile(r"[\s\xa0]?(?:[kM]?[€$£¥₹₩]|円|元|원|(?:euros?|dollars?|francs?|pounds|EUR|USD|CHF|GBP)\b)")
+_SPANS = re.compile(r"(?:week|month|quarter|year)s?", re.IGNORECASE)
 _CHINESE = re.compile(r"[一二三四五六七八九两\u3007零十百千]+[万萬億亿兆]|[一二三四五六七八九两十百千]{3,}")
 _CHINESE_DIGITS = {**{sign: value for value, sign in enumerate("零一二三四五六七八九")}, "\u3007": 0, "两": 2}
 _CHINESE_PLACES = {"十": 10, "百": 100, "千": 1000}
@@ -158,6 +159,11 @@ class Numeral(NamedTuple):
     """Its value if it is a bare integer without separators, scale or unit of share or money."""
     is_points: bool = False
     """True for percentage points and basis points."""
+
+
+def is_unit(word: str) -> bool:
+    """Return True for a unit of time, money, size or share, or a scale: `month`, `kg`, `euros`, `million`."""
+    return any(unit.fullmatch(word.strip()) for unit in (_compile_scales_and_units(), _COINS, _SPANS)) and bool(word)
 
 
 def plain(text: str) -> str:

@@ -29,10 +29,10 @@ def words_around(figure: str, answer: str) -> str:
     """Return the sentence, or the row, of an answer that has a figure, shortened; "" if there are no more words."""
     exactly = re.compile(rf"(?<![\d.,]){re.escape(figure)}(?![.,]?\d)" if figure[:1].isdigit() else re.escape(figure))
     whole = " ".join(answer.replace("**", "").strip(" \t\n*_#.").split())
-    for line in answer.split("\n"):
+    for line in answer.replace("**", "").split("\n"):
         row = " · ".join(cell.strip() for cell in line.strip("| \t").split("|")) if line.lstrip()[:1] == "|" else ""
         for sentence in [row] if row else SENTENCE_END.split(_LIST_MARK.sub("", line)):
-            text = " ".join(sentence.replace("**", "").strip(" \t*_#.").split())
+            text = " ".join(sentence.strip(" \t*_#.").split())
             if text in {figure, whole}:
                 return ""
             if (found := exactly.search(text)) is not None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from handoff import events as ev
-from handoff.briefs.addresses import addresses_in, cited, given_in, known_addresses
+from handoff.briefs.addresses import addresses_in, cited, endings, given_in, known_addresses
 from handoff.contracts import Finding, Material, Request, Result, Section
 from tests.handoff.kit import PLACE, R, asked, job, planned, returned, started, subtask
 
@@ -87,3 +89,14 @@ def test_a_later_request_knows_the_earlier_ones_and_not_the_other_way_round() ->
 def test_a_job_without_any_address() -> None:
     state = job(asked())
     assert known_addresses(state, state.asks[0]) == frozenset()
+
+
+@given(st.text("ab.)!(,/:htp", min_size=1, max_size=20))
+def test_what_a_word_may_end_as_is_part_of_it_the_longest_first(token: str) -> None:
+    found = list(endings(token))
+    assert found[0] == token
+    assert all(token.startswith(one) for one in found)
+
+
+def test_signs_behind_an_address_may_be_none_of_it() -> None:
+    assert list(endings("https://a.example/b)."))[-1] == "https://a.example/b"

@@ -6,7 +6,7 @@ import re
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from handoff.checking.quantities import is_unit
+from handoff.checking.numerals import is_unit
 from specialists.tools.tables.cells import plain, shown
 from specialists.tools.tables.database import LoadedTable
 from specialists.tools.tables.naming import quoted
