@@ -18,9 +18,13 @@ from handoff.state.state_values import Copy
 
 @dataclass(frozen=True, slots=True)
 class GatherMaterial:
-    """Fetch what people attached and read it: each file's text is stored, and its outline reported."""
+    """Fetch what people attached and read it: each file's text is stored, and its outline reported.
+
+    `edited` is the stamp of the last edit of the request: one that changes what is attached has it read anew.
+    """
 
     request: str
+    edited: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from handoff.approval_values import Approval, ApprovalChoice
 from handoff.contracts import (
     Artifact,
     Asking,
+    Attachment,
     Contract,
     Contradiction,
     Escalation,
@@ -138,6 +139,8 @@ class MessageAcknowledged(Fact):
 class RequestEdited(Fact):
     """The message of a request was edited. `text` is how it reads now, and `stamp` is Slack's id of the edit.
 
+    `tables` are those that its author pasted, as they are now; None: as they were.
+
     Of two edits the one with the higher stamp counts, as they may come in any order.
     """
 
@@ -145,6 +148,7 @@ class RequestEdited(Fact):
     message: str
     user: str
     text: str
+    tables: tuple[Attachment, ...] | None = None
     stamp: float = 0.0
     crew: str = ""
     """The crew that the message names now, in a bot with several; empty: none."""

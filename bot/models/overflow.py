@@ -49,6 +49,8 @@ _OTHER_LIMIT = re.compile(
 _OF_OUTPUT = re.compile(
     r"max_(?:completion_|output_|new_)?tokens|(?:completion|output)\W+(?:tokens|limit)|budget_tokens", re.IGNORECASE
 )
+_NO_ROOM_LEFT = re.compile(r"max_(?:completion_|output_|new_)?tokens\b[^.;]{0,60}?(?<![\w])-\d", re.IGNORECASE)
+"""A limit below nought is none of ours: it is what a server's context has left without the prompt."""
 _OF_INPUT = re.compile(r"\binputs?\b(?! should)|\bprompt\b|\bmessages\b", re.IGNORECASE)
 _FITS = re.compile(
     r"(?:maxim\w*|max|limit\w*|only|at most|window|length|fasst nur|\bn_ctx|<=|>)\D{0,40}?$", re.IGNORECASE
@@ -71,6 +73,8 @@ def is_overflow(status: int, code: str, said: str) -> bool:
         return False
     numbers = len(set(numbers_in(said)))
     if _CONTEXT.search(said) and (_TOO_MUCH.search(said) or numbers > 1):
+        return True
+    if _NO_ROOM_LEFT.search(said):
         return True
     if _OF_OUTPUT.search(said) and not _OF_INPUT.search(said):
         return False

@@ -166,9 +166,13 @@ class Messages:
         self._state.save_message(channel, message)
         self._changed(channel, message, before)
 
-    def rewrite(self, channel: Channel, message: Message, text: str) -> None:
-        """Replace what a person typed (already in Slack's form). Slack sends `app_mention` for the new words, too."""
-        self.edit(channel, message, {"text": text, "blocks": _typed_blocks(text) if text else None})
+    def rewrite(self, channel: Channel, message: Message, text: str, attachments: Sequence[Json] | None = None) -> None:
+        """Replace what a person typed (already in Slack's form), and what they attached; None leaves that.
+
+        Slack sends `app_mention` for the new words, too.
+        """
+        content: Json = {"text": text, "blocks": _typed_blocks(text) if text else None}
+        self.edit(channel, message, content | ({} if attachments is None else {"attachments": [*attachments]}))
         self._mention(channel, message)
 
     def delete(self, channel: Channel, message: Message) -> None:

@@ -160,11 +160,13 @@ class Person:
         Raises:
             ActionFailed: As in `say`.
         """
+        return self._put(self._writable(channel), text, thread_ts, files, self._pasted(tables))
+
+    def _pasted(self, tables: Sequence[Rows]) -> list[Json]:
         try:
-            pasted = [pasted_table(self._state, rows, number) for number, rows in enumerate(tables, 1)]
+            return [pasted_table(self._state, rows, number) for number, rows in enumerate(tables, 1)]
         except ValueError as error:
             raise ActionFailed(str(error)) from None
-        return self._put(self._writable(channel), text, thread_ts, files, pasted)
 
     def _put(
         self, place: Channel, text: str, thread_ts: str | None, files: list[Json], attachments: Sequence[Json]
@@ -184,13 +186,22 @@ class Person:
         message = self._world.messages.by_person(place, self.id, words, thread_ts, files, attachments, extra)
         return message.ts
 
-    async def edit(self, channel: str, ts: str, text: str) -> None:
+    async def edit(self, channel: str, ts: str, text: str, tables: Sequence[Rows] | None = None) -> None:
         """Change one's own message.
 
+        Args:
+            channel: Its name or id.
+            ts: The message.
+            text: Its words from now on.
+            tables: The tables that are pasted into it from now on, in place of all attachments; None leaves these.
+
         Raises:
-            ActionFailed: It is somebody else's, or nothing would be left of it.
+            ActionFailed: It is somebody else's, nothing would be left of it, or a table is none that Slack takes.
         """
         place, message = self._own(channel, ts)
+        if tables is not None:
+            self._world.messages.rewrite(place, message, typed(self._state, text), self._pasted(tables))
+            return
         if not text.strip() and not message.data.get("files") and not message.data.get("attachments"):
             raise ActionFailed("There is nothing left of the message: delete it instead.")
         self._world.messages.rewrite(place, message, typed(self._state, text))

@@ -19,6 +19,7 @@ MOST = 5
 SAID = "Said by the requester since"
 CORRECTED = "corrected by the requester"
 NEW_WORDING = "The request was edited. It now reads:"
+NEW_TABLE = "This is the table {name} now, in place of the one that was attached:"
 CHANGED_CORRECTION = "A correction of the request was edited. The request now reads:"
 TAKEN_BACK = "A correction of the request was taken back. The request now reads:"
 DELETED = "(This correction was deleted.)"
@@ -43,9 +44,11 @@ def add_correction(ask: Ask, message: str, words: str, at: float) -> tuple[Ask, 
     return _applied(ask, message, words, at)
 
 
-def apply_edit(ask: Ask, name: str, at: float) -> tuple[Ask, int, int]:
-    """Do the same for a request whose message was edited; `ask` has the new text already. `name` names the edit."""
-    return _applied(ask, name, f"{NEW_WORDING} {ask.text}", at)
+def apply_edit(before: Ask, ask: Ask, name: str, at: float) -> tuple[Ask, int, int]:
+    """Do the same for a request whose message was edited; `ask` is as it reads now. `name` names the edit."""
+    tables = (one for one in ask.request.attachments if one not in before.request.attachments)
+    changed = (f"\n\n{NEW_TABLE.format(name=one.name)}\n{one.text.strip()}" for one in tables)
+    return _applied(ask, name, f"{NEW_WORDING} {ask.text}{''.join(changed)}", at)
 
 
 def find_correction(ask: Ask, message: str) -> Correction | None:

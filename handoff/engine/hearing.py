@@ -12,7 +12,7 @@ import dataclasses
 from collections.abc import Iterable
 
 from handoff import events as ev
-from handoff.contracts import Usage
+from handoff.contracts import Request, Usage
 from handoff.conversation import spoken
 from handoff.effects import Acknowledge, Effect, SortMessage
 from handoff.engine import correcting, second_try
@@ -231,7 +231,7 @@ def edited(job: Job, event: ev.RequestEdited) -> Job:
     """Take an edited request as corrected by its author."""
     waits = next((one for one in job.heard if one.message.id == event.message and not one.outcome), None)
     if waits is not None and waits.message.user == event.user:
-        message = waits.message.model_copy(update={"text": event.text})
+        message = _as_edited(waits.message, event)
         changed = dataclasses.replace(waits, message=message)
         return replace(job, heard=tuple(changed if one is waits else one for one in job.heard))
     ask = job.ask(event.message)
@@ -240,19 +240,31 @@ def edited(job: Job, event: ev.RequestEdited) -> Job:
     if ask.refusal or ask.withdrawn or ask.before is not None or event.stamp < ask.edited:
         return job
     other_crew = event.crew not in {"", ask.request.crew} and ask.run.plan is None
-    if _same(ask, event.text) and not other_crew:
+    now = _as_edited(ask.request, event)
+    same_files = now.attachments == ask.request.attachments
+    if _same(ask, event.text) and same_files and not other_crew:
         return job
     if ask.request.user != event.user:
         return job
     crew = event.crew if event.crew and ask.run.plan is None else ask.request.crew  # a plan stays with whose it is
-    request = ask.request.model_copy(update={"text": event.text, "crew": crew})
-    new = replace(ask, request=request, edited=event.stamp)
+    request = now.model_copy(update={"crew": crew})
+    read = ask.gathered and (same_files or ask.run.plan is not None)  # else what is attached is read anew
+    new = replace(ask, request=request, edited=event.stamp, gathered=read)
     receipt = Heard(f"{ask.id}~{event.at}", new.request)
     if ask.over or not correcting.is_open(ask):
         return _too_late(job, ask, receipt, event.at)
     if ask is not job.current:
         return replace(job.with_ask(new), heard=(*job.heard, dataclasses.replace(receipt, outcome="replaced")))
-    return _with_receipt(job, receipt, correcting.apply_edit(new, receipt.receipt, event.at))
+    return _with_receipt(job, receipt, correcting.apply_edit(ask, new, receipt.receipt, event.at))
+
+
+def _as_edited(request: Request, event: ev.RequestEdited) -> Request:
+    """Return a request with the words, and the tables, that its message has now."""
+    pasted = tuple(one for one in request.attachments if one.kind == "table" and not one.author)
+    attachments = request.attachments
+    if event.tables is not None and event.tables != pasted:
+        attachments = (*(one for one in attachments if one not in pasted), *event.tables)
+    return request.model_copy(update={"text": event.text, "attachments": attachments})
 
 
 def _correction_edited(job: Job, event: ev.RequestEdited) -> Job:

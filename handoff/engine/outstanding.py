@@ -76,7 +76,7 @@ def _before_work(ask: Ask, now: float) -> tuple[list[Effect], float | None]:
     if card_key(ask.id) not in ask.posted:
         effects.append(Post(ask.id, card_key(ask.id)))
     if not ask.gathered:
-        return [*effects, GatherMaterial(ask.id)], None
+        return [*effects, GatherMaterial(ask.id, ask.edited)], None
     if ask.question is None:
         return [*effects, _planning(ask)], None
     waiting, due = _questions(ask, now)

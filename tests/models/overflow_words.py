@@ -287,6 +287,8 @@ TOO_LONG: list[tuple[int, Any]] = [
     (400, {"error": {"message": "プロンプトが長すぎます（9000トークン、上限8192）"}}),
     (400, {"error": {"message": "输入9000个token，最大8192"}}),
     (500, {"error": "The prompt is too long: 9000, model maximum context length: 8192"}),
+    (400, {"error": {"message": "max_tokens must be at least 1, got -200.", "type": "BadRequestError"}}),
+    (400, {"message": "max_new_tokens must be strictly positive, but is -57"}),
 ]
 SOMETHING_ELSE: list[tuple[int, Any]] = [
     (
@@ -310,6 +312,8 @@ SOMETHING_ELSE: list[tuple[int, Any]] = [
         },
     ),
     (400, {"error": {"message": "max_tokens must be <= 8192", "code": "invalid_value"}}),
+    (400, {"error": {"message": "max_tokens must be at least 1, got 0"}}),
+    (400, {"error": {"message": "max_tokens must be in 1-8192"}}),
     (
         400,
         {

@@ -335,9 +335,30 @@ def changed(subtype: str = "message_changed", **event: Any) -> dict[str, Any]:
     return message(**{**base, **event})
 
 
+def test_an_edit_of_a_table_alone_is_one() -> None:
+    def pasted(amount: str) -> dict[str, Any]:
+        rows = [
+            [{"type": "raw_text", "text": text} for text in row] for row in (["City", "Amount"], ["Lisbon", amount])
+        ]
+        return {"attachments": [{"id": 1, "blocks": [{"type": "table", "block_id": "t", "rows": rows}]}]}
+
+    event = changed()["event"]
+    words = {"text": event["previous_message"]["text"]}
+    before, after = {**event["previous_message"], **pasted("980")}, {**event["message"], **words}
+    read = parse_change(changed(message={**after, **pasted("1120")}, previous_message=before), BOT)
+    assert isinstance(read, Edited)
+    assert (read.text, [one.text for one in read.tables]) == ("buses", ["City,Amount\nLisbon,1120\n"])
+    assert parse_change(changed(message={**after, **pasted("980")}, previous_message=before), BOT) == Ignored(
+        "the same words"
+    )
+    gone = parse_change(changed(message=after, previous_message=before), BOT)
+    assert isinstance(gone, Edited)
+    assert gone.tables == ()
+
+
 def test_an_edit_of_the_words_is_read_and_anything_else_is_not() -> None:
     place = Place(team="T1", channel="C1", thread_ts="5.0")
-    assert parse_change(changed(), BOT) == Edited(place, "5.1", "U1", "trams", 6.0, ("edited:C1:5.1:6.0",))
+    assert parse_change(changed(), BOT) == Edited(place, "5.1", "U1", "trams", (), 6.0, ("edited:C1:5.1:6.0",))
     event = changed()["event"]
     unfurled = {**event["message"], "edited": None}
     same = {**event["message"], "text": event["previous_message"]["text"]}

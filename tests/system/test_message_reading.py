@@ -14,6 +14,7 @@ from tests.system.brains import Gate, in_turn, plan, played, result, subtask, to
 from tests.system.scene import Scene, Talk
 from tests.system.test_called_into_a_thread import bodies
 from tests.system.test_follow_ups import takes
+from tests.system.test_steering import told
 
 ROWS = [["City", "Amount", "Who"], ["Lisbon", "980", "@ben"], ["Porto", "", "https://x.example.com/p"]]
 SUM = plan(subtask("sum", "analyst", intent="Add up the amounts."))
@@ -47,6 +48,45 @@ async def test_a_pasted_table_can_be_queried(scene: Scene, where: str) -> None:
     assert "980" in asked
     assert "@Ben Okafor" in asked, "people in cells have their names"
     assert job.latest.run.answer == "The sum is 980."
+
+
+async def test_an_edit_that_changes_only_a_table_counts(scene: Scene) -> None:
+    gate, ana = Gate(), scene.person()
+    now = [["City", "Amount"], ["Lisbon", "1120"]]
+
+    async def planner(request: WireRequest) -> Reply:
+        await gate(request)
+        return SUM if told(request, "1120") and not told(request, "980") else NOTE
+
+    async with played(scene, planner=planner, analyst=adding_up(), writer=lambda _: result("Old.")) as server:  # type: ignore[arg-type]
+        talk = scene.thread("#general", await ana.say("#general", "@leadhand add this up", tables=[ROWS]))
+        await gate.reached.wait()
+        await ana.edit(talk.channel, talk.ts, "@leadhand add this up", [now])
+        await talk.until(lambda job: job.latest.corrections == 1)
+        gate.open()
+        job = await talk.over()
+
+    (table,) = [one for one in job.latest.materials if one.is_table]
+    assert [column.name for column in table.outline] == ["City", "Amount"]
+    assert "1120" in bodies(server, "analyst")
+
+
+async def test_a_table_that_is_edited_during_the_work_is_told_to_who_works(scene: Scene) -> None:
+    gate, ana = Gate(), scene.person()
+
+    async def writer(request: WireRequest) -> Reply:
+        await gate(request)
+        return result("1120." if told(request, "1120") else "980.")
+
+    async with played(scene, planner=lambda _: NOTE, writer=writer):
+        talk = scene.thread("#general", await ana.say("#general", "@leadhand what do I owe?", tables=[ROWS]))
+        await gate.reached.wait()
+        await ana.edit(talk.channel, talk.ts, "@leadhand what do I owe?", [[["City", "Amount"], ["Lisbon", "1120"]]])
+        await talk.until(lambda job: job.latest.corrections == 1)
+        gate.open()
+        job = await talk.over()
+
+    assert job.latest.run.answer == "1120."
 
 
 async def test_a_forward_without_words_is_a_request_and_brings_its_files(scene: Scene) -> None:

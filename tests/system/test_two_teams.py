@@ -19,6 +19,7 @@ from bot.limits.call_limits import CallLimits
 from bot.limits.rules import Payer, Rules, SpendingBudget, budgets
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import SettingsError
+from bot.slack.receive.payloads import Edited
 from bot.store.interface import JobKey
 from bot.store.redis.redis_store import RedisStore
 from bot.workspace.workspace_server import Workspace
@@ -66,7 +67,7 @@ class Team:
             case 2:
                 await self.requests.reply(place, said, mentioned=True, others=False, dedupe=dedupe)
             case 3:
-                await self.requests.edited(place, said.id, user=user, text=said.text, stamp=2.0, dedupe=dedupe)
+                await self.requests.edited(Edited(place, said.id, user, said.text, (), 2.0, dedupe))
             case 4:
                 await self.controls.cancel(self.team, place.job_id, None, user=user)
             case 5:

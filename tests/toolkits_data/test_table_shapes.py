@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import io
+import json
 import zipfile
 from pathlib import Path
 
@@ -203,3 +204,23 @@ async def test_only_the_tables_that_a_query_reads_are_reported_and_cited(bench: 
     both = await run_query("SELECT 1 FROM good, bad", workbench)
     assert both.sources == ("good.csv", "bad.csv")
     assert len(both.gaps) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "rows"),
+    [
+        (
+            {"ana": {"age": 31, "city": "Lisbon"}, "ben": {"age": 40, "city": "Porto"}},
+            "key age city",
+            ["ana 31 Lisbon", "ben 40 Porto"],
+        ),
+        ({"2026": {"key": 1, "n": 5}, "2025": {"key": 2, "n": 6}}, "key_2 key n", ["2026 1 5", "2025 2 6"]),
+        ({"prices": {"tea": {"eur": 3}, "cake": {"eur": 4}}}, "key eur", ["tea 3", "cake 4"]),
+        ({"server": {"port": 80}, "logging": {"level": "info"}}, "server.port logging.level", ["80 info"]),
+        ({"only": {"a": 1, "b": 2}}, "a b", ["1 2"]),
+    ],
+)
+def test_objects_by_name_are_rows_unless_they_are_parts_of_one_thing(text: object, names: str, rows: list[str]) -> None:
+    (sheet,) = json_sheets(json.dumps(text).encode())
+    assert " ".join(sheet.names) == names
+    assert [" ".join(row) for row in sheet.rows] == rows

@@ -11,7 +11,7 @@ import logging
 import re
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from slack_sdk.web.async_client import AsyncWebClient
 
@@ -116,8 +116,7 @@ class Messages:
         """Take in an edit. Slack sends it again if that cannot be recorded."""
         del client
         text = await self.with_channel_names(edited.text)
-        of: dict[str, Any] = {"user": edited.user, "text": text, "stamp": edited.stamp, "dedupe": edited.dedupe}
-        await self._requests.edited(edited.place, edited.ts, **of)
+        await self._requests.edited(replace(edited, text=text))
 
     async def on_deleted(self, deleted: Deleted, client: AsyncWebClient) -> None:
         """Take in that a message was deleted. Slack sends it again if that cannot be recorded."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from bot.access.channel_settings import ChannelSettings
 from bot.jobs.job_records import JobRecords, key_of
 from bot.limits.call_limits import CallLimits
+from bot.slack.receive.payloads import Edited
 from bot.store.interface import Head, JobKey
 from handoff import events as ev
 from handoff.access import rights
@@ -177,14 +178,12 @@ class Requests:
         access, now = await self._settings.of(head.key.team, head.fields.get("channel", "")), self._records.clock()
         return access.follow_ups and head.seq < MOST_HEARD and access.quiet_until(now) == now
 
-    async def edited(
-        self, place: Place, message: str, *, user: str, text: str, stamp: float, dedupe: tuple[str, ...]
-    ) -> bool:
-        """Record that a message was edited; `text` is how it reads now. False if the job does not know the message."""
-        crew, text = self._crew_called(text)
-        of = {"message": message, "user": user, "text": text, "stamp": stamp, "crew": crew}
-        event = ev.RequestEdited.model_validate({"at": self._records.clock(), **of})
-        return await self._changed(place, message, event, dedupe)
+    async def edited(self, edit: Edited) -> bool:
+        """Record that a message was edited. False if the job does not know the message."""
+        crew, text = self._crew_called(edit.text)
+        of = {"message": edit.ts, "user": edit.user, "text": text, "tables": edit.tables, "stamp": edit.stamp}
+        event = ev.RequestEdited.model_validate({"at": self._records.clock(), **of, "crew": crew})
+        return await self._changed(edit.place, edit.ts, event, edit.dedupe)
 
     async def deleted(self, place: Place, message: str, *, dedupe: tuple[str, ...]) -> bool:
         """Record that a message was deleted. False if the job does not know the message."""

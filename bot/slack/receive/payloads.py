@@ -95,12 +95,16 @@ class Incoming:
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """A message whose author changed its words; `text` is how it reads now, `stamp` tells later edits from earlier."""
+    """A message whose author changed its words or a table in it.
+
+    `text` and `tables` are how it reads now, `stamp` tells later edits from earlier.
+    """
 
     place: Place
     ts: str
     user: str
     text: str
+    tables: tuple[Attachment, ...]
     stamp: float
     dedupe: tuple[str, ...]
 
@@ -302,8 +306,8 @@ def parse_message(body: Json, bot_user: str) -> Incoming | Ignored | Malformed:
 def parse_change(body: Json, bot_user: str) -> Edited | Deleted | Ignored | Malformed:
     """Read a `message` event that says that somebody's message was edited or deleted.
 
-    Slack sends the same for unfurled links and for our own edits: only a person's edit of the words counts. The first
-    message of a thread is not deleted but made a tombstone.
+    Slack sends the same for unfurled links and for our own edits: only a person's edit of words or tables counts. The
+    first message of a thread is not deleted but made a tombstone.
     """
     event = _mapping(body, "event")
     before, after = _mapping(event, "previous_message"), _mapping(event, "message")
@@ -330,12 +334,12 @@ def parse_change(body: Json, bot_user: str) -> Edited | Deleted | Ignored | Malf
     words = _texts({"user": after.get("user"), "edited": edit.get("ts")})
     if isinstance(words, Malformed) or edit.get("user") not in {None, words["user"]}:
         return Ignored("not edited by its author")
-    raw = read_message(after).own
-    if raw == read_message(before).own:
+    new, old = read_message(after), read_message({**before, "ts": fields["ts"]})
+    if (new.own, new.tables) == (old.own, old.tables):
         return Ignored("the same words")
     dedupe = (f"edited:{fields['channel']}:{fields['ts']}:{words['edited']}",)
     stamp = float(words["edited"]) if _STAMP.fullmatch(words["edited"]) else 0.0
-    return Edited(place, fields["ts"], words["user"], plain_text(raw, bot_user), stamp, dedupe)
+    return Edited(place, fields["ts"], words["user"], plain_text(new.own, bot_user), new.tables, stamp, dedupe)
 
 
 def parse_stop(body: Json) -> Stopped | Malformed:

@@ -1,4 +1,4 @@
-"""Reads JSON: an array, one object per line, or an object with one array of rows in it.
+"""Reads JSON: an array, one object per line, or an object with one array of rows in it, or with rows by name.
 
 Objects in a row become columns with dotted names, lists of objects tables of their own.
 """
@@ -15,6 +15,8 @@ from specialists.tools.tables.sheet import MOST_COLUMNS, Sheet, sheet_of
 
 _MOST_LISTS = 20
 _DEEPEST = 8
+KEY = "key"
+"""The column of the names by which a file has its rows."""
 ROW = "parent_row"
 """The column of a table made of lists that says which row had the list, counted from 1."""
 
@@ -70,6 +72,10 @@ def _items(value: Any, facts: list[str], path: str = "") -> list[Any]:
         lists = {key: inner for key, inner in value.items() if isinstance(inner, list) and inner}
         lists = {key: inner for key, inner in lists.items() if isinstance(inner[0], dict)}
         objects = {key: inner for key, inner in value.items() if isinstance(inner, dict)}
+        if not lists and len(objects) == len(value) and _are_rows(objects):
+            facts.append(f"rows are the objects{f' of “{path}”' if path else ''} with their names as column {KEY}")
+            name = _free(KEY, {each: None for inner in objects.values() for each in inner})
+            return [{name: key, **inner} for key, inner in objects.items()]
         inside = lists or objects
         if len(inside) == 1 and (lists or len(value) == 1):
             key, inner = next(iter(inside.items()))
@@ -78,6 +84,14 @@ def _items(value: Any, facts: list[str], path: str = "") -> list[Any]:
             facts.append(f"the one row is “{path}”")
         return [value]
     raise TableRefused("is a single JSON value, not a list of rows")
+
+
+def _are_rows(objects: dict[str, Any]) -> bool:
+    """Say if objects by name are rows, as they have most of their keys in common, and not the parts of one thing."""
+    first = next(iter(objects.values()), {})
+    return len(objects) > 1 and all(
+        len(first.keys() & one.keys()) * 2 > max(len(first), len(one)) for one in objects.values()
+    )
 
 
 def _per_line(text: str, whole: str, notes: list[str]) -> list[Any]:
