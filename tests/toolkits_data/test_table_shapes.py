@@ -218,6 +218,11 @@ async def test_only_the_tables_that_a_query_reads_are_reported_and_cited(bench: 
         ({"prices": {"tea": {"eur": 3}, "cake": {"eur": 4}}}, "key eur", ["tea 3", "cake 4"]),
         ({"server": {"port": 80}, "logging": {"level": "info"}}, "server.port logging.level", ["80 info"]),
         ({"only": {"a": 1, "b": 2}}, "a b", ["1 2"]),
+        (
+            {"columns": ["city", "n"], "index": [0, 1], "data": [["Lisbon", 3], ["Porto", 4]]},
+            "city n",
+            ["Lisbon 3", "Porto 4"],
+        ),
     ],
 )
 def test_objects_by_name_are_rows_unless_they_are_parts_of_one_thing(text: object, names: str, rows: list[str]) -> None:

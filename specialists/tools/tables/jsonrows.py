@@ -72,6 +72,8 @@ def _items(value: Any, facts: list[str], path: str = "") -> list[Any]:
         lists = {key: inner for key, inner in value.items() if isinstance(inner, list) and inner}
         lists = {key: inner for key, inner in lists.items() if isinstance(inner[0], dict)}
         objects = {key: inner for key, inner in value.items() if isinstance(inner, dict)}
+        if (rows := _below_heads(value)) is not None:
+            return rows
         if not lists and len(objects) == len(value) and _are_rows(objects):
             facts.append(f"rows are the objects{f' of “{path}”' if path else ''} with their names as column {KEY}")
             name = _free(KEY, {each: None for inner in objects.values() for each in inner})
@@ -84,6 +86,16 @@ def _items(value: Any, facts: list[str], path: str = "") -> list[Any]:
             facts.append(f"the one row is “{path}”")
         return [value]
     raise TableRefused("is a single JSON value, not a list of rows")
+
+
+def _below_heads(value: dict[str, Any]) -> list[Any] | None:
+    """Return the rows below their heads where an object has `columns` and one list of rows as wide; else None."""
+    heads = value.get("columns")
+    if not isinstance(heads, list) or not heads or not all(isinstance(head, str) for head in heads):
+        return None
+    tables = [inner for inner in value.values() if isinstance(inner, list) and inner and isinstance(inner[0], list)]
+    wide = all(isinstance(row, list) and len(row) == len(heads) for table in tables for row in table)
+    return [heads, *tables[0]] if len(tables) == 1 and wide else None
 
 
 def _are_rows(objects: dict[str, Any]) -> bool:
