@@ -7,9 +7,10 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -114,8 +115,7 @@ async def _asked(scene: Scene, play: Play) -> Talk:
         return await scene.ask(play.text, channel=CHANNEL)
     if case.carrier == "quoted message":
         root = await scene.person("ben").say(CHANNEL, play.order)
-        await ana.shortcut("start_job", CHANNEL, root)
-        (view,) = await scene.workspace.until(ana.views)
+        view = await _window_after(scene, CHANNEL, partial(ana.shortcut, "start_job", CHANNEL, root))
         assert await ana.submit(view["id"], {"text": f"{play.text}\n> {play.order}"})
         return scene.thread(CHANNEL, root)
     if case.carrier == "earlier answer":
@@ -126,6 +126,21 @@ async def _asked(scene: Scene, play: Play) -> Talk:
         await talk.say(f"@leadhand {play.text}")
         return talk
     return await scene.ask(play.text, files=_files(play))
+
+
+async def _window_after(scene: Scene, channel: str, press: Callable[[], Awaitable[object]]) -> Json:
+    """Have Ana press until a window opens. On a busy machine Slack may take the first click as too old: she is told."""
+    ana = scene.person()
+    told = 0
+
+    def there() -> bool:
+        return bool(ana.views()) or len(ana.ephemerals(channel)) > told
+
+    while not ana.views():
+        told = len(ana.ephemerals(channel))
+        await press()
+        await scene.workspace.until(there)
+    return ana.views()[0]
 
 
 def _open_card(talk: Talk) -> Json | None:
@@ -148,8 +163,9 @@ async def _decided(scene: Scene, talk: Talk, play: Play, requests: int) -> int:
         if card is not None and card["ts"] not in seen:
             if play.case.want == "approval of somebody else":
                 await ben.click(talk.channel, card["ts"], "approval:approve")
-            await ana.click(talk.channel, card["ts"], "approval:deny")
-            (view,) = await scene.workspace.until(ana.views)
+            view = await _window_after(
+                scene, talk.channel, partial(ana.click, talk.channel, card["ts"], "approval:deny")
+            )
             assert await ana.submit(view["id"], {"text": "No."})
             seen.add(card["ts"])
             cards += 1
