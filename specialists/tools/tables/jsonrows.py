@@ -100,7 +100,7 @@ def _below_heads(value: dict[str, Any]) -> list[Any] | None:
 
 def _are_rows(objects: dict[str, Any]) -> bool:
     """Say if objects by name are rows, as they have most of their keys in common, and not the parts of one thing."""
-    first = next(iter(objects.values()), {})
+    first: dict[str, Any] = next(iter(objects.values()), {})
     return len(objects) > 1 and all(
         len(first.keys() & one.keys()) * 2 > max(len(first), len(one)) for one in objects.values()
     )
