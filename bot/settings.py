@@ -100,6 +100,7 @@ class Settings:
     lease: float = 15.0
     slack_unlimited: bool = False
     admins: frozenset[str] = frozenset()
+    """Slack ids of the admins, each with the workspace or organisation before a colon if there are several."""
     log: Form = "text"
     operation: Address | None = None
     terms: Terms = TERMS
@@ -133,6 +134,11 @@ class Settings:
     def installs(self) -> bool:
         """True if workspaces install the app by OAuth; else it is in that of its token."""
         return bool(self.client_id) and not self.bot_token
+
+    def admins_in(self, team: str, organisation: str = "") -> frozenset[str]:
+        """Return the Slack ids of the admins of a workspace: those named for it or its organisation, or for no place."""
+        named = (one.rpartition(":") for one in self.admins)
+        return frozenset(user for place, _, user in named if place in {team, organisation, ""})
 
     @property
     def socket_mode(self) -> bool:
@@ -200,7 +206,7 @@ NAMES: Mapping[str, str] = {
     "LEADHAND_LEASE": "seconds after which another instance takes over; default 15",
     "LEADHAND_SLACK_UNLIMITED": "1: do not keep within Slack's rate limits (benchmarks)",
     "LEADHAND_ADMINS": "Slack ids, with commas, of people who may use it everywhere, trace, cancel and release any "
-    "job, and change channel settings",
+    "job, and change channel settings; with several workspaces TEAM:USER, such as `T0123ABCD:U0456EFGH`",
     "LEADHAND_CHANNELS": "ids of the channels in which it may be used, with commas; default all. Direct messages are "
     "always open",
     "LEADHAND_USERS": "ids of the people (U...) and user groups (S...) who may use it, with commas; default everybody",
@@ -370,6 +376,11 @@ def require_installing(settings: Settings) -> None:
     if lacking := [name for name, value in needed.items() if not value]:
         key = " `openssl rand -base64 32 | tr '+/' '-_'` makes a key." if "LEADHAND_TOKEN_KEYS" in lacking else ""
         raise SettingsError(f"SLACK_CLIENT_ID is set, and {', '.join(lacking)} not: all are needed.{key}")
+    if stray := sorted(one for one in settings.admins if ":" not in one):
+        raise SettingsError(
+            f"LEADHAND_ADMINS names {', '.join(stray)} in no workspace. Write the id of the workspace (T...) or "
+            f"organisation (E...) before it, such as T0123ABCD:{stray[0]}."
+        )
 
 
 def _terms(env: Mapping[str, str]) -> Terms:

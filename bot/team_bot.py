@@ -76,9 +76,10 @@ class TeamBot:
             client, store, account, who=shared.name, unlimited=settings.slack_unlimited, looks=shared.looks
         )
         outbox.calls.token_refused = self.proof.suspect
-        people = People(client, outbox.calls, account.home)
+        admins = settings.admins_in(account.home.team, account.home.enterprise)
+        people = People(client, outbox.calls, account.home, admins)
         people.name_groups([*groups, *crews.asked])
-        messengers = Messengers(outbox, people, Directory(client, outbox.calls, people), settings.admins, account.url)
+        messengers = Messengers(outbox, people, Directory(client, outbox.calls, people), account.url)
         by_rules = model.provider == REHEARSAL
         self.thread = Thread(client, outbox, store, people, messengers, model_label=model.label, by_rules=by_rules)
         self.bolt = make_bolt(client, self.proof, signing_secret=settings.signing_secret)
@@ -86,7 +87,7 @@ class TeamBot:
         self._kit = kit = Kit(
             app=self.bolt,
             gate=Gate(people, channels, first=limits.first_in_an_hour, clock=store.clock, note=note),
-            records=JobRecords(store, shared.nudge, admins=settings.admins, note=note, groups_of=people.groups_of),
+            records=JobRecords(store, shared.nudge, admins=admins, note=note, groups_of=people.groups_of),
             channels=channels,
             messengers=messengers,
             limits=limits,

@@ -40,7 +40,6 @@ class ChannelSettings:
         store: Where the form's values are kept.
         environment: Gives what the environment sets for a channel, by its id.
         file: What `channels.yml` sets, by the channel's id.
-        admins: Slack ids of people who may use the form.
         crews: The bot's crews by name, the usual one first, with what each says of itself; none if there is but one.
         of_crews: What the crews' own files set, by their names; the usual one first.
         models: The model of each tier, by the tier's name, for people who choose one.
@@ -52,7 +51,6 @@ class ChannelSettings:
         environment: Callable[[str], ChannelValues],
         file: Mapping[str, ChannelValues],
         *,
-        admins: frozenset[str] = frozenset(),
         crews: Mapping[str, str] = MappingProxyType({}),
         of_crews: Mapping[str, ChannelValues] = MappingProxyType({}),
         models: Mapping[Tier, str] = MappingProxyType({}),
@@ -61,7 +59,6 @@ class ChannelSettings:
         self._environment = environment
         self._file = file
         self._of_crews = of_crews
-        self.admins = admins
         self.crews = crews
         self.models = models
         self._forms: dict[str, tuple[float, dict[str, FormValues]]] = {}

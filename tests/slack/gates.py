@@ -57,8 +57,8 @@ class MemoryGate(Gate):
         self.kept, self.marks, self.noted = MemorySettings(), set[str](), list[AuditEntry]()
         self.everywhere = ChannelValues.model_validate(env)
         self.file: dict[str, ChannelValues] = {}
-        self.settings = ChannelSettings(cast("Store", self.kept), lambda _: self.everywhere, self.file, admins=admins)
-        self.people = People(client, WebCalls(Budget()), Home(team))
+        self.settings = ChannelSettings(cast("Store", self.kept), lambda _: self.everywhere, self.file)
+        self.people = People(client, WebCalls(Budget()), Home(team), admins)
 
         async def first(mark: str) -> bool:
             new = mark not in self.marks

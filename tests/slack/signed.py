@@ -22,6 +22,7 @@ from bot.features.job_controls.lists import Filter
 from bot.features.job_controls.service import Stop
 from bot.features.requests.metadata import encode_metadata
 from bot.features.requests.service import Answer
+from bot.settings import Settings
 from bot.slack.receive.http import web_app
 from bot.slack.receive.payloads import Shortcut
 from bot.slack.receive.subcommand import Given
@@ -256,10 +257,13 @@ class Door:
 async def signed_door(
     *,
     admins: tuple[str, ...] = (),
+    admins_in: str = "",
     service_of: Callable[[Door], Real] | None = None,
     tries_of: Callable[[Door], Any] | None = None,
 ) -> AsyncIterator[Door]:
-    """A workspace, and the real app behind a door of its own. `admins` are people's names.
+    """A workspace, and the real app behind a door of its own. `admins` are people's names, named for a workspace.
+
+    `admins_in` is the id of that workspace, by default that of this one.
 
     `service_of` gives what real services stand on, in place of one that only notes what reaches it, `tries_of` the desk
     of second tries.
@@ -268,7 +272,8 @@ async def signed_door(
     client = make_client(town.bot_token, town.api_url)
     app = AsyncApp(client=client, signing_secret=SECRET, process_before_response=True)
     service = SeenService()
-    gate = MemoryGate(client, town.team_id, admins=frozenset(town.person(name).id for name in admins))
+    named = frozenset(f"{admins_in or town.team_id}:{town.person(name).id}" for name in admins)
+    gate = MemoryGate(client, town.team_id, admins=Settings(env={}, admins=named).admins_in(town.team_id))
     door = Door(town, gate, service, Background(), "", aiohttp.ClientSession())
     tries = tries_of(door) if tries_of else None
     real = service_of(door) if service_of else None

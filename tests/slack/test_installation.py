@@ -171,3 +171,15 @@ def test_settings_of_installations_are_whole_or_refused() -> None:
         require_slack(both)
     with pytest.raises(SettingsError, match="remove SLACK_APP_TOKEN"):
         require_slack(read_settings({**whole, "SLACK_APP_TOKEN": "xapp-1"}))
+
+
+def test_admins_are_named_for_a_workspace_or_an_organisation_where_there_are_several() -> None:
+    named = {"LEADHAND_ADMINS": "T1:UANA, E1:UBEN, UCLEO"}
+    settings = read_settings(named)
+    found = [settings.admins_in(*of) for of in (("T1", ""), ("T1", "E1"), ("T2", "E1"), ("T2", "E2"))]
+    assert found == [{"UANA", "UCLEO"}, {"UANA", "UBEN", "UCLEO"}, {"UBEN", "UCLEO"}, {"UCLEO"}]
+    several = {"SLACK_CLIENT_ID": "1.2", "SLACK_CLIENT_SECRET": "s", "SLACK_SIGNING_SECRET": "x" * 32}
+    several |= {"LEADHAND_TOKEN_KEYS": KEY}
+    with pytest.raises(SettingsError, match=r"names UCLEO in no workspace.* such as T0123ABCD:UCLEO"):
+        require_slack(read_settings({**several, **named}))
+    require_slack(read_settings({**several, "LEADHAND_ADMINS": "T1:UANA, E1:UBEN"}))

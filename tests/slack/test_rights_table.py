@@ -40,15 +40,20 @@ PERSONS = {
     "who asked for something else": "ben",
     "who asked nothing": "cleo",
     "admin": "cleo",
+    "admin of another workspace": "cleo",
     "guest": "gus",
     "stranger": "sol",
 }
+OTHER = "T0OTHER"
+"""Another workspace, with the same ids of people and channels."""
 PLACES = ("sales", "leads", "northwind", "dm", "mpdm-ana--ben--gus-1")
 DEEDS = (
     "ask", "answer", "click", "click a forged number", "click a forged job", "click a forged request", "stop",
     "say stop", "cancel", "status", "trace", "release", "feedback", "edit", "delete", "again", "say again",
     "retry",
 )  # fmt: skip
+BY_ID = ("cancel", "status", "trace", "release", "retry")
+"""Deeds that name a job by its id."""
 AGAIN = ("again", "say again", "retry")
 """Deeds about a request of Ana's that failed: by its button, by a word in the thread, by a command."""
 FORGED: dict[str, dict[str, Any]] = {
@@ -143,10 +148,11 @@ class Table:
     def channel(self, place: str) -> str:
         return self.door.place(place, "ana")
 
-    async def job(self, place: str, *, failed: bool) -> Place:
+    async def job(self, place: str, *, failed: bool, team: str = "") -> Place:
         """A thread in which Ana's request waits for her answer, or has failed, and Ben's waits for hers."""
         self.count += 1
-        where = Place(team=self.door.town.team_id, channel=self.channel(place), thread_ts=f"1700000000.{self.count:06}")
+        team = team or self.door.town.team_id
+        where = Place(team=team, channel=self.channel(place), thread_ts=f"1700000000.{self.count:06}")
         key, at = JobKey(where.team, where.job_id), self.store.clock()
         log: list[ev.Event] = []
         for name, ts in (("ana", where.thread_ts), ("ben", f"1700000500.{self.count:06}")):
@@ -202,7 +208,7 @@ class Table:
             return self.click(person, where, FEEDBACK, json.dumps({"job": where.job_id, "request": root, "good": True}))
         if deed == "again":
             return self.click(person, where, TRY_AGAIN, json.dumps({"job": where.job_id, "request": root}))
-        if deed in ("cancel", "status", "trace", "release", "retry"):
+        if deed in BY_ID:
             of = {"channel_id": where.channel, "text": f"{deed} {where.job_id}", "trigger_id": f"1.2.{self.count}"}
             return {**door._command(person, place), **of}
         if deed in ("edit", "delete"):
@@ -284,25 +290,21 @@ def nobody_wakes(key: JobKey) -> None:
 
 
 @asynccontextmanager
-async def table(store: RedisStore, *, admins: tuple[str, ...]) -> AsyncIterator[Table]:
+async def table(store: RedisStore, *, admins: tuple[str, ...] = (), admins_in: str = "") -> AsyncIterator[Table]:
     noted: list[AuditEntry] = []
 
     async def note(entry: AuditEntry) -> None:
         noted.append(entry)
 
     limits = CallLimits(store.counters, RehearsalModel(), Rules(), store.clock)
-    made: dict[str, Any] = {}
 
     def service(door: Door) -> Real:
-        named = frozenset(door.user(name) for name in admins)
-        made["door"] = door
-        return Real(JobRecords(store, nobody_wakes, admins=named, note=note), limits)
+        return Real(JobRecords(store, nobody_wakes, admins=door.gate.people.admins, note=note), limits)
 
     def tries(door: Door) -> RetryDesk:
-        named = frozenset(door.user(name) for name in admins)
-        return RetryDesk(store, nobody_wakes, admins=named, note=note)
+        return RetryDesk(store, nobody_wakes, admins=door.gate.people.admins, note=note)
 
-    async with signed_door(admins=admins, service_of=service, tries_of=tries) as door:
+    async with signed_door(admins=admins, admins_in=admins_in, service_of=service, tries_of=tries) as door:
         yield Table(door, store, noted)
     await limits.close(1)
 
@@ -310,7 +312,8 @@ async def table(store: RedisStore, *, admins: tuple[str, ...]) -> AsyncIterator[
 @pytest.mark.parametrize("kind", PERSONS)
 async def test_who_may_do_what_where(store: RedisStore, kind: str) -> None:
     person, tried = PERSONS[kind], 0
-    async with table(store, admins=("cleo",) if kind == "admin" else ()) as tried_at:
+    admins, of = ("cleo",) if kind.startswith("admin") else (), OTHER if kind == "admin of another workspace" else ""
+    async with table(store, admins=admins, admins_in=of) as tried_at:
         for place in PLACES:
             for deed in DEEDS:
                 wanted = expected(kind, deed, place)
@@ -327,6 +330,18 @@ async def test_who_may_do_what_where(store: RedisStore, kind: str) -> None:
     assert tried == len(PLACES) * len(DEEDS)
 
 
+@pytest.mark.parametrize("person", ["ana", "cleo"])
+async def test_nobody_reaches_a_job_of_another_workspace(store: RedisStore, person: str) -> None:
+    """Neither who has the same id as its requester there, nor an admin here; its channel and thread are ours too."""
+    async with table(store, admins=("cleo",)) as tried_at:
+        for deed in BY_ID:
+            where = await tried_at.job("sales", failed=deed in AGAIN, team=OTHER)
+            before = await tried_at.state(where)
+            nowhere = where.model_copy(update={"thread_ts": f"1600000000.{tried_at.count:06}"})
+            assert await tried_at.do(deed, person, where) == await tried_at.do(deed, person, nowhere), deed
+            assert await tried_at.state(where) == before, deed
+
+
 def test_the_table_is_as_large_as_it_says() -> None:
-    assert (len(PERSONS), len(PLACES)) == (6, 5)
+    assert (len(PERSONS), len(PLACES)) == (7, 5)
     assert len(DEEDS) >= 9

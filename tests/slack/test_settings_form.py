@@ -162,7 +162,7 @@ async def test_who_is_no_admin_opens_no_window_and_saves_none() -> None:
         await place.read(place.ben)
         assert place.ben.views() == []
         view = await place.opened()
-        place.gate.settings.admins = frozenset()  # taken away while the window was open
+        place.gate.people.admins = frozenset()  # taken away while the window was open
         assert await place.ana.submit(view["id"], filled(view, guests=YES))
         assert place.gate.kept.rows == {}
         await place.workspace.until(
@@ -228,7 +228,7 @@ async def test_settings_outlive_the_instance_and_are_seen_by_another(store: Redi
 
 async def test_two_admins_who_save_at_once_lose_nothing_of_what_they_typed() -> None:
     async with town() as place:
-        place.gate.settings.admins = frozenset({place.ana.id, place.ben.id})
+        place.gate.people.admins = frozenset({place.ana.id, place.ben.id})
         hers, his = await place.opened(section="work"), await place.opened(section="work", who=place.ben)
         assert await place.ana.submit(hers["id"], {"instructions": "Amounts in EUR.", "budget": "$5"})
         mine = {"instructions": "Answer in German.", "budget": "", **filled(his, highest_tier="balanced")}

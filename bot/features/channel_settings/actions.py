@@ -39,7 +39,7 @@ class SettingsForm:
 
     Args:
         settings: What holds, and where the form's values are kept.
-        people: Knows our workspace and its user groups.
+        people: Knows our workspace, its user groups, and the admins, who may change them.
         clock: The store's time, for the audit.
         note: Keeps an entry of the audit.
     """
@@ -66,7 +66,7 @@ class SettingsForm:
 
     async def show(self, command: Command) -> Outgoing:
         """Give the values of the channel, with buttons that change them for an admin. Raises StoreError."""
-        return await self._shown(command.team, command.channel, admin=command.user in self._settings.admins)
+        return await self._shown(command.team, command.channel, admin=command.user in self._people.admins)
 
     async def _shown(self, team: str, channel: str, *, admin: bool) -> Outgoing:
         form = await self._settings.form(team, channel)
@@ -84,7 +84,7 @@ class SettingsForm:
         section = next((one for one in SECTIONS if one.key == key), None)
         if section is None:
             return notices.OLD_BUTTON
-        if click.user not in self._settings.admins:
+        if click.user not in self._people.admins:
             await self._note(click.place, click.user, "refused", "not an admin")
             return notices.NO_SETTINGS
         window = WindowOf(click.place.channel, section, {})
@@ -124,7 +124,7 @@ class SettingsForm:
             log.warning("a window of settings without its channel was left alone")
             return None
         place, user = sent.place, sent.user
-        if user not in self._settings.admins:
+        if user not in self._people.admins:
             await self._note(place, user, "refused", "not an admin")
             self._background.start(tell(client, place, user, note(notices.NO_SETTINGS)), "refuse a change of settings")
             return None

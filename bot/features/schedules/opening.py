@@ -185,7 +185,7 @@ class RunOpener:
         groups = await self._people.groups_known(one.owner) if access.groups else ()
         if groups is None:
             return "unknown"
-        admin = one.owner in self._channels.admins
+        admin = one.owner in self._people.admins
         return ruling(access, one.owner, facts, groups=groups, direct=direct, admin=admin)
 
     async def _trouble(self, channel: str, owner: str) -> str:

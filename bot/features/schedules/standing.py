@@ -44,7 +44,7 @@ class StandingWork:
     ) -> None:
         people, directory = messengers.people, messengers.directory
         self._limits, self._terms, self._store = limits, terms, store
-        self.desk = ScheduleDesk(store, admins=channels.admins, note=note, touch=touch)
+        self.desk = ScheduleDesk(store, admins=people.admins, note=note, touch=touch)
         self.opener = RunOpener(store, self.desk, messengers.outbox, people, directory, channels, limits)
         self.talk = ScheduleTalk(self.desk, people, directory, self._read_rule)
         self._loop = ScheduleLoop(store, self.desk, channels.quiet_until, team=people.home.team)

@@ -149,7 +149,7 @@ class Gate:
     async def _refuse(self, who: Acting, why: Why, client: AsyncWebClient, typed: str) -> BoltResponse:
         if why == "unknown" and who.way in _DELIVERED_AGAIN:
             return await self._put_off(who, client)
-        words = refusal_line(why, self._settings.admins)
+        words = refusal_line(why, self._people.admins)
         await self._note(who, why)
         if who.way == "command":
             return _answered(note_with(words, typed))

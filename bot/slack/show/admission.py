@@ -31,7 +31,7 @@ class Admission:
 
         `hint` is what a payload says against them. What Slack says is `kept` seconds old at most.
         """
-        admin = user in self._settings.admins
+        admin = user in self._people.admins
         direct = place.channel.startswith("D")
 
         def rule(facts: Facts | None, groups: tuple[str, ...] = ()) -> Why | None:
@@ -57,4 +57,4 @@ class Admission:
         access = await self.access(place)
         if await self.refusal(access, place, user, kept=GROUPS_KEPT) is not None:
             return None
-        return Actor(user, await self._people.groups_of(user), user in self._settings.admins)
+        return Actor(user, await self._people.groups_of(user), user in self._people.admins)

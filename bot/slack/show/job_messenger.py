@@ -41,12 +41,11 @@ PLACES = {
 
 @dataclass(frozen=True, slots=True)
 class Messengers:
-    """Makes messengers. `admins` are the Slack ids of the admins, `url` is the workspace's own address."""
+    """Makes messengers. `url` is the workspace's own address."""
 
     outbox: Outbox
     people: People
     directory: Directory
-    admins: frozenset[str]
     url: str = ""
 
     def of(self, claim: Claim, job: Job, ask: Ask, contact: str = "") -> JobMessenger:
@@ -88,7 +87,7 @@ class JobMessenger:
             members = await self.parts.directory.readers_of(goes.id) or frozenset()
             able = members if able is None else able & members
         able = able or frozenset()
-        return Readers(able, self.ask.request.user, self.parts.admins & able, PLACES[here.kind], goes.name)
+        return Readers(able, self.ask.request.user, self.parts.people.admins & able, PLACES[here.kind], goes.name)
 
     async def send(self, to: Addressee, text: str, *, key: str, draft: bool = False) -> Delivered:
         """Post Markdown once; a draft goes to the requester alone. Raises WorkbenchLost and DeliveryUnknown."""

@@ -73,12 +73,22 @@ class _Known:
 
 
 class People:
-    """Looks up people, their groups, and channels. `home` is our workspace: without it nobody is one of ours."""
+    """Looks up people, their groups, and channels.
 
-    def __init__(self, client: AsyncWebClient, calls: WebCalls, home: Home | None = None) -> None:
+    `home` is our workspace: without it nobody is one of ours. `admins` are the Slack ids of the bot's admins there.
+    """
+
+    def __init__(
+        self,
+        client: AsyncWebClient,
+        calls: WebCalls,
+        home: Home | None = None,
+        admins: frozenset[str] = frozenset(),
+    ) -> None:
         self._client = client
         self._calls = calls
         self.home = home or Home()
+        self.admins = admins
         self._known: dict[str, _Known] = {}
         self._asking: dict[str, asyncio.Task[Answer | None]] = {}
         self._named: frozenset[str] = frozenset()
