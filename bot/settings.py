@@ -136,7 +136,7 @@ class Settings:
         return bool(self.client_id) and not self.bot_token
 
     def admins_in(self, team: str, organisation: str = "") -> frozenset[str]:
-        """Return the Slack ids of the admins of a workspace: those named for it or its organisation, or for no place."""
+        """Return the Slack ids of the admins of a workspace: named for it, its organisation or no place."""
         named = (one.rpartition(":") for one in self.admins)
         return frozenset(user for place, _, user in named if place in {team, organisation, ""})
 
