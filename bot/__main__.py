@@ -305,6 +305,7 @@ def _add_audit(command: argparse.ArgumentParser) -> None:
     command.add_argument("--until", metavar="TIME", default="", help="up to a day or a time, which does not count")
     command.add_argument("--user", metavar="ID", default="", help="only deeds of one person (a Slack id)")
     command.add_argument("--job", metavar="JOB", default="", help="only deeds in one job")
+    command.add_argument("--team", metavar="ID", default="", help="only those of one workspace, if several use the bot")
     command.add_argument("--deed", metavar="DEED", default="", help="only deeds of one kind: asked, wrote, ...")
     command.add_argument("--ids", action="store_true", help="show Slack's ids, not names")
     command.add_argument("--json", action="store_true", help="a JSON object a line")
@@ -314,7 +315,7 @@ def _add_audit(command: argparse.ArgumentParser) -> None:
 def _add_jobs(command: argparse.ArgumentParser) -> None:
     command.add_argument("job", metavar="JOB", nargs="?", default="", help="one job: its id, or a link to its thread")
     command.add_argument("--user", metavar="ID", default="", help="all jobs of one person (a Slack id), newest first")
-    command.add_argument("--team", metavar="ID", default="", help="whose jobs, where several workspaces use the bot")
+    command.add_argument("--team", metavar="ID", default="", help="only those of one workspace, if several use the bot")
     command.add_argument("--watch", action="store_true", help="again and again: in place at a terminal, else as lines")
     command.add_argument(
         "--every", metavar="SECONDS", type=_seconds, default=2.0, help="with --watch: how often; default 2"
@@ -326,7 +327,7 @@ def _add_jobs(command: argparse.ArgumentParser) -> None:
 
 def _add_trace(command: argparse.ArgumentParser) -> None:
     command.add_argument("job", metavar="JOB", help="its id, or a link to a message of its thread")
-    command.add_argument("--team", metavar="ID", default="", help="whose jobs, where several workspaces use the bot")
+    command.add_argument("--team", metavar="ID", default="", help="only those of one workspace, if several use the bot")
     command.add_argument("--html", action="store_true", help="write a page that opens each step, for a browser")
     command.add_argument("--png", action="store_true", help="write a picture: who did what when")
     command.add_argument("--ids", action="store_true", help="show Slack's ids, not names")

@@ -12,6 +12,7 @@ from bot.command_line.console import say
 from bot.command_line.slack_names import open_names
 from bot.operation.audit_log import Wanted, entries, line_of
 from bot.settings import Settings, SettingsError
+from bot.store.interface import ANY_TEAM
 from bot.store.redis.redis_store import RedisStore
 from handoff.access.audit_entry import AuditEntry, Deed
 from handoff.text.dollars import in_dollars
@@ -28,6 +29,7 @@ async def audit(options: argparse.Namespace, settings: Settings) -> int:
         user=options.user,
         job=options.job.upper(),
         deed=options.deed,
+        team=options.team,
     )
     if options.deed and options.deed not in get_args(Deed):
         raise SettingsError(f"--deed {options.deed}: it is one of {', '.join(get_args(Deed))}.")
@@ -35,11 +37,13 @@ async def audit(options: argparse.Namespace, settings: Settings) -> int:
     async with open_names(settings, ids=options.ids or options.json) as put_names, store_url(settings) as url:
         store = await RedisStore.connect(url)
         try:
+            several = not options.team and await store.home("") == ANY_TEAM
             async for entry in entries(store, wanted):
                 if not count and not options.json:
-                    say(_row(HEADS))
+                    say(_row(HEADS, "workspace" if several else ""))
                 count += 1
-                say(line_of(entry) if options.json else _row([await put_names(cell) for cell in _cells(entry)]))
+                cells = _row([await put_names(cell) for cell in _cells(entry)], entry.team if several else "")
+                say(line_of(entry) if options.json else cells)
         finally:
             await store.close()
     if not options.json and not count:
@@ -64,6 +68,6 @@ def _cells(entry: AuditEntry) -> tuple[str, ...]:
     return (when, entry.deed, entry.user or "-", entry.outcome, entry.job or "-", entry.channel or "-", what)
 
 
-def _row(cells: Sequence[str]) -> str:
+def _row(cells: Sequence[str], team: str = "") -> str:
     padded = [cell.ljust(width) for cell, width in zip(cells, WIDTHS, strict=False)]
-    return "  ".join([*padded, *cells[len(WIDTHS) :]]).rstrip()
+    return "  ".join([*([team.ljust(12)] if team else []), *padded, *cells[len(WIDTHS) :]]).rstrip()

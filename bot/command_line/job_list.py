@@ -15,7 +15,7 @@ from bot.command_line.console import say
 from bot.command_line.slack_names import PutNames, open_names
 from bot.features.job_controls.lists import LOOKED_AT, JobLists
 from bot.jobs.job_reading import read_job
-from bot.settings import Settings, SettingsError
+from bot.settings import Settings
 from bot.slack.receive.job_named import job_named
 from bot.slack.views.job_rows import JobLine
 from bot.slack.views.outgoing import counted
@@ -49,7 +49,7 @@ async def _listed(store: Store, options: argparse.Namespace, put_names: PutNames
     redraws = options.watch and sys.stdout.isatty()
     before: list[tuple[JobKey, float]] | None = None
     while True:
-        heads = await _heads(store, await team_of(store, options.team), options.user)
+        heads = await _heads(store, await teams_of(store, options.team), options.user)
         await store.now()  # nothing else that is asked here tells what time it is there
         shown = await _written(store, heads, options, put_names)
         if redraws:
@@ -63,23 +63,27 @@ async def _listed(store: Store, options: argparse.Namespace, put_names: PutNames
         await asyncio.sleep(options.every)
 
 
-async def team_of(store: Store, named: str) -> str:
-    """Return the team whose jobs are meant, by `--team` or the store; empty if no bot has used it yet.
-
-    Raises SettingsError where the store holds the jobs of several and none is named.
-    """
+async def teams_of(store: Store, named: str) -> list[str]:
+    """List the teams whose jobs are meant: that of `--team`, else all; none if no bot has used the store yet."""
     team = named or await store.home("")
-    if team == ANY_TEAM:
-        raise SettingsError("The store holds the jobs of several workspaces: name one, such as --team T0123ABCD.")
-    return team
+    return sorted(await store.installations.all()) if team == ANY_TEAM else [team] if team else []
 
 
-async def _heads(store: Store, team: str, user: str) -> list[Head]:
-    if not team:
-        return []
+async def find_job(store: Store, named: str, team: str) -> JobKey | None:
+    """Find the job that an id or a link names, of `--team` or of any; None if the words name none.
+
+    If there is no such job, the key is one that it could have.
+    """
+    keys = [JobKey(one, job) for one in await teams_of(store, team) if (job := job_named(one, named)[0])]
+    there = await store.jobs.heads(keys)
+    return next((head.key for head in there), keys[0] if keys else None)
+
+
+async def _heads(store: Store, teams: Sequence[str], user: str) -> list[Head]:
     if user:
-        return await store.jobs.asked_by(team, user, limit=LOOKED_AT)
-    return await JobLists(store).under_way(team)
+        found = [head for team in teams for head in await store.jobs.asked_by(team, user, limit=LOOKED_AT)]
+        return sorted(found, key=lambda one: one.updated, reverse=True) if len(teams) > 1 else found
+    return await JobLists(store).under_way(teams) if teams else []
 
 
 async def _written(store: Store, heads: Sequence[Head], options: argparse.Namespace, put_names: PutNames) -> str:
@@ -88,8 +92,9 @@ async def _written(store: Store, heads: Sequence[Head], options: argparse.Namesp
     if not heads:
         return "No jobs." if options.user else "No job is under way."
     lists, now = JobLists(store), store.clock()
-    shown = [lists.line(head) for head in heads]
-    return "\n".join([_line(one, await put_names(one.user), now) for one in shown])
+    several = not options.team and await store.home("") == ANY_TEAM
+    shown = [(f"{head.key.team:<12} " if several else "", lists.line(head)) for head in heads]
+    return "\n".join([f"{team}{_line(one, await put_names(one.user), now)}" for team, one in shown])
 
 
 def _plain(head: Head) -> dict[str, object]:
@@ -98,6 +103,7 @@ def _plain(head: Head) -> dict[str, object]:
     names = ("state", "title", "user", "channel", "thread_ts", "step")
     return {
         "job": head.key.job,
+        "team": head.key.team,
         **{name: head.fields.get(name, "") for name in names},
         "updated": head.updated,
         "owner": head.owner,
@@ -124,13 +130,12 @@ def _ago(seconds: float) -> str:
 
 async def _one(store: Store, options: argparse.Namespace, put_names: PutNames) -> int:
     """Show one job, named by its id or by a link to its thread."""
-    team = await team_of(store, options.team)
-    name, _ = job_named(team, options.job) if team else ("", "")
-    found = await read_job(store.jobs, JobKey(team, name)) if name else "unknown"
+    key = await find_job(store, options.job, options.team)
+    found = await read_job(store.jobs, key) if key is not None else "unknown"
     if isinstance(found, str):
         print(f"leadhand: {WHY.get(found, UNKNOWN)}", file=sys.stderr)  # noqa: T201
         return NO_JOB
-    head = await store.jobs.head(JobKey(team, name))
+    head = await store.jobs.head(key) if key is not None else None
     if options.json and head is not None:
         say(json.dumps(_plain(head), ensure_ascii=False))
     else:

@@ -10,11 +10,10 @@ from pathlib import Path
 
 from bot.command_line.check import store_url
 from bot.command_line.console import say
-from bot.command_line.job_list import team_of
+from bot.command_line.job_list import find_job
 from bot.command_line.slack_names import open_names
 from bot.settings import Settings, SettingsError
 from bot.slack.receive.job_named import job_named
-from bot.store.interface import JobKey
 from bot.store.redis.redis_store import RedisStore
 from bot.tracing.whole_trace import Trace, read_trace
 
@@ -50,19 +49,18 @@ async def _read(named: str, settings: Settings, of: str) -> Trace:
     async with store_url(settings) as url:
         store = await RedisStore.connect(url)
         try:
-            team = await team_of(store, of)
-            job, _ = job_named(team, named)
+            key = await find_job(store, named, of)
+            job = key.job if key is not None else job_named("", named)[0]
             if not job:
                 raise SettingsError(f"{named!r} names no job: {_WHICH}.")
-            key = JobKey(team, job)
-            if not team or await store.jobs.head(key) is None:
-                erased = team and await store.jobs.forgotten(key) is not None
+            if key is None or await store.jobs.head(key) is None:
+                erased = key is not None and await store.jobs.forgotten(key) is not None
                 why = "was erased on somebody's wish" if erased else "is not in the store, or has expired"
                 raise SettingsError(f"Job {job} {why}. `leadhand audit --job {job}` lists what was done in it.")
             entries = await store.jobs.log(key)
         finally:
             await store.close()
-    return await asyncio.to_thread(read_trace, entries, job=job, team=team)
+    return await asyncio.to_thread(read_trace, entries, job=key.job, team=key.team)
 
 
 async def _write(name: str, trace: Trace, folder: Path) -> str:

@@ -42,10 +42,11 @@ class Wanted:
     user: str = ""
     job: str = ""
     deed: Deed | str = ""
+    team: str = ""
 
     def __contains__(self, entry: AuditEntry) -> bool:
         """Tell if an entry is one of them."""
-        named = ((self.user, entry.user), (self.job, entry.job), (self.deed, entry.deed))
+        named = ((self.user, entry.user), (self.job, entry.job), (self.deed, entry.deed), (self.team, entry.team))
         return self.since <= entry.at < self.until and all(not wanted or wanted == given for wanted, given in named)
 
 

@@ -263,8 +263,8 @@ class Jobs(Protocol):
     async def number_asked_by(self, team: str, user: str) -> int:
         """Count the jobs that a person asked for: as many as `asked_by` knows."""
 
-    async def keys_under_way(self, *, limit: int) -> list[JobKey]:
-        """List jobs of all teams that somebody works on, or that are due at some time, soonest first."""
+    async def keys_under_way(self, *, limit: int, team: str = "") -> list[JobKey]:
+        """List jobs of a team, or of all, that somebody works on or that are due at some time, soonest first."""
 
     async def glance(self, keys: Sequence[JobKey]) -> list[Glance]:
         """Read the state of many jobs at little cost, in that order, without those that are not there."""

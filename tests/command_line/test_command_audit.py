@@ -81,18 +81,28 @@ def test_the_command_tells_what_is_wanted_as_a_table_and_as_json(tmp_path: Path)
                 entry(1_793_600_000.0, user="U2", job="JABCDEFGHJK", deed="sent_out", target="fetch_page a.example")
             )
             await log.note(entry(1_796_000_000.0, deed="stopped", outcome="refused", why="no admin"))
+            await log.note(entry(1_796_000_000.0, team="T2", deed="rated"))
+            await store.close()
+
+        async def share() -> None:
+            store = await RedisStore.connect(url)
+            await store.share()
             await store.close()
 
         asyncio.run(fill())
         env = environment(tmp_path / "data", REDIS_URL=url)
-        table = leadhand("audit", env=env)
+        table = leadhand("audit", "--team", "T1", env=env)
         lines = leadhand("audit", "--json", "--user", "U2", env=env)
         within = leadhand("audit", "--json", "--since", DAY, "--until", "2026-11-20", "--deed", "asked", env=env)
+        asyncio.run(share())
+        several = leadhand("audit", env=env)
         none = leadhand("audit", "--job", "jzzzzzzzzzz", env=env)
         wrong = [leadhand("audit", *words, env=env) for words in (("--since", "soon"), ("--deed", "sang"))]
     assert table.code == 0, table.err
     assert {row.split()[2] for row in table.out.splitlines()[1:]} == {"asked", "sent_out", "stopped"}
     assert "fetch_page a.example" in table.out
+    rows = [(row.split()[0], row.split()[3]) for row in several.out.splitlines()[1:]]
+    assert rows == [("T1", "asked"), ("T1", "sent_out"), ("T1", "stopped"), ("T2", "rated")]
     assert [json.loads(line)["job"] for line in lines.out.splitlines()] == ["JABCDEFGHJK"]
     assert [json.loads(line)["deed"] for line in within.out.splitlines()] in (["asked"], [])
     assert "No deeds are kept" in none.out

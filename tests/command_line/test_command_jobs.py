@@ -10,10 +10,14 @@ import pytest
 
 from bot.command_line import job_list as module
 from bot.command_line.job_list import job_list
-from bot.settings import Settings, SettingsError
+from bot.features.job_controls.lists import JobLists
+from bot.settings import Settings
+from bot.store.interface import EVERYBODY, JobKey
+from bot.store.redis.redis_store import RedisStore
+from handoff.contracts import Place
 from tests.system.brains import connect, provider
 from tests.system.scene import bot_in, eventually, scene_on
-from tests.system.test_home import WORDS, ask_first
+from tests.system.test_home import WORDS, ask_first, kept
 
 NOTHING = {"job": "", "user": "", "team": "", "watch": False, "every": 0.05, "json": False, "ids": False}
 
@@ -78,9 +82,39 @@ async def test_jobs_are_listed_shown_and_watched(
             code, out, err = await list_jobs(capsys, server_url, job=nothing)
             assert (code, out) == (1, "")
             assert "There is no such job" in err
-        await scene.store.share()
-        with pytest.raises(SettingsError, match="--team T0123ABCD"):
-            await list_jobs(capsys, server_url)
         person, team = scene.person().id, scene.workspace.team_id
         assert talk.key.job in (await list_jobs(capsys, server_url, user=person, team=team))[1]
         assert talk.key.job not in (await list_jobs(capsys, server_url, user=person, team="T0OTHER"))[1]
+
+
+async def test_who_runs_the_bot_sees_the_jobs_of_all_workspaces_or_of_one(
+    store: RedisStore, server_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connected = module.RedisStore.connect
+    monkeypatch.setattr(
+        module.RedisStore, "connect", lambda url, **more: connected(url, **{"prefix": store._keys.prefix, **more})
+    )
+    await store.share()
+    places = {}
+    for team in ("T0NORTH", "T0SOUTH"):
+        await store.installations.put(team, "an installation", was="")
+        places[team] = Place(team=team, channel="C0000000A", thread_ts="1700000000.000100")
+        await kept(store, places[team], "U1", f"a request of {team}", over=False)
+        await store.homes.waits(JobKey(team, places[team].job_id), now=[EVERYBODY], before=[])
+    for words in ({}, {"user": "U1"}):
+        _, out, _ = await list_jobs(capsys, server_url, **words)
+        rows = [line.split()[:2] for line in out.splitlines()]
+        assert sorted(rows) == sorted([team, place.job_id] for team, place in places.items())
+        _, out, _ = await list_jobs(capsys, server_url, team="T0SOUTH", **words)
+        assert [line.split()[0] for line in out.splitlines()] == [places["T0SOUTH"].job_id]
+    _, out, _ = await list_jobs(capsys, server_url, json=True)
+    assert {json.loads(line)["team"] for line in out.splitlines()} == set(places)
+    for team, place in places.items():
+        code, out, _ = await list_jobs(capsys, server_url, job=place.job_id)
+        assert (code, f"a request of {team}" in out) == (0, True)
+    assert (await list_jobs(capsys, server_url, job=places["T0NORTH"].job_id, team="T0SOUTH"))[0] == 1
+    for number in range(250):
+        await store.jobs.ingest(JobKey("T0NORTH", f"J{number}"), "{}", dedupe=())
+    await store.jobs.ingest(JobKey("T0SOUTH", "JLAST"), "{}", dedupe=())
+    found = await JobLists(store).under_way(["T0SOUTH"])
+    assert {head.key.job for head in found} == {places["T0SOUTH"].job_id, "JLAST"}, "however much others have"

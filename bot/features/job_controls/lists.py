@@ -57,17 +57,18 @@ class JobLists:
 
     async def of_all(self, team: str, page: int = 1) -> Page[JobLine]:
         """List the jobs of all people that are not over, those changed last first."""
-        return await self._page(await self._keys_under_way(team), page)
+        return await self._page(await self._keys_under_way([team]), page)
 
-    async def under_way(self, team: str) -> list[Head]:
-        """Read the heads of the jobs of all people that are not over, those changed last first. Raises StoreError."""
-        return await self._store.jobs.heads(await self._keys_under_way(team))
+    async def under_way(self, teams: Sequence[str]) -> list[Head]:
+        """Read the heads of the jobs of teams that are not over, those changed last first. Raises StoreError."""
+        return await self._store.jobs.heads(await self._keys_under_way(teams))
 
-    async def _keys_under_way(self, team: str) -> list[JobKey]:
-        jobs = self._store.jobs
-        busy = await jobs.keys_under_way(limit=LOOKED_AT)
-        waiting = await self._store.homes.waiting(team, [EVERYBODY], limit=LOOKED_AT)
-        keys = [key for key in dict.fromkeys((*busy, *waiting)) if key.team == team]
+    async def _keys_under_way(self, teams: Sequence[str]) -> list[JobKey]:
+        jobs, homes = self._store.jobs, self._store.homes
+        keys = await jobs.keys_under_way(limit=LOOKED_AT, team=teams[0] if len(teams) == 1 else "")
+        for team in teams:
+            keys += await homes.waiting(team, [EVERYBODY], limit=LOOKED_AT)
+        keys = [key for key in dict.fromkeys(keys) if key.team in teams]
         found = [one for one in await jobs.glance(keys) if one.state not in ENDED]
         return [one.key for one in sorted(found, key=lambda one: one.updated, reverse=True)][:LOOKED_AT]
 

@@ -312,10 +312,13 @@ class RedisJobs:
         )
         return sum(map(int, counts))
 
-    async def keys_under_way(self, *, limit: int) -> list[JobKey]:
-        """See `Jobs.keys_under_way`."""
+    async def keys_under_way(self, *, limit: int, team: str = "") -> list[JobKey]:
+        """See `Jobs.keys_under_way`. Of a team all are looked through: those of others may come before them."""
         sets = [f"{part}:{place}" for part in self._calls.keys.parts() for place in PLACES]
-        soonest = await self._scored([("ZRANGE", one, 0, limit - 1, "WITHSCORES") for one in sets])
+        last = -1 if team else limit - 1
+        soonest = await self._scored([("ZRANGE", one, 0, last, "WITHSCORES") for one in sets])
+        if team:
+            soonest = [(score, name) for score, name in soonest if name.startswith(f"{team}/".encode())]
         return [job_key(name) for name in list(dict.fromkeys(name for _, name in sorted(soonest)))[:limit]]
 
     async def glance(self, keys: Sequence[JobKey]) -> list[Glance]:
