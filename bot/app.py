@@ -209,7 +209,10 @@ async def running(
     name = new_name()
     metrics = instruments.metrics if instruments is not None else None
     models = names_at(model, *crews.by_name.values())
-    limits = CallLimits(store.counters, model, settings.rules, store.clock, metrics, models, channels.rules_in)
+    several, rules = settings.installs, settings.rules
+    limits = CallLimits(
+        store.counters, model, rules, store.clock, metrics, models, channels.rules_in, several_teams=several
+    )
     board = InstanceBoard(store.board, name, crews.by_name)
 
     def nudge(key: JobKey) -> None:

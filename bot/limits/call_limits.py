@@ -73,6 +73,7 @@ class CallLimits:
         gauges: Counts withheld calls and waits, if given.
         named: Models that specialists name in place of a tier, as the provider calls them.
         rules_in: Gives the limits of a channel, with a budget of its own; asked before each call.
+        several_teams: Several workspaces share the rates, so that none is told how much of them is taken.
     """
 
     def __init__(
@@ -84,9 +85,12 @@ class CallLimits:
         gauges: Gauges | None = None,
         named: Iterable[str] = (),
         rules_in: RulesIn = the_same_everywhere,
+        *,
+        several_teams: bool = False,
     ) -> None:
         self.rules = rules
         self._rules_in = rules_in
+        self._several_teams = several_teams
         self.breakers = Breakers(counters, clock, on=rules.breakers)
         self._counters = counters
         self._held_slots = HeldSlots(counters)
@@ -311,7 +315,8 @@ class CallLimits:
             every |= dict.fromkeys(
                 limits_of(rules, payer, provider=self._model.provider, model=model, tokens=0, micros=0)
             )
-        kept = [limit for limit in every if payer.job or limit.scope != "job"]
+        hidden = {*([] if payer.job else ["job"]), *(["rate"] if self._several_teams else [])}
+        kept = [limit for limit in every if limit.scope not in hidden]
         raised = await self._raised(kept)
         lines = status_lines(kept, await self._spent(kept), raised)
         unpriced = [f"No price is known for {name}: what it takes counts for no dollars." for name in self._unpriced]
