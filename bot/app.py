@@ -237,6 +237,7 @@ async def running(
         elsewhere=functools.partial(is_elsewhere, crews, board),
         hold=lambda: bots.token_fault,
         reach=bots.reach,
+        several=lambda: bots.several,
     )
     with about(instance=instance.name):
         work = asyncio.create_task(instance.run())

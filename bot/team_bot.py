@@ -125,6 +125,11 @@ class TeamBot:
         """Why Slack does not take its token, and what to do; empty while it does."""
         return self.proof.fault
 
+    @property
+    def several(self) -> bool:
+        """False: there is this workspace alone."""
+        return False
+
     async def reach(self, _team: str) -> bool:
         """Return True: all jobs of the store are of this workspace."""
         return True

@@ -100,6 +100,11 @@ class InstalledTeams:
         """Empty: a token that is refused concerns its workspace alone."""
         return ""
 
+    @property
+    def several(self) -> bool:
+        """True if more than one workspace shares what an instance has."""
+        return len(self._bots) > 1
+
     def begin(self) -> None:
         """Look at the installations from now on."""
         self._start(self._run())

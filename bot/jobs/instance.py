@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import logging
 import secrets
 from collections import Counter, OrderedDict, deque
@@ -15,7 +14,7 @@ from bot.jobs.lease import boottime
 from bot.jobs.opened_jobs import OpenedJobs
 from bot.jobs.shutdown import SHUTDOWN_SECONDS
 from bot.jobs.tasks import Bounds
-from bot.store.interface import Claim, JobKey, Store, StoreError
+from bot.store.interface import Claim, Holder, JobKey, Store, StoreError
 from handoff.events import SCHEMA
 
 log = logging.getLogger(__name__)
@@ -34,9 +33,9 @@ LEAST_TIME_LEFT = 0.1
 RESTS = 60.0
 """Seconds after which a job is looked at again whose team cannot be reached."""
 SHARED = 4
-"""Slots from which on they are shared between people."""
+"""Slots from which on they are shared between people, and between teams."""
 MOST_SLOTS = 0.75
-"""The share of the slots that the jobs of one person may take."""
+"""The share of the slots that the jobs of one person may take, and of several teams those of one."""
 
 
 LEFT_ALONE = LEAVE + 2.0
@@ -57,7 +56,7 @@ class Instance:
     """Runs up to `slots` jobs at once; each is owned for `lease` seconds unless renewed.
 
     `elsewhere` says of a request if it has to be left to another instance, `reach` if a team can be told anything now:
-    else its jobs rest.
+    else its jobs rest. `several` says if there are several teams, which share the slots.
     """
 
     def __init__(  # noqa: PLR0913 - what an instance asks before it takes a job
@@ -72,6 +71,7 @@ class Instance:
         elsewhere: Elsewhere = nowhere_else,
         hold: Callable[[], str] = str,
         reach: Callable[[str], Awaitable[bool]] = everywhere,
+        several: Callable[[], bool] = bool,
     ) -> None:
         self.name = name or new_name()
         self.full = ""
@@ -91,7 +91,8 @@ class Instance:
         self._elsewhere = elsewhere
         self._hold = hold
         self._reach = reach
-        self._left: dict[str, float] = {}
+        self._several = several
+        self._left: dict[Holder, float] = {}
         """Until when due jobs of a person are left alone, as one of theirs was left to another instance."""
         self._stopping = False
         self._stop_asked: float | None = None
@@ -221,21 +222,35 @@ class Instance:
             self._wake.set()
 
     async def _claim(self, hint: JobKey | None) -> Claim | None:
-        """Claim a job. Once half of the slots are taken, people who have none come first: nobody has to wait for long.
+        """Claim a job, with one try after the other at those whose turn it is."""
+        for leave in self._turns():
+            claim = await self._store.jobs.claim(self.name, lease=self._lease, schema=SCHEMA, prefer=hint, leave=leave)
+            if claim is not None:
+                return claim
+        return None
 
-        Nobody has more than `MOST_SLOTS` of the slots, if there are enough to share.
+    def _turns(self) -> list[frozenset[Holder]]:
+        """Say who is left to wait, try by try. Once half of the slots are taken, nobody has to wait for long.
+
+        Of several teams those come first that have no slot, then those with less than an even share; of people, those
+        who have none. No person, and of several teams none, has more than `MOST_SLOTS`, if there are enough to share.
         """
-        claim = functools.partial(self._store.jobs.claim, self.name, lease=self._lease, schema=SCHEMA, prefer=hint)
-        left = self._left_alone()
-        held = Counter(runner.claim.user for runner in self._runners.values() if runner.claim.user)
-        if self._slots < SHARED or len(self._runners) < self._slots // 2 or not held:
-            return await claim(leave=left)
-        many = [user for user, count in held.items() if count >= self._slots * MOST_SLOTS]
-        return await claim(leave=[*held, *left]) or await claim(leave=[*many, *left])
+        left = frozenset(self._left_alone())
+        claims = [runner.claim for runner in self._runners.values()]
+        people = Counter((claim.key.team, claim.user) for claim in claims if claim.user)
+        if self._slots < SHARED or len(claims) < self._slots // 2 or not people:
+            return [left]
+        most = self._slots * MOST_SLOTS
+        with_one, with_many = left.union(people), left | _having(people, most)
+        if not self._several():
+            return [with_one, with_many]
+        teams = Counter((claim.key.team, "") for claim in claims)
+        even, full = _having(teams, min(most, self._slots / len(teams))), _having(teams, most)
+        return [left.union(teams), even | with_one, even | with_many, full | with_many]
 
-    def _left_alone(self) -> list[str]:
+    def _left_alone(self) -> list[Holder]:
         now = boottime()
-        self._left = {user: until for user, until in self._left.items() if until > now}
+        self._left = {who: until for who, until in self._left.items() if until > now}
         return list(self._left)
 
     async def _release_late(self) -> None:
@@ -276,7 +291,7 @@ class Instance:
                 del self._runners[key]
                 self.claim_again(key)
             if runner.left and runner.claim.user:
-                self._left[runner.claim.user] = boottime() + LEFT_ALONE
+                self._left[key.team, runner.claim.user] = boottime() + LEFT_ALONE
             if runner.unreleased:
                 self._unreleased.append(runner.claim)
             self._wake.set()
@@ -302,6 +317,10 @@ class Instance:
     async def _listen(self) -> None:
         async for key in self._store.signals():
             self.nudge(key)
+
+
+def _having(held: Counter[Holder], least: float) -> frozenset[Holder]:
+    return frozenset(who for who, count in held.items() if count >= least)
 
 
 async def cancel(*tasks: asyncio.Task[None]) -> None:

@@ -62,6 +62,10 @@ class JobKey:
     job: str
 
 
+Holder = tuple[str, str]
+"""Who has jobs: a team and a person of it, or a team with an empty name for all of it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
     """The right to work on a job, until `expires` unless renewed. `epoch` and `owner` make the fencing token.
@@ -183,15 +187,15 @@ class Jobs(Protocol):
         """
 
     async def claim(
-        self, owner: str, *, lease: float, schema: int, prefer: JobKey | None = None, leave: Collection[str] = ()
+        self, owner: str, *, lease: float, schema: int, prefer: JobKey | None = None, leave: Collection[Holder] = ()
     ) -> Claim | None:
         """Take one job: `prefer` if it is ready, else an expired lease, else one that was put by, else one that is due.
 
         None if nothing is ready. Raises the job's epoch, and counts the owner whose lease expired (`Claim.lost`),
         unless that was a claim by the same `owner`. `Claim.owner` is `owner`, a dot, and a random part: epochs may fall
         in a failover, such a name never comes twice. Jobs whose head names a newer schema than `schema` are put by:
-        only an instance that knows it sees them again, and gets them with its next claim. Due jobs of the people in
-        `leave` are left to wait, so that others have their turn.
+        only an instance that knows it sees them again, and gets them with its next claim. Due jobs of those in `leave`
+        are left to wait, so that others have their turn.
         """
 
     async def beat(self, claim: Claim, *, lease: float) -> bool:

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import itertools
 
 import pytest
 
@@ -118,16 +119,39 @@ async def test_due_jobs_of_some_people_are_left_to_wait(kit: Kit) -> None:
         await kit.store.jobs.ingest(JobKey("T1", f"A{n}"), "{}", dedupe=[], fields={"user": "UANA"})
     await kit.store.jobs.ingest(JobKey("T1", "B"), "{}", dedupe=[], fields={"user": "UBEN"})
     ana = JobKey("T1", "A7")
-    first = await kit.store.jobs.claim("me", lease=10, schema=1, prefer=ana, leave=["UANA", "UCLEO"])
+    first = await kit.store.jobs.claim("me", lease=10, schema=1, prefer=ana, leave=[("T1", "UANA"), ("T1", "UCLEO")])
     assert first is not None
     assert (first.key.job, first.user) == ("B", "UBEN"), "also before a preferred one"
-    assert await kit.store.jobs.claim("me", lease=10, schema=1, leave=["UANA"]) is None
+    assert await kit.store.jobs.claim("me", lease=10, schema=1, leave=[("T1", "UANA")]) is None
     later = await kit.store.jobs.claim("me", lease=10, schema=1, prefer=ana)
     assert later is not None
     assert (later.key, later.user) == (ana, "UANA")
     kit.advance(11)
-    lost = [await kit.store.jobs.claim("other", lease=10, schema=1, leave=["UANA", "UBEN"]) for _ in range(3)]
+    lost = [
+        await kit.store.jobs.claim("other", lease=10, schema=1, leave=[("T1", "UANA"), ("T1", "UBEN")])
+        for _ in range(3)
+    ]
     assert sorted(one.key.job for one in lost if one) == ["A7", "B"], "work that was begun waits for nobody's turn"
+
+
+async def test_due_jobs_of_a_team_are_left_to_wait_however_many_they_are(kit: Kit) -> None:
+    """They lie in one partition with the one of another team, and before it, which has a person of the same id."""
+    jobs, keys = kit.store.jobs, kit.store._keys
+    other = JobKey("T2", "J1")
+    named = (JobKey("T1", f"J{number}") for number in itertools.count())
+    for key in itertools.islice((key for key in named if keys.part_of(key) == keys.part_of(other)), 300):
+        await jobs.ingest(key, "{}", dedupe=[], fields={"user": "UANA"})
+    kit.advance(1)
+    await jobs.ingest(other, "{}", dedupe=[], fields={"user": "UANA"})
+    assert await jobs.claim("me", lease=10, schema=1, leave=[("T1", ""), ("T2", "UANA")]) is None
+    for leave in ([("T1", "")], [("T1", ""), ("T2", "UBEN")]):
+        claim = await jobs.claim("me", lease=10, schema=1, leave=leave)
+        assert claim is not None
+        assert claim.key == other
+        await jobs.release(claim, due=kit.store.clock() - 1)
+    first = await jobs.claim("me", lease=10, schema=1, leave=[("T2", "")])
+    assert first is not None
+    assert first.key.team == "T1"
 
 
 async def test_the_preferred_job_goes_first_if_it_is_ready(kit: Kit) -> None:

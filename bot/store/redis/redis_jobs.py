@@ -8,7 +8,7 @@ import time
 from collections.abc import Collection, Sequence
 from typing import Any, Literal
 
-from bot.store.interface import Claim, Commit, Entry, Glance, Head, JobKey, LogBroken, StoreError
+from bot.store.interface import Claim, Commit, Entry, Glance, Head, Holder, JobKey, LogBroken, StoreError
 from bot.store.redis import layout
 from bot.store.redis.layout import BLOBS, GONE, HEAD, INBOX, LOG, PLACES, job_key, member
 from bot.store.redis.script_calls import Calls, flat, ms, nonce, unless_full
@@ -101,7 +101,7 @@ class RedisJobs:
     # Owners ---------------------------------------------------------------------------------------------
 
     async def claim(
-        self, owner: str, *, lease: float, schema: int, prefer: JobKey | None = None, leave: Collection[str] = ()
+        self, owner: str, *, lease: float, schema: int, prefer: JobKey | None = None, leave: Collection[Holder] = ()
     ) -> Claim | None:
         """See `Jobs.claim`. A job named by `prefer` that is ready takes one round trip."""
         token = f"{owner}.{nonce()}"
@@ -117,10 +117,11 @@ class RedisJobs:
         return None
 
     async def _claim_in(
-        self, part: str, token: str, lease: float, schema: int, prefer: str, leave: Collection[str]
+        self, part: str, token: str, lease: float, schema: int, prefer: str, leave: Collection[Holder]
     ) -> Claim | None:
         keys = (f"{part}:lease", f"{part}:due", f"{part}:newer", f"{part}:claim:{token}")
-        args: list[Arg] = [f"{part}:", token, lease, schema, prefer, self._calls.keys.channel, *sorted(leave)]
+        args: list[Arg] = [f"{part}:", token, lease, schema, prefer, self._calls.keys.channel]
+        args += [f"{team}/{user}" for team, user in sorted(leave)]
         reply: Any = b"more"
         try:
             while reply == b"more":

@@ -1,13 +1,15 @@
 -- Take one job of a partition: the preferred one, else an expired lease, else one that older instances put by, else
 -- one that is due. KEYS: lease, due, newer, the key that remembers this operation.
 -- ARGV: offset, prefix of the partition's job keys, token of the new owner, lease (s), schema, preferred member, channel,
--- then people whose due jobs are left to wait.
+-- then who is left to wait with what is due: `TEAM/USER`, or `TEAM/` for all of a team.
 -- Answers {member, epoch, expires, lost, user}, 'more' (nothing yet: ask again) or nothing.
 -- The job's own keys follow from the prefix and share the slot.
 local LEASE, DUE, NEWER, MEMORY = unpack(KEYS)
 local prefix, owner, schema, preferred, channel = ARGV[2], ARGV[3], tonumber(ARGV[5]), ARGV[6], ARGV[7]
 local ENOUGH = 256 -- jobs moved out of the way, or passed over, by one call, which holds up everybody
+local PASSED = 4096 -- jobs passed over by the team in their name alone, which costs little
 local time = now()
+local looked = 0 -- at jobs that were passed over
 local waiting = {}
 for i = 8, #ARGV do
   waiting[ARGV[i]] = true
@@ -42,6 +44,10 @@ end
 -- What could use up memory is written first: a full server refuses it while nothing has changed yet.
 -- Answers false for a job that left its place, nil for one that is left there to wait.
 local function take(member, place)
+  local team = string.match(member, '^[^/]*/')
+  if place == DUE and waiting[team] then
+    return nil
+  end
   local head = prefix .. member .. ':head'
   local state = redis.call('HMGET', head, '_schema', '_aside', '_owner', 'user')
   local gone, quarantined = not state[1], state[2] == '1'
@@ -54,7 +60,8 @@ local function take(member, place)
     end
     return false
   end
-  if place == DUE and waiting[state[4] or ''] then
+  if place == DUE and waiting[team .. (state[4] or '')] then
+    looked = looked + 1
     return nil
   end
   if place == LEASE and instance(state[3] or '') ~= instance(owner) then
@@ -93,7 +100,7 @@ for _, place in ipairs(PLACES) do
   local members
   local passed = 0
   repeat -- every member looked at leaves its place, or is passed over
-    members = redis.call('ZRANGEBYSCORE', place[1], '-inf', place[2], 'LIMIT', passed, 16)
+    members = redis.call('ZRANGEBYSCORE', place[1], '-inf', place[2], 'LIMIT', passed, passed == 0 and 16 or ENOUGH)
     for _, member in ipairs(members) do
       local claim = take(member, place[1])
       if claim then
@@ -106,7 +113,7 @@ for _, place in ipairs(PLACES) do
     end
     if moved >= ENOUGH then
       return 'more'
-    elseif passed >= ENOUGH then
+    elseif looked >= ENOUGH or passed >= PASSED then
       break
     end
   until #members == 0

@@ -1,0 +1,113 @@
+"""Several teams on one instance: however much one of them asks for, the others get their share of its slots."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from bot.jobs.instance import Instance
+from bot.jobs.job_runner import JobRunner
+from bot.store.interface import Claim, JobKey
+from bot.store.redis.redis_jobs import RedisJobs
+from bot.store.redis.redis_store import RedisStore
+from bot.store.retention import AS_EVER
+from handoff import events as ev
+from handoff.contracts import Place, Request
+from handoff.effects import Effect, Post
+from tests.system.scene import eventually
+from tests.system.test_poison import Breaking
+
+BUSY, OTHER, THIRD = "T0BUSY", "T0OTHER", "T0THIRD"
+SLOTS = 6
+
+
+class UntilEnded(Breaking):
+    """Effects whose requests are under way until the test ends them, oldest first, and which note whose were begun."""
+
+    def __init__(self) -> None:
+        super().__init__(RuntimeError("unused"))
+        self.begun: list[JobKey] = []
+        self._ends: dict[JobKey, asyncio.Event] = {}
+
+    async def run(self, effect: Effect, runner: JobRunner) -> ev.Event | None:
+        of = {"at": runner.now(), "request": getattr(effect, "request", "")}
+        if isinstance(effect, Post):
+            return ev.Posted(**of, key=effect.key, ts="5.5")
+        key = runner.claim.key
+        if key not in self._ends:
+            self._ends[key] = asyncio.Event()
+            self.begun.append(key)
+        await self._ends[key].wait()
+        return ev.RequestFailed(**of, step="planning", reason="the test ended it", advice="none")
+
+    def end_oldest(self) -> None:
+        next(end for end in self._ends.values() if not end.is_set()).set()
+
+    def has_begun(self, count: int) -> Callable[[], Awaitable[bool]]:
+        async def look() -> bool:
+            return len(self.begun) >= count
+
+        return look
+
+
+class Counted(RedisJobs):
+    """Jobs that count the claims that found none."""
+
+    fruitless = 0
+
+    async def claim(self, owner: str, **how: Any) -> Claim | None:
+        claim = await super().claim(owner, **how)
+        self.fruitless = 0 if claim is not None else self.fruitless + 1
+        return claim
+
+    async def is_left(self) -> bool:
+        """Whether every try of a look at the jobs that wait found none."""
+        return self.fruitless >= 8
+
+
+async def ask(store: RedisStore, team: str, count: int) -> None:
+    """So many requests of a team, each of another person; the people of all teams have the same ids."""
+    for number in range(count):
+        place = Place(team=team, channel="C1", thread_ts=f"{number}.1")
+        request = Request(id=place.thread_ts, user=f"U{number}", text="do it", at=store.clock())
+        event = ev.RequestAdded(at=request.at, place=place, request=request)
+        fields = {"user": request.user, "channel": "C1", "thread_ts": place.thread_ts}
+        await store.jobs.ingest(JobKey(team, place.job_id), ev.dump(event), dedupe=(), user=request.user, fields=fields)
+
+
+async def test_a_busy_team_leaves_the_others_their_share(store: RedisStore) -> None:
+    store.jobs = jobs = Counted(store._calls, AS_EVER)
+    effects = UntilEnded()
+    instance = Instance(store, effects, slots=SLOTS, lease=30.0, several=lambda: True)
+    await ask(store, BUSY, 40)
+    work = asyncio.create_task(instance.run())
+    await eventually(effects.has_begun(5))
+    await eventually(jobs.is_left)
+    assert instance.owned == 5, "while 35 wait"
+    await ask(store, OTHER, 12)
+    await eventually(effects.has_begun(6))
+    assert Counter(key.team for key in effects.begun) == {BUSY: 5, OTHER: 1}, "a slot was free for who comes later"
+    await ask(store, THIRD, 12)
+    for number in range(7, 25):
+        effects.end_oldest()
+        await eventually(effects.has_begun(number))
+        held = Counter(key.team for key in effects.begun[-SLOTS:])  # those before have ended
+        assert held[OTHER] >= 1, number
+        assert held[THIRD] >= 1, number
+        if number >= 6 + SLOTS:
+            assert held == {BUSY: 2, OTHER: 2, THIRD: 2}, (number, "more than 20 of the busy team's wait before them")
+    await instance.stop()
+    await work
+
+
+async def test_a_team_alone_has_all_slots(store: RedisStore) -> None:
+    effects = UntilEnded()
+    instance = Instance(store, effects, slots=SLOTS, lease=30.0)
+    await ask(store, BUSY, SLOTS)
+    work = asyncio.create_task(instance.run())
+    await eventually(effects.has_begun(SLOTS))
+    assert instance.owned == SLOTS
+    await instance.stop()
+    await work
