@@ -102,7 +102,7 @@ class MeteredEffects:
         for ask, was in after.changed_since(before):
             if ask.over and not (was is not None and was.over) and not ask.request.opens:
                 seconds = (ask.ended or ask.request.at) - ask.request.at
-                self._metrics.request_ended(_end(ask), max(0.0, seconds))
+                self._metrics.request_ended(_end(ask), max(0.0, seconds), after.place.team)
         self._effects.job_changed(runner, before, after)
 
     async def job_released(self, runner: JobRunner) -> None:

@@ -120,7 +120,7 @@ class _JobCounts:
 
     def _after_claim(self, _: tuple[Any, ...], claim: Claim | None) -> None:
         if claim is not None:
-            self._metrics.claimed()
+            self._metrics.claimed(claim.key.team)
             self._claimed[claim.owner] = time.monotonic()
             if len(self._claimed) > MOST_CLAIMS:  # a job that was lost before its first commit is never heard of again
                 del self._claimed[next(iter(self._claimed))]

@@ -38,7 +38,7 @@ class Metrics:
 
         self.registry: CollectorRegistry = CollectorRegistry()
         counter, gauge, histogram = self._counter, self._gauge, self._histogram
-        self._claimed = counter("jobs_claimed", "Jobs that this instance took into its hands.")
+        self._claimed = counter("jobs_claimed", "Jobs that this instance took into its hands, by workspace.", "team")
         self._commits = counter("commits", "Commits to a job's log, by their outcome.", "outcome")
         self._store_errors = counter("store_errors", "Calls of the store that failed.", "operation")
         self._first_work = histogram("claim_to_first_commit_seconds", "From a claim to its first commit.", SHORT)
@@ -53,7 +53,7 @@ class Metrics:
         self._tools = counter("tool_calls", "Calls of tools, by their outcome.", "tool", "outcome")
         self._slack = counter("slack_calls", "Calls to Slack's Web API, by their outcome.", "method", "outcome")
         self._limited = counter("slack_rate_limited", "Calls that Slack answered with 429.", "method")
-        self._requests = counter("requests_ended", "Requests by the end that people saw.", "end")
+        self._requests = counter("requests_ended", "Requests by the end that people saw, and workspace.", "end", "team")
         self._request_seconds = histogram("request_seconds", "From a request to its end in the thread.", LONG, "end")
         self._walls = gauge("sandbox_wall", "Whether a wall stands round what reads files and pages, 1 or 0.", "wall")
         self._landlock = gauge("sandbox_landlock_version", "The version of Landlock of this system; 0 for none.")
@@ -65,9 +65,9 @@ class Metrics:
         """Add a gauge `leadhand_<name>` that is read when metrics are shown."""
         self._gauge(name, about).set_function(value)
 
-    def claimed(self) -> None:
-        """Count a claim."""
-        self._claimed.inc()
+    def claimed(self, team: str) -> None:
+        """Count a claim of a team's job."""
+        self._claimed.labels(team).inc()
 
     def committed(self, outcome: str) -> None:
         """Count a commit: ok, dup, fenced or conflict."""
@@ -114,9 +114,9 @@ class Metrics:
         if outcome == "limited":
             self._limited.labels(method).inc()
 
-    def request_ended(self, end: str, seconds: float) -> None:
-        """Count the end of a request as people saw it: completed, partial, failed or cancelled."""
-        self._requests.labels(end).inc()
+    def request_ended(self, end: str, seconds: float, team: str) -> None:
+        """Count the end of a team's request as people saw it: completed, partial, failed or cancelled."""
+        self._requests.labels(end, team).inc()
         self._request_seconds.labels(end).observe(seconds)
 
     def store_memory(self, used: float, limit: float) -> None:

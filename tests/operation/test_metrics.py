@@ -50,7 +50,7 @@ async def test_the_store(store: RedisStore) -> None:
     assert await jobs.release(again, due=None)
     counts = samples(metrics)
     assert {each: counts.of("commits_total", outcome=each.value) for each in Commit} == dict.fromkeys(Commit, 1)
-    assert counts.of("jobs_claimed_total") == 2
+    assert counts.of("jobs_claimed_total", team=JOB.team) == counts.of("jobs_claimed_total") == 2
     assert counts.of("claim_to_first_commit_seconds_count") == 1
     assert counts.of("jobs_released_total") == 1
     assert counts.of("jobs_let_go_total") == 1

@@ -97,7 +97,7 @@ async def test_a_request_that_ended_is_told_of_once(store: RedisStore) -> None:
         await asked(store, request)
         await told.run(store)
     assert told.sent == list(REQUESTS)
-    assert Samples(told.metrics.page()[0].decode()).of("requests_ended_total") == len(REQUESTS)
+    assert Samples(told.metrics.page()[0].decode()).of("requests_ended_total", team=PLACE.team) == len(REQUESTS)
     assert len(told.counters.settled) == len(set(told.counters.settled)) == len(REQUESTS)
     assert REQUESTS[:2] in told.shown.known, "whoever takes a thread up knows what was there"
 
