@@ -206,7 +206,7 @@ NAMES: Mapping[str, str] = {
     "LEADHAND_LEASE": "seconds after which another instance takes over; default 15",
     "LEADHAND_SLACK_UNLIMITED": "1: do not keep within Slack's rate limits (benchmarks)",
     "LEADHAND_ADMINS": "Slack ids, with commas, of people who may use it everywhere, trace, cancel and release any "
-    "job, and change channel settings; with several workspaces TEAM:USER, such as `T0123ABCD:U0456EFGH`",
+    "job, and change channel settings; with several workspaces `T0123ABCD:U0456EFGH`",
     "LEADHAND_CHANNELS": "ids of the channels in which it may be used, with commas; default all. Direct messages are "
     "always open",
     "LEADHAND_USERS": "ids of the people (U...) and user groups (S...) who may use it, with commas; default everybody",
