@@ -3,7 +3,7 @@
 Every bar is a count, or a ratio to the same work done by hand (or with less of it) in the same run, so that a slow
 machine meets it as well as a quick one. By default the parts that take under five minutes together are measured;
 `--only all` measures all of them, `--only PARTS` some: calls,walls,cpu,mentions,growth,core,faults,made,read,tables,
-knowledge,review,manners,start. `growth` is all of: rest,finished,asked,large,held,underway.
+knowledge,review,manners,start. `growth` is all of: rest,finished,asked,large,held,underway,teams.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from tests.bench.large_tables import SEED, large_tables
 from tests.bench.made import made_beside_fixed
 from tests.bench.manners import manners
 from tests.bench.many_jobs import many_jobs
+from tests.bench.many_teams import many_teams
 from tests.bench.much_knowledge import much_knowledge
 from tests.bench.much_to_read import much_to_read
 from tests.bench.scenario import CALLS, LAYERS
@@ -62,6 +63,7 @@ GROWTH = {
     "large": large_jobs,
     "held": held_jobs,
     "underway": many_jobs,
+    "teams": many_teams,
 }
 OF_A_JOB = {
     **GROWTH,
@@ -75,7 +77,7 @@ OF_A_JOB = {
     "manners": manners,
 }
 PARTS = ("calls", "walls", "cpu", "mentions", *OF_A_JOB, "start")
-LONG_PARTS = {"finished", "asked", "large", "held", "underway", "made", "knowledge", "manners"}
+LONG_PARTS = {"finished", "asked", "large", "held", "underway", "teams", "made", "knowledge", "manners"}
 """What a run leaves out unless it is asked for: minutes each."""
 
 

@@ -141,7 +141,7 @@ async def two_instances(data: Path, model_url: str, count: int = 2, **env: str) 
                 ]
                 for bot in bots:
                     await bot.line()
-                yield TwoInstances(workspace, tuple(bots), psutil.Process(await _process_of(url)), url, best)
+                yield TwoInstances(workspace, tuple(bots), psutil.Process(await process_of(url)), url, best)
         finally:
             await workspace.stop()
     finally:
@@ -157,7 +157,8 @@ def pace() -> float:
     return time.thread_time() - began
 
 
-async def _process_of(url: str) -> int:
+async def process_of(url: str) -> int:
+    """The id of the process of an embedded server."""
     store = await RedisStore.connect(url)
     try:
         return int((await store._server.command("INFO", "server"))["process_id"])
