@@ -11,6 +11,8 @@ from bot.workspace.transport import Ack, Retry, Transport
 from bot.workspace.workspace_state import State
 
 log = logging.getLogger(__name__)
+UNSUBSCRIBED = "function_executed"
+"""The event that no app subscribes to: it comes with the manifest's `functions`."""
 RETRY_DELAYS = (0.0, 60.0, 300.0)
 SCOPES = {
     "app_mention": ("app_mentions:read",),
@@ -41,14 +43,26 @@ class Delivery:
 
     def subscribed(self, name: str) -> bool:
         """Return True if the manifest asks for the event and has the scope that Slack demands for it."""
-        return not self._lacking(name)
+        return not self.lacking(name)
+
+    def lacking(self, name: str) -> str:
+        """Return why the app does not get an event, in a sentence; empty if it does."""
+        app = self._state.app
+        if not self._state.installed:
+            return "The app is not installed in this workspace."
+        if name == UNSUBSCRIBED:
+            return "" if app.org_ready else "The manifest lacks settings.org_deploy_enabled, which workflow steps need."
+        if name not in app.events:
+            return f"The manifest does not list {name} among settings.event_subscriptions.bot_events."
+        scopes = [scope for scope in SCOPES.get(name, ()) if scope not in app.scopes]
+        return f"The manifest lacks the scope {', '.join(scopes)}, which {name} needs." if scopes else ""
 
     def emit(self, name: str, event: dict[str, Any], actor: str = "") -> None:
         """Deliver an event, if the app may have it. `name` is the subscription, as `message.channels`.
 
         `actor` is the person of an event that names its person in the envelope alone.
         """
-        lacking = self._lacking(name)
+        lacking = self.lacking(name)
         if lacking:
             self._traffic.add_unsent(name, event, lacking)
             return
@@ -74,16 +88,6 @@ class Delivery:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    def _lacking(self, name: str) -> str:
-        """Return why the app does not get an event, in a sentence; empty if it does."""
-        app = self._state.app
-        if not self._state.installed:
-            return "The app is not installed in this workspace."
-        if name not in app.events:
-            return f"The manifest does not list {name} among settings.event_subscriptions.bot_events."
-        scopes = [scope for scope in SCOPES.get(name, ()) if scope not in app.scopes]
-        return f"The manifest lacks the scope {', '.join(scopes)}, which {name} needs." if scopes else ""
 
     def _start(self, name: str, body: dict[str, Any]) -> None:
         fault = self._faults.take_delivery(name)

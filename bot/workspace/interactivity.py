@@ -8,12 +8,13 @@ from bot.workspace.changes import Change
 from bot.workspace.channel_messages import Messages
 from bot.workspace.elements import OPTION_GROUPS, SUGGESTED
 from bot.workspace.inputs import initial_value, inputs_of, is_empty, is_input, pressed, value_of
-from bot.workspace.manifest import Command, Shortcut
+from bot.workspace.manifest import Command, Function, Shortcut
 from bot.workspace.refusal import ActionFailed, Refusal
 from bot.workspace.responses import Responses
 from bot.workspace.transport import Ack, PayloadKind, Transport
 from bot.workspace.typed_text import typed
 from bot.workspace.view_stacks import Views
+from bot.workspace.workflow_steps import StepRun, WorkflowSteps
 from bot.workspace.workspace_state import Channel, Json, Message, State
 
 FAILURES = {"timeout": "operation_timeout", "not_connected": "dispatch_failed", "connection_failed": "dispatch_failed"}
@@ -33,10 +34,16 @@ class Interactivity:
     """Sends interactive payloads and does what the app's acknowledgement asks for."""
 
     def __init__(
-        self, state: State, transport: Transport, messages: Messages, views: Views, responses: Responses
+        self,
+        state: State,
+        transport: Transport,
+        messages: Messages,
+        views: Views,
+        responses: Responses,
+        steps: WorkflowSteps,
     ) -> None:  # the parts it joins
         self._state, self._transport = state, transport
-        self._messages, self._views, self._responses = messages, views, responses
+        self._messages, self._views, self._responses, self._steps = messages, views, responses, steps
         self.errors: dict[str, list[str]] = {}
 
     def at_home(self, user_id: str, what: str) -> None:
@@ -89,6 +96,7 @@ class Interactivity:
                 kept.setdefault(block, {}).update(inputs)
         put_in = {**(place.inputs or {}), **put_in}
         payload |= self._of_message(user_id, place, put_in) if place.message else _of_view(place)
+        payload |= self._of_step(user_id, place, payload["trigger_id"])
         await self._send(user_id, "interactive", payload, "That did not work")
 
     async def suggest(self, user_id: str, place: Place, block_id: str, element: Json, query: str) -> list[Json]:
@@ -133,6 +141,15 @@ class Interactivity:
             }
         await self._send(user_id, "interactive", payload, f"{shortcut.name} failed")
 
+    def run_step(self, user_id: str, function: Function, inputs: Json) -> StepRun:
+        """Run a function of the app as a step of a workflow.
+
+        Raises:
+            ActionFailed: The inputs do not fit, the app cannot get the event, or the person is of another workspace.
+        """
+        self.at_home(user_id, function.title)
+        return self._steps.run(user_id, function, inputs, self._views.trigger)
+
     async def submit(self, user_id: str, view: Json, values: Json) -> bool:
         """Submit a modal.
 
@@ -153,6 +170,7 @@ class Interactivity:
             self._tell_errors(user_id, view, missing)
             return False
         payload = {**self._base("view_submission", user_id), "view": view, "response_urls": []}
+        payload |= self._of_step(user_id, Place(view=view), payload["trigger_id"])
         ack = await self._send(user_id, "interactive", payload, "We had some trouble connecting. Try again?")
         return self._after_submission(user_id, view, ack.body or {})
 
@@ -161,6 +179,7 @@ class Interactivity:
         self._views.close(user_id, view["id"])
         if view["notify_on_close"]:
             payload = {**self._base("view_closed", user_id), "view": view, "is_cleared": False}
+            payload |= self._of_step(user_id, Place(view=view), payload["trigger_id"])
             await self._send(user_id, "interactive", payload, "That did not work")
 
     # -- inside ----------------------------------------------------------------------------------
@@ -208,6 +227,11 @@ class Interactivity:
             "response_url": self._responses.url(user_id, channel, message),
         }
         return payload if ephemeral else {**payload, "message": message.data}
+
+    def _of_step(self, user_id: str, place: Place, trigger_id: str) -> Json:
+        """Return what a click says of the workflow step that the message or modal belongs to."""
+        step = place.message.step if place.message else self._views.steps.get((place.view or {}).get("id", ""), "")
+        return self._steps.describe_run(step, user_id, trigger_id)
 
     def _fill(self, view: Json, values: Json) -> dict[str, str]:
         missing: dict[str, str] = {}

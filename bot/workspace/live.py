@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import asdict
 from typing import Any
 
 from aiohttp import web
@@ -72,6 +73,7 @@ class Live:
             {"name": each.name, "callback_id": each.callback_id, "description": each.description, "type": each.kind}
             for each in state.app.shortcuts
         ]
+        steps = [asdict(each) for each in state.app.functions] if state.app.org_ready else []
         workspace = {
             "team": {"id": who.team_id, "name": who.team_name},
             "bot": {"user_id": who.bot_user_id, "name": state.bot.name},
@@ -81,6 +83,7 @@ class Live:
             "channels": [_channel(channel, me) for channel in sorted(mine, key=lambda each: (each.kind, each.name))],
             "commands": commands,
             "shortcuts": shortcuts,
+            "steps": steps,
             "notice": self._world.notice,
             "drafts": [
                 {"label": draft.label, "text": draft.text, "files": [file.name for file in draft.files]}

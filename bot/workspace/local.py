@@ -40,6 +40,7 @@ class Local:
             "suggest": self._suggest,
             "command": self._command,
             "shortcut": self._shortcut,
+            "step": self._step,
             "submit": self._submit,
             "close": self._close,
             "react": self._react,
@@ -185,6 +186,9 @@ class Local:
     async def _shortcut(self, person: Person, body: Body) -> Body:
         await person.shortcut(body["callback_id"], body.get("channel"), body.get("ts"))
         return {}
+
+    async def _step(self, person: Person, body: Body) -> Body:
+        return {"id": await person.run_step(body["callback_id"], body["inputs"])}
 
     async def _submit(self, person: Person, body: Body) -> Body:
         return {"closed": await person.submit(body["view_id"], body.get("values") or {})}

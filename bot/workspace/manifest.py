@@ -31,6 +31,28 @@ class Shortcut:
 
 
 @dataclass(frozen=True)
+class Parameter:
+    """An input or output of a function, in Slack's words; `type` is a kind of JSON or begins with `slack#/types/`."""
+
+    name: str
+    type: str
+    title: str
+    description: str
+    is_required: bool
+
+
+@dataclass(frozen=True)
+class Function:
+    """What the app offers as a step of a workflow."""
+
+    callback_id: str
+    title: str
+    description: str
+    inputs: tuple[Parameter, ...]
+    outputs: tuple[Parameter, ...]
+
+
+@dataclass(frozen=True)
 class Manifest:
     """One app, as its manifest describes it."""
 
@@ -39,6 +61,7 @@ class Manifest:
     description: str
     commands: tuple[Command, ...]
     shortcuts: tuple[Shortcut, ...]
+    functions: tuple[Function, ...]
     scopes: frozenset[str]
     events: frozenset[str]
     is_agent: bool
@@ -51,6 +74,8 @@ class Manifest:
     interactivity: bool
     socket_mode: bool
     token_rotation: bool
+    org_ready: bool
+    """True for `settings.org_deploy_enabled`, without which an app offers no steps of workflows."""
     redirect_urls: tuple[str, ...]
     """Where a browser may be sent that comes from the page on which the app is allowed."""
     request_paths: dict[str, str]
@@ -63,6 +88,10 @@ class Manifest:
     def shortcut(self, callback_id: str) -> Shortcut | None:
         """Return the shortcut with that callback id."""
         return next((shortcut for shortcut in self.shortcuts if shortcut.callback_id == callback_id), None)
+
+    def function(self, callback_id: str) -> Function | None:
+        """Return the function with that callback id."""
+        return next((function for function in self.functions if function.callback_id == callback_id), None)
 
 
 def read_manifest(path: Path) -> Manifest:
@@ -112,6 +141,7 @@ def _parse(raw: dict[str, Any]) -> Manifest:
         description=str(about.get("description") or ""),
         commands=tuple(_command(each) for each in features.get("slash_commands") or ()),
         shortcuts=tuple(_shortcut(each) for each in features.get("shortcuts") or ()),
+        functions=tuple(_function(key, each) for key, each in (raw.get("functions") or {}).items()),
         # Slack grants assistant:write to an app that is declared an agent, in the new form or the old.
         scopes=granted | ({"assistant:write"} if agent or is_assistant else frozenset()),
         events=frozenset((settings.get("event_subscriptions") or {}).get("bot_events") or ()),
@@ -124,6 +154,7 @@ def _parse(raw: dict[str, Any]) -> Manifest:
         interactivity=bool((settings.get("interactivity") or {}).get("is_enabled", False)),
         socket_mode=bool(settings.get("socket_mode_enabled", False)),
         token_rotation=bool(settings.get("token_rotation_enabled", False)),
+        org_ready=bool(settings.get("org_deploy_enabled", False)),
         redirect_urls=tuple(map(str, (raw.get("oauth_config") or {}).get("redirect_urls") or ())),
         request_paths=_request_paths(features.get("slash_commands") or (), settings),
     )
@@ -152,4 +183,30 @@ def _shortcut(raw: dict[str, Any]) -> Shortcut:
         callback_id=str(raw["callback_id"]),
         description=str(raw.get("description") or ""),
         kind=str(raw.get("type") or "global"),
+    )
+
+
+def _function(callback_id: str, raw: dict[str, Any]) -> Function:
+    return Function(
+        callback_id=callback_id,
+        title=str(raw.get("title") or callback_id),
+        description=str(raw.get("description") or ""),
+        inputs=_parameters(raw.get("input_parameters") or {}),
+        outputs=_parameters(raw.get("output_parameters") or {}),
+    )
+
+
+def _parameters(raw: dict[str, Any]) -> tuple[Parameter, ...]:
+    """Read parameters by name, or in the older form below `properties`, with the names of those that are `required`."""
+    older = isinstance(raw.get("properties"), dict)
+    required = raw.get("required") or () if older else ()
+    return tuple(
+        Parameter(
+            name=name,
+            type=str(each["type"]),
+            title=str(each.get("title") or name),
+            description=str(each.get("description") or ""),
+            is_required=bool(each.get("is_required", name in required)),
+        )
+        for name, each in (raw["properties"] if older else raw).items()
     )

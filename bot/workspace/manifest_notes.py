@@ -10,6 +10,7 @@ SENT_EVENTS = {
     "app_uninstalled": "a test takes the app out of the workspace",
     "assistant_thread_started": "a person opens a direct message with an app that has `features.assistant_view`",
     "file_deleted": "a file is deleted",
+    "function_executed": "a person runs one of the manifest's `functions` as a step of a workflow",
     "member_joined_channel": "the app comes into a channel",
     "member_left_channel": "the app is taken out of a channel",
     "message.channels": "a message in a public channel that the app is in: written, edited or deleted",

@@ -27,11 +27,15 @@ ORGANISATION = "*"
 
 @dataclass(frozen=True)
 class Token:
-    """A token that was issued. `team` may be `ORGANISATION`; `expires` is in seconds since the epoch, 0: never."""
+    """A token that was issued. `team` may be `ORGANISATION`; `expires` is in seconds since the epoch, 0: never.
+
+    `step` is the run of a workflow step that it was made for, and with which it ends.
+    """
 
     team: str
     refresh: str = ""
     expires: float = 0.0
+    step: str = ""
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,10 @@ class OAuth:
         """Return True for the token of an organisation."""
         return token in self._tokens and self._tokens[token].team == ORGANISATION
 
+    def step_of(self, token: str) -> str:
+        """Return the run of a workflow step whose token it is; empty for every other token."""
+        return self._tokens[token].step if token in self._tokens else ""
+
     def kind(self, token: str, state: State) -> Literal["bot", "app"]:
         """Return what kind of token it is. Raises Refusal for one that is not good (any more) in that workspace."""
         who, found = state.identity, self._tokens.get(token)
@@ -105,12 +113,19 @@ class OAuth:
         wide = self.states[team].installed == "organisation"
         for token, each in list(self._tokens.items()):
             if each.team == (ORGANISATION if wide else team):
-                self._drop(token, error)
+                self.drop_token(token, error)
         for state in self.states.values():
             if state.identity.team_id == team or (wide and state.installed == "organisation"):
                 state.install("")
 
-    def _drop(self, token: str, error: str) -> None:
+    def add_token(self, token: str, row: Token) -> None:
+        """Issue a token, or change what is known of it."""
+        self._tokens[token] = row
+        state = next(iter(self.states.values())) if row.team == ORGANISATION else self.states[row.team]
+        state.record.put("token", token, lambda: asdict(row))
+
+    def drop_token(self, token: str, error: str) -> None:
+        """Void a token: calls with it fail with that error from now on."""
         del self._tokens[token]
         self._void[token] = error
         for state in self.states.values():
@@ -194,7 +209,7 @@ class OAuth:
         if not refresh or used is None:
             raise Refusal("invalid_refresh_token")
         token, each = used
-        self._keep(token, Token(each.team, "", each.expires))
+        self.add_token(token, Token(each.team, "", each.expires))
         return self._issued(each.team)
 
     def _issued(self, team: str) -> Json:
@@ -203,10 +218,10 @@ class OAuth:
         who, expiring = state.identity, state.app.token_rotation
         token = f"{'xoxe.' if expiring else ''}xoxb-local-{secrets.token_hex(16)}"
         refresh = f"xoxe-1-local-{secrets.token_hex(16)}" if expiring else ""
-        self._keep(token, Token(team, refresh, state.clock.now() + self.token_seconds if expiring else 0.0))
-        active = [each for each, row in self._tokens.items() if row.team == team]
+        self.add_token(token, Token(team, refresh, state.clock.now() + self.token_seconds if expiring else 0.0))
+        active = [each for each, row in self._tokens.items() if row.team == team and not row.step]
         for old in active[:-ACTIVE_TOKENS] if expiring else ():
-            self._drop(old, "token_revoked")
+            self.drop_token(old, "token_revoked")
         ends = {"refresh_token": refresh, "expires_in": self.token_seconds} if expiring else {}
         return {
             "access_token": token,
@@ -220,11 +235,6 @@ class OAuth:
             "is_enterprise_install": team == ORGANISATION,
             **ends,
         }
-
-    def _keep(self, token: str, row: Token) -> None:
-        self._tokens[token] = row
-        state = next(iter(self.states.values())) if row.team == ORGANISATION else self.states[row.team]
-        state.record.put("token", token, lambda: asdict(row))
 
 
 def _page(title: str, text: str, status: int = 200, more: str = "") -> web.Response:

@@ -331,6 +331,20 @@ class Person:
         message = self._message(place, ts) if place and ts else None
         await self._world.interactivity.shortcut(self.id, found, place, message)
 
+    async def run_step(self, callback_id: str, inputs: Json | None = None) -> str:
+        """Run a function of the app's manifest as a step of a workflow, with its inputs by name.
+
+        Returns:
+            The id of the run, for `Workspace.step`.
+
+        Raises:
+            ActionFailed: There is no such function, the inputs do not fit, or the app cannot get the event.
+        """
+        found = self._state.app.function(callback_id)
+        if found is None:
+            raise ActionFailed(f"There is no workflow step {callback_id!r}.")
+        return self._world.interactivity.run_step(self.id, found, inputs or {}).id
+
     async def submit(self, view_id: str, values: Json | None = None) -> bool:
         """Submit a modal, with values by action_id or by block_id and action_id.
 

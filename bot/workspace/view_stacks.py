@@ -30,6 +30,8 @@ class Views:
         self._state = state
         self._triggers: dict[str, Trigger] = {}
         self.stacks: dict[str, list[Json]] = defaultdict(list)
+        self.steps: dict[str, str] = {}
+        """The runs of workflow steps that opened a modal, by its id."""
         self.homes: dict[str, Json] = dict(state.record.all("home"))
 
     def trigger(self, user_id: str) -> str:
@@ -41,13 +43,13 @@ class Views:
         self._triggers[trigger_id] = Trigger(user_id, now + TRIGGER_SECONDS)
         return trigger_id
 
-    def open(self, trigger_id: str, view: Json) -> Json:
+    def open(self, trigger_id: str, view: Json, step: str = "") -> Json:
         """Open a modal, in place of whatever was open."""
         user_id = self._use(trigger_id, view)
         self.stacks[user_id].clear()
-        return self._show(user_id, view, "view_open")
+        return self._show(user_id, view, "view_open", step)
 
-    def push(self, trigger_id: str, view: Json) -> Json:
+    def push(self, trigger_id: str, view: Json, step: str = "") -> Json:
         """Put a modal on top of the one that is open."""
         user_id = self._use(trigger_id, view)
         stack = self.stacks[user_id]
@@ -55,7 +57,7 @@ class Views:
             raise Refusal("not_found")
         if len(stack) >= MOST_STACKED:
             raise Refusal("push_limit_reached")
-        return self._show(user_id, view, "view_push")
+        return self._show(user_id, view, "view_push", step)
 
     def update(self, view: Json, view_id: str | None, external_id: str | None, known_hash: str | None) -> Json:
         """Replace an open modal or a home view."""
@@ -94,9 +96,10 @@ class Views:
 
     def push_for(self, user_id: str, view: Json) -> Json:
         """Push a modal as the answer to a submission, which needs no trigger."""
-        if len(self.stacks[user_id]) >= MOST_STACKED:
+        stack = self.stacks[user_id]
+        if len(stack) >= MOST_STACKED:
             raise Refusal("push_limit_reached")
-        return self._show(user_id, view, "view_push")
+        return self._show(user_id, view, "view_push", self.steps[stack[-1]["id"]] if stack else "")
 
     def find(self, user_id: str, view_id: str) -> Json | None:
         """Return an open modal or the home view of that person."""
@@ -131,9 +134,10 @@ class Views:
         modals = [(user_id, view) for user_id, stack in self.stacks.items() for view in stack]
         return [*modals, *self.homes.items()]
 
-    def _show(self, user_id: str, view: Json, how: str) -> Json:
+    def _show(self, user_id: str, view: Json, how: str, step: str) -> Json:
         stack = self.stacks[user_id]
         new = self._whole(view)
+        self.steps[new["id"]] = step
         if stack:
             new |= {"previous_view_id": stack[-1]["id"], "root_view_id": stack[0]["id"]}
         stack.append(new)

@@ -34,8 +34,8 @@ start; without, it is forgotten.
 
 What differs from Slack: arguments that a method does not know are refused, not
 ignored; an event that finds no Socket Mode connection waits for one; any name
-will do for a reaction; user tokens, custom functions and
-link unfurling are left out, and so is every method that `web_api/method_table.py` does not list.
+will do for a reaction; user tokens and link unfurling are left out, and so is
+every method that `web_api/method_table.py` does not list.
 """
 
 import asyncio
@@ -72,6 +72,7 @@ from bot.workspace.traffic import Entry, InspectedTransport, Traffic
 from bot.workspace.typed_text import typed
 from bot.workspace.view_stacks import Views
 from bot.workspace.virtual_clock import Clock
+from bot.workspace.workflow_steps import StepRun, WorkflowSteps
 from bot.workspace.workspace_state import Channel, Json, State
 from bot.workspace.world import ApiCall, Draft, World
 
@@ -355,6 +356,14 @@ class Workspace:
         """Return the suggested prompts of a thread, or of a whole direct message."""
         return self._world.sessions.prompts.get((self._channel(channel).id, thread_ts), [])
 
+    def step(self, run_id: str) -> StepRun:
+        """Return a run of a workflow step as it stands: `status`, `inputs`, `outputs`, `error`.
+
+        Raises:
+            KeyError: There is no such run.
+        """
+        return self._world.steps.find(run_id)
+
     async def file(self, file_id: str) -> bytes:
         """Return the bytes of a file.
 
@@ -463,7 +472,7 @@ def _wire(
     delivery = Delivery(state, faults, transport, traffic, retry_scale)
     sessions, views = Sessions(state), Views(state)
     messages = Messages(state, delivery, sessions)
-    responses = Responses(state, messages)
+    responses, steps = Responses(state, messages), WorkflowSteps(state, delivery, oauth)
     return World(
         state=state,
         faults=faults,
@@ -474,7 +483,8 @@ def _wire(
         files=Files(state),
         views=views,
         responses=responses,
-        interactivity=Interactivity(state, InspectedTransport(transport, traffic), messages, views, responses),
+        interactivity=Interactivity(state, InspectedTransport(transport, traffic), messages, views, responses, steps),
+        steps=steps,
         traffic=traffic,
         oauth=oauth,
         sockets=transport if isinstance(transport, SocketMode) else None,

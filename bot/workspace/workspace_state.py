@@ -36,12 +36,14 @@ class Message:
     """A message as Slack shows it, and the stream that still writes it.
 
     `offered` remembers every button it ever had, by (block_id, action_id): a
-    person whose screen is a moment old can still press one.
+    person whose screen is a moment old can still press one. `step` is the run
+    of the workflow step that it was posted for.
     """
 
     data: Json
     stream: Stream | None = None
     offered: dict[tuple[str, str], Json] = field(default_factory=dict)
+    step: str = ""
 
     @property
     def ts(self) -> str:
@@ -55,7 +57,7 @@ class Message:
 
     def as_dict(self) -> Json:
         """Return the fields for the record."""
-        return {"data": self.data, "stream": self.stream.as_dict() if self.stream else None}
+        return {"data": self.data, "stream": self.stream.as_dict() if self.stream else None, "step": self.step}
 
 
 @dataclass
@@ -250,7 +252,7 @@ class State:
             stream = Stream(**body["stream"]) if body["stream"] else None
             if stream:
                 stream.live = False  # nobody streams over a restart
-            message = Message(body["data"], stream)
+            message = Message(body["data"], stream, step=body.get("step", ""))
             self.channels[key.partition(":")[0]].add(message)
             self.clock.later_than(message.ts)
 

@@ -17,6 +17,7 @@ from bot.workspace.responses import Responses
 from bot.workspace.socket_mode import SocketMode
 from bot.workspace.traffic import Traffic
 from bot.workspace.view_stacks import Views
+from bot.workspace.workflow_steps import WorkflowSteps
 from bot.workspace.workspace_state import Json, State
 
 MOST_CALLS = 20_000
@@ -59,6 +60,7 @@ class World:
     views: Views
     responses: Responses
     interactivity: Interactivity
+    steps: WorkflowSteps
     traffic: Traffic
     oauth: OAuth
     sockets: SocketMode | None

@@ -24,7 +24,7 @@ def assistant(raw: dict[str, Any]) -> None:
     del raw["features"]["agent_view"]
     raw["features"]["assistant_view"] = {"assistant_description": "Helps.", "suggested_prompts": []}
     events = raw["settings"]["event_subscriptions"]["bot_events"]
-    raw["settings"]["event_subscriptions"]["bot_events"] = [*events, "assistant_thread_started", "function_executed"]
+    raw["settings"]["event_subscriptions"]["bot_events"] = [*events, "assistant_thread_started", "link_shared"]
 
 
 def test_json_may_be_indented_with_tabs_and_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
@@ -111,5 +111,5 @@ async def test_what_will_not_happen_here_is_said_at_start(manifest_with: Change)
         process.terminate()
         await process.wait()
     assert lines[0].startswith("Note:  features.assistant_view is the older form of an agent")
-    assert lines[1] == "Note:  The app subscribes to events that this workspace never sends: function_executed.\n"
+    assert lines[1] == "Note:  The app subscribes to events that this workspace never sends: link_shared.\n"
     assert lines[2].startswith("Page:  http://127.0.0.1:")

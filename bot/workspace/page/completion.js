@@ -5,6 +5,7 @@ import { emoji, pickable } from "./emoji.js";
 import { icon } from "./icons.js";
 import { post } from "./live.js";
 import { avatar, badge } from "./people.js";
+import { runStep } from "./sheets.js";
 import { state } from "./state.js";
 
 const MOST = 8;
@@ -44,7 +45,10 @@ function commands(word, inThread) {
   const typed = state.workspace.commands
     .filter((entry) => entry.command.slice(1).startsWith(word))
     .map((entry) => ({ text: `${entry.command} `, face: icon("bolt", 18), label: `${entry.command} ${entry.usage_hint ?? ""}`, detail: el("span", { class: "muted" }, why ?? entry.description ?? "") }));
-  return [...typed, ...shortcuts];
+  const steps = state.workspace.steps
+    .filter((entry) => begins(word, entry.title))
+    .map((entry) => ({ text: "", run: () => runStep(entry), face: icon("bolt", 18), label: entry.title, detail: el("span", { class: "muted" }, "Workflow step") }));
+  return [...typed, ...shortcuts, ...steps];
 }
 
 async function useShortcut(shortcut) {

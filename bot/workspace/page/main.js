@@ -7,6 +7,7 @@ import { placeOfLink } from "./entities.js";
 import { answered, forgetAsked } from "./follow.js";
 import { drawInspector, reloadTraffic, takeTraffic } from "./inspector.js";
 import { connect, post } from "./live.js";
+import { readOutputs } from "./sheets.js";
 import { closeSidebar, drawSidebar } from "./sidebar.js";
 import { changed, channelOf, forget, onChange, remove, state, threadKey, upsert } from "./state.js";
 import { closeThread, drawThread, forgetThreads, threadComposer } from "./thread_pane.js";
@@ -38,6 +39,7 @@ const events = {
   },
   home: ({ view }) => (state.home = view),
   prompts: ({ channel, thread_ts: thread, prompts }) => state.prompts.set(thread ? threadKey(channel, thread) : channel, prompts),
+  step: ({ title, outputs, error }) => (error ? note(`${title} failed: ${error}`, "error") : note([`${title} is done.`, ...readOutputs(outputs)].join(" "))),
   notice: ({ text }) => (state.workspace.notice = text),
   error: ({ text }) => note(text, "error"),
 };

@@ -6,7 +6,7 @@ export const state = {
   refused: false, // the workspace is there, but does not know this page
   ready: false,
   me: "",
-  workspace: { team: { id: "", name: "" }, bot: { user_id: "", name: "" }, people: [], bots: [], groups: [], channels: [], commands: [], shortcuts: [], notice: "" },
+  workspace: { team: { id: "", name: "" }, bot: { user_id: "", name: "" }, people: [], bots: [], groups: [], channels: [], commands: [], shortcuts: [], steps: [], notice: "" },
   channel: "",
   thread: "",
   tab: "messages",

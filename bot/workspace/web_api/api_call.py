@@ -26,6 +26,8 @@ class Call:
     warnings: list[str] = field(default_factory=list)
     by_organisation: bool = False
     """True if the token is that of an organisation."""
+    step: str = ""
+    """The run of a workflow step whose token it is."""
 
     @property
     def state(self) -> State:

@@ -74,7 +74,8 @@ class Dispatch:
             raise Refusal("method_not_allowed_by_get")
         if fault and fault.kind == "error":
             raise Refusal(fault.error)
-        call = Call(self._world, name, {}, by_organisation=self._world.oauth.is_organisations(_token(request, raw)))
+        oauth, token = self._world.oauth, _token(request, raw)
+        call = Call(self._world, name, {}, by_organisation=oauth.is_organisations(token), step=oauth.step_of(token))
         if call.by_organisation and name in OF_ONE_TEAM and not raw.get("team_id"):
             raise Refusal("missing_argument", "[ERROR] missing required field: team_id")
         if method.scopes:

@@ -7,6 +7,7 @@ from bot.workspace.web_api import (
     chat_methods,
     conversation_methods,
     file_methods,
+    function_methods,
     list_methods,
     reaction_methods,
     stream_methods,
@@ -297,4 +298,19 @@ AGENT: dict[str, Method] = {
     ),
 }
 
-METHODS: dict[str, Method] = {**CHAT, **READING, **WRITING, **AGENT}
+FUNCTIONS: dict[str, Method] = {
+    "functions.completeSuccess": Method(
+        function_methods.complete_success,
+        {"function_execution_id": "text", "outputs": "json"},
+        TIER_3,
+        ("function_execution_id", "outputs"),
+    ),
+    "functions.completeError": Method(
+        function_methods.complete_error,
+        {"function_execution_id": "text", "error": "text"},
+        TIER_3,
+        ("function_execution_id", "error"),
+    ),
+}
+
+METHODS: dict[str, Method] = {**CHAT, **READING, **WRITING, **AGENT, **FUNCTIONS}

@@ -7,12 +7,12 @@ from bot.workspace.web_api.api_call import Answer, Call
 
 async def open_view(call: Call) -> Answer:
     """Open a modal."""
-    return {"view": call.world.views.open(_trigger(call), _modal(call))}
+    return {"view": call.world.views.open(_trigger(call), _modal(call), call.step)}
 
 
 async def push(call: Call) -> Answer:
     """Put a modal on top of another."""
-    return {"view": call.world.views.push(_trigger(call), _modal(call))}
+    return {"view": call.world.views.push(_trigger(call), _modal(call), call.step)}
 
 
 async def update(call: Call) -> Answer:

@@ -1,0 +1,178 @@
+"""Workflow steps: a person runs a function of the app's manifest, and the app completes or fails it.
+
+Slack's Workflow Builder puts steps in a row; here each is run by itself. The app gets `function_executed` with a token
+that is good until the step ends. What it posts and opens with that token belongs to the step: a click there brings the
+step along (`function_data`), so that the app can still end it.
+"""
+
+import secrets
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Literal
+
+from bot.workspace.changes import Change
+from bot.workspace.delivery import Delivery
+from bot.workspace.identity import new_id
+from bot.workspace.manifest import Function, Parameter
+from bot.workspace.oauth import OAuth, Token
+from bot.workspace.refusal import ActionFailed, Refusal
+from bot.workspace.workspace_state import Json, State
+
+EXECUTED = "function_executed"
+OF_SLACK = "slack#/types/"
+FROM_SLACK = frozenset({f"{OF_SLACK}interactivity", f"{OF_SLACK}user_context"})
+"""Types of inputs that Slack puts in by itself, of the person who runs the step."""
+KINDS: dict[str, tuple[type, ...]] = {
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "object": (dict,),
+    "array": (list,),
+    f"{OF_SLACK}timestamp": (int,),
+    f"{OF_SLACK}blocks": (list,),
+    f"{OF_SLACK}rich_text": (dict, list),
+    f"{OF_SLACK}interactivity": (dict,),
+    f"{OF_SLACK}user_context": (dict,),
+    f"{OF_SLACK}message_context": (dict,),
+}
+"""The kinds of JSON that a parameter's type takes; every other type takes a string."""
+
+
+@dataclass
+class StepRun:
+    """One run of a function: who started it with which inputs, and how it ended."""
+
+    id: str
+    callback_id: str
+    user_id: str
+    inputs: Json
+    token: str
+    status: Literal["running", "completed", "failed"] = "running"
+    outputs: Json = field(default_factory=dict)
+    error: str = ""
+
+
+class WorkflowSteps:
+    """Runs the functions of an app as steps, and ends them as the app says."""
+
+    def __init__(self, state: State, delivery: Delivery, oauth: OAuth) -> None:
+        self._state, self._delivery, self._oauth = state, delivery, oauth
+        self._created = int(state.clock.now())
+        self._function_ids = {each.callback_id: new_id("Fn") for each in state.app.functions}
+        self._runs = {run_id: StepRun(**body) for run_id, body in state.record.all("step")}
+
+    def run(self, user_id: str, function: Function, inputs: Json, trigger: Callable[[str], str]) -> StepRun:
+        """Run a function for a person. `trigger` makes a trigger_id for an input of the type interactivity.
+
+        Raises:
+            ActionFailed: An input is missing or of the wrong type, or the app cannot get the event.
+        """
+        lacking = self._delivery.lacking(EXECUTED)
+        if lacking:
+            raise ActionFailed(f"{function.title} cannot run: {lacking}")
+        for each in function.inputs:
+            if each.type in FROM_SLACK and each.name not in inputs:
+                person = {"id": user_id, "secret": secrets.token_hex(16)}
+                pointed = {"interactivity_pointer": trigger(user_id), "interactor": person}
+                inputs = {**inputs, each.name: person if each.type.endswith("user_context") else pointed}
+        faults = self._faults(function.inputs, inputs)
+        if faults:
+            raise ActionFailed(f"{function.title} cannot run: {'; '.join(faults)}.")
+        step = StepRun(new_id("Fx"), function.callback_id, user_id, inputs, f"xwfp-local-{secrets.token_hex(16)}")
+        self._runs[step.id] = step
+        self._oauth.add_token(step.token, Token(self._state.identity.team_id, step=step.id))
+        self._save(step)
+        event: Json = {"type": EXECUTED, "function": self._describe(function), "inputs": inputs}
+        event |= {"function_execution_id": step.id, "workflow_execution_id": new_id("Wx")}
+        stamp = self._state.clock.next_ts()
+        self._delivery.emit(EXECUTED, {**event, "event_ts": stamp, "bot_access_token": step.token})
+        return step
+
+    def find(self, run_id: str) -> StepRun:
+        """Return a run. Raises KeyError."""
+        return self._runs[run_id]
+
+    def complete(self, run_id: str, outputs: Json) -> None:
+        """End a run with its outputs.
+
+        Raises:
+            Refusal: `function_execution_not_found`, `execution_not_in_running_state`, `parameter_validation_failed`.
+        """
+        step, function = self._running(run_id)
+        faults = self._faults(function.outputs, outputs)
+        if faults:
+            raise Refusal("parameter_validation_failed", *faults)
+        step.outputs = outputs
+        self._end(step, function, "completed")
+
+    def fail(self, run_id: str, error: str) -> None:
+        """End a run with an error, which the person gets to read. Raises Refusal as `complete` does."""
+        step, function = self._running(run_id)
+        step.error = error
+        self._end(step, function, "failed")
+
+    def describe_run(self, run_id: str, user_id: str, trigger_id: str) -> Json:
+        """Return the fields of a person's click that belongs to a running step; none if it ended, or there is none."""
+        step = self._runs.get(run_id)
+        function = self._state.app.function(step.callback_id) if step else None
+        if step is None or function is None or step.status != "running":
+            return {}
+        data = {"execution_id": step.id, "function": self._describe(function), "inputs": step.inputs}
+        person = {"id": user_id, "secret": secrets.token_hex(16)}
+        pointed = {"interactor": person, "interactivity_pointer": trigger_id}
+        return {"function_data": data, "bot_access_token": step.token, "interactivity": pointed}
+
+    # -- inside ----------------------------------------------------------------------------------
+
+    def _running(self, run_id: str) -> tuple[StepRun, Function]:
+        step = self._runs.get(run_id)
+        function = self._state.app.function(step.callback_id) if step else None
+        if step is None or function is None:
+            raise Refusal("function_execution_not_found")
+        if step.status != "running":
+            raise Refusal("execution_not_in_running_state")
+        return step, function
+
+    def _end(self, step: StepRun, function: Function, status: Literal["completed", "failed"]) -> None:
+        step.status = status
+        self._oauth.drop_token(step.token, "token_revoked")
+        self._save(step)
+        body = {"type": "step", "title": function.title, "outputs": step.outputs, "error": step.error}
+        self._state.changes.tell(Change(body, user=step.user_id))
+
+    def _save(self, step: StepRun) -> None:
+        self._state.record.put("step", step.id, lambda: asdict(step))
+
+    def _faults(self, parameters: tuple[Parameter, ...], values: Json) -> list[str]:
+        """Return what is wrong with the values of parameters, a sentence without its full stop each."""
+        known = {each.name: each for each in parameters}
+        faults = [f"{name} is no parameter" for name in values if name not in known]
+        for name, each in known.items():
+            value = values.get(name)
+            if value is None:
+                faults += [f"{name} is required"] if each.is_required else []
+            elif not self._fits(each.type, value):
+                faults.append(f"{name} is not of the type {each.type}")
+        return faults
+
+    def _fits(self, kind: str, value: object) -> bool:
+        if kind == f"{OF_SLACK}user_id":
+            return value in self._state.users
+        if kind == f"{OF_SLACK}channel_id":
+            return value in self._state.channels
+        if isinstance(value, bool) and kind != "boolean":
+            return False
+        return isinstance(value, KINDS.get(kind, (str,)))
+
+    def _describe(self, function: Function) -> Json:
+        about = {"callback_id": function.callback_id, "title": function.title, "description": function.description}
+        dates = {"date_created": self._created, "date_updated": self._created, "date_deleted": 0}
+        return {
+            "id": self._function_ids[function.callback_id],
+            **about,
+            "type": "app",
+            "input_parameters": [asdict(each) for each in function.inputs],
+            "output_parameters": [asdict(each) for each in function.outputs],
+            "app_id": self._state.identity.app_id,
+            **dates,
+        }
