@@ -17,12 +17,18 @@ NOT_FOUND, NOT_STARTED, BY_SIGNAL = 127, 126, 128
 
 
 def variables(workspace: Workspace) -> dict[str, str]:
-    """Return the tokens and the address that Slack apps read. SLACK_APP_TOKEN is for Socket Mode alone."""
+    """Return the tokens and the address that Slack apps read.
+
+    SLACK_APP_TOKEN is for Socket Mode alone, the client's id and secret for an app whose manifest has redirect_urls.
+    """
+    who = workspace.identity
+    oauth = {"SLACK_CLIENT_ID": who.client_id, "SLACK_CLIENT_SECRET": who.client_secret}
     return {
         "SLACK_API_URL": workspace.api_url,
         "SLACK_BOT_TOKEN": workspace.bot_token,
         **({"SLACK_APP_TOKEN": workspace.app_token} if workspace.socket_mode else {}),
         "SLACK_SIGNING_SECRET": workspace.signing_secret,
+        **(oauth if workspace.wants_oauth else {}),
     }
 
 

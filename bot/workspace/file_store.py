@@ -10,6 +10,7 @@ from bot.workspace.identity import new_id
 from bot.workspace.workspace_state import Channel, Json, Message, State
 
 MOST_BYTES = 1024 * 1024 * 1024
+PLAIN_TEXT = {"filetype": "text", "pretty_type": "Plain Text"}
 
 
 @dataclass
@@ -120,8 +121,7 @@ class Files:
             "name": name,
             "title": title or name,
             "mimetype": guessed,
-            "filetype": suffix,
-            "pretty_type": suffix.upper(),
+            **(PLAIN_TEXT if suffix in ("txt", "text") else {"filetype": suffix, "pretty_type": suffix.upper()}),
             "user": user_id,
             "user_team": team,
             "editable": False,

@@ -67,6 +67,7 @@ from bot.workspace.record import Record
 from bot.workspace.responses import Responses
 from bot.workspace.routes import add_routes
 from bot.workspace.safety import Guard
+from bot.workspace.scheduled_messages import ScheduledMessages
 from bot.workspace.socket_mode import SocketMode
 from bot.workspace.traffic import Entry, InspectedTransport, Traffic
 from bot.workspace.typed_text import typed
@@ -174,6 +175,11 @@ class Workspace:
     def wants_socket_mode(self) -> bool:
         """True if the manifest asks for Socket Mode."""
         return self._world.state.app.socket_mode
+
+    @property
+    def wants_oauth(self) -> bool:
+        """True if the manifest says where a browser returns to, once somebody allowed the app."""
+        return bool(self._world.state.app.redirect_urls)
 
     # -- addresses and tokens --------------------------------------------------------------------
 
@@ -482,6 +488,7 @@ def _wire(
         messages=messages,
         files=Files(state),
         views=views,
+        scheduled=ScheduledMessages(state, messages),
         responses=responses,
         interactivity=Interactivity(state, InspectedTransport(transport, traffic), messages, views, responses, steps),
         steps=steps,

@@ -203,6 +203,13 @@ class State:
         self.groups[group.id] = group
         self.record.put("group", group.id, group.as_dict)
 
+    def open_channel(self, name: str, kind: str, members: list[str], topic: str) -> Channel:
+        """Make a channel or a direct message, whose first member is the person."""
+        created, channel_id = int(self.clock.now()), new_id(PREFIX[kind])
+        channel = Channel(channel_id, name, kind, members, topic, created=created, shared=name in SHARED)
+        self.save_channel(channel)
+        return channel
+
     def save_channel(self, channel: Channel) -> None:
         """Record a channel."""
         self.channels[channel.id] = channel
@@ -261,15 +268,11 @@ class State:
         for name, kind, members, topic in CHANNELS:
             if name not in self.channel_ids:
                 inside = [self.by_name[member].id for member in members]
-                self._open(name, kind, [*inside, self.identity.bot_user_id], topic)
+                self.open_channel(name, kind, [*inside, self.identity.bot_user_id], topic)
         for user in self.people:
             # Somebody of another workspace has no direct message with an app that is not installed in theirs.
             if user.standing != "stranger" and f"@{user.id}" not in self.channel_ids:
-                self._open("", "im", [user.id, self.identity.bot_user_id], "")
+                self.open_channel("", "im", [user.id, self.identity.bot_user_id], "")
         for handle, name, members in GROUPS:
             if self.find_group(handle) is None:
                 self.save_group(Group(new_id("S"), handle, name, [self.by_name[member].id for member in members]))
-
-    def _open(self, name: str, kind: str, members: list[str], topic: str) -> None:
-        created, channel_id = int(self.clock.now()), new_id(PREFIX[kind])
-        self.save_channel(Channel(channel_id, name, kind, members, topic, created=created, shared=name in SHARED))

@@ -14,6 +14,7 @@ from bot.workspace.interactivity import Interactivity
 from bot.workspace.oauth import OAuth
 from bot.workspace.rate_limits import Limits
 from bot.workspace.responses import Responses
+from bot.workspace.scheduled_messages import ScheduledMessages
 from bot.workspace.socket_mode import SocketMode
 from bot.workspace.traffic import Traffic
 from bot.workspace.view_stacks import Views
@@ -58,6 +59,7 @@ class World:
     messages: Messages
     files: Files
     views: Views
+    scheduled: ScheduledMessages
     responses: Responses
     interactivity: Interactivity
     steps: WorkflowSteps

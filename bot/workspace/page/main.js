@@ -36,7 +36,9 @@ const events = {
   members: ({ channel, members }) => {
     const known = channelOf(channel);
     if (known) known.members = members;
+    else if (members.includes(state.me)) start(state.me); // a channel that is new here: all is told again
   },
+  topic: ({ channel, topic }) => channelOf(channel) && (channelOf(channel).topic = topic),
   home: ({ view }) => (state.home = view),
   prompts: ({ channel, thread_ts: thread, prompts }) => state.prompts.set(thread ? threadKey(channel, thread) : channel, prompts),
   step: ({ title, outputs, error }) => (error ? note(`${title} failed: ${error}`, "error") : note([`${title} is done.`, ...readOutputs(outputs)].join(" "))),

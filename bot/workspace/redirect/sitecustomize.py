@@ -23,6 +23,8 @@ CLIENTS = {
 }
 """The class to change, by its module. The last one is slackclient 2, the SDK's older name."""
 PROXY = "slack_sdk.proxy_env_variable_loader"
+OAUTH = "slack_sdk.oauth.authorize_url_generator"
+"""What makes the address at which a browser is asked to allow the app."""
 
 
 class Redirect:
@@ -33,7 +35,7 @@ class Redirect:
 
     def find_spec(self, name: str, path: Any = None, _target: object = None) -> ModuleSpec | None:
         """Return the spec of a module to change; None leaves every other module to the usual finders."""
-        spec = PathFinder.find_spec(name, path) if name in CLIENTS or name == PROXY else None
+        spec = PathFinder.find_spec(name, path) if name in CLIENTS or name in (PROXY, OAUTH) else None
         if spec is not None and spec.loader is not None:
             load = spec.loader.exec_module
 
@@ -47,22 +49,26 @@ class Redirect:
     def _change(self, module: Any) -> None:
         if module.__name__ == PROXY:
             module.load_http_proxy_from_env = _no_proxy
+        elif module.__name__ == OAUTH:
+            _point(module.AuthorizeUrlGenerator, "authorization_url", self._url.removesuffix("api/"))
         else:
-            _point(getattr(module, CLIENTS[module.__name__]), self._url)
+            client = getattr(module, CLIENTS[module.__name__])
+            _point(client, "base_url", self._url)
+            client.BASE_URL = self._url
 
 
-def _point(client: Any, url: str) -> None:
-    """Make every new client of a class call `url`, unless it was given another address than Slack's."""
-    make = client.__init__
+def _point(kind: Any, name: str, url: str) -> None:
+    """Make the address `name` of every new object of a class begin with `url`, unless it is another than Slack's."""
+    make, slack = kind.__init__, f"{SLACK}api/" if name == "base_url" else SLACK
 
     @functools.wraps(make)
     def init(self: Any, *args: Any, **options: Any) -> None:
         make(self, *args, **options)
-        if self.base_url.startswith(SLACK):
-            self.base_url = url
+        address = getattr(self, name)
+        if address.startswith(SLACK):
+            setattr(self, name, url + address.removeprefix(slack))
 
-    client.__init__ = init
-    client.BASE_URL = url
+    kind.__init__ = init
 
 
 def _no_proxy(*_: object, **__: object) -> None:

@@ -1,4 +1,4 @@
-"""chat.postMessage, update, delete, postEphemeral, getPermalink."""
+"""chat.postMessage, update, delete, postEphemeral, getPermalink, scheduleMessage and what belongs to it."""
 
 import json
 from typing import Any
@@ -69,6 +69,37 @@ async def post_ephemeral(call: Call) -> Answer:
     message = call.world.messages.ephemeral(channel, user_id, content, call.thread_ts(channel))
     message.step = call.step
     return {"message_ts": message.ts}
+
+
+async def schedule_message(call: Call) -> Answer:
+    """Keep a message that is posted later."""
+    call.need_scope("chat:write")
+    channel = call.writable_channel()
+    content = _content(call, MOST_TEXT)
+    scheduled = call.world.scheduled.add(channel, call.args["post_at"], content, call.thread_ts(channel))
+    shown = {**call.world.messages.bot_fields(), **content, "type": "delayed_message"}
+    about = {"scheduled_message_id": scheduled.id, "post_at": scheduled.post_at}
+    return {"channel": channel.id, **about, "message": shown}
+
+
+async def list_scheduled(call: Call) -> Answer:
+    """List the messages that are posted later."""
+    oldest, latest = float(call.args.get("oldest") or 0), float(call.args.get("latest") or "inf")
+    channel = call.channel().id if "channel" in call.args else None
+    found = [
+        {key: getattr(each, key) for key in ("id", "channel_id", "post_at", "date_created")}
+        | {"text": each.content["text"]}
+        for each in sorted(call.world.scheduled.waiting.values(), key=lambda each: each.post_at)
+        if channel in (None, each.channel_id) and oldest <= each.post_at <= latest
+    ]
+    return {"scheduled_messages": found[: call.limit(100)], "response_metadata": {"next_cursor": ""}}
+
+
+async def delete_scheduled(call: Call) -> Answer:
+    """Delete a message before it is posted."""
+    call.need_scope("chat:write")
+    call.world.scheduled.delete(call.channel(), call.args["scheduled_message_id"])
+    return {}
 
 
 async def get_permalink(call: Call) -> Answer:

@@ -1,15 +1,20 @@
-"""conversations.info, history, replies, list, members, open, join; users.conversations."""
+"""conversations.info, history, replies, list, members, open, create, invite, setTopic, join; users.conversations."""
 
 import base64
 import binascii
+import re
 from collections.abc import Sequence
 from typing import Any
 
+from bot.workspace.changes import Change
 from bot.workspace.refusal import Refusal
 from bot.workspace.web_api.api_call import Answer, Call
 from bot.workspace.workspace_state import SCOPE_WORD, Channel, Json, Message
 
 KIND_OF_TYPE = {"public_channel": "channel", "private_channel": "group", "im": "im", "mpim": "mpim"}
+NAME = re.compile(r"[a-z0-9_\-]+")
+MOST_NAME = 80
+MOST_TOPIC = 250
 HISTORY_DEFAULT = 100
 REPLIES_DEFAULT = 1000
 
@@ -121,6 +126,51 @@ async def open_dm(call: Call) -> Answer:
         channel = found
     about = describe(call, channel) if call.args.get("return_im") else {"id": channel.id}
     return {"channel": about, "no_op": True, "already_open": True}
+
+
+async def create(call: Call) -> Answer:
+    """Make a channel, with the bot as its first member."""
+    private, name = bool(call.args.get("is_private")), str(call.args["name"])
+    call.need_scope("groups:write" if private else "channels:manage")
+    if len(name) > MOST_NAME:
+        raise Refusal("invalid_name_maxlength")
+    if not NAME.fullmatch(name):
+        raise Refusal("invalid_name_specials" if name else "invalid_name_required")
+    if name in call.state.channel_ids:
+        raise Refusal("name_taken")
+    members = [call.state.identity.bot_user_id]
+    return {"channel": describe(call, call.state.open_channel(name, "group" if private else "channel", members, ""))}
+
+
+async def invite(call: Call) -> Answer:
+    """Bring people into a channel."""
+    channel = call.writable_channel()
+    call.need_scope("groups:write" if channel.kind == "group" else "channels:manage", "channels:write.invites")
+    if channel.kind not in ("channel", "group"):
+        raise Refusal("method_not_supported_for_channel_type")
+    for user in call.args["users"]:
+        if user == call.state.identity.bot_user_id:
+            raise Refusal("cant_invite_self")
+        if user not in call.state.users:
+            raise Refusal("user_not_found")
+        if user in channel.members:
+            raise Refusal("already_in_channel")
+    channel.members += call.args["users"]
+    call.state.save_channel(channel)
+    call.state.changes.tell(Change({"type": "members", "channel": channel.id, "members": channel.members}))
+    return {"channel": describe(call, channel)}
+
+
+async def set_topic(call: Call) -> Answer:
+    """Set a channel's topic."""
+    channel, topic = call.writable_channel(), str(call.args["topic"])
+    call.need_scope("groups:write" if channel.kind == "group" else "channels:manage", "channels:write.topic")
+    if len(topic) > MOST_TOPIC:
+        raise Refusal("too_long")
+    channel.topic = topic
+    call.state.save_channel(channel)
+    call.state.changes.tell(Change({"type": "topic", "channel": channel.id, "topic": topic}, channel=channel.id))
+    return {"channel": describe(call, channel)}
 
 
 async def join(call: Call) -> Answer:

@@ -80,6 +80,28 @@ CHAT: dict[str, Method] = {
         ("channel", "message_ts"),
         get=True,
     ),
+    "chat.scheduleMessage": Method(
+        chat_methods.schedule_message,
+        {
+            **MESSAGE,
+            "post_at": "int",
+            "thread_ts": "text",
+            "reply_broadcast": "bool",
+            "unfurl_links": "bool",
+            "unfurl_media": "bool",
+        },
+        TIER_3,
+        ("channel", "post_at"),
+    ),
+    "chat.scheduledMessages.list": Method(
+        chat_methods.list_scheduled, {**PAGED, "channel": "text", "latest": "text", "oldest": "text"}, TIER_3
+    ),
+    "chat.deleteScheduledMessage": Method(
+        chat_methods.delete_scheduled,
+        {"channel": "text", "scheduled_message_id": "text", "as_user": "bool"},
+        TIER_3,
+        ("channel", "scheduled_message_id"),
+    ),
     "chat.startStream": Method(
         stream_methods.start_stream,
         {
@@ -141,6 +163,9 @@ READING: dict[str, Method] = {
     "users.list": Method(
         user_methods.list_users, {**PAGED, "include_locale": "bool"}, TIER_2, (), ("users:read",), get=True
     ),
+    "users.lookupByEmail": Method(
+        user_methods.find_by_email, {"email": "text"}, TIER_3, ("email",), ("users:read.email",), get=True
+    ),
     "usergroups.list": Method(
         user_methods.list_groups,
         {"include_count": "bool", "include_disabled": "bool", "include_users": "bool", "team_id": "text"},
@@ -180,6 +205,15 @@ WRITING: dict[str, Method] = {
     "conversations.open": Method(
         conversation_methods.open_dm, {"channel": "text", "users": "text", "return_im": "bool"}, TIER_3
     ),
+    "conversations.create": Method(
+        conversation_methods.create, {"name": "text", "is_private": "bool"}, TIER_2, ("name",)
+    ),
+    "conversations.invite": Method(
+        conversation_methods.invite, {"channel": "text", "users": "ids", "force": "bool"}, TIER_3, ("channel", "users")
+    ),
+    "conversations.setTopic": Method(
+        conversation_methods.set_topic, {"channel": "text", "topic": "text"}, TIER_2, ("channel", "topic")
+    ),
     "conversations.join": Method(conversation_methods.join, {"channel": "text"}, TIER_3, ("channel",)),
     "reactions.add": Method(
         reaction_methods.add,
@@ -187,6 +221,14 @@ WRITING: dict[str, Method] = {
         TIER_3,
         ("channel", "name", "timestamp"),
         ("reactions:write",),
+    ),
+    "reactions.get": Method(
+        reaction_methods.get,
+        {"channel": "text", "timestamp": "text", "full": "bool", "file": "text", "file_comment": "text"},
+        TIER_3,
+        ("channel", "timestamp"),
+        ("reactions:read",),
+        get=True,
     ),
     "reactions.remove": Method(
         reaction_methods.remove,

@@ -1,4 +1,4 @@
-"""reactions.add and remove."""
+"""reactions.add, remove and get."""
 
 import re
 
@@ -18,6 +18,12 @@ async def remove(call: Call) -> Answer:
     if not call.args.get("channel") or not call.args.get("timestamp"):
         raise Refusal("no_item_specified")
     return _react(call, add=False)
+
+
+async def get(call: Call) -> Answer:
+    """List the reactions to a message."""
+    channel = call.channel()
+    return {"type": "message", "channel": channel.id, "message": call.message(channel, "timestamp").data}
 
 
 def _react(call: Call, *, add: bool) -> Answer:

@@ -51,6 +51,16 @@ async def user_info(call: Call) -> Answer:
     return {"user": describe(call, user)}
 
 
+async def find_by_email(call: Call) -> Answer:
+    """Find a person by their address."""
+    wanted = str(call.args["email"]).lower()
+    people = [describe(call, user) for user in call.state.people if not user.deleted]
+    found = next((one for one in people if one["profile"]["email"] == wanted), None)
+    if found is None:
+        raise Refusal("users_not_found")
+    return {"user": found}
+
+
 async def list_users(call: Call) -> Answer:
     """List everybody."""
     found = [describe(call, user) for user in call.state.users.values()]

@@ -1,0 +1,72 @@
+"""Messages that the app wrote for later: each is posted when its time comes, unless it is deleted before."""
+
+from dataclasses import asdict, dataclass
+
+from bot.workspace.channel_messages import Messages
+from bot.workspace.identity import new_id
+from bot.workspace.refusal import Refusal
+from bot.workspace.workspace_state import Channel, Json, State
+
+MOST_SECONDS = 120 * 86_400
+WINDOW_SECONDS = 300
+MOST_IN_WINDOW = 30
+
+
+@dataclass
+class ScheduledMessage:
+    """One message for later. `post_at` and `date_created` are in whole seconds since the epoch."""
+
+    id: str
+    channel_id: str
+    post_at: int
+    date_created: int
+    content: Json
+    thread_ts: str | None
+
+
+class ScheduledMessages:
+    """Keeps the messages for later and posts them by the workspace's clock."""
+
+    def __init__(self, state: State, messages: Messages) -> None:
+        self._state, self._messages = state, messages
+        self.waiting = {key: ScheduledMessage(**body) for key, body in state.record.all("scheduled")}
+        for each in self.waiting.values():
+            self._start(each)
+
+    def add(self, channel: Channel, post_at: int, content: Json, thread_ts: str | None) -> ScheduledMessage:
+        """Keep a message for later. Raises Refusal: `time_in_past`, `time_too_far`, `restricted_too_many`."""
+        now = self._state.clock.now()
+        if post_at <= now:
+            raise Refusal("time_in_past")
+        if post_at > now + MOST_SECONDS:
+            raise Refusal("time_too_far")
+        near = [each for each in self.waiting.values() if each.channel_id == channel.id]
+        if sum(abs(each.post_at - post_at) < WINDOW_SECONDS for each in near) >= MOST_IN_WINDOW:
+            raise Refusal("restricted_too_many")
+        scheduled = ScheduledMessage(new_id("Q"), channel.id, post_at, int(now), content, thread_ts)
+        self.waiting[scheduled.id] = scheduled
+        self._state.record.put("scheduled", scheduled.id, lambda: asdict(scheduled))
+        self._start(scheduled)
+        return scheduled
+
+    def delete(self, channel: Channel, scheduled_id: str) -> None:
+        """Forget a message that is not posted yet. Raises Refusal: `invalid_scheduled_message_id`."""
+        found = self.waiting.get(scheduled_id)
+        if found is None or found.channel_id != channel.id:
+            raise Refusal("invalid_scheduled_message_id")
+        self._drop(scheduled_id)
+
+    def _start(self, scheduled: ScheduledMessage) -> None:
+        self._state.clock.call_in(scheduled.post_at - self._state.clock.now(), lambda: self._post(scheduled))
+
+    def _post(self, scheduled: ScheduledMessage) -> None:
+        if scheduled.id not in self.waiting:
+            return
+        self._drop(scheduled.id)
+        channel = self._state.channels[scheduled.channel_id]
+        if not channel.archived and self._state.bot_is_in(channel):
+            self._messages.by_bot(channel, scheduled.content, scheduled.thread_ts)
+
+    def _drop(self, scheduled_id: str) -> None:
+        del self.waiting[scheduled_id]
+        self._state.record.drop("scheduled", scheduled_id)

@@ -1,0 +1,125 @@
+"""Messages for later, and channels that the app makes."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.workspace.scheduled_messages import MOST_IN_WINDOW, MOST_SECONDS
+from bot.workspace.workspace_server import Workspace
+from tests.workspace.conftest import Refused, Start
+
+Change = Callable[[Callable[[dict[str, Any]], None]], Path]
+
+
+def in_minutes(minutes: int) -> int:
+    return int(time.time()) + 60 * minutes
+
+
+async def test_a_message_is_posted_when_its_time_comes(workspace: Workspace, client: AsyncWebClient) -> None:
+    general = workspace.channel_id("#general")
+    root = await workspace.person("ana").say("#general", "Later?")
+    for minutes, text in ((20, "second"), (10, "first")):
+        answer = await client.chat_scheduleMessage(
+            channel=general, post_at=in_minutes(minutes), text=text, thread_ts=root
+        )
+    assert answer["scheduled_message_id"].startswith("Q")
+    assert (answer["message"]["type"], answer["message"]["text"]) == ("delayed_message", "first")
+    listed = (await client.chat_scheduledMessages_list(latest=str(in_minutes(15))))["scheduled_messages"]
+    assert [(each["text"], each["channel_id"]) for each in listed] == [("first", general)]
+    workspace.clock.advance(3600)
+    thread = await workspace.until(lambda: found if len(found := workspace.thread("#general", root)) == 3 else [])
+    assert [each["text"] for each in thread[1:]] == ["first", "second"]
+    assert thread[1]["bot_id"] == workspace.identity.bot_id
+    assert (await client.chat_scheduledMessages_list())["scheduled_messages"] == []
+
+
+async def test_a_message_for_later_can_be_deleted_until_it_is_posted(
+    workspace: Workspace, client: AsyncWebClient, refused: Refused
+) -> None:
+    general, sales = workspace.channel_id("#general"), workspace.channel_id("#sales")
+    kept = (await client.chat_scheduleMessage(channel=general, post_at=in_minutes(5), text="x"))["scheduled_message_id"]
+    delete = client.chat_deleteScheduledMessage
+    await refused("invalid_scheduled_message_id", delete(channel=sales, scheduled_message_id=kept))
+    await delete(channel=general, scheduled_message_id=kept)
+    await refused("invalid_scheduled_message_id", delete(channel=general, scheduled_message_id=kept))
+    workspace.clock.advance(600)
+    await client.chat_postMessage(channel=general, text="now")
+    assert [each["text"] for each in workspace.messages("#general")] == ["now"]
+
+
+async def test_times_that_slack_does_not_take_are_refused(
+    workspace: Workspace, client: AsyncWebClient, refused: Refused
+) -> None:
+    general, schedule = workspace.channel_id("#general"), client.chat_scheduleMessage
+    await refused("time_in_past", schedule(channel=general, post_at=in_minutes(-1), text="x"))
+    await refused("time_too_far", schedule(channel=general, post_at=int(time.time()) + MOST_SECONDS + 60, text="x"))
+    at = in_minutes(10)
+    for _ in range(MOST_IN_WINDOW):
+        await schedule(channel=general, post_at=at, text="x")
+    await refused("restricted_too_many", schedule(channel=general, post_at=at + 60, text="x"))
+    await schedule(channel=workspace.channel_id("#sales"), post_at=at, text="x")
+
+
+async def test_a_message_for_later_outlives_a_restart(
+    start: Start, tmp_path: Path, client_of: Callable[[Workspace], AsyncWebClient]
+) -> None:
+    first = await start(data=tmp_path / "data")
+    await client_of(first).chat_scheduleMessage(
+        channel=first.channel_id("#general"), post_at=in_minutes(5), text="Stretch!"
+    )
+    await first.stop()
+    again = await start(data=tmp_path / "data")
+    again.clock.advance(600)
+    assert (await again.until(lambda: again.messages("#general")))[0]["text"] == "Stretch!"
+
+
+@pytest.fixture
+async def manager(
+    start: Start, manifest_with: Change, client_of: Callable[[Workspace], AsyncWebClient]
+) -> tuple[Workspace, AsyncWebClient]:
+    """A workspace whose app may manage public channels."""
+    workspace = await start(
+        manifest=manifest_with(lambda raw: raw["oauth_config"]["scopes"]["bot"].append("channels:manage"))
+    )
+    return workspace, client_of(workspace)
+
+
+async def test_an_app_makes_a_channel_and_brings_people_in(
+    manager: tuple[Workspace, AsyncWebClient], refused: Refused
+) -> None:
+    workspace, client = manager
+    ana = workspace.person("ana")
+    made = (await client.conversations_create(name="war-room"))["channel"]
+    assert (made["is_member"], made["is_private"]) == (True, False)
+    await client.conversations_invite(channel=made["id"], users=[ana.id])
+    changed = (await client.conversations_setTopic(channel=made["id"], topic="Stay calm"))["channel"]
+    assert changed["topic"]["value"] == "Stay calm"
+    await ana.say("#war-room", "Here")
+    create, invite = client.conversations_create, client.conversations_invite
+    await refused("name_taken", create(name="war-room"))
+    await refused("invalid_name_specials", create(name="War room!"))
+    await refused("invalid_name_maxlength", create(name="x" * 81))
+    assert (await refused("missing_scope", create(name="hidden", is_private=True)))["needed"] == "groups:write"
+    await refused("already_in_channel", invite(channel=made["id"], users=ana.id))
+    await refused("cant_invite_self", invite(channel=made["id"], users=workspace.bot_user_id))
+    await refused("user_not_found", invite(channel=made["id"], users="U0"))
+    await refused("too_long", client.conversations_setTopic(channel=made["id"], topic="x" * 251))
+
+
+async def test_people_are_found_by_their_address_and_reactions_by_their_message(
+    start: Start, manifest_with: Change, client_of: Callable[[Workspace], AsyncWebClient], refused: Refused
+) -> None:
+    workspace = await start(
+        manifest=manifest_with(lambda raw: raw["oauth_config"]["scopes"]["bot"].append("users:read.email"))
+    )
+    client, ana = client_of(workspace), workspace.person("ana")
+    assert (await client.users_lookupByEmail(email="Ana@local.example"))["user"]["id"] == ana.id
+    await refused("users_not_found", client.users_lookupByEmail(email="nobody@local.example"))
+    ts = await ana.say("#general", "hi")
+    await ana.react("#general", ts, "eyes")
+    found = await client.reactions_get(channel=workspace.channel_id("#general"), timestamp=ts)
+    assert found["message"]["reactions"] == [{"name": "eyes", "users": [ana.id], "count": 1}]
