@@ -106,9 +106,12 @@ $(VENV)/.ready: $(VENV)/.uv requirements.lock pyproject.toml .ci/install.py
 	@$(UV) pip install --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	@touch $@
 
-$(VENV)/.ready-dev: $(VENV)/.ready .ci/dev.lock
+$(VENV)/.ready-dev: $(VENV)/.ready .ci/dev.lock .ci/node/package-lock.json
 	@echo "Installing what the tests need, hash-checked against .ci/dev.lock ..."
 	@$(BIN)/python .ci/install.py .ci/dev.lock
+	@mkdir -p $(VENV)/node && cp .ci/node/*.json $(VENV)/node
+	@npm ci --prefix $(VENV)/node --ignore-scripts --no-audit --no-fund --loglevel error >/dev/null 2>&1 || \
+	    echo "Bolt for JavaScript is not installed: the tests of apps on Node.js are skipped."
 	@touch $@
 
 # AgentDojo's suites, in a folder beside the environment: what they bring along is no part of it.
@@ -141,6 +144,7 @@ lock: $(VENV)/.uv
 	    --generate-hashes --no-annotate --no-header --upgrade -o .ci/release.lock
 	@$(UV) pip compile .ci/docs.in --universal --python-version 3.11 \
 	    --generate-hashes --no-annotate --no-header --upgrade -o .ci/docs.lock
+	@npm update --prefix .ci/node --package-lock-only --ignore-scripts --no-audit --no-fund --loglevel error
 
 clean:
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage dist

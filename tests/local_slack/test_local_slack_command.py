@@ -18,7 +18,7 @@ from bot.workspace.web_api.method_table import METHODS
 from tests.local_slack.conftest import APPS, ROOT, Start, clean_environment
 from tests.patience import patience
 
-MANIFEST = APPS / "manifest.json"
+MANIFEST = APPS / "manifests" / "echo.json"
 PRINT_ALL = "import json, os, sys; print(json.dumps([dict(os.environ), sys.path])); sys.exit(7)"
 WAIT_FOREVER = "import time\nprint('up', flush=True)\ntime.sleep(600)"
 

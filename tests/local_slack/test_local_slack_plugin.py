@@ -74,7 +74,7 @@ def test_nothing_of_it_is_imported():
 def run_pytest(folder: Path, tests: str) -> str:
     (folder / "test_theirs.py").write_text(tests, encoding="utf-8")
     (folder / "pytest.ini").write_text(
-        f"[pytest]\nstrict = true\nfilterwarnings = error\nslack_manifest = {APPS / 'manifest.json'}\n",
+        f"[pytest]\nstrict = true\nfilterwarnings = error\nslack_manifest = {APPS / 'manifests' / 'echo.json'}\n",
         encoding="utf-8",
     )
     plugins = ("-p", "bot.workspace.pytest_plugin", "-p", "no:cacheprovider")
