@@ -18,6 +18,7 @@ class Session:
     status: str = ""
     title: str = ""
     initiator: str = ""
+    app_id: str = ""
 
 
 @dataclass
@@ -53,12 +54,14 @@ class Sessions:
         """Return the thread's passing status; an empty one when none shows."""
         return self._statuses.get((channel, thread_ts), Status(""))
 
-    def set_session(self, channel: str, thread_ts: str, status: str, title: str = "", initiator: str = "") -> Session:
+    def set_session(  # all that a call says of a session
+        self, channel: str, thread_ts: str, status: str, title: str = "", initiator: str = "", *, app_id: str = ""
+    ) -> Session:
         """Set a session's status, starting the session when there is none. A title counts only then."""
         key = (channel, thread_ts)
         session = self._sessions.get(key)
         if session is None:
-            session = self._sessions[key] = Session(title=title, initiator=initiator)
+            session = self._sessions[key] = Session(title=title, initiator=initiator, app_id=app_id)
         session.status = status
         self.clear_status(channel, thread_ts)
         self._save(key, session)

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
 from bot.workspace.workspace_server import HOST, Workspace
@@ -50,6 +50,27 @@ def app_environment(workspace: Workspace) -> dict[str, str]:
     for name in ("NO_PROXY", "no_proxy"):
         environment[name] = ",".join(filter(None, [environment.get(name), HOST, "localhost"]))
     return environment | redirection()
+
+
+@contextlib.asynccontextmanager
+async def run_beside(command: Sequence[str], environment: Mapping[str, str]) -> AsyncIterator[None]:
+    """Run a further app for as long as the block lasts.
+
+    Raises:
+        OSError: There is no such program, or it cannot be started.
+    """
+    process = await asyncio.create_subprocess_exec(*command, env=environment)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            process.terminate()
+        try:
+            async with asyncio.timeout(STOP_SECONDS):
+                await process.wait()
+        except TimeoutError:
+            process.kill()
+            await process.wait()
 
 
 async def run_app(command: Sequence[str], environment: Mapping[str, str]) -> int:

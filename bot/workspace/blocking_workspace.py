@@ -67,7 +67,8 @@ class Slack(Blocking):
         super().__init__(thread, workspace)
         self.workspace = workspace
         self.clock, self.faults = Blocking(thread, workspace.clock), Blocking(thread, workspace.faults)
-        self._apps: list[subprocess.Popen[bytes]] = []
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._further: list[Slack] = []
 
     @classmethod
     def start(cls, manifest: Path, **options: Any) -> "Slack":
@@ -140,7 +141,7 @@ class Slack(Blocking):
         words = [sys.executable if word == "python" else str(word) for word in command]
         connected = self.workspace.connections
         app = subprocess.Popen(words, env=app_environment(self.workspace))  # noqa: S603 - the test's own app
-        self._apps.append(app)
+        self._processes.append(app)
         waited = 0.0
         while self.workspace.socket_mode and self.workspace.connections <= connected:
             try:
@@ -153,11 +154,23 @@ class Slack(Blocking):
             raise RuntimeError(f"the app ended with code {code} before it was connected")
         return app
 
+    def add_app(self, manifest: str | Path, **options: Any) -> "Slack":
+        """Install a further app; the arguments are those of `Workspace.add_app`. Its `run` starts it, and it ends here.
+
+        Raises:
+            ValueError: The manifest cannot be used, or an app of that name is here already.
+            OSError: It cannot be read.
+        """
+        further = Slack(self._thread, self._thread.call(self.workspace.add_app, Path(manifest), **options))
+        self._further.append(further)
+        return further
+
     def stop(self) -> None:
         """Stop the apps and the workspace."""
-        for app in self._apps:
+        processes = [*self._processes, *(one for each in self._further for one in each._processes)]  # noqa: SLF001  # of its own class
+        for app in processes:
             app.terminate()
-        for app in self._apps:
+        for app in processes:
             try:
                 app.wait(STOP_SECONDS)
             except subprocess.TimeoutExpired:

@@ -24,11 +24,14 @@ HIDDEN_FROM_EVENTS = ("reply_count", "reply_users", "reply_users_count", "latest
 
 
 class Messages:
-    """Posts and changes messages, and tells the app of it."""
+    """Posts and changes messages, and tells the apps of it."""
 
-    def __init__(self, state: State, delivery: Delivery, sessions: Sessions) -> None:
+    def __init__(self, state: State, delivery: Delivery, sessions: Sessions, beside: "Messages | None" = None) -> None:
         self._state, self._delivery, self._sessions = state, delivery, sessions
-        self.ephemerals: dict[str, dict[str, Message]] = defaultdict(dict)
+        self.ephemerals: dict[str, dict[str, Message]] = beside.ephemerals if beside else defaultdict(dict)
+        self._apps: list[Messages] = beside._apps if beside else []  # noqa: SLF001  # one of its own class
+        """Those of each app in the workspace: an event goes to every one of them."""
+        self._apps.append(self)
 
     # -- posting ---------------------------------------------------------------------------------
 
@@ -273,6 +276,10 @@ class Messages:
         self._emit(channel, {"type": "message", **event, "previous_message": before, "ts": stamp, "event_ts": stamp})
 
     def _mention(self, channel: Channel, message: Message) -> None:
+        for app in self._apps:
+            app._tell_mention(channel, message)  # noqa: SLF001  # one of its own class
+
+    def _tell_mention(self, channel: Channel, message: Message) -> None:
         who = self._state.identity
         if f"<@{who.bot_user_id}>" not in message.data["text"] or channel.kind == "im":
             return
@@ -300,18 +307,21 @@ class Messages:
         return {"user_profile": {**names, "team": user.team, "is_restricted": False, "is_ultra_restricted": False}}
 
     def _emit(self, channel: Channel, event: Json) -> None:
-        if self._state.bot_is_in(channel):
-            body = {**event, "channel": channel.id, "channel_type": channel.kind}
-            body.setdefault("event_ts", event["ts"])
-            self._delivery.emit(KIND_OF_EVENT[channel.kind], body)
+        body = {**event, "channel": channel.id, "channel_type": channel.kind}
+        body.setdefault("event_ts", event["ts"])
+        self._tell_apps(channel, KIND_OF_EVENT[channel.kind], body)
+
+    def _tell_apps(self, channel: Channel, name: str, event: Json) -> None:
+        for app in self._apps:
+            if app._state.bot_is_in(channel):  # noqa: SLF001  # one of its own class
+                app._delivery.emit(name, event)  # noqa: SLF001  # the same
 
     def _reacted(self, channel: Channel, message: Message, user_id: str, name: str, *, add: bool) -> None:
-        if self._state.bot_is_in(channel):
-            kind = "reaction_added" if add else "reaction_removed"
-            item = {"type": "message", "channel": channel.id, "ts": message.ts}
-            event: Json = {"type": kind, "user": user_id, "reaction": name, "item": item}
-            event |= {"item_user": message.data.get("user"), "event_ts": self._state.clock.next_ts()}
-            self._delivery.emit(kind, event)
+        kind = "reaction_added" if add else "reaction_removed"
+        item = {"type": "message", "channel": channel.id, "ts": message.ts}
+        event: Json = {"type": kind, "user": user_id, "reaction": name, "item": item}
+        event |= {"item_user": message.data.get("user"), "event_ts": self._state.clock.next_ts()}
+        self._tell_apps(channel, kind, event)
 
 
 def _typed_blocks(text: str) -> list[Json]:

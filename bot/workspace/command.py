@@ -34,6 +34,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--manifest", metavar="FILE", type=Path, help=f"the app's manifest; default the first here of {_or(MANIFESTS)}"
     )
     parser.add_argument(
+        "--with",
+        dest="further",
+        metavar=("FILE", "COMMAND"),
+        nargs=2,
+        action="append",
+        default=[],
+        help="a further app in the same workspace: its manifest, and what starts it, as one word; may be repeated",
+    )
+    parser.add_argument(
+        "--workspace",
+        dest="neighbours",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="a further workspace of the app, which gets into it by OAuth; it has a page of its own; may be repeated",
+    )
+    parser.add_argument(
+        "--organisation", metavar="NAME", default="", help="what the workspaces are part of (Enterprise Grid)"
+    )
+    parser.add_argument(
         "--port",
         "--page",
         metavar="PORT",
@@ -82,7 +102,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def _serve(options: argparse.Namespace) -> int:
-    from bot.workspace.app_process import NOT_FOUND, app_environment, run_app  # noqa: PLC0415 - not needed for --help
+    import contextlib  # noqa: PLC0415 - not needed for --help
+    import shlex  # noqa: PLC0415 - the same
+
+    from bot.workspace.app_process import NOT_FOUND, app_environment, run_app, run_beside  # noqa: PLC0415 - the same
     from bot.workspace.workspace_server import Workspace  # noqa: PLC0415 - the same
     from bot.workspace.world import Draft  # noqa: PLC0415 - the same
 
@@ -92,13 +115,23 @@ async def _serve(options: argparse.Namespace) -> int:
         port=options.port,
         rate_limits=not options.no_rate_limits,
         request_url=options.request_url,
+        organisation=options.organisation,
         drafts=[Draft(files=(options.sample,), label=f"Attach {options.sample.name}")] if options.sample else (),
     )
-    notes = [f"Note:  {note}" for note in workspace.notes]
-    if workspace.socket_mode and not workspace.wants_socket_mode:
-        notes.append(f"Note:  {NO_SOCKET_MODE}")
-    lines = [*notes, f"Page:  {workspace.page_url}"]
-    try:
+    rate_limits = not options.no_rate_limits
+    async with contextlib.AsyncExitStack() as stack:
+        stack.push_async_callback(workspace.stop)
+        neighbours = [await workspace.open_beside(name, rate_limits=rate_limits) for name in options.neighbours]
+        for neighbour in neighbours:
+            stack.push_async_callback(neighbour.stop)
+        further = [
+            (workspace.add_app(Path(manifest), rate_limits=rate_limits), shlex.split(command))
+            for manifest, command in options.further
+        ]
+        lines = [*_notes([workspace, *(app for app, _ in further)]), f"Page:  {workspace.page_url}"]
+        lines += [f"Page of {each.identity.team_name}:  {each.page_url}" for each in neighbours]
+        for app, command in further:
+            await stack.enter_async_context(run_beside(command, app_environment(app)))
         if not options.app:
             _print(sys.stdout, [*lines, *_exports(workspace), "Ctrl-C stops it."])
             await _until_stopped()
@@ -108,8 +141,12 @@ async def _serve(options: argparse.Namespace) -> int:
         if code == NOT_FOUND:
             _print(sys.stderr, [f"The app ended at once: is there a command {options.app[0]!r}?"])
         return code
-    finally:
-        await workspace.stop()
+
+
+def _notes(apps: list[Workspace]) -> list[str]:
+    notes = [f"Note:  {note}" for app in apps for note in app.notes]
+    first = apps[0]
+    return [*notes, f"Note:  {NO_SOCKET_MODE}"] if first.socket_mode and not first.wants_socket_mode else notes
 
 
 def _exports(workspace: Workspace) -> list[str]:

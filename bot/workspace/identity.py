@@ -105,6 +105,12 @@ class Identity:
             enterprise_name=self.enterprise_name,
         )
 
+    def further_app(self) -> "Identity":
+        """Return who is who in the same workspace for a further app, with a bot and secrets of its own."""
+        of_app = ("app_id", "bot_id", "bot_user_id", "bot_token", "app_token", "signing_secret", "verification_token")
+        fresh, own = Identity(), (*of_app, "client_id", "client_secret")
+        return replace(self, **{name: getattr(fresh, name) for name in own})
+
     def in_organisation(self, name: str) -> "Identity":
         """Return the same workspace as part of an organisation."""
         return self if self.enterprise_id else replace(self, enterprise_id=new_id("E"), enterprise_name=name)

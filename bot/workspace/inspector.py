@@ -29,7 +29,9 @@ class Inspector:
         entry = self._find(body)
         if entry.kind != "event" or entry.state == "unsent":
             raise ActionFailed("Only events that were sent can be sent again.")
-        self._world.delivery.send_again(entry.name, entry.whole()["payload"], as_retry=bool(body.get("retry")))
+        self._world.find_app(entry.app).delivery.send_again(
+            entry.name, entry.whole()["payload"], as_retry=bool(body.get("retry"))
+        )
         return {}
 
     def _find(self, body: Body) -> Entry:

@@ -61,24 +61,31 @@ class Live:
 
     def hello(self, me: User) -> dict[str, Any]:
         """Return the first message: the people, channels, commands and shortcuts."""
-        state = self._world.state
+        state, apps = self._world.state, [world.state for world in self._world.apps]
         who = state.identity
         people = [_person(user, who.other_team_name) for user in state.people]
         mine = [channel for channel in state.channels.values() if me.id in channel.members]
+        # With data that is kept, a direct message may be one with an app that does not run this time.
+        mine = [channel for channel in mine if channel.kind != "im" or channel.members[-1] in state.users]
         commands = [
             {"command": each.command, "description": each.description, "usage_hint": each.usage_hint}
-            for each in state.app.commands
+            for app in apps
+            for each in app.app.commands
         ]
         shortcuts = [
             {"name": each.name, "callback_id": each.callback_id, "description": each.description, "type": each.kind}
-            for each in state.app.shortcuts
+            | {"app": app.bot.name}
+            for app in apps
+            for each in app.app.shortcuts
         ]
-        steps = [asdict(each) for each in state.app.functions] if state.app.org_ready else []
+        steps = [asdict(each) for app in apps if app.app.org_ready for each in app.app.functions]
+        bots = [{"app_id": app.identity.app_id, "user_id": app.bot.id, "name": app.bot.name} for app in apps]
         workspace = {
             "team": {"id": who.team_id, "name": who.team_name},
-            "bot": {"user_id": who.bot_user_id, "name": state.bot.name},
+            "bot": bots[0],
+            "apps": bots,
             "people": people,
-            "bots": [_person(state.other_bot, "")],
+            "bots": [_person(bot, "") for bot in (state.other_bot, *(app.bot for app in apps[1:]))],
             "groups": [{"id": each.id, "handle": each.handle} for each in state.groups.values()],
             "channels": [_channel(channel, me) for channel in sorted(mine, key=lambda each: (each.kind, each.name))],
             "commands": commands,
@@ -105,8 +112,8 @@ class Live:
             bodies.append({**body, "message": message.shown()})
         for number, view in enumerate(world.views.stacks[me.id]):
             bodies.append({"type": "view_push" if number else "view_open", "view": view})
-        if me.id in world.views.homes:
-            bodies.append({"type": "home", "view": world.views.homes[me.id]})
+        homes = [app.views.homes[me.id] for app in world.apps if me.id in app.views.homes]
+        bodies += [{"type": "home", "view": view} for view in homes]
         return bodies
 
     def _sees(self, me: User, change: Change) -> bool:
@@ -138,6 +145,7 @@ def _channel(channel: Channel, me: User) -> dict[str, Any]:
         "kind": channel.kind,
         "shared": channel.shared,
         "is_im": channel.kind == "im",
+        "bot": channel.members[-1] if channel.kind == "im" else "",
         "members": channel.members,
         "topic": channel.topic,
         "latest": next(by_others, ""),

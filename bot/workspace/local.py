@@ -121,7 +121,7 @@ class Local:
         channel = person.channel(body["channel"])
         person.note_viewed(channel)
         if channel.kind == "im":
-            await person.open_home("messages")
+            await person.with_app(person.app_at(channel)).open_home("messages")
         roots = [channel.messages[ts].shown() for ts in channel.roots[-MOST_ROOTS:]]
         return {"messages": roots}
 
@@ -205,16 +205,20 @@ class Local:
         await person.stop(body["channel"], body["thread_ts"])
         return {}
 
-    async def _home(self, person: Person, _body: Body) -> Body:
-        return {"view": await person.open_home()}
+    async def _home(self, person: Person, body: Body) -> Body:
+        return {"view": await self._at_app(person, body).open_home()}
 
     async def _kick(self, person: Person, body: Body) -> Body:
-        await person.kick(body["channel"])
+        await self._at_app(person, body).kick(body["channel"])
         return {}
 
     async def _invite(self, person: Person, body: Body) -> Body:
-        await person.invite(body["channel"])
+        await self._at_app(person, body).invite(body["channel"])
         return {}
+
+    def _at_app(self, person: Person, body: Body) -> Person:
+        """Return the person as they deal with the app that the page names, else with the first one."""
+        return person.with_app(self._world.find_app(str(body.get("app"))))
 
     def _file(self, file_id: str) -> Body:
         file = self._world.state.files.get(file_id)

@@ -66,6 +66,14 @@ class OAuth:
         self.states[state.identity.team_id] = state
         self._tokens |= {token: Token(**row) for token, row in state.record.all("token")}
 
+    def is_of_app(self, token: str, client_id: str) -> bool:
+        """Return True if the token, or else the id that a client calls itself by, is of this app."""
+        own = [state.identity for state in self.states.values()]
+        if not token:
+            return any(client_id == who.client_id for who in own)
+        known = token in self._tokens or token in self._void
+        return known or any(token in (who.bot_token, who.app_token) for who in own)
+
     # -- tokens ----------------------------------------------------------------------------------
 
     def team_of(self, token: str, args: Mapping[str, Any]) -> str:
@@ -151,10 +159,9 @@ class OAuth:
         ways = [(team, state.identity.team_name) for team, state in self.states.items()]
         if some.identity.enterprise_id:
             ways.append((ORGANISATION, f"all of {some.identity.enterprise_name}"))
-        links = [
-            (f"/oauth/v2/allow?{urlencode({'wish': key, 'team': team})}", f"Allow in {name}") for team, name in ways
-        ]
-        links.append((f"/oauth/v2/allow?{urlencode({'wish': key})}", "Cancel"))
+        of_wish = {"wish": key, "client_id": some.identity.client_id}
+        links = [(f"/oauth/v2/allow?{urlencode({**of_wish, 'team': team})}", f"Allow in {name}") for team, name in ways]
+        links.append((f"/oauth/v2/allow?{urlencode(of_wish)}", "Cancel"))
         shown = "".join(f'<li><a href="{html.escape(link)}">{html.escape(text)}</a></li>' for link, text in links)
         return _page(f"{some.app.name} wants to be installed", f"It asks for: {', '.join(sorted(wanted))}.", more=shown)
 

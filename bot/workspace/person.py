@@ -1,6 +1,7 @@
 """The people of the workspace, and everything they can do in it."""
 
 from collections.abc import Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ TYPES = "slack#/types/"
 
 
 class Person:
-    """One person, by whose hand a test or the page acts.
+    """One person, by whose hand a test or the page acts. Which app gets it follows from what is used.
 
     Channels are named by id, by name (`#general`), or, for the direct message
     with the bot, by `@` and the bot's name. Whatever Slack would not let a
@@ -54,11 +55,13 @@ class Person:
         Raises:
             ActionFailed: There is none of that id or name.
         """
-        if reference.removeprefix("@").lower() == self._state.bot.name.lower():
-            reference = self.id
+        states = [world.state for world in self._world.apps]
+        named = reference.removeprefix("@").lower()
+        state = next((each for each in states if each.bot.name.lower() == named), None)
+        reference = self.id if state else reference
         if self._state.users[self.id].deleted:
             raise ActionFailed(f"The account of {self.user.name} was deactivated.")
-        place = self._state.find_channel(reference)
+        place = (state or self._state).find_channel(reference)
         if place is None or self.id not in place.members:
             raise ActionFailed(f"{self.user.name} is in no channel {reference!r}.")
         return place
@@ -93,9 +96,20 @@ class Person:
         if seen == self.entities:
             return
         self.entities = seen
-        if self._tells_context() and self.user.standing != "stranger":
-            event: Json = {"type": CONTEXT_CHANGED, "context": self._app_context()}
-            self._world.delivery.emit(CONTEXT_CHANGED, event, actor=self.id)
+        for world in self._world.apps:
+            if self._tells_context(world) and self.user.standing != "stranger":
+                event: Json = {"type": CONTEXT_CHANGED, "context": self._app_context()}
+                world.delivery.emit(CONTEXT_CHANGED, event, actor=self.id)
+
+    def app_at(self, place: Channel) -> World:
+        """Return the app at the other end of a direct message; of other channels the first one in it."""
+        return next((world for world in self._world.apps if world.state.bot_is_in(place)), self._world)
+
+    def with_app(self, world: World) -> "Person":
+        """Return this person as they deal with one of the apps: its home, its direct message, its place in channels."""
+        other = copy(self)
+        other._world, other._state = world, world.state  # noqa: SLF001  # one of its own class
+        return other
 
     # -- writing ---------------------------------------------------------------------------------
 
@@ -177,12 +191,12 @@ class Person:
         if thread_ts:
             root = self._message(place, thread_ts)
             thread_ts = str(root.data.get("thread_ts", root.ts))
-        elif place.kind == "im" and self._state.app.is_assistant:
-            thread_ts = self._world.messages.assistant_thread(place, self.id, self.viewed).ts
+        elif place.kind == "im" and self.app_at(place).state.app.is_assistant:
+            thread_ts = self.app_at(place).messages.assistant_thread(place, self.id, self.viewed).ts
         for file in files:
             self._world.files.share(file, place.id)
         words = typed(self._state, text)
-        extra = self._with_context("app_context") if place.kind == "im" else {}
+        extra = self._with_context("app_context", self.app_at(place)) if place.kind == "im" else {}
         message = self._world.messages.by_person(place, self.id, words, thread_ts, files, attachments, extra)
         return message.ts
 
@@ -264,7 +278,8 @@ class Person:
         for found, element in self._offered(message, action_id):
             if _fits(element, value) and block_id in (None, found):
                 where = Place(place, message, inputs=inputs)
-                await self._world.interactivity.press(self.id, where, found, element, value)
+                app = self._world.find_app(str(message.data.get("app_id")))
+                await app.interactivity.press(self.id, where, found, element, value)
                 return
         raise ActionFailed(f"The message has nothing called {action_id!r} (any more).")
 
@@ -281,15 +296,16 @@ class Person:
         """
         if view_id:
             view = self._view(view_id)
-            where = Place(view=view)
+            app, where = self._world.find_app(view["app_id"]), Place(view=view)
             found = [(block["block_id"], element) for block, element in interactive_elements(view["blocks"])]
         else:
             place = self.channel(channel)
             message = self._world.messages.ephemerals[self.id].get(ts) or self._message(place, ts)
+            app = self._world.find_app(str(message.data.get("app_id")))
             where, found = Place(place, message), self._offered(message, action_id)
         for block_id, element in found:
             if element["action_id"] == action_id and "external" in element["type"]:
-                return await self._world.interactivity.suggest(self.id, where, block_id, element, query)
+                return await app.interactivity.suggest(self.id, where, block_id, element, query)
         raise ActionFailed(f"There is no external menu called {action_id!r} (any more).")
 
     async def click_in_view(self, view_id: str, action_id: str, value: Any = None) -> None:
@@ -301,7 +317,8 @@ class Person:
         view = self._view(view_id)
         for block, element in interactive_elements(view["blocks"]):
             if element["action_id"] == action_id and _fits(element, value):
-                await self._world.interactivity.press(self.id, Place(view=view), block["block_id"], element, value)
+                app = self._world.find_app(view["app_id"])
+                await app.interactivity.press(self.id, Place(view=view), block["block_id"], element, value)
                 return
         raise ActionFailed(f"The view has nothing called {action_id!r}.")
 
@@ -311,10 +328,12 @@ class Person:
         Raises:
             ActionFailed: There is no such command, or the app did not acknowledge it.
         """
-        found = self._state.app.command(command)
-        if found is None:
-            raise ActionFailed(f"{command} is not a valid command.")
-        await self._world.interactivity.command(self.id, self._writable(channel), found, text.strip())
+        for world in self._world.apps:
+            found = world.state.app.command(command)
+            if found:
+                await world.interactivity.command(self.id, self._writable(channel), found, text.strip())
+                return
+        raise ActionFailed(f"{command} is not a valid command.")
 
     async def shortcut(self, callback_id: str, channel: str | None = None, ts: str | None = None) -> None:
         """Use a shortcut, on a message when it is a message shortcut.
@@ -322,14 +341,15 @@ class Person:
         Raises:
             ActionFailed: There is no such shortcut, or the app did not acknowledge it.
         """
-        found = self._state.app.shortcut(callback_id)
+        offers = ((world, world.state.app.shortcut(callback_id)) for world in self._world.apps)
+        world, found = next(((world, each) for world, each in offers if each), (self._world, None))
         if found is None:
             raise ActionFailed(f"There is no shortcut {callback_id!r}.")
         if found.kind == "message" and not (channel and ts):
             raise ActionFailed(f"{found.name} is used on a message.")
         place = self.channel(channel) if channel else None
         message = self._message(place, ts) if place and ts else None
-        await self._world.interactivity.shortcut(self.id, found, place, message)
+        await world.interactivity.shortcut(self.id, found, place, message)
 
     async def run_step(self, callback_id: str, inputs: Json | None = None) -> str:
         """Run a function of the app's manifest as a step of a workflow, with its inputs by name.
@@ -340,10 +360,11 @@ class Person:
         Raises:
             ActionFailed: There is no such function, the inputs do not fit, or the app cannot get the event.
         """
-        found = self._state.app.function(callback_id)
-        if found is None:
-            raise ActionFailed(f"There is no workflow step {callback_id!r}.")
-        return self._world.interactivity.run_step(self.id, found, inputs or {}).id
+        for world in self._world.apps:
+            found = world.state.app.function(callback_id)
+            if found:
+                return world.interactivity.run_step(self.id, found, inputs or {}).id
+        raise ActionFailed(f"There is no workflow step {callback_id!r}.")
 
     async def submit(self, view_id: str, values: Json | None = None) -> bool:
         """Submit a modal, with values by action_id or by block_id and action_id.
@@ -355,11 +376,12 @@ class Person:
             ActionFailed: There is no such modal, or the app did not acknowledge.
         """
         view = self._view(view_id)
-        return await self._world.interactivity.submit(self.id, view, values or {})
+        return await self._world.find_app(view["app_id"]).interactivity.submit(self.id, view, values or {})
 
     async def close(self, view_id: str) -> None:
         """Close a modal without submitting it."""
-        await self._world.interactivity.close(self.id, self._view(view_id))
+        view = self._view(view_id)
+        await self._world.find_app(view["app_id"]).interactivity.close(self.id, view)
 
     async def stop(self, channel: str, thread_ts: str) -> None:
         """Press Slack's own Stop button, which a thread shows while its session is processing.
@@ -369,14 +391,15 @@ class Person:
         """
         place = self.channel(channel)
         session = self._world.sessions.session(place.id, thread_ts)
-        if session.status != PROCESSING or not self._world.delivery.subscribed("agent_session_stopped"):
+        app = self._world.find_app(session.app_id)
+        if session.status != PROCESSING or not app.delivery.subscribed("agent_session_stopped"):
             raise ActionFailed("There is no Stop button: the agent's session is not processing.")
         streaming = [each for each in place.thread(thread_ts) if each.stream and each.stream.live]
         for message in streaming:
             self._world.messages.end_stream(place, message)
         event: Json = {"type": "agent_session_stopped", "channel": place.id, "thread_ts": thread_ts, "user": self.id}
         event |= {"streaming_message_ts": [each.ts for each in streaming], "event_ts": self._state.clock.next_ts()}
-        self._world.delivery.emit("agent_session_stopped", event)
+        app.delivery.emit("agent_session_stopped", event)
 
     async def open_home(self, tab: str = "home") -> Json | None:
         """Open the app's home tab (or its `messages` tab); return the home view that the app published before.
@@ -387,7 +410,7 @@ class Person:
         if self.user.standing == "stranger":
             raise ActionFailed("This app is not installed in your workspace.")
         event: Json = {"type": "app_home_opened", "user": self.id, "channel": self.dm, "tab": tab}
-        event |= {"event_ts": self._state.clock.next_ts(), **self._with_context("context")}
+        event |= {"event_ts": self._state.clock.next_ts(), **self._with_context("context", self._world)}
         if tab == "home" and view:
             event["view"] = view
         self._world.delivery.emit("app_home_opened", event)
@@ -456,19 +479,20 @@ class Person:
     def _app_context(self) -> Json:
         return {"entities": list(self.entities)} if self.entities else {}
 
-    def _with_context(self, field: str) -> Json:
+    def _with_context(self, field: str, app: World) -> Json:
         """Return the field by which an event says what the person has open, where the app is told that."""
-        return {field: self._app_context()} if self._tells_context() else {}
+        return {field: self._app_context()} if self._tells_context(app) else {}
 
-    def _tells_context(self) -> bool:
+    @staticmethod
+    def _tells_context(app: World) -> bool:
         """Return True if the app is an agent that subscribed to what people have open."""
-        return self._state.app.is_agent and self._world.delivery.subscribed(CONTEXT_CHANGED)
+        return app.state.app.is_agent and app.delivery.subscribed(CONTEXT_CHANGED)
 
     def _writable(self, reference: str) -> Channel:
         place = self.channel(reference)
         if place.archived:
             raise ActionFailed("This channel is archived.")
-        app = self._state.app
+        app = self.app_at(place).state.app
         if place.kind == "im" and (not app.messages_tab or app.messages_read_only):
             raise ActionFailed("Sending messages to this app has been turned off.")
         return place
@@ -487,7 +511,8 @@ class Person:
         return place, message
 
     def _view(self, view_id: str) -> Json:
-        view = self._world.views.find(self.id, view_id)
+        found = (world.views.find(self.id, view_id) for world in self._world.apps)
+        view = next((each for each in found if each), None)
         if view is None:
             raise ActionFailed("This view is not open.")
         return view
@@ -501,7 +526,10 @@ class Person:
         self._state.save_channel(place)
         who = self._state.identity
         event = {"type": kind, "user": who.bot_user_id, "channel": place.id, "channel_type": "C", "team": who.team_id}
-        self._world.delivery.emit(kind, {**event, **extra, "event_ts": self._state.clock.next_ts()})
+        event |= {**extra, "event_ts": self._state.clock.next_ts()}
+        for world in self._world.apps:
+            if world is self._world or world.state.bot_is_in(place):
+                world.delivery.emit(kind, event)
         self._state.changes.tell(Change({"type": "members", "channel": place.id, "members": place.members}))
 
 

@@ -15,6 +15,8 @@ from typing import Any
 BATCH_SECONDS = 0.05
 SCHEMA = "CREATE TABLE IF NOT EXISTS records (kind TEXT, key TEXT, body TEXT, PRIMARY KEY (kind, key)) WITHOUT ROWID"
 Snapshot = Callable[[], dict[str, Any]]
+OF_ALL_APPS = frozenset({"channel", "deactivated", "file", "group", "list", "message", "session"})
+"""The kinds of records that the apps of a workspace share."""
 
 
 class Record:
@@ -54,6 +56,10 @@ class Record:
             query = "SELECT key, body FROM records WHERE kind = ? ORDER BY key"
             for key, body in self._database.execute(query, (kind,)):
                 yield key, json.loads(body)
+
+    def part(self, app: str) -> "Record":
+        """Return the record as a further app keeps it: what apps share is shared, the rest is its own."""
+        return _Part(self, app)
 
     async def write_file(self, file_id: str, content: bytes) -> None:
         """Keep the bytes of a file."""
@@ -117,3 +123,20 @@ class Record:
                 "DELETE FROM records WHERE kind = ? AND key = ?", [row[:2] for row in rows if row[2] is None]
             )
             cursor.execute("COMMIT")
+
+
+class _Part(Record):
+    def __init__(self, whole: Record, app: str) -> None:
+        self._whole, self._app = whole, app
+
+    def put(self, kind: str, key: str, body: Snapshot) -> None:
+        self._whole.put(self._own(kind), key, body)
+
+    def drop(self, kind: str, key: str) -> None:
+        self._whole.drop(self._own(kind), key)
+
+    def all(self, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        return self._whole.all(self._own(kind))
+
+    def _own(self, kind: str) -> str:
+        return kind if kind in OF_ALL_APPS else f"{self._app}/{kind}"

@@ -38,6 +38,10 @@ class Responses:
         self._open[key] = Response(user_id, channel, message, self._state.clock.now() + LIFE_SECONDS)
         return f"{self.base_url}/response/{key}"
 
+    def knows(self, key: str) -> bool:
+        """Return True for a response URL that was handed out here."""
+        return key in self._open
+
     def post(self, key: str, body: Json) -> None:
         """Post the message that the app sent to a response URL.
 

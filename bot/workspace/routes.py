@@ -28,14 +28,13 @@ def add_routes(app: web.Application, world: World, guard: Guard, live: Live, loc
     app.router.add_route("GET", "/api/{method}", dispatch.answer)
     app.router.add_route("POST", "/api/{method}", dispatch.answer)
     world.oauth.answers[world.state.identity.team_id] = dispatch.answer
-    app.router.add_get("/oauth/v2/authorize", world.oauth.ask)
-    app.router.add_get("/oauth/v2/allow", world.oauth.allow)
+    app.router.add_get("/oauth/v2/authorize", site.ask)
+    app.router.add_get("/oauth/v2/allow", site.allow)
     app.router.add_post("/upload/v1/{key}", site.upload)
     app.router.add_post("/response/{key}", site.response)
     app.router.add_get("/files-pri/{id}/{name}", site.private_file)
     app.router.add_get("/files-pri/{id}/download/{name}", site.private_file)
-    if world.sockets:
-        app.router.add_get("/link/", world.sockets.connect)
+    app.router.add_get("/link/", site.connect)
     app.router.add_get("/", site.page)
     app.router.add_get(r"/archives/{channel:\w+}/p{digits:\d{7,}}", site.permalink)
     if PAGE.is_dir():
@@ -65,6 +64,24 @@ class Site:
         self._guard.let_in(response)
         return response
 
+    async def ask(self, request: web.Request) -> web.StreamResponse:
+        """Show the page on which an app is allowed."""
+        return await self._app_of(request).oauth.ask(request)
+
+    async def allow(self, request: web.Request) -> web.StreamResponse:
+        """Send the browser back to the app."""
+        return await self._app_of(request).oauth.allow(request)
+
+    async def connect(self, request: web.Request) -> web.StreamResponse:
+        """Serve one connection of Socket Mode."""
+        sockets = self._world.find_app(request.query.get("app_id", "")).sockets
+        return await sockets.connect(request) if sockets else web.Response(status=REFUSED)
+
+    def _app_of(self, request: web.Request) -> World:
+        client_id = request.query.get("client_id")
+        apps = (world for world in self._world.apps if world.state.identity.client_id == client_id)
+        return next(apps, self._world)
+
     async def permalink(self, request: web.Request) -> web.StreamResponse:
         """Lead a link of `chat.getPermalink` to the page, with the message's thread open."""
         channel, digits = request.match_info["channel"], request.match_info["digits"]
@@ -89,7 +106,9 @@ class Site:
         began, arguments = time.perf_counter(), {}
         try:
             arguments = await read_arguments(request)
-            self._world.responses.post(request.match_info["key"], arguments)
+            key = request.match_info["key"]
+            responses = next((each.responses for each in self._world.apps if each.responses.knows(key)), None)
+            (responses or self._world.responses).post(key, arguments)
         except Refusal as refusal:
             self._note_response(arguments, began, json.dumps(refusal.answer()), refusal.code)
             status = REFUSED if refusal.code in ("invalid_url", "expired_url", "used_url") else 400
@@ -100,9 +119,12 @@ class Site:
     def _note_response(self, arguments: dict[str, Any], began: float, answer: str = "", error: str = "") -> None:
         self._world.traffic.add_call("response_url", arguments, answer, error, time.perf_counter() - began)
 
-    def _reads(self, token: str) -> bool:
-        """Return True for a bot token that is good here."""
-        state, oauth = self._world.state, self._world.oauth
+    @staticmethod
+    def _reads(world: World, token: str) -> bool:
+        """Return True for a bot token of an app that is good here and may read files."""
+        state, oauth = world.state, world.oauth
+        if "files:read" not in state.app.scopes:
+            return False
         try:
             is_bots = oauth.kind(token, state) == "bot"
         except Refusal:
@@ -112,7 +134,7 @@ class Site:
     async def private_file(self, request: web.Request) -> web.Response:
         """Serve a file's bytes to the app. Without its token Slack shows a page to sign in, with status 200."""
         token = request.headers.get("Authorization", "").removeprefix("Bearer ")
-        if "files:read" not in self._world.state.app.scopes or not self._reads(token):
+        if not any(self._reads(world, token) for world in self._world.apps):
             return web.Response(text=SIGN_IN, content_type="text/html")
         file = self._world.state.files.get(request.match_info["id"].rpartition("-")[2])
         if file is None:

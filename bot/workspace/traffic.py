@@ -4,6 +4,7 @@ import itertools
 import json
 import time
 from collections import deque
+from copy import copy
 from dataclasses import dataclass
 from typing import Literal
 
@@ -54,10 +55,12 @@ class Entry:
     attempts: int = 1
     fault: str = ""
     answer: str = ""
+    app: str = ""
+    """The id of the app that it went to or came from."""
 
     def summary(self) -> Json:
         """Return what the list of the inspector shows."""
-        fields = ("id", "kind", "name", "about", "at", "state", "error", "ms", "attempts", "fault")
+        fields = ("id", "kind", "name", "about", "at", "state", "error", "ms", "attempts", "fault", "app")
         return {name: getattr(self, name) for name in fields}
 
     def whole(self) -> Json:
@@ -69,11 +72,17 @@ class Entry:
 class Traffic:
     """Remembers the last entries, and shows each change of them on the page."""
 
-    def __init__(self, clock: Clock, changes: Changes) -> None:
-        self._clock, self._changes = clock, changes
+    def __init__(self, clock: Clock, changes: Changes, app_id: str) -> None:
+        self._clock, self._changes, self._app_id = clock, changes, app_id
         self._ids = itertools.count(1)
         self._entries: deque[Entry] = deque(maxlen=MOST_ENTRIES)
         self._unsent: deque[Entry] = deque(maxlen=MOST_UNSENT)
+
+    def for_app(self, app_id: str) -> "Traffic":
+        """Return the same list as a further app adds to it."""
+        other = copy(self)
+        other._app_id = app_id  # noqa: SLF001  # one of its own class
+        return other
 
     def entries(self) -> list[Entry]:
         """Return every entry that is remembered, oldest first."""
@@ -123,7 +132,7 @@ class Traffic:
         return next((each for each in reversed(self._entries) if each.kind == "event" and mark in each.payload), None)
 
     def _new(self, kind: EntryKind, name: str, about: str, payload: Json) -> Entry:
-        return Entry(next(self._ids), kind, name, about, self._clock.now(), json.dumps(payload))
+        return Entry(next(self._ids), kind, name, about, self._clock.now(), json.dumps(payload), app=self._app_id)
 
     def _add(self, entry: Entry) -> None:
         self._entries.append(entry)

@@ -26,10 +26,11 @@ class Trigger:
 class Views:
     """Every person's stack of modals and home view."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, beside: "Views | None" = None) -> None:
         self._state = state
         self._triggers: dict[str, Trigger] = {}
-        self.stacks: dict[str, list[Json]] = defaultdict(list)
+        self.stacks: dict[str, list[Json]] = beside.stacks if beside else defaultdict(list)
+        """The open modals of each person, those of all apps."""
         self.steps: dict[str, str] = {}
         """The runs of workflow steps that opened a modal, by its id."""
         self.homes: dict[str, Json] = dict(state.record.all("home"))
@@ -132,7 +133,8 @@ class Views:
 
     def _everywhere(self) -> list[tuple[str, Json]]:
         modals = [(user_id, view) for user_id, stack in self.stacks.items() for view in stack]
-        return [*modals, *self.homes.items()]
+        own = self._state.identity.app_id
+        return [(user_id, view) for user_id, view in [*modals, *self.homes.items()] if view["app_id"] == own]
 
     def _show(self, user_id: str, view: Json, how: str, step: str) -> Json:
         stack = self.stacks[user_id]

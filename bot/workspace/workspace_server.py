@@ -30,7 +30,8 @@ channel only), a person of another workspace (sol) and another app's bot
 workspace by Slack Connect), the private #leads and a group DM of ana, ben and gus;
 everybody but sol has a direct message with the bot. @reviewers is a user group.
 With `data` everything is kept in that folder and is there again at the next
-start; without, it is forgotten.
+start; without, it is forgotten. `add_app` installs a further app, `open_beside`
+starts a further workspace of the same one.
 
 What differs from Slack: arguments that a method does not know are refused, not
 ignored; an event that finds no Socket Mode connection waits for one; any name
@@ -73,6 +74,7 @@ from bot.workspace.traffic import Entry, InspectedTransport, Traffic
 from bot.workspace.typed_text import typed
 from bot.workspace.view_stacks import Views
 from bot.workspace.virtual_clock import Clock
+from bot.workspace.web_api.dispatch import Dispatch
 from bot.workspace.workflow_steps import StepRun, WorkflowSteps
 from bot.workspace.workspace_state import Channel, Json, State
 from bot.workspace.world import ApiCall, Draft, World
@@ -89,6 +91,7 @@ class Workspace:
         self._people = {user.name: Person(world, user) for user in world.state.people}
         self._live = Live(world)
         self._guard = Guard(world.state.identity.page_token)
+        self._transports = [transport]
         self._runner: web.AppRunner | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -128,14 +131,7 @@ class Workspace:
         """
         who = Identity().in_organisation(organisation) if organisation else None
         state = State(read_manifest(manifest), Record(data), Clock(), Changes(), who)
-        who = state.identity
-        transport: SocketMode | HttpMode
-        if request_url is None:
-            transport = SocketMode(who.app_id, ack_seconds)
-        else:
-            transport = HttpMode(
-                request_url, who.signing_secret, who.verification_token, ack_seconds, state.app.request_paths
-            )
+        transport = _reach(state, request_url, ack_seconds)
         oauth = OAuth(request_url)
         world = _wire(state, transport, oauth, rate_limits=rate_limits, retry_scale=retry_scale)
         world.drafts = tuple(drafts)
@@ -160,6 +156,44 @@ class Workspace:
             state.install("")
         await workspace._listen(0)  # noqa: SLF001  # one of its own class
         return workspace
+
+    def add_app(
+        self,
+        manifest: Path,
+        *,
+        request_url: str | None = None,
+        rate_limits: bool = True,
+        retry_scale: float = 1.0,
+        ack_seconds: float = 3.0,
+    ) -> "Workspace":
+        """Install a further app in this workspace; the arguments are those of `start`.
+
+        The apps share people, channels, messages and files, and see what each other posts. Each has a bot in every
+        channel, a manifest and tokens of its own.
+
+        Returns:
+            The same workspace as that app knows it: its tokens, calls and faults, and people who face it. It ends with
+            this one.
+
+        Raises:
+            ValueError: The manifest cannot be used, or an app of that name is here already.
+            OSError: The manifest cannot be read.
+        """
+        state = self._world.state.for_app(read_manifest(manifest))
+        transport = _reach(state, request_url, ack_seconds)
+        world = _wire(
+            state,
+            transport,
+            OAuth(request_url),
+            rate_limits=rate_limits,
+            retry_scale=retry_scale,
+            beside=self._world,
+        )
+        world.oauth.answers[state.identity.team_id] = Dispatch(world).answer
+        self._transports.append(transport)
+        self._name(self._world.base_url)
+        world.delivery.resume()
+        return type(self)(world, transport, self)
 
     @property
     def notes(self) -> list[str]:
@@ -278,7 +312,8 @@ class Workspace:
         event: Json = {"type": kind, "subteam_id": group.id, "team_id": team, "event_ts": state.clock.next_ts()}
         event |= {"added_users": added, "added_users_count": str(len(added))}
         event |= {"removed_users": removed, "removed_users_count": str(len(removed))}
-        self._world.delivery.emit(kind, {**event, "date_update": int(state.clock.now())})
+        for world in self._world.apps:
+            world.delivery.emit(kind, {**event, "date_update": int(state.clock.now())})
 
     def refuse_token(self, error: str = "invalid_auth") -> None:
         """Answer every call with the bot's token with that error from now on; with "" take the token again."""
@@ -404,13 +439,15 @@ class Workspace:
 
     async def stop(self) -> None:
         """Stop, and write the records that are not written yet."""
-        await self._world.delivery.close()
+        if self._runner is None:
+            return  # it was stopped, or is that of a further app
+        for world in self._world.apps:
+            await world.delivery.close()
         await self._live.close()
-        if self._beside is None:
-            await self._transport.close()
-        if self._runner:
-            await self._runner.cleanup()
-            self._runner = None
+        for transport in self._transports if self._beside is None else ():
+            await transport.close()
+        await self._runner.cleanup()
+        self._runner = None
         for task in self._tasks:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -445,7 +482,8 @@ class Workspace:
 
     def _name(self, url: str) -> None:
         """Use an address in all that is given out from now on."""
-        self._world.base_url = self._world.responses.base_url = url
+        for world in self._world.apps:
+            world.base_url = world.responses.base_url = url
         self._world.files.rebase(url)
 
     async def _bind(self, runner: web.AppRunner, port: int) -> None:
@@ -470,29 +508,52 @@ class Workspace:
         return channel
 
 
-def _wire(
-    state: State, transport: SocketMode | HttpMode, oauth: OAuth, *, rate_limits: bool, retry_scale: float
+def _reach(state: State, request_url: str | None, ack_seconds: float) -> SocketMode | HttpMode:
+    """Return how the app is reached: by Socket Mode, or by HTTP at its address."""
+    who = state.identity
+    if request_url is None:
+        return SocketMode(who.app_id, ack_seconds)
+    return HttpMode(request_url, who.signing_secret, who.verification_token, ack_seconds, state.app.request_paths)
+
+
+def _wire(  # a private call with named arguments
+    state: State,
+    transport: SocketMode | HttpMode,
+    oauth: OAuth,
+    *,
+    rate_limits: bool,
+    retry_scale: float,
+    beside: World | None = None,
 ) -> World:
+    """Join the parts of an app's world. What the apps of a workspace share comes from the first one, `beside`."""
     oauth.add(state)
-    faults, traffic = Faults(), Traffic(state.clock, state.changes)
+    app_id, faults = state.identity.app_id, Faults()
+    traffic = beside.traffic.for_app(app_id) if beside else Traffic(state.clock, state.changes, app_id)
     delivery = Delivery(state, faults, transport, traffic, retry_scale)
-    sessions, views = Sessions(state), Views(state)
-    messages = Messages(state, delivery, sessions)
+    sessions = beside.sessions if beside else Sessions(state)
+    views = Views(state, beside.views if beside else None)
+    messages = Messages(state, delivery, sessions, beside.messages if beside else None)
     responses, steps = Responses(state, messages), WorkflowSteps(state, delivery, oauth)
-    return World(
+    interactivity = Interactivity(state, InspectedTransport(transport, traffic), messages, views, responses, steps)
+    if beside:
+        interactivity.errors = beside.interactivity.errors
+    world = World(
         state=state,
         faults=faults,
         limits=Limits(state.clock.now, enforced=rate_limits),
         delivery=delivery,
         sessions=sessions,
         messages=messages,
-        files=Files(state),
+        files=beside.files if beside else Files(state),
         views=views,
         scheduled=ScheduledMessages(state, messages),
         responses=responses,
-        interactivity=Interactivity(state, InspectedTransport(transport, traffic), messages, views, responses, steps),
+        interactivity=interactivity,
         steps=steps,
         traffic=traffic,
         oauth=oauth,
         sockets=transport if isinstance(transport, SocketMode) else None,
+        apps=beside.apps if beside else [],
     )
+    world.apps.append(world)
+    return world

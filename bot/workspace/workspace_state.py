@@ -2,6 +2,7 @@
 
 from bisect import bisect_left, insort
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -136,6 +137,31 @@ class State:
         self._load()
         self._furnish()
 
+    def for_app(self, app: Manifest) -> "State":
+        """Return the same workspace as a further app knows it, with its own manifest, bot, tokens and direct messages.
+
+        Raises:
+            ValueError: An app or a person of that name is here already.
+        """
+        if app.name == self.app.name or any(app.bot_name.lower() == name.lower() for name in self.by_name):
+            raise ValueError(f"there is an app or a person called {app.name} or {app.bot_name} already")
+        other = copy(self)
+        other.app, other.record = app, self.record.part(app.name)
+        known = dict(other.record.all("identity")).get("workspace")
+        other.identity = Identity(**known) if known else self.identity.further_app()
+        other.record.put("identity", "workspace", other.identity.as_dict)
+        other.installed = next((row["how"] for _, row in other.record.all("installed")), "team")
+        bot = next(
+            user for user in other.identity.users(app.bot_name, app.name) if user.id == other.identity.bot_user_id
+        )
+        self.users[bot.id] = self.by_name[bot.name] = bot
+        if not known:
+            for channel in [each for each in self.channels.values() if each.kind != "im"]:
+                channel.members.append(bot.id)
+                self.save_channel(channel)
+        other._open_direct_messages()  # noqa: SLF001  # one of its own class
+        return other
+
     # -- finding ---------------------------------------------------------------------------------
 
     @property
@@ -168,7 +194,7 @@ class State:
         if reference in self.channels:
             return self.channels[reference]
         if reference in self.users:
-            return self.channels.get(self.channel_ids.get(f"@{reference}", ""))
+            return self.channels.get(self.channel_ids.get(_dm_key(reference, self.identity.bot_user_id), ""))
         return self.channels.get(self.channel_ids.get(reference.removeprefix("#"), ""))
 
     def bot_is_in(self, channel: Channel) -> bool:
@@ -213,7 +239,7 @@ class State:
     def save_channel(self, channel: Channel) -> None:
         """Record a channel."""
         self.channels[channel.id] = channel
-        self.channel_ids[f"@{channel.members[0]}" if channel.kind == "im" else channel.name] = channel.id
+        self.channel_ids[_dm_key(*channel.members) if channel.kind == "im" else channel.name] = channel.id
         self.record.put("channel", channel.id, channel.as_dict)
 
     def add_reply(self, channel: Channel, message: Message) -> None:
@@ -269,10 +295,18 @@ class State:
             if name not in self.channel_ids:
                 inside = [self.by_name[member].id for member in members]
                 self.open_channel(name, kind, [*inside, self.identity.bot_user_id], topic)
-        for user in self.people:
-            # Somebody of another workspace has no direct message with an app that is not installed in theirs.
-            if user.standing != "stranger" and f"@{user.id}" not in self.channel_ids:
-                self.open_channel("", "im", [user.id, self.identity.bot_user_id], "")
+        self._open_direct_messages()
         for handle, name, members in GROUPS:
             if self.find_group(handle) is None:
                 self.save_group(Group(new_id("S"), handle, name, [self.by_name[member].id for member in members]))
+
+    def _open_direct_messages(self) -> None:
+        for user in self.people:
+            # Somebody of another workspace has no direct message with an app that is not installed in theirs.
+            key = _dm_key(user.id, self.identity.bot_user_id)
+            if user.standing != "stranger" and key not in self.channel_ids:
+                self.open_channel("", "im", [user.id, self.identity.bot_user_id], "")
+
+
+def _dm_key(user_id: str, bot_user_id: str) -> str:
+    return f"@{user_id}:{bot_user_id}"

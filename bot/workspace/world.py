@@ -73,11 +73,19 @@ class World:
     """Slack's error for every call with a bot token; empty while the token is good."""
     calls: deque[ApiCall] = field(default_factory=lambda: deque(maxlen=MOST_CALLS))
     call_counts: Counter[str] = field(default_factory=Counter)
+    apps: "list[World]" = field(default_factory=list)
+    """The world of each app in the workspace, this one's among them, the first app's first."""
+
+    def find_app(self, app_id: str) -> "World":
+        """Return the world of an app by its id; this one if nobody has that id."""
+        return next((world for world in self.apps if world.state.identity.app_id == app_id), self)
 
     async def delete_file(self, file: Json) -> None:
-        """Delete a file, and tell the app where it is subscribed to that. Slack tells it nothing but the file's id."""
+        """Delete a file, and tell the apps that subscribed to that. Slack tells them nothing but the file's id."""
         await self.files.delete(file)
-        self.delivery.emit("file_deleted", {"type": "file_deleted", "file_id": file["id"], "event_ts": self._stamp()})
+        event = {"type": "file_deleted", "file_id": file["id"], "event_ts": self._stamp()}
+        for world in self.apps:
+            world.delivery.emit("file_deleted", event)
 
     def _stamp(self) -> str:
         return self.state.clock.next_ts()

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -11,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 
 from bot.workspace.manifest_notes import SENT_EVENTS
@@ -54,6 +56,14 @@ async def test_an_app_of_slack_sdk_alone_takes_events_by_http(start: Start) -> N
     thread = await running.answers("@echo hello")
     assert thread[1]["text"] == f"Hi <@{running.me}>"
     assert not [line for line in running.lines if line.startswith("Note:")]
+
+
+async def test_a_further_app_runs_in_the_same_workspace_and_stops_with_it(start: Start) -> None:
+    further = ("--with", APPS / "manifests" / "oncall.json", shlex.join([sys.executable, str(APPS / "oncall.py")]))
+    running = await start("--manifest", MANIFEST, *further, "--", sys.executable, APPS / "bolt_sync.py")
+    thread = await running.answers("@echo and @oncall hello", 2)
+    assert {each["text"] for each in thread[1:]} == {f"Hi <@{running.me}>", "I know @reviewers."}
+    assert await running.stop() in (0, 130)
 
 
 async def test_leadhand_slack_is_the_same_command(start: Start, tmp_path: Path) -> None:
@@ -110,6 +120,20 @@ async def test_without_a_command_it_prints_what_to_export(start: Start) -> None:
     assert list(exports)[:4] == ["SLACK_API_URL", "SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET"]
     assert list(exports)[4:] == ["PYTHONPATH", "NODE_OPTIONS"]
     assert await running.stop() == 0
+
+
+async def test_further_workspaces_and_their_organisation_can_be_installed_in(start: Start) -> None:
+    manifest = APPS / "manifests" / "kudos.json"
+    options = ("--workspace", "Second", "--organisation", "Acme", "--request-url", "http://127.0.0.1:9/slack/events")
+    running = await start("--manifest", manifest, *options)
+    pages = [line for line in running.lines if line.startswith("Page")]
+    assert [page.partition(":")[0] for page in pages] == ["Page", "Page of Second"]
+    exports = dict(line.removeprefix("export ").split("=", 1) for line in running.lines if line.startswith("export "))
+    query = {"client_id": exports["SLACK_CLIENT_ID"], "scope": "chat:write"}
+    address = exports["SLACK_API_URL"].replace("/api/", "/oauth/v2/authorize")
+    async with aiohttp.ClientSession() as browser, browser.get(address, params=query) as response:
+        offered = re.findall(r">(Allow in [^<]+)<", await response.text())
+    assert offered == ["Allow in Local workspace", "Allow in Second", "Allow in all of Acme"]
 
 
 def ended(*arguments: str | Path, cwd: Path) -> tuple[int, str]:

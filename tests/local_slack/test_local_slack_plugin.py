@@ -51,6 +51,15 @@ def test_by_http_there_is_no_app_token(slack, monkeypatch):
     assert os.environ["SLACK_BOT_TOKEN"] == slack.bot_token
 
 
+def test_a_further_app_answers_in_the_same_workspace(slack):
+    second = slack.add_app({other_manifest!r})
+    second.run("python", {other_app!r})
+    ts = slack.say("#general", "@oncall hello")
+    assert slack.replies("#general", ts)[0]["text"] == "I know @reviewers."
+    assert second.calls("usergroups.list")[0].ok
+    assert not slack.calls("usergroups.list")
+
+
 def test_an_app_that_ends_at_once_says_so(slack):
     with pytest.raises(RuntimeError, match="ended with code 3 before it was connected"):
         slack.run("python", "-c", "raise SystemExit(3)")
@@ -93,7 +102,9 @@ def run_pytest(folder: Path, tests: str) -> str:
 
 
 def test_the_fixture_gives_a_test_a_slack_of_its_own(tmp_path: Path) -> None:
-    assert "4 passed, 1 xfailed" in run_pytest(tmp_path, TESTS.format(app=str(APPS / "bolt_sync.py")))
+    apps = {"app": "bolt_sync.py", "other_app": "oncall.py", "other_manifest": "manifests/oncall.json"}
+    tests = TESTS.format(**{name: str(APPS / path) for name, path in apps.items()})
+    assert "5 passed, 1 xfailed" in run_pytest(tmp_path, tests)
 
 
 def test_a_project_that_does_not_use_it_imports_nothing_of_it(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import { follow } from "./follow.js";
 import { post } from "./live.js";
 import { MessageList } from "./message_list.js";
 import { avatar, badge, channelSign, kindBadge } from "./people.js";
-import { changed, channelName, channelOf, channelTitle, nameOf, rootsOf, state } from "./state.js";
+import { appOf, changed, channelName, channelOf, channelTitle, isApp, nameOf, rootsOf, state } from "./state.js";
 import { sidebarButton } from "./sidebar.js";
 import { firstNew } from "./unread.js";
 import { drawHome } from "./views.js";
@@ -48,7 +48,7 @@ export function drawChannel() {
     body.replaceChildren(...wanted);
     if (!atHome) pane.composer.focus();
   }
-  if (atHome) return drawHome(pane.home);
+  if (atHome) return drawHome(pane.home, appOf(channel));
   const messages = rootsOf(channel.id);
   const complete = state.loaded.has(channel.id);
   pane.list.show(messages, complete ? [welcome(channel, messages.length === 0, pane.composer)] : [], firstNew(channel.id));
@@ -86,15 +86,16 @@ function membersButton(channel) {
 
 function showMembers(anchor, id) {
   const channel = channelOf(id);
-  const { bot } = state.workspace;
-  const inside = channel.members.includes(bot.user_id);
-  const change = async () => {
+  const change = async (app, inside) => {
     close();
-    const answer = await post(inside ? "kick" : "invite", { channel: id });
+    const answer = await post(inside ? "kick" : "invite", { channel: id, app: app.app_id });
     if (!answer.ok) return note(`The members did not change: ${answer.error}`, "error");
-    return note(inside ? `${bot.name} was removed from ${channelName(channel)}.` : `${bot.name} is in ${channelName(channel)} now.`);
+    return note(inside ? `${app.name} was removed from ${channelName(channel)}.` : `${app.name} is in ${channelName(channel)} now.`);
   };
-  const people = channel.members.map((member) => el("li", {}, avatar(member, "small"), el("span", {}, nameOf(member)), member === bot.user_id || state.workspace.bots.some((other) => other.id === member) ? badge("APP") : kindBadge(member)));
-  const button = el("button", { type: "button", class: inside ? "button danger" : "button", data: { testid: inside ? "kick" : "invite" }, onclick: change }, inside ? `Remove ${bot.name}` : `Add ${bot.name}`);
-  const close = popover(anchor, el("div", { class: "member-list", role: "dialog", "aria-label": "Members" }, el("h3", {}, "Members"), el("ul", {}, people), button));
+  const people = channel.members.map((member) => el("li", {}, avatar(member, "small"), el("span", {}, nameOf(member)), isApp(member) || state.workspace.bots.some((other) => other.id === member) ? badge("APP") : kindBadge(member)));
+  const buttons = state.workspace.apps.map((app) => {
+    const inside = channel.members.includes(app.user_id);
+    return el("button", { type: "button", class: inside ? "button danger" : "button", data: { testid: inside ? "kick" : "invite" }, onclick: () => change(app, inside) }, inside ? `Remove ${app.name}` : `Add ${app.name}`);
+  });
+  const close = popover(anchor, el("div", { class: "member-list", role: "dialog", "aria-label": "Members" }, el("h3", {}, "Members"), el("ul", {}, people), buttons));
 }

@@ -26,10 +26,10 @@ function offers(before, inThread) {
 const begins = (word, ...names) => names.some((name) => name?.toLowerCase().split(/\s+/).some((part) => part.startsWith(word.toLowerCase())));
 
 function people(word) {
-  const { bot, people: known } = state.workspace;
-  const app = { text: `@${bot.name} `, face: avatar(bot.user_id, "small"), label: bot.name, detail: badge("APP"), names: [bot.name] };
+  const { apps: running, people: known } = state.workspace;
+  const apps = running.map((app) => ({ text: `@${app.name} `, face: avatar(app.user_id, "small"), label: app.name, detail: badge("APP"), names: [app.name] }));
   const others = known.map((person) => ({ text: `@${person.name} `, face: avatar(person.id, "small"), label: person.real_name || person.name, detail: el("span", { class: "muted" }, person.id === state.me ? `${person.name} (you)` : person.name), names: [person.name, person.real_name] }));
-  return [app, ...others].filter((entry) => begins(word, ...entry.names));
+  return [...apps, ...others].filter((entry) => begins(word, ...entry.names));
 }
 
 function channels(word) {
@@ -41,7 +41,7 @@ function commands(word, inThread) {
   const why = inThread ? "Commands do not work in threads" : null;
   const shortcuts = state.workspace.shortcuts
     .filter((entry) => entry.type === "global" && begins(word, entry.name))
-    .map((entry) => ({ text: "", run: () => useShortcut(entry), face: icon("bolt", 18), label: entry.name, detail: el("span", { class: "muted" }, entry.description || state.workspace.bot.name) }));
+    .map((entry) => ({ text: "", run: () => useShortcut(entry), face: icon("bolt", 18), label: entry.name, detail: el("span", { class: "muted" }, entry.description || entry.app) }));
   const typed = state.workspace.commands
     .filter((entry) => entry.command.slice(1).startsWith(word))
     .map((entry) => ({ text: `${entry.command} `, face: icon("bolt", 18), label: `${entry.command} ${entry.usage_hint ?? ""}`, detail: el("span", { class: "muted" }, why ?? entry.description ?? "") }));

@@ -9,9 +9,9 @@ export function unescape(text) {
 
 /** Returns a typed text with the names of people and channels as ids; the workspace does the rest. */
 export function outgoing(text) {
-  const { bot, channels, people } = state.workspace;
+  const { apps, channels, people } = state.workspace;
   const names = new Map(people.map((person) => [person.name.toLowerCase(), `<@${person.id}>`]));
-  names.set(bot.name.toLowerCase(), `<@${bot.user_id}>`);
+  for (const app of apps) names.set(app.name.toLowerCase(), `<@${app.user_id}>`);
   for (const range of ["here", "channel", "everyone"]) names.set(range, `<!${range}>`);
   const places = new Map(channels.filter((channel) => !channel.is_im).map((channel) => [channel.name.toLowerCase(), `<#${channel.id}>`]));
   return replaceNames(replaceNames(text, "@", names), "#", places);

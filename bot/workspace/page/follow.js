@@ -21,7 +21,7 @@ export function follow(channel, ts, thread) {
 export function answered(channel, message) {
   if (!isReply(message) || !isBot(message) || !asked.delete(threadKey(channel, message.thread_ts))) return;
   const root = messageOf(channel, message.thread_ts);
-  const called = channelOf(channel)?.is_im || root?.text?.includes(`<@${state.workspace.bot.user_id}>`);
+  const called = channelOf(channel)?.is_im || state.workspace.apps.some((app) => root?.text?.includes(`<@${app.user_id}>`));
   if (called && BESIDE.matches && state.channel === channel && !state.thread && !isOccupied()) openQuietly(root.ts);
 }
 

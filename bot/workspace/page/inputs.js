@@ -78,8 +78,8 @@ function richInput(element) {
 }
 
 function people() {
-  const { bot, people: known } = state.workspace;
-  return [...known.map((person) => person.id), bot.user_id].map((id) => ({ text: nameOf(id), value: id }));
+  const { apps, people: known } = state.workspace;
+  return [...known.map((person) => person.id), ...apps.map((app) => app.user_id)].map((id) => ({ text: nameOf(id), value: id }));
 }
 
 function conversations() {

@@ -137,6 +137,7 @@ function row(entry) {
       el("span", { class: calls ? "traffic-way call" : "traffic-way", title: calls ? "The app called" : "Sent to the app" }, calls ? "←" : "→"),
       el("span", { class: "traffic-name" }, entry.name),
       el("span", { class: "traffic-about" }, about),
+      state.workspace.apps.length > 1 ? el("span", { class: "tag" }, state.workspace.apps.find((app) => app.app_id === entry.app)?.name ?? "") : null,
       entry.attempts > 1 ? el("span", { class: "tag", title: "attempts" }, `×${entry.attempts}`) : null,
       entry.fault ? el("span", { class: "tag" }, entry.fault) : null,
       el("span", { class: "traffic-ms" }, took(entry)),

@@ -9,7 +9,7 @@ import { drawInspector, reloadTraffic, takeTraffic } from "./inspector.js";
 import { connect, post } from "./live.js";
 import { readOutputs } from "./sheets.js";
 import { closeSidebar, drawSidebar } from "./sidebar.js";
-import { changed, channelOf, forget, onChange, remove, state, threadKey, upsert } from "./state.js";
+import { appOf, changed, channelOf, forget, onChange, remove, state, threadKey, upsert } from "./state.js";
 import { closeThread, drawThread, forgetThreads, threadComposer } from "./thread_pane.js";
 import { count, recall, see } from "./unread.js";
 import { closeAllViews, closeView, openView, pushView, showErrors, updateView } from "./views.js";
@@ -39,7 +39,7 @@ const events = {
     else if (members.includes(state.me)) start(state.me); // a channel that is new here: all is told again
   },
   topic: ({ channel, topic }) => channelOf(channel) && (channelOf(channel).topic = topic),
-  home: ({ view }) => (state.home = view),
+  home: ({ view }) => state.homes.set(view.app_id, view),
   prompts: ({ channel, thread_ts: thread, prompts }) => state.prompts.set(thread ? threadKey(channel, thread) : channel, prompts),
   step: ({ title, outputs, error }) => (error ? note(`${title} failed: ${error}`, "error") : note([`${title} is done.`, ...readOutputs(outputs)].join(" "))),
   notice: ({ text }) => (state.workspace.notice = text),
@@ -95,7 +95,9 @@ function load() {
   const { channel, thread, tab, me } = state;
   once(channel, () => loadChannel(channel, me));
   if (thread) once(threadKey(channel, thread), () => loadThread(channel, thread, me));
-  if (tab === "home" && channelOf(channel)?.is_im) once("home", () => loadHome(me));
+  if (tab !== "home" || !channelOf(channel)?.is_im) return;
+  const app = appOf(channelOf(channel)).app_id;
+  once(`home ${app}`, () => loadHome(app, me));
 }
 
 function once(key, fetchIt) {
@@ -124,13 +126,13 @@ async function loadThread(channel, ts, me) {
   changed();
 }
 
-async function loadHome(me) {
-  const before = state.home;
-  const answer = await post("home");
+async function loadHome(app, me) {
+  const before = state.homes.get(app);
+  const answer = await post("home", { app });
   if (state.me !== me) return;
   if (!answer.ok) note(`App Home did not open: ${answer.error}`, "error");
   // The app may have published a newer one while the answer was under way.
-  if (state.home === before) state.home = answer.view ?? {};
+  if (state.homes.get(app) === before) state.homes.set(app, answer.view ?? {});
   changed();
 }
 

@@ -158,10 +158,9 @@ function tools(message, channel, inThread) {
 }
 
 function more(anchor, message, channel) {
-  const app = state.workspace.bot.name;
   const shortcuts = state.workspace.shortcuts.filter((shortcut) => shortcut.type !== "global").map((shortcut) => ({
     label: shortcut.name,
-    detail: app,
+    detail: shortcut.app,
     icon: "bolt",
     testid: "shortcut",
     run: () => runShortcut(shortcut, message, channel),

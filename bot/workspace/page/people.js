@@ -1,7 +1,7 @@
 // Avatars and badges: a coloured square with initials, and the app's own mark.
 import { el } from "./dom.js";
 import { icon } from "./icons.js";
-import { nameOf, personOf, state } from "./state.js";
+import { appOf, isApp, nameOf, personOf } from "./state.js";
 
 export function initials(name) {
   const words = name.trim().split(/[\s._-]+/).filter(Boolean);
@@ -10,7 +10,7 @@ export function initials(name) {
 }
 
 export function avatar(id, size = "") {
-  const app = id === state.workspace.bot.user_id;
+  const app = isApp(id);
   const color = personOf(id)?.color ?? "";
   const safe = /^#?[0-9a-f]{3,8}$/i.test(color) ? `#${color.replace("#", "")}` : null;
   const props = { class: `avatar ${size} ${app ? "app" : ""}`, "aria-hidden": "true", style: safe ? { "--own": safe } : {} };
@@ -25,7 +25,7 @@ export function kindBadge(id) {
 
 /** The sign before a channel's name. */
 export function channelSign(channel, size) {
-  if (channel.is_im) return avatar(state.workspace.bot.user_id, size > 16 ? "small" : "tiny");
+  if (channel.is_im) return avatar(appOf(channel).user_id, size > 16 ? "small" : "tiny");
   return icon({ group: "lock", mpim: "people" }[channel.kind] ?? "hash", size);
 }
 

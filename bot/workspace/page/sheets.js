@@ -41,7 +41,7 @@ function field(label, control) {
 
 /** Lets the person forward a message to a channel, into the thread that is open, or to the app. */
 export function forwardMessage(message, channel) {
-  const places = state.workspace.channels.map((one) => el("option", { value: one.id, selected: one.id === channel }, one.is_im ? `Direct message with ${state.workspace.bot.name}` : `# ${one.name}`));
+  const places = state.workspace.channels.map((one) => el("option", { value: one.id, selected: one.id === channel }, one.is_im ? `Direct message with ${channelName(one)}` : `# ${one.name}`));
   const thread = state.thread ? [el("option", { value: "thread" }, "The thread that is open")] : [];
   const fields = [
     field("Forward to", el("select", { class: "field", id: "sheet-to", name: "to", data: { testid: "forward-to" } }, thread, places)),

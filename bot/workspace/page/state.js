@@ -6,7 +6,7 @@ export const state = {
   refused: false, // the workspace is there, but does not know this page
   ready: false,
   me: "",
-  workspace: { team: { id: "", name: "" }, bot: { user_id: "", name: "" }, people: [], bots: [], groups: [], channels: [], commands: [], shortcuts: [], steps: [], notice: "" },
+  workspace: { team: { id: "", name: "" }, bot: { user_id: "", name: "" }, apps: [], people: [], bots: [], groups: [], channels: [], commands: [], shortcuts: [], steps: [], notice: "" },
   channel: "",
   thread: "",
   tab: "messages",
@@ -19,7 +19,7 @@ export const state = {
   fresh: { channel: "", after: "" }, // the channel on screen, and after which ts its messages were new
   editing: null, // {channel, ts} of the message that is being changed
   sidebar: false, // whether it is open where there is no room for it
-  home: null,
+  homes: new Map(), // app_id -> what the person sees at its home
 };
 
 let draw = () => {};
@@ -45,11 +45,27 @@ export function channelOf(id) {
   return state.workspace.channels.find((channel) => channel.id === id);
 }
 
+/** The app at the other end of a direct message; elsewhere the first one. */
+export function appOf(channel) {
+  return state.workspace.apps.find((app) => app.user_id === channel?.bot) ?? state.workspace.bot;
+}
+
+/** The app that works in a thread: the one that wrote in it last. */
+export function appIn(channel, ts) {
+  const author = threadOf(channel, ts).findLast((message) => isApp(message.user))?.user;
+  return state.workspace.apps.find((app) => app.user_id === author) ?? appOf(channelOf(channel));
+}
+
+/** True for the bot user of an app that runs here. */
+export function isApp(id) {
+  return state.workspace.apps.some((app) => app.user_id === id);
+}
+
 /** Returns the channel's name, or for a direct message who is at its other end. */
 export function channelTitle(channel) {
-  if (channel.is_im) return state.workspace.bot.name;
+  if (channel.is_im) return appOf(channel).name;
   if (channel.kind !== "mpim") return channel.name;
-  return channel.members.filter((id) => id !== state.me && id !== state.workspace.bot.user_id).map(handleOf).join(", ");
+  return channel.members.filter((id) => id !== state.me && !isApp(id)).map(handleOf).join(", ");
 }
 
 /** The channel's name as people write it: with its sign, unless it is a conversation of people. */
@@ -63,7 +79,8 @@ export function personOf(id) {
 
 /** The name to show for a user id; the id itself where nobody is known by it. */
 export function nameOf(id) {
-  if (id === state.workspace.bot.user_id) return state.workspace.bot.name;
+  const app = state.workspace.apps.find((one) => one.user_id === id);
+  if (app) return app.name;
   if (id === "USLACKBOT") return "Slackbot"; // whose name stands over a deleted message
   const person = personOf(id);
   return person ? person.real_name || person.name : id;
@@ -71,12 +88,13 @@ export function nameOf(id) {
 
 /** The name people type behind an @. */
 export function handleOf(id) {
-  if (id === state.workspace.bot.user_id) return state.workspace.bot.name;
+  const app = state.workspace.apps.find((one) => one.user_id === id);
+  if (app) return app.name;
   return personOf(id)?.name ?? id;
 }
 
 export function isBot(message) {
-  return message.user === state.workspace.bot.user_id || state.workspace.bots.some((bot) => bot.id === message.user) || (!message.user && Boolean(message.bot_id));
+  return isApp(message.user) || state.workspace.bots.some((bot) => bot.id === message.user) || (!message.user && Boolean(message.bot_id));
 }
 
 export function isReply(message) {
@@ -123,7 +141,7 @@ export function messageOf(channel, ts) {
 /** Forgets what belongs to one person, for the page is about to act as somebody else. */
 export function forget() {
   for (const part of ["messages", "loaded", "sessions", "statuses", "prompts", "unread"]) state[part].clear();
-  state.home = null;
+  state.homes.clear();
   state.editing = null;
   state.fresh = { channel: "", after: "" };
 }

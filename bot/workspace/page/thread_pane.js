@@ -5,7 +5,7 @@ import { el, morphChildren } from "./dom.js";
 import { icon } from "./icons.js";
 import { post } from "./live.js";
 import { MessageList } from "./message_list.js";
-import { changed, channelName, channelOf, isBusy, state, threadKey, threadOf } from "./state.js";
+import { appIn, changed, channelName, channelOf, isBusy, state, threadKey, threadOf } from "./state.js";
 import { sessionBadge } from "./thread_line.js";
 import { prompts } from "./welcome.js";
 
@@ -83,7 +83,7 @@ function drawHead(channel, session) {
 function waitingLines() {
   const key = threadKey(state.channel, state.thread);
   const status = state.statuses.get(key);
-  const { name } = state.workspace.bot;
+  const { name } = appIn(state.channel, state.thread);
   if (status?.status && status.loading_messages?.length) return status.loading_messages;
   if (status?.status) return [`${name} ${status.status}`];
   return isBusy(state.sessions.get(key)) ? [`${name} is working…`] : [];
@@ -95,7 +95,7 @@ function statusLine(session) {
   const dots = () => el("span", { class: "dots", "aria-hidden": "true" }, el("i"), el("i"), el("i"));
   return [
     words ? el("span", { class: "status-words", data: { testid: "status" } }, dots(), el("span", {}, words)) : null,
-    !words && session?.status === "suspended" ? el("span", { class: "status-words", data: { testid: "status" } }, `${state.workspace.bot.name} waits for an answer.`) : null,
+    !words && session?.status === "suspended" ? el("span", { class: "status-words", data: { testid: "status" } }, `${appIn(state.channel, state.thread).name} waits for an answer.`) : null,
     isBusy(session) ? el("button", { type: "button", class: "button stop", data: { testid: "stop" }, onclick: stop }, icon("stop", 16), "Stop") : null,
   ];
 }

@@ -145,11 +145,11 @@ function busy(node, on) {
   node.toggleAttribute("aria-busy", on);
 }
 
-/** The App Home of the current person. */
-export function drawHome(box) {
-  const view = state.home;
+/** An app's home as the current person sees it. */
+export function drawHome(box, app) {
+  const view = state.homes.get(app.app_id);
   const content = view?.blocks?.length
     ? blocks(view.blocks, { view_id: view.id })
-    : [el("p", { class: "muted" }, view === null ? "Opening…" : `${state.workspace.bot.name} shows nothing here yet.`)];
+    : [el("p", { class: "muted" }, view ? `${app.name} shows nothing here yet.` : "Opening…")];
   morphChildren(box, [el("div", { class: "home", "data-surface": "", data: { testid: "home" } }, content)]);
 }

@@ -4,11 +4,11 @@ import { el } from "./dom.js";
 import { icon } from "./icons.js";
 import { post } from "./live.js";
 import { avatar, channelSign } from "./people.js";
-import { channelName, state, threadKey } from "./state.js";
+import { appOf, channelName, state, threadKey } from "./state.js";
 
 /** The beginning of a channel: always its name, and while it is empty how to start. */
 export function welcome(channel, empty, composer) {
-  const { bot } = state.workspace;
+  const bot = appOf(channel);
   const name = channelName(channel);
   const face = channel.is_im ? avatar(bot.user_id, "large") : el("span", { class: "welcome-face" }, channelSign(channel, 30));
   const line = channel.is_im ? `This is your direct message with ${bot.name}. Only the two of you see it.` : `This is the very beginning of ${name}. ${whoSees(channel)}`;
@@ -22,7 +22,8 @@ function whoSees(channel) {
 }
 
 function start(channel, composer) {
-  const { bot, drafts } = state.workspace;
+  const { drafts } = state.workspace;
+  const bot = appOf(channel);
   const ask = channel.is_im ? "Write what you need" : [el("strong", {}, `Mention @${bot.name}`), " and say what you need"];
   const mention = () => {
     if (!composer.area.value.includes(`@${bot.name}`)) composer.insert(`@${bot.name} `);

@@ -60,7 +60,8 @@ async def set_session_status(call: Call) -> Answer:
         raise Refusal("user_not_in_channel")
     if status == "processing" and not call.world.delivery.subscribed(STOP_EVENT):
         call.warnings.append("missing_agent_session_stopped_event_subscription")
-    session = call.world.sessions.set_session(channel.id, thread_ts, status, title, initiator)
+    own = call.state.identity.app_id
+    session = call.world.sessions.set_session(channel.id, thread_ts, status, title, initiator, app_id=own)
     return {"status": session.status, "agent_status": session.status, "title": session.title}
 
 

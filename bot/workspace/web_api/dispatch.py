@@ -56,16 +56,21 @@ class Dispatch:
         return await self._reply(request, name, raw, began, body, fault)
 
     async def _neighbour(self, request: web.Request) -> Handler | None:
-        """Return what answers for the workspace that the token is of; None if that is this one, or nobody's."""
-        oauth = self._world.oauth
-        if len(oauth.states) == 1:
+        """Return what answers for the app or workspace that the token is of; None if that is this one, or nobody's."""
+        oauth, here = self._world.oauth, self._world.state.identity.team_id
+        if len(oauth.states) == len(self._world.apps) == 1:
             return None
         try:
-            raw = await read_arguments(request)
+            raw = await read_arguments(request) | _client(request)
         except Refusal:
             return None
-        team = oauth.team_of(_token(request, raw), raw)
-        return oauth.answers[team] if team not in ("", self._world.state.identity.team_id) else None
+        token = _token(request, raw)
+        owners = (world for world in self._world.apps if world.oauth.is_of_app(token, str(raw.get("client_id"))))
+        owner = next(owners, self._world)
+        if owner is not self._world:
+            return owner.oauth.answers[here]
+        team = oauth.team_of(token, raw)
+        return oauth.answers[team] if team not in ("", here) else None
 
     async def _answer(
         self, request: web.Request, name: str, method: Method, raw: dict[str, Any], fault: Fault | None

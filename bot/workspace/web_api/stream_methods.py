@@ -72,7 +72,8 @@ async def stop_stream(call: Call) -> Answer:
         message.data["metadata"] = call.args["metadata"]
     call.world.messages.end_stream(channel, message)
     if status and message.data.get("thread_ts"):
-        call.world.sessions.set_session(channel.id, message.data["thread_ts"], status)
+        own = call.state.identity.app_id
+        call.world.sessions.set_session(channel.id, message.data["thread_ts"], status, app_id=own)
     return {"channel": channel.id, "ts": message.ts, "message": message.data}
 
 
