@@ -89,7 +89,7 @@ async def test_the_analyst_shows_the_queries_rows_and_draws_them(tmp_path: Path)
     assert "| 2026-01 | 294 |" in outcome.content
     assert "| 2026-03 | 534 |" in outcome.content
     assert "From 2026-01 to 2026-03, total revenue rose from 294 to 534 (+81.6 %)." in outcome.content
-    assert "the reason for it takes a language model" in outcome.content
+    assert "the reason behind them takes a language model" in outcome.content
     assert [artifact.media_type for artifact in outcome.artifacts] == ["image/png"]
     assert any("orders.csv" in finding.source for finding in outcome.findings)
     assert outcome.usage.model == "rehearsal"

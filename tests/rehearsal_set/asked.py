@@ -86,6 +86,7 @@ PARTS, EXPENSES, SENSOR = "inventory_dup_headers.csv", "expenses_mixed_dates.csv
 SPANISH, MARKETING, TEXT = "ventas_ciudades.csv", "marketing.csv", "team_agreement.md"
 FRENCH, STOCK, BOOKINGS = "heures_equipe.csv", "lagerbestand.csv", "reservas.csv"
 ITALIAN, PROJECTS = "spedizioni.csv", "projects.csv"
+INVOICES, RUNS, SHIFT, NAS = "invoices.csv", "runs.tsv", "handover.txt", "nas.log"
 SCORE, HOURS, EUR = "How satisfied are you? (1-10)", "hours spent", "Amount (EUR)"
 Q1 = range(1, 4)
 
@@ -325,6 +326,51 @@ ASKED: tuple[Asked, ...] = (
     Asked(PROJECTS, "budget not yet spent by owner", CAREFUL),
     Asked(PROJECTS, "does Ines have more open projects than Lena?", CAREFUL),
     Asked(PROJECTS, "total budget excluding done and paused", RIGHT, lambda _: [43000]),
+    # invoices: what is left out, what is still open, and when
+    Asked(
+        INVOICES,
+        "How many invoices were issued in March without the cancelled ones?",
+        RIGHT,
+        lambda r: [sum(x["status"] != "cancelled" for x in in_month(r, "issued", 3))],
+    ),
+    Asked(
+        INVOICES,
+        "Total amount by customer, only the open and overdue ones",
+        RIGHT,
+        lambda r: by([x for x in r if x["status"] in {"open", "overdue"}], "customer", "amount_eur"),
+    ),
+    Asked(
+        INVOICES,
+        "Number of overdue invoices by customer",
+        RIGHT,
+        lambda r: by(only(r, status="overdue"), "customer", "invoice_no", len),
+    ),
+    Asked(INVOICES, "How many invoices are not paid yet?", RIGHT, lambda r: [sum(x["status"] != "paid" for x in r)]),
+    Asked(
+        INVOICES,
+        "Which customers have not paid yet?",
+        RIGHT,
+        lambda r: by([x for x in r if x["status"] != "paid"], "customer", "invoice_no", len),
+    ),
+    Asked(INVOICES, "Which customer pays latest on average?", CAREFUL),
+    Asked(INVOICES, "What is overdue and by how many days?", CAREFUL),
+    # runs: a length of time, and values in the plural
+    Asked(
+        RUNS,
+        "Total distance per month, races only",
+        RIGHT,
+        lambda r: monthly(only(r, type="race"), "date", "distance_km"),
+    ),
+    Asked(RUNS, "longest distance", RIGHT, lambda r: [max(col(r, "distance_km"))]),
+    Asked(RUNS, "What was my fastest race?", CAREFUL),
+    # texts: a list whose items run over lines, and a log
+    Asked(SHIFT, "When did line 2 stop?", RIGHT, lambda _: [2, 15]),
+    Asked(SHIFT, "What about the pallets?", RIGHT, lambda _: [2]),
+    Asked(SHIFT, "What is not done yet?", DECLINED),
+    Asked(SHIFT, "How many people worked?", DECLINED),
+    Asked(NAS, "How many errors were there?", DECLINED),
+    Asked(NAS, "When did the backup fail?", DECLINED),
+    Asked(NAS, "What changed between 6 and 8 o'clock?", DECLINED),
     # calculations, and what rules cannot do
     Asked("", "what is 17.5% of 2,340?", RIGHT, lambda _: [409.5]),
     Asked("", "what is (17 + 3) * 23?", RIGHT, lambda _: [460]),

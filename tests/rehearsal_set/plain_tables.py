@@ -151,5 +151,9 @@ _READERS: dict[str, Callable[[], list[Row]]] = {
     "reservas.csv": lambda: _typed(_table("reservas.csv", ";"), fecha=_day("%d/%m/%Y"), noches=int, importe=_eu),
     "spedizioni.csv": lambda: _typed(_table("spedizioni.csv"), data=_ISO, peso_kg=float, costo_eur=float),
     "projects.csv": lambda: _typed(_table("projects.csv"), budget=int, spent=int, due=_ISO),
+    "invoices.csv": lambda: _typed(_table("invoices.csv"), issued=_ISO, due=_ISO, amount_eur=float, paid_on=_ISO),
+    "runs.tsv": lambda: _typed(_table("runs.tsv", "\t"), date=_ISO, distance_km=float, avg_hr=float),
     "team_agreement.md": list,
+    "handover.txt": list,
+    "nas.log": list,
 }

@@ -151,7 +151,7 @@ def _specialists_move(call: ModelCall, first: str, script: DemoScript) -> Move:
     if HAND_OVER in tools:
         return Move(calls=((HAND_OVER, {"why": "The rehearsal has rules for a planner alone."}),))
     if not known <= KNOWN or re.search(r"review|check|proof|critic", name):
-        return give_up("out_of_scope", NO_RULES.format(name=name))
+        return give_up("out_of_scope", brief.failed or NO_RULES.format(name=name))
     if "profile_table" in known or name == "analyst":
         return rehearsed_analyst.next_move(brief, history, tools)
     texts = {file.name for file in brief.files if not file.is_table}

@@ -26,7 +26,7 @@ _CAN = (
     "As a rehearsal without a language model I answer what one query answers: a total, average, median, share, count, "
     "the largest or the smallest, of rows with certain values or of a period, by one column or by month"
 )
-_NO_REASON = "That is the course; the reason for it takes a language model, or a person."
+_NO_REASON = "These are the figures; finding the reason behind them takes a language model, or a person."
 
 
 def next_move(brief: Brief, history: History, tools: Mapping[str, ToolSpec]) -> Move:

@@ -60,7 +60,8 @@ class File:
 class Brief:
     """A specialist's first message.
 
-    `notes` are (source, text) of earlier steps, `given` those of material; `answers` are people's.
+    `notes` are (source, text) of earlier steps, `given` those of material; `answers` are people's. `failed` is why an
+    earlier attempt failed: whoever steps in for rules has no better reason.
     """
 
     task: str
@@ -68,6 +69,7 @@ class Brief:
     answers: tuple[str, ...]
     files: tuple[File, ...]
     given: tuple[tuple[str, str], ...] = ()
+    failed: str = ""
 
     @property
     def objective(self) -> str:
@@ -115,6 +117,7 @@ def read_brief(text: str) -> Brief:
         answers=tuple(body.partition(_ANSWERED)[2].strip() for _, body in notes if _ANSWERED in body),
         files=read_files(parts.get("Files", "")),
         given=chunks(parts.get("Source material", "")),
+        failed=dict(notes).get(_FAILED, ""),
     )
 
 

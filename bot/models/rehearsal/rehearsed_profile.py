@@ -17,7 +17,22 @@ _SHEET = re.compile(r" \[([^\[\]]+)\]$")
 _DISTINCT = re.compile(r"([\d,]+) distinct")
 _RANGE = re.compile(r"(\d{4}-\d\d-\d\d).* to (\d{4}-\d\d-\d\d)")
 _NUMBER = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|FLOAT|DECIMAL.*)$")
-_NO_MEASURE = {"id", "nr", "no", "zip", "plz", "code", "index", "phone", "key", "status", *UNITS, "date", "time"}
+_MOMENTS = {"time", *(word for word, unit in UNITS.items() if unit == "day")}
+"""Words of columns that say when, unless another word makes them a length: `lead time (days)`."""
+_NO_MEASURE = {
+    "id",
+    "nr",
+    "no",
+    "zip",
+    "plz",
+    "code",
+    "index",
+    "phone",
+    "key",
+    "status",
+    "date",
+    *UNITS.keys() - _MOMENTS,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +69,8 @@ class Column:
     @property
     def is_measure(self) -> bool:
         """True if adding or averaging it may mean something."""
-        return bool(_NUMBER.match(self.kind)) and not _NO_MEASURE & set(words(self.name))
+        own = set(words(self.name))
+        return bool(_NUMBER.match(self.kind)) and not _NO_MEASURE & own and not own <= _MOMENTS
 
     @property
     def is_stock(self) -> bool:

@@ -18,12 +18,12 @@ from bot.models.rehearsal.rehearsed_profile import Column, Table
 from bot.models.rehearsal.rehearsed_words import Fold
 from handoff.text.text_words import stem
 
-_TOKEN = re.compile(r"\d[\d.,]*\d|\d+|[^\W\d_]+(?:['\u2019][^\W\d_]+)*\d*|[%<>=]")
+_TOKEN = re.compile(r"\d[\d.,]*\d|\d+[^\W\d_]*|[^\W\d_]+(?:['\u2019][^\W\d_]+)*\d*|[%<>=]")
 _FEW = re.compile(
     r"\b(?:top|first|best|largest|biggest|highest|(?P<low>bottom|last|worst|smallest|lowest))\s+(?P<number>\d{1,2})\b",
     re.IGNORECASE,
 )
-_HOW_MANY = re.compile(
+HOW_MANY = re.compile(
     r"\b(how many|number of|count of|wie ?viele|anzahl(?: der)?|cu[aá]nt[oa]s|count)\b", re.IGNORECASE
 )
 _ARTICLES = frozenset({"the", "der", "die", "das", "dem", "den", "el", "la", "los", "las", "each", "a", "an"})
@@ -124,7 +124,7 @@ class _Reader:
         period = period_in(self.text, min(dates), max(dates)) if dates else None
         if period:
             self._take_span(period.span)
-        few, counting = self._take_match(_FEW), self._take_match(_HOW_MANY)
+        few, counting = self._take_match(_FEW), self._take_match(HOW_MANY)
         filters, mentions = self._filters(), self._mentions()
         fold, most, least = self._fold(), self._take(lexicon.MOST), self._take(lexicon.LEAST)
         self._decline("the most and the least at once", when=most and least)
@@ -207,6 +207,7 @@ class _Reader:
                 self.used |= set(range(at, end))
                 values = tuple(dict.fromkeys(value for _, value in meant))
                 taken[at] = Filter(meant[0][0], values, excluded=self._is_excluded(at))
+                self.used |= {end} if self._low(end) in lexicon.ONLY else set()
         made: dict[Column, Filter] = {}
         for _, one in sorted(taken.items()):
             known = made.get(one.column)
