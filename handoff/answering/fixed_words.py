@@ -44,11 +44,11 @@ PHRASES: Mapping[Phrase, Mapping[Language, str]] = MappingProxyType(
             "ja": "資料にない内容: {what}", "zh": "并非来自您的文件: {what}",
         },
         "grave": {
-            "en": "**Serious findings: {counts}**", "de": "**Schwere Befunde: {counts}**",
-            "fr": "**Constats graves : {counts}**", "es": "**Hallazgos graves: {counts}**",
-            "it": "**Rilievi gravi: {counts}**", "pt": "**Constatações graves: {counts}**",
-            "nl": "**Ernstige bevindingen: {counts}**", "pl": "**Poważne ustalenia: {counts}**",
-            "ja": "**重大な指摘: {counts}**", "zh": "**严重问题: {counts}**",
+            "en": "_Serious findings: {counts}._", "de": "_Schwere Befunde: {counts}._",
+            "fr": "_Constats graves : {counts}._", "es": "_Hallazgos graves: {counts}._",
+            "it": "_Rilievi gravi: {counts}._", "pt": "_Constatações graves: {counts}._",
+            "nl": "_Ernstige bevindingen: {counts}._", "pl": "_Poważne ustalenia: {counts}._",
+            "ja": "_重大な指摘: {counts}。_", "zh": "_严重问题: {counts}。_",
         },
         "critical": {
             "en": "{n} critical", "de": "{n} kritisch", "fr": "{n} critique", "es": "{n} crítico", "it": "{n} critico",
@@ -266,7 +266,7 @@ _TELLING: Mapping[Language, frozenset[str]] = MappingProxyType(
         "de": _words("""
             der die das und ist sind war wie was welche welcher wer wann wo warum bitte mit von für
             ein eine einen im am zum zur den dem des nicht wir uns unser auf aus bei wurde wurden
-            auch kannst mir viele viel fasse zeige zusammen
+            auch kannst mir viele viel fasse zeige zusammen nach je
         """),
         "fr": _words("""
             le la les des du et est sont était quel quelle quels quelles qui quand où pourquoi
@@ -307,6 +307,12 @@ ENOUGH = 1
 """Words that are not enough to tell a language, unless they are most of the request."""
 _LONG = 5
 """Letters of a word that counts as two, if it tells one language alone: `combien`, `welche`."""
+_SHORT = 3
+"""Letters of a word, no name, that suffices where no other language has a word of the request: `por`, `nach`."""
+_LETTERS: Mapping[Language, str] = MappingProxyType(
+    {"de": "äöüß", "es": "ñ", "pt": "ãõ", "pl": "ąćęłńśźż", "fr": "œèêâ"}
+)
+"""Letters that one of the languages alone has, or nearly so; a request counts them once."""
 _READ = 2_000
 """Characters of a request that are looked at."""
 
@@ -325,11 +331,16 @@ def language_of(request: str) -> Language:
     if _HAN.search(text):
         return "zh"
     words = _WORD.findall(text)
+    others = "".join(word for word in words if not any(word in telling for telling in _TELLING.values()))
     scores: dict[Language, int] = {
-        one: sum(_weight(word) for word in words if word in telling) for one, telling in _TELLING.items()
+        one: sum(_weight(word) for word in words if word in telling)
+        + any(sign in others for sign in _LETTERS.get(one, ""))
+        for one, telling in _TELLING.items()
     }
     best = max(scores, key=lambda one: (scores[one], one == "en"))
-    return best if scores[best] > ENOUGH or scores[best] * 2 > len(words) else "en"
+    plain = {word for word in _WORD.findall(request[:_READ]) if len(word) >= _SHORT and word.islower()}
+    is_sole = scores[best] == sum(scores.values()) and not plain.isdisjoint(_TELLING[best])
+    return best if scores[best] > ENOUGH or is_sole or scores[best] * 2 > len(words) else "en"
 
 
 def phrase(name: Phrase, request: str, **parts: object) -> str:

@@ -25,7 +25,7 @@ from handoff.evidence.quotations import Quotation, SearchableText, find_quotatio
 from handoff.evidence.text_currencies import currency_faults
 from handoff.evidence.typed_constants import typed_constants
 from handoff.evidence.whose_words import file_named_for, speaker_fault
-from handoff.materials.outline import place
+from handoff.materials.outline import exact_place
 from handoff.text.text_words import words
 
 FEW_WORDS, FEW_SIGNS = 3, 12
@@ -186,7 +186,7 @@ def _located(evidence: Evidence, documents: Sequence[Document]) -> Evidence:
     for one in sorted(documents, key=lambda each: each.name.casefold() != wanted):
         at = one.find(evidence.quotation)
         if at is not None:
-            where = place(one.text, one.outline, at) if one.is_material else ""
+            where = exact_place(one.text, one.outline, at) if one.is_material else ""
             return evidence.model_copy(update={"source": one.name, "place": where, "is_found": True})
     return evidence.model_copy(update={"place": "", "is_found": False})
 

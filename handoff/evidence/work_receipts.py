@@ -12,8 +12,12 @@ from handoff.materials.at_hand import LAST_ANSWER, REQUEST, unneeded
 from handoff.state.job_state import Ask, Work
 
 _COUNTED = re.compile(r": ([\d,]+) of ([\d,]+) rows$")
-_CALL = re.compile(r"\w\(|\(\s*select\b", re.IGNORECASE)
+_CONDITION = re.compile(r"(?P<words>.*?)(?: \((?P<count>[\d,]+/[\d,]+)\))?", re.DOTALL)
+_SQL = re.compile(r"\b(?:and|or|not|in|is|like|ilike|between|case|null)\b|[(*]|::", re.IGNORECASE)
+"""What of a condition only those understand who read SQL."""
 _PASSAGE = re.compile(r', section ".*"(?: \(https?://\S+\))?$')
+_QUERY = re.compile(r"(https?://[^?\s]+)\?\S{40,}")
+"""An address with a query that takes more room than it tells."""
 _FIGURE_WORDS = 3
 """Words of the longest statement that is a bare figure with its unit."""
 SHOWN = 4
@@ -97,7 +101,7 @@ def receipt_lines(ask: Ask) -> list[str]:
     if not any(work.result is not None for work in ask.all_inside("")):
         return []
     found, text = receipts_of(ask), ask.text
-    rows = tuple(one for one in found.filters if not _CALL.search(one))  # what calls functions is for whoever reads SQL
+    rows = tuple(dict.fromkeys(filter(None, map(_without_sql, found.filters))))
     read = _documents((*found.read, *found.read_in_part))
     reading = [
         phrase("read", text, what=_few(tuple(_with_count(one, ask) for one in read), text)) if read else "",
@@ -121,13 +125,21 @@ def _with_count(name: str, ask: Ask) -> str:
 
 
 def _documents(names: Iterable[str]) -> tuple[str, ...]:
-    """Name each document once, without the section and the address of what was read there."""
-    return tuple(dict.fromkeys(_PASSAGE.sub("", name) for name in names))
+    """Name each document once, without the section and the address of what was read there; of a long one its page."""
+    return tuple(dict.fromkeys(_QUERY.sub(r"\1", _PASSAGE.sub("", name)) for name in names))
 
 
 def _short(condition: str) -> str:
     """Write a condition as people read it in any language: `status = paid (6/10)`."""
     return _COUNTED.sub(r" (\1/\2)", condition)
+
+
+def _without_sql(condition: str) -> str:
+    """Write a condition for people: `status = paid, plan = Pro (6/10)`. Of one that takes SQL to say, return `6/10`."""
+    found = _CONDITION.fullmatch(condition)
+    words, count = (found["words"], found["count"] or "") if found else (condition, "")
+    plain = re.sub(r"\bDATE (?=\d)", "", re.sub(r" AND ", ", ", words))
+    return count if _SQL.search(plain) else condition.replace(words, plain)
 
 
 def statements_of_no_source(ask: Ask) -> tuple[str, ...]:

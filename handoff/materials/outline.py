@@ -45,6 +45,13 @@ def place(text: str, outline: Sequence[Section], at: int) -> str:
     return section.name if not section.unnamed or at == section.start else f"line {_line_of(text, section, at)}"
 
 
+def exact_place(text: str, outline: Sequence[Section], at: int) -> str:
+    """Say where a quotation stands: as `place`, but where that names a line, by the line of the quotation."""
+    name = place(text, outline, at)
+    found = bisect_right(outline, at, key=lambda one: one.start)
+    return f"line {_line_of(text, outline[found - 1], at):,}" if found and _LINE.match(name) else name
+
+
 def whole_outline(text: str, outline: Sequence[Section]) -> list[Section]:
     """Return an outline with the sections that it leaves out, as far as the text shows where they begin."""
     return [one for index in range(len(outline)) for one in _inside(text, outline, index)]

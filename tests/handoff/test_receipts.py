@@ -32,12 +32,16 @@ def answered(*files: Material, **of_result: object) -> Ask:
 
 def test_what_was_read_asked_and_counted_stands_in_a_line_and_what_was_done_in_another() -> None:
     only = ("status = paid: 6 of 10 rows", "month = (SELECT min(month) FROM sales): 2 of 10 rows", "upper(a) = B")
+    only += ("day >= DATE 2026-07-01 AND plan = Pro: 3 of 10 rows", "paid IS NULL: 4 of 10 rows")
     queries = {"queries": ("SELECT 1", "SELECT 2"), "filters": only}
     reading = (Reading(name="sales.csv", is_whole=True), Reading(name="https://a.example", is_whole=False))
     found = answered(SALES, NOTES, readings=reading, **queries)
     assert receipts_of(found).not_opened == ("notes.md",)
     assert receipt_lines(found) == [
-        "Read: sales.csv, https://a.example · Not opened: notes.md · Rows counted: status = paid (6/10) · Queries: 2",
+        (
+            "Read: sales.csv, https://a.example · Not opened: notes.md · "
+            "Rows counted: status = paid (6/10), 2/10, day >= 2026-07-01, plan = Pro (3/10), 4/10 · Queries: 2"
+        ),
         "Nothing was sent or changed",
     ]
 

@@ -40,6 +40,12 @@ def mention_channels(cleaned: str) -> str:
     return _CHANNEL_WITH_ID.sub(r"<#\1>", cleaned)
 
 
+def channel_of(name: str) -> str:
+    """Return the id in a name such as `#sales (C0123ABCD)`; empty for any other text."""
+    found = _CHANNEL_WITH_ID.fullmatch(name)
+    return found[1] if found else ""
+
+
 def clean(text: str, *, known: Collection[str] = (), limit: int | None = None) -> str:
     """Foreign text for a mrkdwn field. With `limit`, cut so that the outcome has at most so many characters.
 

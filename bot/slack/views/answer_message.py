@@ -177,9 +177,9 @@ def _finding_lines(ask: Ask) -> list[str]:
 
 
 def _finding_line(finding: Finding) -> str:
-    severity = f"{finding.severity}: " if finding.severity != "info" else ""
-    about = ", ".join(origins(finding))
-    found = (one for one in finding.evidence if one.is_found)
+    severity = f"{finding.severity.capitalize()}: " if finding.severity != "info" else ""
+    found = [one for one in finding.evidence if one.is_found]
+    about = ", ".join(one for one in origins(finding) if one not in {each.source for each in found})
     quotes = (f"“{one.quotation}” ({', '.join(filter(None, (one.source, one.place)))})" for one in found)
     return " — ".join((f"{severity}{finding.message}" + (f" ({about})" if about else ""), *quotes))
 
@@ -228,7 +228,7 @@ def _sources(job: Job, ask: Ask, sources: Sequence[str], known: Collection[str])
         return context(f"{title} " + " · ".join(clean(one, known=known, limit=200) for one in sources))
     text = plain(f"{title} {' · '.join(names)}", CONTEXT_LIMIT)
     rest = [clean(one, known=known, limit=200) for one in sources if one not in names]
-    block = context(*([" · ".join(("", *rest)).strip()] if rest else []))
+    block = context(*([" · ".join(rest)] if rest else []))
     return {**block, "elements": [{"type": "plain_text", "text": text}, *block["elements"]]}
 
 

@@ -112,7 +112,7 @@ def _body(asked: Approval, *, brief: bool = False) -> tuple[list[Block], bool]:
     if asked.target and asked.kind != "sign_in":
         lines.append(f"*To:* {mention_channels(clean(asked.target, limit=TARGET))}")
     blocks = [section("   ".join(lines))] if lines else []
-    drawn, cut = argument_blocks(asked.arguments, brief=brief)
+    drawn, cut = argument_blocks(asked.arguments, brief=brief, target=asked.target)
     blocks += drawn
     if asked.leaves:
         leaves, cut_too = quoted(asked.leaves, brief=brief)
@@ -236,7 +236,7 @@ def _decision(question: Question, ruling: Ruling) -> str:
         return f":no_entry: {who} denied this {when}{reason}"
     if ruling.outcome == "edited":
         if _about(question).terms.quorum > 1 and len(ruling.users) == 1:
-            return f":pencil2: {who} changed the arguments to these {when}, so it is asked anew below."
+            return f":pencil2: {who} changed the arguments to these {when}, so I ask again below."
         return f":pencil2: {who} changed the arguments to these and approved {when}"
     if _about(question).kind == "sign_in":
         return f":white_check_mark: {who} signed in {when}"

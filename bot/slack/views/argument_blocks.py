@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bot.slack.text.cleaning import channel_of
 from bot.slack.views.outgoing import Block
 from bot.slack.views.waiting import element
 from handoff.text.visible_text import spelt, unspelt, visible
@@ -72,10 +73,10 @@ def label(name: str) -> str:
     )
 
 
-def argument_blocks(arguments: Mapping[str, Any], *, brief: bool = False) -> tuple[list[Block], bool]:
+def argument_blocks(arguments: Mapping[str, Any], *, brief: bool = False, target: str = "") -> tuple[list[Block], bool]:
     """Draw arguments for a card, all of them. Returns True beside it if not all of their texts is shown.
 
-    Those that fit a card together are shown whole.
+    Those that fit a card together are shown whole. The channel that a call goes to, `target`, shows by its name.
     """
     elements: list[Block] = []
     texts = {name: written(value) for name, value in arguments.items()}
@@ -86,7 +87,8 @@ def argument_blocks(arguments: Mapping[str, Any], *, brief: bool = False) -> tup
     for name, text in list(texts.items())[:MOST_SHOWN]:
         shown = _shortened(text, BRIEF if brief else WHOLE if fits else SHORT)
         cut = cut or shown != text
-        elements += _argument(name, shown)
+        channel = channel_of(text) if text == target else ""
+        elements += _to_channel(name, channel) if channel else _argument(name, shown)
     if len(texts) > MOST_SHOWN:
         more = _shortened(", ".join(map(label, list(texts)[MOST_SHOWN:])), SHORT)
         elements.append(_line([_text(f"… and {len(texts) - MOST_SHOWN} more arguments: ", bold=True), _text(more)]))
@@ -127,6 +129,10 @@ def people_line(before: str, whom: Sequence[str], after: str = "") -> Block:
     return {"type": "rich_text", "elements": [_line([*parts, *([_text(after)] if after else [])])]}
 
 
+def _to_channel(name: str, channel: str) -> list[Block]:
+    return [_line([_text(f"{label(name)}: ", bold=True), {"type": "channel", "channel_id": channel}])]
+
+
 def _argument(name: str, text: str) -> list[Block]:
     if len(text) <= _INLINE and "\n" not in text:
         return [_line([_text(f"{label(name)}: ", bold=True), _text(text)])]
@@ -136,7 +142,10 @@ def _argument(name: str, text: str) -> list[Block]:
 def _shortened(text: str, room: tuple[int, int]) -> str:
     most, lines = room
     kept = "\n".join(text.split("\n")[:lines])[:most]
-    return text if kept == text else f"{kept}… ({len(text):,} characters in all)"
+    if kept == text:
+        return text
+    whole_words = kept if text[len(kept)].isspace() else kept.rpartition(" ")[0]
+    return f"{whole_words or kept}… ({len(text):,} characters in all)"
 
 
 def _quoted(text: str) -> Block:

@@ -79,7 +79,8 @@ function plot(data) {
   const every = Math.ceil((Math.max(...categories.map((name) => name.length)) * 7 + 12) / wide);
   const names = categories.map((name, index) => (index % every ? null : svg("text", { x: middle(index), y: height - 12, class: "chart-text middle" }, name)));
   const marks = data.series.map((one, index) => (data.type === "bar" ? bars : curve)(one, index, { data, order, wide, middle, y }));
-  const axes = [data.axis_config.y_label, data.axis_config.x_label].filter(Boolean).join(" by ");
+  const { x_label: across = "", y_label: value } = data.axis_config;
+  const axes = value && across ? `${value} by ${across.replace(/^[A-Z](?=[a-z])/, (letter) => letter.toLowerCase())}` : value || across;
   return el(
     "div",
     {},
