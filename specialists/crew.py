@@ -78,6 +78,8 @@ class Crew:
     toolkits: tuple[Toolkit, ...] = ()
     words: CrewWords = NO_WORDS
     """What its file says to its supervisor."""
+    requests: tuple[str, ...] = ()
+    """Requests that people are shown as what it is for."""
     channel: Mapping[str, tuple[str, CrewFault]] = field(default_factory=dict)
     """What its file sets for channels, see `CrewFile.channel`."""
     warnings: tuple[CrewFault, ...] = ()
@@ -161,17 +163,17 @@ def specialist_for(crew: Crew, plan: Plan | None, name: str, tier: Tier) -> Spec
         return crew.specialists.get(name)
     one = adhoc_specialist(crew, made)
     if crew.make is not None and tier not in crew.make.tiers:
-        raise NotLent(f"the crew does not lend the tier {tier}, on which {name} is to work")
+        raise NotLent(f"the crew does not allow the tier {tier}, on which {name} is to work")
     return one
 
 
 def adhoc_specialist(crew: Crew, made: Made) -> Specialist:
     """Build the ad-hoc specialist that a plan asks for. Raises NotLent."""
     if crew.make is None:
-        raise NotLent(f"the crew has no specialists made, and {made.name} is one")
+        raise NotLent(f"the crew allows no ad-hoc specialists, and {made.name} is one")
     for name in made.tools:
         if name not in crew.lent or crew.lent[name].access != "read":
-            raise NotLent(f"the crew does not lend {name}, with which {made.name} was made")
+            raise NotLent(f"the crew does not allow {name} for ad-hoc specialists, and {made.name} has it")
     return Specialist(
         name=made.name,
         description=made.description,

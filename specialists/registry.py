@@ -155,7 +155,7 @@ def _read_crew(
     tools = around.tools
     folders = [*layers.over(crew_folders.inside), *members]
     if len(names) == LEVELS - 1:
-        text = f"more than {LEVELS} crews lie in each other; move this one up, or take its {crew_file.NAME} out"
+        text = f"crews are nested more than {LEVELS} deep; move this one up, or take its {crew_file.NAME} out"
         faults.extend(CrewFault(inner / crew_file.NAME, 1, text) for inner in folders)
         read = []
     else:
@@ -187,7 +187,7 @@ def _first_faults(own: CrewFile, found: Iterable[Specialist]) -> Iterable[CrewFa
     if not own.first or own.first_at is None:
         return
     if first is None:
-        yield replace(own.first_at, text=f"first names a specialist of this crew, which {own.first} is not")
+        yield replace(own.first_at, text=f"first must name a specialist of this crew, and {own.first} is none")
         return
     for tool in first.tools:
         if tool.access == "write":
@@ -227,6 +227,7 @@ def _crew(
         make=own.make,
         allow_out=own.allow_out,
         words=own.words.outside(path),
+        requests=own.requests,
         channel=own.channel,
         lent={name: tools[name] for name in own.make.tools if name in tools} if own.make else {},
         crews={crew.path: crew for crew in inside},

@@ -52,6 +52,8 @@ description: Translates contracts.
 can: [translate contracts]
 # What it cannot do.
 cannot: [give legal advice]
+# What `help` suggests, three at most.
+requests: [Translate nda.docx]
 # Builds on a crew that comes with Leadhand, or on a folder (`./whole`).
 extends: general
 # Its members that are left out.

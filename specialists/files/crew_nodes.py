@@ -41,7 +41,7 @@ def mapping(noting: Noting, node: yaml.Node, keys: tuple[str, ...], what: str) -
         if key not in keys:
             noting.fault(key_node, f"unknown key {key}{did_you_mean(key, keys)}; the keys are {', '.join(keys)}")
         elif key in found:
-            noting.fault(key_node, f"the key {key} stands there twice; keep one")
+            noting.fault(key_node, f"the key {key} is there twice; keep one")
         else:
             found[key] = (key_node, value)
     return found

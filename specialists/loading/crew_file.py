@@ -79,6 +79,8 @@ class CrewFile:
     empty. Whoever has channels knows what is right."""
     words: CrewWords = NO_WORDS
     """What it says to the supervisor: its instructions, examples, and the form of the answer."""
+    requests: tuple[str, ...] = ()
+    """Requests that people are shown as what the crew is for."""
     faults: list[CrewFault] = field(default_factory=list)
 
     def fault(self, node: yaml.Node, text: str) -> None:
@@ -86,6 +88,8 @@ class CrewFile:
         self.faults.append(CrewFault(_file_of(node), node.start_mark.line + 1, text))
 
 
+MOST_REQUESTS = 3
+"""Requests that `help` shows."""
 CHANNEL_KEYS = ("follow_ups", "highest_tier", "budget", "quiet_hours", "zone")
 """What a crew may set for the channels it works in."""
 
@@ -187,6 +191,13 @@ def _needs(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
         file.fault(node, f"{key} names settings, such as LEADHAND_KNOWLEDGE, one or a list")
 
 
+def _requests(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
+    del named
+    file.requests = tuple(" ".join(one.split()) for one in nodes.texts(file, node, key))
+    if len(file.requests) > MOST_REQUESTS:
+        file.fault(node, f"{key} has {len(file.requests)} items; at most {MOST_REQUESTS} are allowed")
+
+
 def _pipeline(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
     del key
     none = isinstance(node, yaml.ScalarNode) and node.value == "none"  # that of a crew below is not this one's
@@ -271,7 +282,7 @@ def _allow_out(file: CrewFile, key: str, node: yaml.Node, named: Named) -> None:
             found.update(filter(None, (name,)))
         elif name in named.tools:
             more = "; it reaches any host, so name the hosts" if named.tools[name].url else ""
-            file.fault(one, f"the tool {name} sends nothing to one place that could be allowed{more}")
+            file.fault(one, f"the tool {name} has no one place to allow{more}")
         elif not _HOST.fullmatch(name):
             text = f"{name!r} is neither a tool that sends something out nor a host such as docs.python.org"
             file.fault(one, f"{text}{did_you_mean(name, sending)}")
@@ -310,6 +321,7 @@ _READERS: Mapping[str, Callable[[CrewFile, str, yaml.Node, Named], None]] = {
     "default": _default,
     "first": _first,
     "needs": _needs,
+    "requests": _requests,
     "contact": _contact,
     "pipeline": _pipeline,
     **dict.fromkeys(_TERMS, _number),

@@ -34,7 +34,7 @@ def read(noting: Noting, node: yaml.Node, known: tuple[str, ...]) -> tuple[Rule,
             noting.fault(one, f"two rules are called {rule.name}; the trace tells them apart by their names")
         rules[rule.name] = rule
     if sum(each_ways) > MOST_WAYS:
-        text = f"all patterns together could be tried in {sum(each_ways):,} ways from each place"
+        text = f"all patterns together can match in {sum(each_ways):,} ways at each place"
         noting.fault(node, f"{text}, and at most {MOST_WAYS:,} are allowed; use fewer repeats, or plain words")
     return tuple(rules.values())
 
@@ -93,7 +93,7 @@ def read_equals(noting: Noting, node: yaml.Node, known: tuple[str, ...]) -> tupl
     for one in nodes.sequence(noting, node, "equals"):
         group = nodes.names(noting, one, "equals", known)
         if len(group) == 1:
-            noting.fault(one, f"{group[0]} alone is nobody's equal; name two or more, or take it out")
+            noting.fault(one, f"{group[0]} stands alone in a group of equals; name two or more, or take it out")
         for name in group:
             if any(name in other for other in groups):
                 noting.fault(one, f"{name} stands in two groups of equals; keep one")

@@ -10,7 +10,7 @@ import pytest
 from handoff.contracts import Terms
 from specialists.crew import Crew
 from specialists.loading.crew_file import _TERMS
-from specialists.registry import CREWS, CrewError, load_crew
+from specialists.registry import CREWS, CrewError, available_crews, load_crew
 from specialists.tools.catalogue import all_tools
 from tests.specialists.crew_of_two import faults, load
 
@@ -57,7 +57,7 @@ def test_a_crew_may_say_where_something_private_may_go(tmp_path: Path) -> None:
     ("text", "fault"),
     [
         ("allow_out: [fetch_page]", "it reaches any host, so name the hosts"),
-        ("allow_out: [calculate]", "the tool calculate sends nothing to one place"),
+        ("allow_out: [calculate]", "the tool calculate has no one place to allow"),
         ("allow_out: [web_serch]", "neither a tool that sends something out nor a host"),
         ("allow_out: [web_serch]", "did you mean web_search"),
         ("allow_out: ['https://docs.python.org/3']", "neither a tool that sends something out nor a host"),
@@ -87,6 +87,24 @@ def test_a_crew_may_say_who_gets_what_no_plan_could_be_made_for(tmp_path: Path) 
             load(tmp_path, text)
 
 
+def test_a_crew_may_say_which_requests_it_is_for(tmp_path: Path) -> None:
+    assert load(tmp_path, "requests: [Translate nda.docx, 'Is this\n  German?']").requests == (
+        "Translate nda.docx",
+        "Is this German?",
+    )
+    for text, fault in (
+        ("requests: Translate", "requests must be a list"),
+        ("requests: [a, b, c, d]", "requests has 4 items; at most 3 are allowed"),
+    ):
+        with pytest.raises(CrewError, match=fault):
+            load(tmp_path, text)
+
+
+@pytest.mark.parametrize("name", available_crews())
+def test_a_crew_that_comes_with_leadhand_says_three(name: str) -> None:
+    assert len(load_crew(CREWS / name, all_tools()).requests) == 3
+
+
 @pytest.mark.parametrize("text", ["", "# nothing\n"])
 def test_a_file_that_says_nothing_is_fine(tmp_path: Path, text: str) -> None:
     crew = load(tmp_path, text)
@@ -111,7 +129,7 @@ def test_the_tiers_of_roles_are_read(tmp_path: Path) -> None:
 FAULTS = {
     "no mapping": ("- a", "1: the file is not a list of `key: value` lines; the keys are rules, equals"),
     "unknown key": ("rule: []", "1: unknown key rule (did you mean rules?)"),
-    "key twice": ("verifier: no\nverifier: no", "2: the key verifier stands there twice"),
+    "key twice": ("verifier: no\nverifier: no", "2: the key verifier is there twice"),
     "bad yaml": ("rules: [", "1: the file is not valid YAML"),
     "nested": ("rules: " + "[" * 600 + "]" * 600, "1: the file is nested too deep"),
     "a tab": (
@@ -143,10 +161,10 @@ FAULTS = {
     "a long contact": (f"contact: {'x' * 121}", "1: contact takes an id of Slack, or words on one line"),
     "slow patterns": (
         "rules:\n" + "\n".join(f"- {{name: r{n}, to: a, when: ['\\w*\\w*x']}}" for n in range(12)),
-        "2: all patterns together could be tried in 20,172 ways from each place, and at most 20,000 are allowed",
+        "2: all patterns together can match in 20,172 ways at each place, and at most 20,000 are allowed",
     ),
     "bad files": (f"rules:\n{RULE[:-1]}, files: maybe}}", "2: files must be any, none, some, or a list of endings"),
-    "alone": ("equals:\n- [a]", "2: a alone is nobody's equal"),
+    "alone": ("equals:\n- [a]", "2: a stands alone in a group of equals"),
     "in two groups": ("equals:\n- [a, b]\n- [b, a]", "3: b stands in two groups of equals"),
     "bad number": ("confidence: high", "1: confidence takes a whole number from 0 to 100"),
     "big number": ("job_seconds: 9999999", "1: job_seconds takes a whole number from 1 to 604,800"),
@@ -156,7 +174,7 @@ FAULTS = {
         "roles:\n  planer: deep",
         "2: unknown key planer (did you mean planner?); the keys are planner, replanner, refiner, ",
     ),
-    "role twice": ("roles: {verifier: deep, verifier: fast}", "1: the key verifier stands there twice"),
+    "role twice": ("roles: {verifier: deep, verifier: fast}", "1: the key verifier is there twice"),
     "unknown tier": ("roles:\n  verifier: fast\n  planner: huge", "3: planner takes a tier: fast, balanced, deep"),
     "a role with a list": ("roles: {verifier: [fast]}", "1: verifier takes a tier: fast, balanced, deep"),
     "no roles": ("roles: deep", "1: roles is not a list of `key: value` lines; the keys are planner, "),

@@ -107,7 +107,7 @@ async def test_commands_tell_who_works_here_who_would_get_it_and_what_was_spent(
         assert "Cannot: browse the web, write documents" in crew
         assert "There is no crew “pirates”" in shown(await scene.command("crew pirates"))
         helped = shown(await scene.command("help"))
-        assert "“What was the mean price in March?” with a file such as `prices.csv`" in helped
+        assert "third quarter? Draft a note to the board” with a file such as `churn.csv`" in helped
         assert helped.partition("For example, here")[2].count("• “") == 3
         talk = await scene.ask("what can you do?")
         await talk.over()

@@ -81,11 +81,13 @@ class CrewDesk:
         return own + inside
 
     async def examples(self, team: str, channel: str) -> Sequence[str]:
-        """Return up to three requests that the crew of a channel can do, as its specialists' files give them.
+        """Return up to three requests that the crew of a channel can do: its own, else those of its specialists.
 
         Those of specialists who rest at the moment are left out.
         """
         crew = await self._crew(team, channel) or self._crews.usual
+        if crew.requests:
+            return crew.requests
         known = [one for one in crew.everyone.values() if not self._limits.breakers.is_open(one.name)]
         firsts = [one.examples[0][0] for one in known if one.examples]
         others = [text for one in known for text, _ in one.examples[1:]]
