@@ -20,8 +20,8 @@ def crowded(crew: Crew) -> str:
 def _words(crew: Crew) -> str:
     where = f"in {crew.path}, " if crew.path else ""
     return (
-        f"{where}{len(crew.specialists)} specialists stand side by side, and planners choose worse among so many; put "
-        "those that belong together into a folder with a crew.yml that describes them"
+        f"{where}{len(crew.specialists)} specialists are in one crew, and planners choose worse among so many; move "
+        "those that belong together into a crew of their own: a folder with a crew.yml"
     )
 
 

@@ -375,7 +375,7 @@ class _Attempt:
         if await self._told_meanwhile(calls):  # last, as people may say something while the result is looked at
             return None
         if fault and not text:
-            text = f"{calls[0].name} was not accepted. Mend its arguments: {fault}"
+            text = f"{calls[0].name} was not accepted. Correct its arguments: {fault}"
         if text and not self.conversation.finishes and not self.limit:
             for call in calls:
                 await self.tools.reply(call, ToolOutcome(text, failed=True))

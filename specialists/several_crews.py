@@ -23,10 +23,10 @@ def why_no_member(crew: Crew, taken: Container[str], env: Mapping[str, str]) -> 
     if not crew.about.description:
         return "its crew.yml has no description"
     if not NAME.fullmatch(crew.name) or crew.name in {*RESERVED}:
-        return "its name can be no member's"
+        return "its name is reserved or not allowed"
     if crew.name in taken:
         return f"{crew.name} is a member already"
-    return "too many crews lie in it" if crew.levels >= LEVELS else ""
+    return "too many crews are nested in it" if crew.levels >= LEVELS else ""
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ def _budget(text: str) -> str:
             return " ".join(text.split())
     except BadLimit:
         pass
-    message = "it takes such as `$2.50, 400k tokens`, or one of the two, or off"
+    message = "it takes an amount such as `$2.50`, `400k tokens` or both: `$2.50, 400k tokens`, or off"
     raise ValueError(message)
 
 

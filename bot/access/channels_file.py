@@ -62,7 +62,7 @@ def _read(file: ChannelsFile, root: yaml.Node, crews: Sequence[str]) -> None:
             text = f"{channel[:40]} is no id of a channel; copy it from the channel's details in Slack: C0123ABCD"
             file.fault(key, text)
         elif channel in file.channels:
-            file.fault(key, f"the channel {channel} stands there twice; keep one")
+            file.fault(key, f"the channel {channel} is there twice; keep one")
         elif (found := _channel(file, node, crews)) is not None:
             file.channels[channel] = found
 
@@ -79,7 +79,7 @@ def _channel(file: ChannelsFile, node: yaml.Node, crews: Sequence[str]) -> Chann
         if name not in NAMES:
             file.fault(key, f"unknown key {name}{did_you_mean(name, NAMES)}; the keys are {', '.join(NAMES)}")
         elif name in lines:
-            file.fault(key, f"the key {name} stands there twice; keep one")
+            file.fault(key, f"the key {name} is there twice; keep one")
         else:
             lines[name] = value
             values[name] = _text(value) if name in TEXTS else _plain(value)

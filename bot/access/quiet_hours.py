@@ -66,7 +66,7 @@ def _hours(text: str) -> tuple[int, int]:
         raise BadQuietHours(f"it takes hours such as `{EXAMPLE}`, or off")
     begins, ends = (int(found[at]) * 60 + int(found[at + 1] or 0) for at in (1, 3))
     if max(begins, ends) > _DAY or any(int(found[at] or 0) >= 60 for at in (2, 4)):
-        raise BadQuietHours(f"the hours of a day go from 0 to 24; it takes such as `{EXAMPLE}`, or off")
+        raise BadQuietHours(f"the hours of a day go from 0 to 24; write them such as `{EXAMPLE}`, or off")
     return begins, ends
 
 

@@ -77,7 +77,7 @@ async def check(options: argparse.Namespace, settings: Settings) -> int:
             risky += bool(verdict.risk and not verdict.fault)
             say(hide(str(verdict), settings.secrets))
     if wrong:
-        say(f"{wrong} to mend.")
+        say(f"{wrong} to fix.")
     else:
         say("It can run, but should not stay so: see what is marked `warn`." if risky else "Everything is in order.")
     return 1 if wrong else 0

@@ -34,7 +34,7 @@ OF_THE_PROVIDER: frozenset[ModelErrorKind] = frozenset({"unavailable", "rate_lim
 """Faults that say nothing of the specialist whose call it was."""
 LOOK_AGAIN = (0.1, 1.0)
 """Seconds between two looks at something that all instances share: the first, and the longest."""
-ADVICE = "Mention me again in a while; if it stays, ask whoever runs me to look at `leadhand check`."
+ADVICE = "Mention me again in a few minutes. If it still fails, ask whoever runs me to run `leadhand check`."
 
 
 Probes = dict[str, str]
@@ -127,7 +127,7 @@ class Breakers:
                 try:
                     await self._counters.breaker_tried(name, probe=probe, hold=hold)
                 except StoreError as error:
-                    log.warning("the place of who tries %s is kept later: %s", name, error)
+                    log.warning("the probe of %s could not be renewed and is tried again: %s", name, error)
 
     async def _passed(self, name: str, ends: float, hold: float) -> str:
         """Wait until a call may be made, and return its id as a probe; empty for an ordinary call."""
@@ -179,7 +179,7 @@ class Breakers:
             try:
                 await self._counters.breaker_tried(name, probe=probe, hold=0.0)
             except StoreError as error:  # then it is held until its time is up
-                log.warning("the probe of %s is not given back: %s", name, error)
+                log.warning("the probe of %s could not be given back: %s", name, error)
 
     async def specialist_failed(self, purpose: str) -> None:
         """Count a failure of a specialist that no call shows: a tool of it broke, or it was silent to its deadline."""
@@ -198,11 +198,11 @@ class Breakers:
                 rule = RULES[name.partition(":")[0]]
                 breaker = await self._counters.breaker_failed(name, operation, rule, probe=probe, rest=rest)
         except StoreError as error:  # whoever works on the job will hear of it
-            log.warning("the breaker of %s is not told: %s", name, error)
+            log.warning("the failure of %s could not be counted: %s", name, error)
             return
         if breaker.openings > known.openings:
             rests = breaker.until - self._clock()
-            log.warning("%s failed %d times; left alone for %.0f s", name, breaker.failures, rests)
+            log.warning("%s failed %d times; paused for %.0f s", name, breaker.failures, rests)
 
 
 def _is_specialists(name: str) -> bool:
@@ -214,6 +214,6 @@ def _withheld(name: str, breaker: Breaker, seconds: float) -> Withheld:
     of, _, who = name.partition(":")
     wait = max(1, math.ceil(seconds))
     times = "" if breaker.failures < 2 else f" after {breaker.failures} failures in a row"
-    text = f"The {of} {who} is left alone for another {wait} seconds{times}."
-    limit = f"the rest of {of} {who} after its failures"
+    text = f"The {of} {who} is paused for another {wait} seconds{times}."
+    limit = f"the pause of {of} {who} after its failures"
     return Withheld("breaker", text, transient=of == "model", pause=float(wait), advice=ADVICE, limit=limit)

@@ -260,7 +260,7 @@ class CallLimits:
                 await self._counters.settle(owed)
             except StoreError as error:
                 self._owed = [*owed, *self._owed]
-                log.warning("what model calls have taken is noted later: %s", error)
+                log.warning("the cost of model calls could not be stored and is tried again: %s", error)
                 return
 
     async def close(self, seconds: float = 1.0) -> None:
@@ -319,7 +319,7 @@ class CallLimits:
         kept = [limit for limit in every if limit.scope not in hidden]
         raised = await self._raised(kept)
         lines = status_lines(kept, await self._spent(kept), raised)
-        unpriced = [f"No price is known for {name}: what it takes counts for no dollars." for name in self._unpriced]
+        unpriced = [f"No price is known for {name}, so budgets in dollars do not count it." for name in self._unpriced]
         return [*lines, *unpriced, *await self.breakers.status()]
 
     async def _raised(self, kept: Sequence[Limit]) -> dict[Limit, int]:

@@ -52,7 +52,7 @@ class HeldSlots:
                 try:
                     await self._counters.admit(operation, slots, patience=0.0, hold=HOLD)
                 except StoreError as error:
-                    log.warning("what calls hold is renewed later: %s", error)
+                    log.warning("the slots of running calls could not be renewed and are tried again: %s", error)
                     break
 
     async def close(self) -> None:

@@ -80,7 +80,7 @@ class Rules:
         if not strays:
             return ""
         names = ", ".join(known)
-        return f"LEADHAND_RATES limits nothing by the name {' or '.join(strays)}: in use are {names}"
+        return f"LEADHAND_RATES names {' and '.join(strays)}, which no call uses; in use are {names}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +96,9 @@ class Limit:
         """Say why a call is not made. `wait` is how many seconds would have to pass."""
         if self.scope == "rate":
             what = f"{self.counter.limit:,} {self.unit} a minute for {self.of}"
-            return f"The limit of {what} is taken for the next {wait:.0f} seconds."
+            return f"The limit of {what} is used up for the next {wait:.0f} seconds."
         if self.scope == "slots":
-            return f"All {self.counter.limit} calls that this workspace makes at once are taken."
+            return f"This workspace already makes {self.counter.limit} model calls at once, which is its limit."
         return f"{self.named[0].upper()}{self.named[1:]} is used up."
 
     @property
@@ -119,7 +119,7 @@ class Limit:
     @property
     def refusal(self) -> str:
         """Say that a budget is used up, so that a request was not begun, and what to do."""
-        return f"{self.reached(0.0)} I have not begun with that. {self.advice}"
+        return f"{self.reached(0.0)} I have not started on your request. {self.advice}"
 
     @property
     def advice(self) -> str:
@@ -135,7 +135,7 @@ class Limit:
         `raised` is by how much an admin raised it.
         """
         if self.scope == "rate":
-            return f"{self.of}: {spent:,} of {self.counter.limit:,} {self.unit} of this minute taken"
+            return f"{self.of}: {spent:,} of {self.counter.limit:,} {self.unit} used this minute"
         if self.scope == "slots":
             return f"Model calls at once: {spent:,} of {self.counter.limit:,}"
         whole = self.counter.limit + raised
@@ -153,15 +153,15 @@ class Limit:
 
 _WHOSE: Mapping[str, str] = {
     "job": "the budget of this job",
-    "person": "the budget for today of who asked",
+    "person": "the requester's budget for today",
     "channel": "the budget for today of this channel",
     "day": "the budget for today of the whole workspace",
 }
 _WHEN: Mapping[str, str] = {
     "job": "A new thread is a new job, with a budget of its own.",
-    "person": "There is a new one from 00:00 UTC.",
-    "channel": "There is a new one from 00:00 UTC.",
-    "day": "There is a new one from 00:00 UTC.",
+    "person": "It starts afresh at 00:00 UTC.",
+    "channel": "It starts afresh at 00:00 UTC.",
+    "day": "It starts afresh at 00:00 UTC.",
 }
 _NAME: Mapping[str, str] = {
     "job": "Budget of this job",
@@ -227,7 +227,7 @@ def read_rates(text: str) -> dict[str, RateLimit]:
         name = name.strip() if colon else ""
         found = _amounts(amounts)
         if not found or set(found) - {"requests", "tokens"} or name in rates:
-            raise BadLimit("it takes such as `50 requests, 40k tokens; claude-opus-5-5: 10 requests`")
+            raise BadLimit("it takes amounts such as `50 requests, 40k tokens; claude-opus-5-5: 10 requests`")
         rates[name] = RateLimit(**{unit: round(amount) for unit, amount in found.items()})
     return rates
 
@@ -238,7 +238,7 @@ def read_budget(text: str) -> SpendingBudget | None:
         return None
     found = _amounts(text)
     if not found or set(found) - {"dollars", "tokens"}:
-        raise BadLimit("it takes such as `$2.50, 400k tokens`, or one of the two")
+        raise BadLimit("it takes an amount such as `$2.50`, `400k tokens` or both: `$2.50, 400k tokens`")
     return SpendingBudget(round(found.get("dollars", 0.0) * MICROS), round(found.get("tokens", 0.0)))
 
 

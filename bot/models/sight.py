@@ -99,9 +99,9 @@ def _beyond(call: ModelCall, limits: PictureLimits) -> Iterator[tuple[int, str]]
         if why := _fault(picture, limits, side):
             yield id(picture), why
         elif count == limits.count:
-            yield id(picture), f"as it takes {limits.count} pictures at once"
+            yield id(picture), f"which takes at most {limits.count} pictures at once"
         elif total + size > limits.total:
-            yield id(picture), f"as it takes {limits.total / 1e6:g} MB of pictures at once"
+            yield id(picture), f"which takes at most {limits.total / 1e6:g} MB of pictures at once"
         else:
             count += 1
             total += size
@@ -112,8 +112,8 @@ def _fault(picture: Picture, limits: PictureLimits, side: int) -> str:
     if size is None:
         return "as the file is broken"
     if len(picture.data) > limits.size:
-        return f"as it has {len(picture.data) / 1e6:.1f} MB and may have {limits.size / 1e6:g}"
-    return f"as it has {size[0]:,} x {size[1]:,} pixels and may have {side:,} a side" if max(size) > side else ""
+        return f"as it has {len(picture.data) / 1e6:.1f} MB, and {limits.size / 1e6:g} MB are allowed"
+    return f"as it has {size[0]:,} x {size[1]:,} pixels, and {side:,} a side are allowed" if max(size) > side else ""
 
 
 def _told(call: ModelCall, left_out: dict[int, str]) -> tuple[ModelCall, tuple[str, ...]]:

@@ -70,11 +70,11 @@ def _options(parts: ServiceUrl) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in parts.options.items():
         if name not in _OPTIONS:
-            raise BadUrl(f"an option behind the ? is not known; there are {', '.join(sorted(_OPTIONS))}")
+            raise BadUrl(f"an option after the ? is unknown; the options are {', '.join(sorted(_OPTIONS))}")
         try:
             found[name] = URL_QUERY_ARGUMENT_PARSERS.get(name, str)(value)
         except (TypeError, ValueError):
-            raise BadUrl(f"the value of {name} behind the ? is none that it takes") from None
+            raise BadUrl(f"the option {name} after the ? does not take this value") from None
     login = {"username": parts.user, "password": parts.password}
     return found | {name: value for name, value in login.items() if value}
 
@@ -86,7 +86,7 @@ def _single(parts: ServiceUrl, options: dict[str, Any]) -> ServerAddress:
         options["path"] = parts.path
         return ServerAddress("single", (), options, "", parts.path)
     if len(parts.hosts) > 1:
-        raise BadUrl("it names several hosts; several are for redis+sentinel:// and redis+cluster://")
+        raise BadUrl("it names several hosts, which only redis+sentinel:// and redis+cluster:// take")
     host, port = parts.host or "localhost", parts.port or 6379
     if parts.path.strip("/"):
         options.setdefault("db", _database(parts.path.strip("/")))
@@ -112,7 +112,7 @@ def _several(parts: ServiceUrl, mode: str, options: dict[str, Any]) -> ServerAdd
 
 def _database(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) < _LONGEST_NUMBER):
-        raise BadUrl(f"what stands behind the last / is the number of a database; {ENCODE}")
+        raise BadUrl(f"after the last / comes the number of a database; {ENCODE}")
     return int(text)
 
 

@@ -61,8 +61,8 @@ class Unconfirmed(StoreError):
     def __init__(self, shown: str, wanted: int, reply: Any) -> None:
         replica = "no replica has" if wanted == 1 else f"fewer than {wanted} replicas have"
         super().__init__(
-            f"The Redis server at {shown} took a write that {replica} confirmed, so it does not count: it may be cut "
-            f"off from them. Bring them back, or, to go on without any, put ?replicas=0 behind REDIS_URL."
+            f"The Redis server at {shown} took a write that {replica} confirmed, so the write does not count: the "
+            f"server may be cut off. Bring its replicas back, or do without: put ?replicas=0 at the end of REDIS_URL."
         )
         self.reply = reply
 

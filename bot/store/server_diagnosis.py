@@ -66,7 +66,7 @@ def explain(error: Exception, shown: str) -> StoreError:
     if is_no_primary(error):
         return _explain_no_primary(error, text, where)
     if isinstance(error, exceptions.OutOfMemoryError):
-        return StoreError(f"{where} is out of memory. Raise its `maxmemory`; nothing was lost, work goes on then.")
+        return StoreError(f"{where} is out of memory. Raise its `maxmemory`; nothing was lost, and work then goes on.")
     if isinstance(error, exceptions.MovedError):
         return StoreError(f"{where} is part of a cluster. Use redis+cluster:// in REDIS_URL.")
     return _explain_rest(error, text, where)
@@ -146,8 +146,8 @@ def full(info: Mapping[str, Any]) -> str:
     if not limit or used < FULL_FROM * limit:
         return ""
     return (
-        f"{FULL} {100 * used // limit} % full, so no work is taken up. Raise its `maxmemory`: "
-        "nothing is lost, and work goes on then."
+        f"{FULL} {100 * used // limit} % full, so I start no work. Raise its `maxmemory`: "
+        "nothing was lost, and work then goes on."
     )
 
 
@@ -189,7 +189,7 @@ def examine_replicas(infos: Sequence[Mapping[str, Any]], wanted: int, *, alone: 
     least = min((int(info.get("connected_slaves", 0)) for info in infos), default=0)
     if wanted > least:
         missing = "has no replica" if not least else f"has {least} of the {wanted} replicas that were asked for"
-        text = f"A primary {missing}, so no write to it counts. Bring them back, or put ?replicas=0 behind REDIS_URL."
+        text = f"A primary {missing}, so its writes do not count. Bring them back, or end REDIS_URL with ?replicas=0."
         return [ServerFault(text, fatal=False)]
     if not alone and not least:
         text = "A primary has no replica: if it is lost, so are its jobs. Give it one; writes then wait for it."

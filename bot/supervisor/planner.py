@@ -42,7 +42,7 @@ MOST_NAMES = 100
 """Names of material that the schema lists: providers allow no schema of any length."""
 
 CUT_OFF = "The reply was cut off, as it was too long or repeated itself; make it shorter."
-ADVICE = "Mention me again in a while; if it stays, ask whoever runs me to look at `leadhand check`."
+ADVICE = "Mention me again in a few minutes. If it still fails, ask whoever runs me to run `leadhand check`."
 
 Planned = PlanProposed | PlanRejected | AnswerWritten | PlannerAsked | RequestFailed
 

@@ -33,7 +33,7 @@ def taken_up(ask: Ask, is_member: IsMember) -> Taken:
     whose = {name: _specialist(work, again) for name, work in works if _is_open(before, work, kept)}
     lost = sorted({who for name, who in whose.items() if not _is_there(before, before.work[name], who, is_member)})
     if lost:
-        return Taken(anew=f"Not in the crew any more: {', '.join(lost)}. So I planned this anew.")
+        return Taken(anew=f"Not in the crew any more: {', '.join(lost)}. So I planned this again.")
     made = tuple(member for member in before.run.members.values() if member.made)
     said = f"second try: {len(kept)} of {len(before.work)} parts are taken over"
     fields = {

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 ABOUT = "a strict Slack on your own machine, for any app: with the app's command it starts both"
 ENDS = (
     "Exit code: that of COMMAND; without one, 0 after Ctrl-C. The app finds the workspace by SLACK_API_URL, "
-    "SLACK_BOT_TOKEN, SLACK_APP_TOKEN and SLACK_SIGNING_SECRET. One whose code reads no SLACK_API_URL is led there "
-    "too, on Python (slack_sdk, Bolt) and on Node.js (@slack/web-api, Bolt)."
+    "SLACK_BOT_TOKEN, SLACK_APP_TOKEN and SLACK_SIGNING_SECRET. On Python (slack_sdk, Bolt) and "
+    "Node.js (@slack/web-api, Bolt), an app that does not read SLACK_API_URL is sent there, too."
 )
 MANIFESTS = ("manifest.json", "manifest.yml", "manifest.yaml")
 MOST_PORT = 65535
@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sample", metavar="FILE", type=Path, help="a file that the page offers to attach in an empty channel"
     )
-    parser.add_argument("--no-rate-limits", action="store_true", help="let calls come as fast as they like")
+    parser.add_argument("--no-rate-limits", action="store_true", help="apply no rate limits to the app's calls")
     parser.add_argument(
         "--methods", action="store_true", help="print the Web API methods and events that it supports, and exit"
     )

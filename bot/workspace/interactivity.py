@@ -111,7 +111,7 @@ class Interactivity:
         payload = {**self._base("block_suggestion", user_id), "block_id": block_id, "value": query}
         payload["action_id"] = element["action_id"]
         payload |= self._of_message(user_id, place, {}) if place.message else _of_view(place)
-        ack = await self._send(user_id, "interactive", payload, "The options did not come")
+        ack = await self._send(user_id, "interactive", payload, "The options could not be loaded")
         answer = ack.body or {}
         complaints: list[str] = []
         check, key = (OPTION_GROUPS, "option_groups") if "option_groups" in answer else (SUGGESTED, "options")

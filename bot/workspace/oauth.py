@@ -153,7 +153,7 @@ class OAuth:
         redirect = self._redirect(some, query.get("redirect_uri", ""))
         if not redirect:
             text = "The manifest must list it under oauth_config.redirect_urls (bad_redirect_uri)."
-            return _page("This address to return to is unknown", text, 400)
+            return _page("This return address is unknown", text, 400)
         key = secrets.token_urlsafe(16)
         self._wishes[key] = Wish(redirect, query.get("state", ""))
         ways = [(team, state.identity.team_name) for team, state in self.states.items()]

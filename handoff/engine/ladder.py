@@ -46,7 +46,7 @@ RUNGS: Mapping[Rung, Step] = MappingProxyType(
         "refine": Step("again with a brief rewritten from the error", 1, 1),
         "stronger": Step("again with a stronger model", 0, 1),
         "fallback": Step("another specialist steps in", 0, 1),
-        "replan": Step("the part is planned anew", 1, 0),
+        "replan": Step("the part is planned again", 1, 0),
         "ask": Step("a person is asked", 0, 1),
         "without": Step("the job goes on without it", 0, 0),
     }

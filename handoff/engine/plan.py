@@ -17,7 +17,7 @@ from handoff.state.state_values import Answered, Failure, ReplanTrigger
 
 MAX_REJECTED_PLANS = 2
 """Rejected plans after which the run fails: the planner may correct its plan once."""
-PLANNED_ANEW = "planned anew"
+PLANNED_ANEW = "planned again"
 """The decision that a second try has a new plan."""
 _WORDS = {
     "added": "new",

@@ -129,7 +129,7 @@ def _read_keys(page: Page, text: str) -> None:
         for key_node, value_node in node.value:
             key, line = str(key_node.value), key_node.start_mark.line + 2
             if key in page.values:
-                page.fault(f"the key {key} stands there twice; keep one", line=line)
+                page.fault(f"the key {key} is there twice; keep one", line=line)
                 continue
             page.values[key] = loader.construct_object(value_node, deep=True)
             page.lines[key] = line

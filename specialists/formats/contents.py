@@ -86,7 +86,7 @@ class Contents:
             text = self._beginning(text) if cut else self._both_ends(text)
         if len(self.outline) > MOST_SECTIONS:
             every = -(-len(self.outline) // MOST_SECTIONS)
-            self.note(f"the outline names one in {every} of {len(self.outline):,} sections")
+            self.note(f"the outline names one in {every} of its {len(self.outline):,} sections")
             self.outline, self.unnamed = self.outline[::every], every - 1
         self.outline = _named_apart([(sayable(name), start) for name, start in self.outline])
         self.gaps = [sayable(gap) for gap in self.gaps]

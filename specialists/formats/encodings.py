@@ -132,9 +132,9 @@ def _guessed(data: bytes) -> Decoded:
 
     found = guess(data)
     read = _lossy(data, found.encoding)
-    told = f"its encoding is taken for {_called(found.encoding)}"
+    told = f"it does not name its encoding, so it was read as {_called(found.encoding)}"
     if not found.other:
-        return replace(read, note=f"{told}, as it does not say it")
+        return replace(read, note=told)
     also = f"“{found.word}” may be “{found.other_word}”, which is {_called(found.other)}" if found.word else ""
     return replace(read, doubt="; ".join(filter(None, (f"{told}: some letters may be wrong", also, read.doubt))))
 

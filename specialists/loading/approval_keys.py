@@ -158,6 +158,6 @@ def _quorum(page: Page, value: Any) -> int | None:
 def _own(page: Page, value: Any) -> bool | None:
     text = str(value).lower()
     if text not in {"true", "yes", "false", "no"}:
-        page.fault("self takes true or false: whether who made a request may approve what is done for it", key="self")
+        page.fault("self takes true or false: whether people may approve calls of their own requests", key="self")
         return None
     return text in {"true", "yes"}

@@ -59,7 +59,7 @@ def read_examples(page: Page) -> tuple[tuple[str, str], ...]:
     for asked, kind in value.items():
         if not asked.strip() or not kind.strip() or len(asked) > EXAMPLE_LIMIT or len(kind) > ITEM_LIMIT:
             limits = f"a request of at most {EXAMPLE_LIMIT} characters and its kind of at most {ITEM_LIMIT}"
-            page.fault(f"an example is {limits}; mend {asked[:40]!r}", key="examples")
+            page.fault(f"an example is {limits}; shorten {asked[:40]!r}", key="examples")
     return tuple((asked.strip(), kind.strip()) for asked, kind in value.items())
 
 

@@ -67,7 +67,7 @@ def explained(faults: Iterable[CrewFault], toolkits: Iterable[CrewFault]) -> lis
     """Say of unknown tools that they may be those of toolkits with faults, which are to be mended first."""
     broken = ", ".join(sorted({fault.path.name for fault in toolkits}))
     return [
-        replace(one, text=f"{one.text.partition(';')[0]}; mend {broken} first")
+        replace(one, text=f"{one.text.partition(';')[0]}; fix {broken} first")
         if broken and one.text.startswith("unknown tool")
         else one
         for one in faults

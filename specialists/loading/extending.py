@@ -108,7 +108,7 @@ class Layers:
         """Say of faults in files of layers below how those come into the crew."""
         top = self.layers[-1]
         below = [one.folder for one in self.layers[:-1]]
-        from_there = f"; it comes along by `extends`, {top.path}:{top.line}: say otherwise in that crew"
+        from_there = f"; it comes from a crew that {top.path}:{top.line} extends: override it there"
         return [
             replace(one, text=f"{one.text}{from_there}")
             if any(folder in one.path.parents for folder in below) and from_there not in one.text

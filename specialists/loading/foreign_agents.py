@@ -72,7 +72,7 @@ def translated(page: Page, tools: Mapping[str, Tool], skills: Collection[str]) -
     if isinstance(turns := values.get("maxTurns"), int) and not isinstance(turns, bool):
         own.values["max_turns"] = min(max(turns, 1), TURNS_LIMIT)
     if idle := [key for key in values if key not in {*_OURS, *_THEIRS, *_HARMLESS}]:
-        own.warn(f"{', '.join(idle)}: an agent's keys that do nothing here", key=idle[0])
+        own.warn(f"these keys of an agent do nothing here: {', '.join(idle)}", key=idle[0])
     equal = ", ".join(f"{theirs} is {ours}" for theirs, ours in mapped.items() if theirs != ours)
     own.read_as = "; ".join(filter(None, (f"{model}: tier {tier}", equal)))
     return own
@@ -107,7 +107,7 @@ def _tier(page: Page, values: Mapping[str, Any]) -> tuple[str, Tier]:
     for word, tier in TIERS.items():
         if word in model.lower():
             return f"model {model}", tier
-    page.warn(f"the model {model} is not known here; it works on the tier balanced", key="model")
+    page.warn(f"the model {model} is not known here; the agent works on the tier balanced", key="model")
     return f"model {model}", "balanced"
 
 
@@ -129,7 +129,7 @@ def _tools(page: Page, values: Mapping[str, Any], tools: Mapping[str, Tool]) -> 
         else:
             lost.append(f"{name}{did_you_mean(name.lower(), tools)}")
     if lost:
-        page.warn(f"no tool here is {', '.join(lost)}; it works without", key="tools")
+        page.warn(f"there is no tool {', '.join(lost)} here; the agent works without", key="tools")
     return found
 
 
@@ -137,5 +137,5 @@ def _known(page: Page, values: Mapping[str, Any], key: str, word: str, there: Co
     """Return what it names under a key, as far as it is there; the rest is a warning."""
     named = _named(values, key)
     if lost := [name for name in named if name not in there]:
-        page.warn(f"no {word} here is {', '.join(lost)}; it works without", key=key)
+        page.warn(f"there is no {word} {', '.join(lost)} here; the agent works without", key=key)
     return [name for name in named if name in there]

@@ -36,7 +36,7 @@ def read(folder: Path) -> tuple[str, tuple[CrewFault, ...]]:
             continue
         texts[path.name] = text
         if len(text) > room:
-            words = f"of {len(text):,} characters, planner and synthesizer are told {room:,}; put first what matters"
+            words = f"it has {len(text):,} characters, and only {room:,} of them are used; put what matters first"
             warnings.append(CrewFault(path, 1, words))
         if kept := demote_headings(text[:room]):
             parts.append(f"# House rules ({path.name})\n{kept}")

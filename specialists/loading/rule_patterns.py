@@ -36,7 +36,7 @@ def compiled(text: str) -> re.Pattern[str]:
     reader = _Reader(text)
     safe, ways = reader.alternatives(depth=0)
     if ways > MOST_WAYS:
-        raise BadPattern(f"it could be tried in {ways:,} ways from each place; use fewer repeats, or plain words")
+        raise BadPattern(f"it can match in {ways:,} ways at each place; use fewer repeats, or plain words")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", FutureWarning)  # what later Pythons read in another way
@@ -67,7 +67,9 @@ class _Reader:
             other, more = self._sequence(depth)
             safe, ways = f"{safe}|{other}", ways + more
         if depth == 0 and self.at < len(self.text):
-            raise BadPattern(f"what is {self.text[self.at]!r} at character {self.at + 1} for? Put a \\ before a sign")
+            raise BadPattern(
+                f"{self.text[self.at]!r} at character {self.at + 1} closes nothing. Put a \\ before a sign"
+            )
         return safe, ways
 
     def _sequence(self, depth: int) -> tuple[str, int]:

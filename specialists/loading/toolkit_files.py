@@ -175,7 +175,7 @@ def in_time(imports: Callable[[], _T], file: str = "", deed: str = "is imported"
     thread.start()
     thread.join(IMPORT_SECONDS)
     if raised:
-        text = f"it raises {_said(raised[0])} when it {deed}; mend it, or take it away"
+        text = f"it raises {_said(raised[0])} when it {deed}; fix it, or remove it"
         raise Unfit(text, _line(raised[0], file))
     if not done:
         raise Unfit(f"it {deed} in more than {IMPORT_SECONDS:g} s; do such work when a function is called")

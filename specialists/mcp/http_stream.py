@@ -42,7 +42,7 @@ def http_client(
             response = await super().handle_async_request(request)
             if response.headers.get("content-encoding", "identity").strip().lower() != "identity":
                 await response.aclose()
-                raise httpx2.RemoteProtocolError("it sends packed answers, which were not asked for", request=request)
+                raise httpx2.RemoteProtocolError("it compresses its answers, which was not asked for", request=request)
             if response.status_code >= 400:
                 refused(response.status_code)
             events = response.headers.get("content-type", "").strip().lower().startswith(_EVENTS)

@@ -59,7 +59,7 @@ async def exchanged(place: TokenPlace, data: dict[str, str], server: str, now: f
     form, headers = _as_client(place, {**data, "client_id": place.client_id, "resource": place.resource}, server)
     answer = await ask(httpx2.Request("POST", place.endpoint, data=form, headers=headers), server)
     if answer.status_code in (400, 401, 403):
-        raise GrantRefused(f"The server did not take it ({_code(answer)}).")
+        raise GrantRefused(f"The server did not accept it ({_code(answer)}).")
     if answer.status_code not in (200, 201):
         raise SignInFailed(f"The authorization server answered {answer.status_code}.")
     try:
@@ -89,7 +89,9 @@ def _as_client(place: TokenPlace, form: dict[str, str], server: str) -> tuple[di
     try:
         return context.prepare_token_auth(form, {"Accept": "application/json"})
     except OAuthTokenError:
-        raise SignInFailed("The authorization server wants a proof of us that is not offered.") from None
+        raise SignInFailed(
+            "The authorization server wants Leadhand to identify itself in a way that it does not support."
+        ) from None
 
 
 def _code(answer: Any) -> str:

@@ -97,16 +97,18 @@ async def _metadata(urls: list[str], issuer: str, server: str) -> OAuthMetadata:
             return found
         if not goes_on:
             break
-    raise SignInFailed(f"{urlsplit(urls[0]).hostname} does not say how one signs in there (no OAuth metadata).")
+    raise SignInFailed(f"{urlsplit(urls[0]).hostname} does not say how to sign in there (no OAuth metadata).")
 
 
 def check(metadata: OAuthMetadata, server: str) -> None:
     """Raise SignInFailed for metadata that names an address which is not used, or that has no proof of who asks."""
     for url in (metadata.authorization_endpoint, metadata.token_endpoint, metadata.registration_endpoint):
         if url is not None and (fault := fault_of(str(url), server)):
-            raise SignInFailed(f"The server names an address that is not used: {_short(str(url))} {fault}.")
+            raise SignInFailed(f"The server names an address that cannot be used: {_short(str(url))} {fault}.")
     if _METHOD not in (metadata.code_challenge_methods_supported or ()):
-        raise SignInFailed("The authorization server does not offer PKCE (S256), so nobody signs in there.")
+        raise SignInFailed(
+            "The authorization server does not offer PKCE (S256), so signing in there would not be safe."
+        )
 
 
 def _short(text: str) -> str:

@@ -33,7 +33,7 @@ _PORTS = {"http": 80, "https": 443}
 
 
 def origin(url: str) -> tuple[str, str, int]:
-    """Return scheme, host and port. Raises ValueError for what is no address of the web."""
+    """Return scheme, host and port. Raises ValueError for what is not a web address."""
     parts = urlsplit(url)
     if parts.scheme not in _PORTS or not parts.hostname:
         raise ValueError(url)
@@ -47,11 +47,11 @@ def fault_of(url: str, server: str) -> str:
         home = origin(url) == origin(server)
         parts = urlsplit(url)
     except ValueError:
-        return "is no address of the web"
+        return "is not a web address"
     if len(url) > LONGEST or parts.username is not None or parts.fragment:
-        return "is not as an address for this has to be"
+        return "is too long, or has a user name or a fragment"
     if scheme == "https":
-        return "leads into this machine" if is_loopback(host) and not home else ""
+        return "leads to this machine" if is_loopback(host) and not home else ""
     return "" if home and is_loopback(host) else "is not https"
 
 
@@ -64,7 +64,7 @@ async def ask(request: httpx2.Request, server: str) -> httpx2.Response:
 
     url = str(request.url)
     if fault := fault_of(url, server):
-        raise SignInFailed(f"The server names an address that is not used: {url[:120]} {fault}.")
+        raise SignInFailed(f"The server names an address that cannot be used: {url[:120]} {fault}.")
     at_home = origin(url) == origin(server)
     if not at_home and (absent := missing("web", "ssrfguard")):
         raise SignInFailed(absent)

@@ -60,7 +60,7 @@ def _fault_of_arguments(schema: Mapping[str, Any]) -> str:
     if odd := next((name for name in properties if not _PROPERTY.fullmatch(name)), None):
         return f"it has an argument named {visible(odd)[:40]!r}, which models cannot spell"
     if len(json.dumps(shown(schema), ensure_ascii=False)) > LARGEST_SHOWN:
-        return f"its schema takes more than {LARGEST_SHOWN:,} characters of every call"
+        return f"its schema would add more than {LARGEST_SHOWN:,} characters to every call"
     return ""
 
 

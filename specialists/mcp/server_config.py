@@ -100,7 +100,7 @@ def read(path: Path, env: Mapping[str, str]) -> ServerList:
         text = data.decode("utf-8-sig")
         servers = _servers_of(json.loads(text))
     except json.JSONDecodeError as error:
-        return ServerList(faults=((error.lineno, f"it is not valid JSON: {error.msg}; mend it"),))
+        return ServerList(faults=((error.lineno, f"it is not valid JSON: {error.msg}; fix it"),))
     except (UnicodeDecodeError, RecursionError):
         return ServerList(faults=((1, "it is not JSON in UTF-8; save it so"),))
     except _Wrong as wrong:
@@ -201,7 +201,7 @@ def _signing_in(
         raise _Wrong("it has a header Authorization, and people are to sign in; take one of the two out")
     parts = urlsplit(url)
     if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
-        raise _Wrong("people sign in over https only; mend its url")
+        raise _Wrong("people sign in over https only; give it an https url")
     return True, found
 
 

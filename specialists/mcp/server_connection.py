@@ -155,7 +155,7 @@ class ServerConnection:
             # A server that was restarted knows no session, and has done nothing.
             self._closing = True
             self._over.set()
-            return NotReached("it was restarted and knows us no more; call it again")
+            return NotReached("it was restarted and has lost this session; call it again")
         return Refused(self._sign_in_words if self._status == _LOGGED_OUT else visible(message))
 
     async def close(self) -> None:
@@ -340,4 +340,4 @@ def _reason(error: BaseException) -> str:
     kind = type(error).__name__
     if kind in {"ConnectError", "ConnectTimeout", "ReadTimeout"}:
         return f"nobody answers there ({words or kind})"
-    return f"it is no MCP server that answers ({words or kind})"
+    return f"something answers there that is not an MCP server ({words or kind})"

@@ -57,7 +57,7 @@ async def outcome_of(answer: CallToolResult, server: str, tool: str, workbench: 
         gaps = (f"{server} answered {tool} with {len(told):,} characters, of which the first {MOST_TEXT:,} were read",)
     head = UNTRUSTED.format(server=server)
     if answer.is_error:
-        said = f"The server says that {tool} failed. If part of it was done all the same, it does not say so."
+        said = f"The server says that {tool} failed. It does not say whether a part of it was done."
         return ToolOutcome(f"{said}\n{head}\n{text or '(no text)'}", failed=True)
     return ToolOutcome(f"{head}\n{text or '(an empty answer)'}", kept, gaps)
 

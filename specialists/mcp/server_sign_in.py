@@ -38,7 +38,7 @@ SIGN_IN = (
     'it wants somebody to sign in; whoever runs the bot writes "auth": "oauth" for it into .mcp.json, or gives it a '
     "token under headers"
 )
-SIGN_IN_AGAIN = "it does not take the sign-in any more; with the next call somebody is asked to sign in again"
+SIGN_IN_AGAIN = "it no longer accepts the sign-in; the next call asks somebody to sign in again"
 _CLIENT = "Leadhand"
 _AGAIN = "get a new link"
 _LONGEST_SHOWN = 50
@@ -149,7 +149,7 @@ class ServerSignIn:
         try:
             grant = await exchanged(pending.place, data, self._config.url, self._clock())
         except GrantRefused as refused:
-            raise SignInFailed(f"{refused} Each address is good once: {_AGAIN}.") from None
+            raise SignInFailed(f"{refused} Each address works once: {_AGAIN}.") from None
         await self._grant.keep(kept, grant)
 
     def _check(self, text: str, user: str, said: dict[str, str], lands: str) -> Pending:
@@ -177,8 +177,8 @@ class ServerSignIn:
             return TokenPlace(endpoint=endpoint, resource=resource, client_id=own, client_secret=secret, method=method)
         if authority.metadata.registration_endpoint is None:
             raise SignInFailed(
-                "The server takes only clients that somebody registered there: whoever runs the bot does that, and "
-                "puts clientId into .mcp.json."
+                "The server accepts only registered clients: whoever runs the bot registers one there, and puts its "
+                "clientId into .mcp.json."
             )
         client_id, secret, method = await _registered(authority, self._config.url, lands)
         return TokenPlace(

@@ -234,7 +234,11 @@ class _Served:
 
     def _refusal(self, change: Changed) -> str:
         """Say why a call is not made."""
-        what = "is no longer there" if change.gone else "is not what was accepted: its server says something else of it"
+        what = (
+            "is no longer there"
+            if change.gone
+            else "has changed since it was accepted: its server describes it differently"
+        )
         see = f"Whoever runs the bot can see what changed with `leadhand mcp accept {self.config.name}`."
         return f"{self._named} was not called: it {what}. {see} Go on without it, and say so."
 

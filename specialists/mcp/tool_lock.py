@@ -120,14 +120,14 @@ def read(path: Path) -> ToolLock:
         return ToolLock()
     except OSError as error:
         raise LockFault(f"it cannot be read: {error.strerror}; check its permissions") from None
-    again = "run `leadhand mcp accept` to write it anew"
+    again = "run `leadhand mcp accept` to write it again"
     if len(data) > LARGEST:
         raise LockFault(f"it has more than {LARGEST // 1024 // 1024} MB; {again}")
     try:
         said = yaml.load(data, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe
         servers = {str(name): tuple(_tool(one) for one in tools) for name, tools in said["servers"].items()}
     except (yaml.YAMLError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        raise LockFault(f"it is not as we wrote it, so nobody knows what was accepted; {again}") from None
+        raise LockFault(f"it was changed by hand or damaged, so nobody knows what was accepted; {again}") from None
     if said.get("version") != _VERSION:
         raise LockFault(f"its version is not {_VERSION}; {again}")
     return ToolLock(servers)

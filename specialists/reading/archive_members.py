@@ -25,7 +25,7 @@ def opened(data: bytes, kind: str) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(io.BytesIO(data))
     except BROKEN_ZIP:
-        raise Unreadable(f"is a damaged {kind}, cut off perhaps; save it anew and attach that") from None
+        raise Unreadable(f"is a damaged {kind}, cut off perhaps; save it again and attach that") from None
 
 
 def read_zip(data: bytes, name: str, contents: Contents) -> None:

@@ -35,7 +35,7 @@ def read_html(data: bytes, name: str, contents: Contents) -> None:
     del name
     page_text(text_of(data, contents), contents)
     if not "".join(contents.pieces).strip():
-        raise Unreadable("is a page without text, as pages are that a script fills; save it as PDF and attach that")
+        raise Unreadable("is a page without text, perhaps one that a script fills; save it as PDF and attach that")
 
 
 def page_text(html: str, contents: Contents) -> None:

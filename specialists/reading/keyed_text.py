@@ -83,7 +83,7 @@ def _read_notebook(cells: list[Any], contents: Contents) -> None:
             if said:
                 contents.say(f"[output]\n{_joined(said)}\n")
             elif data:
-                contents.gap("pictures that its cells put out are not read")
+                contents.gap("pictures in its cells' output are not read")
         contents.say("\n")
     if len(cells) > _MOST_CELLS:
         contents.gap(f"only the first {_MOST_CELLS:,} of {len(cells):,} cells are read")

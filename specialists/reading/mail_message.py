@@ -35,7 +35,7 @@ def read_mail(data: bytes, name: str, contents: Contents) -> None:
     except RecursionError:
         raise Unreadable("is a mail nested far too deeply; attach the text that matters") from None
     if not any(_raw(message, header) for header in _SHOWN) and not message.is_multipart():
-        raise Unreadable("is no mail, whatever its name says: it has no sender and no subject; attach it as text")
+        raise Unreadable("is not a mail, although its name says so: it has no sender and no subject; attach it as text")
     contents.section("headers")
     for header in _SHOWN:
         for value in _raw(message, header):
@@ -63,7 +63,7 @@ def _parts(message: Message, contents: Contents) -> tuple[list[Message], list[Me
         part, depth = left.pop()
         seen += 1
         if seen > _MOST_PARTS or depth > _DEEPEST:
-            contents.gap("parts nested or numbered far beyond those of a mail are not read")
+            contents.gap("it has far more parts than a mail usually has, and not all are read")
             break
         kind = part.get_content_type()
         if kind == "message/rfc822":

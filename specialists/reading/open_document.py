@@ -37,7 +37,7 @@ def _body(data: bytes, kind: str, contents: Contents) -> list[int]:
     tree = package.tree("content.xml")
     body = None if tree is None else next((part for part in tree if local(part) == "body"), None)
     if body is None:
-        raise Unreadable(f"is a damaged OpenDocument {kind}; open it, save it anew and attach that")
+        raise Unreadable(f"is a damaged OpenDocument {kind}; open it, save it again and attach that")
     reader = _Reader(contents)
     reader.blocks(body, 0)
     if not "".join(contents.pieces).strip():
@@ -55,7 +55,7 @@ class _Reader:
 
     def blocks(self, parent: ET.Element, depth: int, mark: str = "") -> None:
         if depth > _DEEPEST or self.contents.full:
-            self.contents.gap("it is longer or nested deeper than is read: a part is missing")
+            self.contents.gap("it is too long or nested too deep to be read whole: a part is missing")
             return
         for block in parent:
             kind = local(block)

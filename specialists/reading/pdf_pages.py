@@ -69,7 +69,7 @@ def _read_pages(document: Any, name: str, contents: Contents) -> None:
         contents.gap(f"{_pages(broken)} broken and not read")
     if unseen:
         contents.gap(
-            f"{_pages(unseen)} without text (scanned or drawn) and not read, beyond the pictures of pages before"
+            f"{_pages(unseen)} without text (scanned or drawn) and not read, as enough page pictures come before"
         )
     if empty + len(broken) == read:
         words = "has only broken pages" if broken else "has only blank pages"

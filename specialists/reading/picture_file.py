@@ -13,7 +13,7 @@ LONGEST_SIDE = 1568
 _FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
 _MOST_PIXELS = 80_000_000
 _LARGEST_PNG = 1_500_000
-_DAMAGED = "is a damaged picture; open it, save it anew as PNG or JPEG and attach that"
+_DAMAGED = "is a damaged picture; open it, save it again as PNG or JPEG and attach that"
 _BROKEN = (OSError, SyntaxError, ValueError, IndexError, EOFError, KeyError, TypeError)
 _ORIENTATION, _SIDEWAYS = 0x0112, 5
 """The tag of EXIF, and the first of its values that turn a picture by a quarter."""

@@ -22,12 +22,12 @@ _DEADLINE = 40.0
 _LARGEST_REPLY = 128 * 1024 * 1024
 _FILE = "file"
 _FAILURES = {
-    "time": "takes too long to read. Attach the part that matters, or save it anew with the program that made it",
-    "cpu": "takes too long to read. Attach the part that matters, or save it anew with the program that made it",
+    "time": "takes too long to read. Attach the part that matters, or save it again with the program that made it",
+    "cpu": "takes too long to read. Attach the part that matters, or save it again with the program that made it",
     "crash": "cannot be read: it is damaged, or far larger inside than it looks. "
-    "Open it, save it anew (PDF or plain text always do) and attach that",
+    "Open it, save it again (PDF or plain text always works) and attach that",
     "busy": "was not read, as too many files and pages are being read here at this moment. Attach it again",
-    "unwalled": "was not read, as this bot may read files only behind all of its walls, and one is missing on its "
+    "unwalled": "was not read: this bot reads files only in its full sandbox, and a wall of that is missing on its "
     "machine. Whoever runs it can see which, and what to do, with leadhand check",
     "too_much": "holds more than can be passed on. Attach the part that matters",
 }

@@ -24,7 +24,7 @@ from specialists.tools.extras import remedy
 
 Reader = Callable[[bytes, str, Contents], None]
 
-_DAMAGED = "is damaged: its reader gave up. Open it, save it anew and attach that"
+_DAMAGED = "is damaged: its reader gave up. Open it, save it again and attach that"
 _READERS = {
     "pdf": "pdf_pages:read_pdf",
     "docx": "word_text:read_docx",

@@ -42,7 +42,7 @@ def read_workbook(data: bytes, name: str, contents: Contents) -> None:
             written = [[_written(cell) for cell in row] for row in rows]
             _say_sheet(f"sheet {sheet}", written, contents, names.get(sheet))
     except (CalamineError, ValueError, OSError):
-        raise Unreadable("is a damaged workbook; open it, save it anew as .xlsx and attach that") from None
+        raise Unreadable("is a damaged workbook; open it, save it again as .xlsx and attach that") from None
     if not contents.outline:
         raise Unreadable("is a workbook without any filled sheet; attach the one that is filled")
     if len(sheets) > _MOST_SHEETS:
@@ -58,7 +58,7 @@ def read_spreadsheet_xml(data: bytes, name: str, contents: Contents) -> None:
     del name
     sheets = _sheets(spreadsheet_sheets, data)
     if not sheets:
-        raise Unreadable("is a damaged or empty workbook; open it, save it anew as .xlsx and attach that")
+        raise Unreadable("is a damaged or empty workbook; open it, save it again as .xlsx and attach that")
     for sheet in sheets:
         _say_sheet(f"sheet {sheet.title}", [sheet.names, *sheet.rows], contents, sheet.names)
 
@@ -106,13 +106,13 @@ def _say_sheet(title: str, rows: list[list[str]], contents: Contents, names: lis
     contents.say("\n")
     _say_cut(f"the rows of {title}", shown, len(filled), contents)
     if any(len(row) > _MOST_COLUMNS for _, row in filled[:shown]):
-        contents.gap(f"only the first {_MOST_COLUMNS} columns of {title} stand in its text")
+        contents.gap(f"only the first {_MOST_COLUMNS} columns of {title} are in its text")
 
 
 def _say_cut(what: str, shown: int, held: int, contents: Contents) -> None:
     if shown < held:
         contents.say(f"[{shown:,} of {held:,} shown: the table tools read them all]\n")
-        contents.gap(f"of {what} {shown:,} of {held:,} stand in its text: the table tools read them all")
+        contents.gap(f"{shown:,} of {what} are in its text, out of {held:,}: the table tools read them all")
 
 
 def _listed(columns: list[str]) -> str:

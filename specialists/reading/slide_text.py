@@ -28,7 +28,7 @@ def read_pptx(data: bytes, name: str, contents: Contents) -> None:
     try:
         slides = list(Presentation(io.BytesIO(data)).slides)
     except _BROKEN:
-        raise Unreadable("is a damaged PowerPoint file; open it, save it anew or as PDF and attach that") from None
+        raise Unreadable("is a damaged PowerPoint file; open it, save it again or as PDF and attach that") from None
     if not slides:
         raise Unreadable("is a PowerPoint file without a slide; save it again and attach that")
     pictures: list[int] = []

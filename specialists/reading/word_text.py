@@ -37,7 +37,7 @@ class _Word:
         document = package.tree(main)
         body = None if document is None else next((part for part in document if local(part) == "body"), None)
         if body is None:
-            raise Unreadable("is a damaged Word document; open it, save it anew and attach that")
+            raise Unreadable("is a damaged Word document; open it, save it again and attach that")
         self._body = body
         self._package = package
         self._contents = contents
@@ -83,7 +83,7 @@ class _Word:
     def _blocks(self, parent: ET.Element, depth: int) -> None:
         for block in parent:
             if self._contents.full or depth > _DEEPEST:
-                self._contents.gap("it is longer or nested deeper than is read: its end is missing")
+                self._contents.gap("it is too long or nested too deep to be read whole: its end is missing")
                 return
             kind = local(block)
             if kind == "p":

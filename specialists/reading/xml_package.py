@@ -101,4 +101,4 @@ class XmlPackage:
         return found
 
     def _damaged(self) -> Unreadable:
-        return Unreadable(f"is a damaged {self._kind}; open it, save it anew and attach that")
+        return Unreadable(f"is a damaged {self._kind}; open it, save it again and attach that")

@@ -33,7 +33,7 @@ BUSY = "That could not begin in time: too many files and pages are being read he
 """The words for `busy`, which have nothing to do with what was to be read."""
 
 NO_WALLS = (
-    "That was not done: this bot may read and draw only behind all of its walls, and one is missing on its machine. "
+    "That was not done: this bot works only in its full sandbox, and a wall of that is missing on its machine. "
     "Whoever runs it can see which, and what to do, with leadhand check."
 )
 """The words for `unwalled`, which have nothing to do with what was to be read either."""

@@ -98,7 +98,7 @@ def _taken(function: Callable[..., Any]) -> tuple[type[BaseModel], str]:
             bench = name
             continue
         if name.startswith("_") or hasattr(BaseModel, name):
-            raise NoTool(f"has an argument {name}, a name that pydantic keeps to itself; call it something else")
+            raise NoTool(f"has an argument {name}, a name that pydantic reserves; call it something else")
         fields[name] = (hints[name], ... if parameter.default is parameter.empty else parameter.default)
     try:
         model = create_model(function.__name__, __config__=ConfigDict(extra="forbid"), **fields)

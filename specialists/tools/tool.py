@@ -254,7 +254,7 @@ class Tool:
         elif self.access == "read":
             extras = {"a key": self.key != "none", "look_up": self.look_up, "what": self.what, "target": self.target}
             extras |= {"prepare": self.prepare is not None}
-            found += [f"only reads, so {name} is not for it; leave that out" for name, has in extras.items() if has]
+            found += [f"only reads, so {name} does nothing; leave it out" for name, has in extras.items() if has]
         if self.key not in get_args(Key):
             found.append(f"has the key {self.key!r}; it is one of {', '.join(get_args(Key))}")
         elif self.key == "marks" and self.look_up is None:
@@ -263,7 +263,7 @@ class Tool:
             if name and name not in self.arguments.model_fields:
                 found.append(f"names {name} as its {role}, and has no such argument")
         if self.sent_words and self.sends is None:
-            found.append("says which words it sends, and not to whom: give it sends")
+            found.append("has sent_words and no sends: say whom the words go to")
         given = ("arguments", "workbench") if self.key == "none" else ("arguments", "workbench", "key")
         for name, work in (("run", self.run), ("look_up", self.look_up)):
             if work is not None and not _takes(work, len(given)):

@@ -89,7 +89,7 @@ def check(
     try:
         return Ready(made, tool, tool.arguments.model_validate(made.arguments))
     except ValidationError as error:
-        return _failed(f"{call.name} was not run. Mend its arguments: {faults_of(error)}")
+        return _failed(f"{call.name} was not run. Correct its arguments: {faults_of(error)}")
 
 
 async def prepared(ready: Ready | ToolOutcome, workbench: Workbench) -> Ready | ToolOutcome:

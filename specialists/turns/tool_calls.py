@@ -37,7 +37,7 @@ _APPROVED_LATE = "{what} was approved and not run: the time for this part was up
 Rest = UnknownWrite | Approval
 """What an attempt rests for: people say what became of a call, or whether it may be made."""
 _TOO_MANY = (
-    f"Not run: of one turn at most {MOST} calls are. Read the replies to the others first; then make this call again "
+    f"Not run: at most {MOST} calls run in one turn. Read the replies to the others first; then make this call again "
     "if it is still needed."
 )
 

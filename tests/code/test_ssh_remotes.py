@@ -44,7 +44,7 @@ async def test_a_repository_is_read_and_renewed_with_the_key_alone(
         os.utime(copy / "leadhand-renewed", (time.time() - 7_200,) * 2)
         (stale,) = await kit.prove()
         assert stale.startswith(f"shop: there is no file {tmp_path}/shop")
-        assert "What there is of it is 2 h old" in stale
+        assert "Until then, its copy from 2 h ago is read" in stale
     listening.close()
     assert server.asked == [f"git-upload-pack '{shop}'"] * 2
     assert (set(server.users), set(server.tried)) == ({"git"}, {"key"})
@@ -79,7 +79,7 @@ async def test_what_keeps_it_from_being_read_is_one_line_with_what_to_do(shop: P
         assert f"{keys}/shop for git" in await told(server, shop, data, LEADHAND_SSH_KEY=str(keys))
         assert "has a passphrase" in await told(server, shop, data, LEADHAND_SSH_KEY=str(locked))
         assert "cannot be read as a private key" in await told(server, shop, data, LEADHAND_SSH_KEY=str(junk))
-        assert f"others may read the key {loose}" in await told(server, shop, data, LEADHAND_SSH_KEY=str(loose))
+        assert f"other users may read the key {loose}" in await told(server, shop, data, LEADHAND_SSH_KEY=str(loose))
         assert "there is no file" in await told(server, shop, data, LEADHAND_SSH_KEY=str(tmp_path / "none"))
         assert server.asked == []
         assert "Repository not found" in await told(server, tmp_path / "away", data)

@@ -124,7 +124,7 @@ async def test_nothing_is_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "SLACK_BOT_TOKEN is not set" in failed[0]
     assert "SLACK_APP_TOKEN" in failed[1]
     assert "SLACK_SIGNING_SECRET" in failed[1]
-    assert lines[-1] == "2 to mend."
+    assert lines[-1] == "2 to fix."
 
 
 async def test_wrong_tokens(workspace: Start, checked: Checked) -> None:
@@ -219,7 +219,7 @@ async def test_the_memory_of_redis(checked: Checked, tmp_path: Path) -> None:
         full = await checked(REDIS_URL=f"redis://127.0.0.1:{port}")
     assert (full["Redis"].fault, full["Redis"].risk) == ("", "")
     assert "of `maxmemory` used (" in full["Redis memory"].note
-    assert "% full, so no work is taken up. Raise its `maxmemory`" in full["Redis memory"].risk
+    assert "% full, so I start no work. Raise its `maxmemory`" in full["Redis memory"].risk
     assert str(full["Redis memory"]).startswith("warn  Redis memory: ")
 
 
@@ -339,7 +339,7 @@ async def test_a_rate_whose_name_nothing_has_limits_nothing_and_says_so(checked:
     found = await checked(LEADHAND_MODEL="rehearsal", LEADHAND_RATES="rehearsal: 5 requests; 50 requests")
     assert (found["rates"].note, found["rates"].risk) == ("rehearsal, each model", "")
     found = await checked(LEADHAND_MODEL="rehearsal", LEADHAND_RATES="olama: 10 requests")
-    assert found["rates"].risk == "LEADHAND_RATES limits nothing by the name olama: in use are rehearsal"
+    assert found["rates"].risk == "LEADHAND_RATES names olama, which no call uses; in use are rehearsal"
     assert "rates" not in await checked(LEADHAND_MODEL="rehearsal")
 
 

@@ -96,7 +96,7 @@ def deep(levels: int) -> dict[str, Any]:
         (of({"a": {"enum": ["x" * 70_000]}}), "at most 65,536 are read"),
         (
             of({f"a{n}": {"description": "x" * 300} for n in range(60)}),
-            "takes more than 16,000 characters of every call",
+            "would add more than 16,000 characters to every call",
         ),
         (of({"a b": {}}), "an argument named 'a b', which models cannot spell"),
         (of({f"a{n}": {} for n in range(101)}), "it takes 101 arguments"),
@@ -281,7 +281,7 @@ async def test_a_server_over_http_and_what_only_looks_like_one(tmp_path: Path) -
             ("/mcp", "other"): "wants somebody to sign in",
             ("/away", "key"): "evil.example/ not followed",
             ("/page", "key"): "Unexpected content type",
-            ("/packed", "key"): "packed answers",
+            ("/packed", "key"): "it compresses its answers",
             ("/flood", "key"): "more than 4 MB",
         }
         for (path, key), words in wrong.items():

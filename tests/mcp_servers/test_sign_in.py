@@ -131,7 +131,7 @@ async def test_a_token_is_renewed_before_its_end_and_dropped_when_it_cannot_be(s
 LIES = [
     ({"token_endpoint": "http://169.254.169.254/latest"}, "is not https"),
     ({"authorization_endpoint": "http://login.example/"}, "is not https"),
-    ({"registration_endpoint": "https://127.0.0.1:6379/"}, "leads into this machine"),
+    ({"registration_endpoint": "https://127.0.0.1:6379/"}, "leads to this machine"),
     ({"authorization_servers": ["https://10.0.0.7"]}, "an address that is not public"),
     ({"authorization_servers": ["http://127.0.0.1:6379"]}, "is not https"),
     ({"resource": "https://bank.example/mcp"}, "says that it is another one"),

@@ -60,7 +60,7 @@ async def test_calls_at_once_are_limited_for_a_workspace_and_the_next_goes_when_
     await one.close()
     held = await desk.store.counters.admit("held", [Counter("calls:T1", "slots", 1)], patience=0, hold=60)
     assert held.ruling == "ok"
-    with pytest.raises(Withheld, match="All 1 calls that this workspace makes at once"):
+    with pytest.raises(Withheld, match="This workspace already makes 1 model calls at once"):
         await two.reply(ANA, ask(deadline=0.3))
     await call(4, two, Payer("T2", "C1", "U1", "J1"))
 
@@ -91,7 +91,7 @@ async def test_a_slot_is_held_as_long_as_its_instance_is_heard_of(desk: Desk, mo
     desk.said.words = lambda: FINE
     await one._held_slots.close()  # its instance is killed, and nobody says that the call is over
     desk.clock.advance(held_slots.HOLD - 2)
-    with pytest.raises(Withheld, match="All 1 calls"):
+    with pytest.raises(Withheld, match="already makes 1 model calls"):
         await two.reply(ANA, ask(deadline=0.3))
     desk.clock.advance(3)
     await two.reply(ANA, ask(deadline=0.3))
@@ -128,7 +128,7 @@ async def test_a_budget_that_an_admin_raised_lets_calls_through_again(desk: Desk
         await limits.reply(ANA, ask())
     for _ in range(2):  # by a second admin, or a second click, as by the first
         now = await limits.raise_budget(ANA, "person", "more:1")
-        assert now == "The budget for today of who asked is now 80 tokens."
+        assert now == "The requester's budget for today is now 80 tokens."
     assert await limits.raise_budget(ANA, "channel", "more:2") == "", "there is no such budget"
     assert await limits.used_up(ANA) is None
     await limits.reply(ANA, ask())
@@ -223,10 +223,10 @@ async def test_what_is_taken_of_each_limit_is_told(desk: Desk) -> None:
     assert await limits.status(ANA) == [
         f"Budget of this job: {taken} of 1k tokens used.",
         "Model calls at once: 0 of 3",
-        f"{HOME}: {taken} of 9,000 tokens of this minute taken",
-        "gpt-6-luna: 0 of 50 requests of this minute taken",
-        "gpt-6.1-sol: 0 of 50 requests of this minute taken",
-        "gpt-6.1-terra: 1 of 50 requests of this minute taken",
+        f"{HOME}: {taken} of 9,000 tokens used this minute",
+        "gpt-6-luna: 0 of 50 requests used this minute",
+        "gpt-6.1-sol: 0 of 50 requests used this minute",
+        "gpt-6.1-terra: 1 of 50 requests used this minute",
     ]
     assert len(await limits.status(Payer("T1", "C1", "U1", ""))) == 5, "no job, no budget of a job"
 
@@ -236,7 +236,7 @@ async def test_a_budget_in_dollars_says_where_it_bounds_nothing(desk: Desk, capl
     for _ in range(2):
         await limits.reply(ANA, ask())
     assert [record.levelname for record in caplog.records if "no price is known" in record.message] == ["WARNING"]
-    assert "No price is known for gpt-6.1-terra: what it takes counts for no dollars." in await limits.status(ANA)
+    assert "No price is known for gpt-6.1-terra, so budgets in dollars do not count it." in await limits.status(ANA)
 
 
 async def test_nothing_is_asked_where_nothing_is_set_and_once_where_something_is(desk: Desk) -> None:
@@ -279,11 +279,11 @@ def test_limits_are_read_as_they_are_documented() -> None:
 
 @pytest.mark.parametrize("text", ["50", "much", "$5", "10 requests, 5 requests", "0 tokens", "10 requests; 5 tokens"])
 def test_a_rate_that_is_not_one_is_refused(text: str) -> None:
-    with pytest.raises(BadLimit, match="it takes such as"):
+    with pytest.raises(BadLimit, match="it takes a"):
         read_rates(text)
 
 
 @pytest.mark.parametrize("text", ["5", "10 requests", "$0", "-3 tokens", "0.2 tokens", "$5, $6"])
 def test_a_budget_that_is_not_one_is_refused(text: str) -> None:
-    with pytest.raises(BadLimit, match="it takes such as"):
+    with pytest.raises(BadLimit, match="it takes a"):
         read_budget(text)

@@ -149,11 +149,13 @@ def left_out(limits: Any, *pictures: Picture) -> tuple[str, ...]:
 
 def test_limits_of_the_providers() -> None:
     big = picture("big.png", png(padding=4_000_000))
-    assert left_out(MESSAGES, big, TWO[0]) == ("big.png: not shown to this model, as it has 4.0 MB and may have 3.75",)
+    assert left_out(MESSAGES, big, TWO[0]) == (
+        "big.png: not shown to this model, as it has 4.0 MB, and 3.75 MB are allowed",
+    )
     assert left_out(OPENAI, big) == ()
     wide = picture("wide.png", png(9_000, 1))
     assert left_out(MESSAGES, wide) == (
-        "wide.png: not shown to this model, as it has 9,000 x 1 pixels and may have 8,000 a side",
+        "wide.png: not shown to this model, as it has 9,000 x 1 pixels, and 8,000 a side are allowed",
     )
     broken = picture("cut.png", png()[:14])
     assert left_out(OPENAI, broken) == ("cut.png: not shown to this model, as the file is broken",)
@@ -162,13 +164,15 @@ def test_limits_of_the_providers() -> None:
 def test_many_pictures_at_once() -> None:
     many = [picture(f"{number}.png") for number in range(102)]
     assert left_out(MESSAGES, *many) == tuple(
-        f"{number}.png: not shown to this model, as it takes 100 pictures at once" for number in (100, 101)
+        f"{number}.png: not shown to this model, which takes at most 100 pictures at once" for number in (100, 101)
     )
     tall = picture("tall.png", png(1, 2_100))
     assert left_out(MESSAGES, tall, *many[:19]) == ()
-    assert "may have 2,000 a side" in left_out(MESSAGES, tall, *many[:20])[0]
+    assert "and 2,000 a side are allowed" in left_out(MESSAGES, tall, *many[:20])[0]
     heavy = [picture(f"{number}.png", png(padding=3_700_000)) for number in range(6)]
-    assert left_out(MESSAGES, *heavy) == ("5.png: not shown to this model, as it takes 22 MB of pictures at once",)
+    assert left_out(MESSAGES, *heavy) == (
+        "5.png: not shown to this model, which takes at most 22 MB of pictures at once",
+    )
 
 
 def test_pictures_count_as_tokens() -> None:

@@ -59,4 +59,4 @@ async def test_a_rate_that_limits_nothing_says_so_at_the_start(
     rules = Rules(rates=read_rates("olama: 10 requests; rehearsal: 5 requests; 50 requests"))
     await CallLimits(store.counters, RehearsalModel(), rules, store.clock).close()
     (told,) = [record.getMessage() for record in caplog.records]
-    assert told == "LEADHAND_RATES limits nothing by the name olama: in use are rehearsal"
+    assert told == "LEADHAND_RATES names olama, which no call uses; in use are rehearsal"

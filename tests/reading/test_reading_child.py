@@ -125,7 +125,7 @@ async def test_a_long_text_keeps_both_ends_and_says_what_is_left_out(given: Give
 async def test_broken_pages_cost_no_more_than_themselves(given: Given) -> None:
     good = replaced("deck-pandoc.pptx", "ppt/slides/slide3.xml", b"<broken")
     reading = await given("deck.pptx", good)
-    assert reading.fault == "deck.pptx is a damaged PowerPoint file; open it, save it anew or as PDF and attach that."
+    assert reading.fault == "deck.pptx is a damaged PowerPoint file; open it, save it again or as PDF and attach that."
     styles = await given("contract.docx", replaced("contract-pandoc.docx", "word/styles.xml", b"<broken"))
     assert "The supplier delivers 40 units." in styles.text
     assert "its styles are damaged: headings and numbers may be missing" in styles.gaps

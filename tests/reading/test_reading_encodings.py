@@ -34,8 +34,8 @@ async def test_russian_text(given: Given, encoding: str) -> None:
     ("encoding", "notes"),
     [
         ("utf-8", ()),
-        ("shift_jis", ("its encoding is taken for Shift-JIS, as it does not say it",)),
-        ("euc-jp", ("its encoding is taken for EUC-JP, as it does not say it",)),
+        ("shift_jis", ("it does not name its encoding, so it was read as Shift-JIS",)),
+        ("euc-jp", ("it does not name its encoding, so it was read as EUC-JP",)),
     ],
 )
 async def test_japanese_text(given: Given, encoding: str, notes: tuple[str, ...]) -> None:

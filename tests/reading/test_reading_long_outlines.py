@@ -39,7 +39,7 @@ async def test_a_section_among_thousands_is_cited_by_its_own_heading(given: Give
     text = "".join(write(number) for number in range(1, 2501))
     reading = await given("long.md", text.encode())
     assert reading.gaps == ()
-    assert reading.notes == ("the outline names one in 3 of 2,500 sections",)
+    assert reading.notes == ("the outline names one in 3 of its 2,500 sections",)
     assert len(reading.outline) <= MOST_SECTIONS
     lines = text.split("\n")
     for number in (1, 2, 3, 499, 500, 501, 1400, 2301, 2302, 2303, 2499, 2500):

@@ -46,7 +46,7 @@ def test_the_example_of_the_docs_sets_every_value(tmp_path: Path) -> None:
         ("instructions: " + "x" * 50_000, "instructions: these are 50,000 characters, and at most 1,500 are allowed"),
         ("highest_tier: huge", "there is no tier huge; there are fast, balanced, deep"),
         ("highest_tier: depe", "there is no tier depe (did you mean deep?)"),
-        ("budget: lots", "it takes such as `$2.50, 400k tokens`, or one of the two, or off"),
+        ("budget: lots", "it takes an amount such as `$2.50`, `400k tokens` or both: `$2.50, 400k tokens`, or off"),
         ("budget: [1]", "budget: it takes text"),
         ("quiet_hours: 0-24", "these hours cover the whole day; leave an hour of it at least"),
         ("quiet_hours: night", "it takes hours such as `20-8, weekends`, or off"),

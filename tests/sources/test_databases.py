@@ -171,12 +171,12 @@ async def test_a_refused_database_is_left_out_by_name_and_the_start_logs_it(
     toolkit = database_tools.named(ToolSettings({"LEADHAND_DATABASES": setting}))
     outcome = await toolkit.tools[0].run(ListTables(), bench())
     assert not outcome.failed
-    assert "The database shop is not asked: its user has superuser" in outcome.text
+    assert "The database shop is not queried: its user has superuser" in outcome.text
     assert "# notes (sqlite): 2 tables and views" in outcome.text
     assert (await query(toolkit, "select 1 as n", "notes")).text == "n\n1\n(1 row)"
     assert toolkit.prove is not None
     line = (
-        "The database shop is not asked: its user has superuser, which reaches beyond reading tables. Whoever runs the "
+        "The database shop is not queried: its user has superuser, more than reading tables needs. Whoever runs the "
         "bot can give it a user that may only read (docs/documents.md), or allow this one with "
         "LEADHAND_DATABASES_ANY_USER=shop."
     )

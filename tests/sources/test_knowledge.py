@@ -138,7 +138,7 @@ async def test_what_is_left_out_is_named_in_a_line_each(house: Knowledge) -> Non
         "huge.txt: larger than 32 MB, so it is not read; split it, or take it out",
         "loop: the link leads nowhere, or in a circle; take it out",
         "out.md: the link leads out of the folder, so it is not followed; copy what it leads to",
-        "round: the link leads to a folder that is read as itself; take it out",
+        "round: the link leads to a folder that is already read; take it out",
         "noise.dat is a binary file of a kind that cannot be read here; provide its content as PDF, Word or plain text",
     )
 

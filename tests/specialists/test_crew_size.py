@@ -23,7 +23,7 @@ def crew_of(folder: Path, size: int, text: str = "") -> Crew:
 
 def test_many_side_by_side_are_told_to_be_put_into_crews(tmp_path: Path) -> None:
     assert crowded(crew_of(tmp_path / "few", FLAT - 1)) == ""
-    assert crowded(crew_of(tmp_path / "many", FLAT)).startswith("8 specialists stand side by side")
+    assert crowded(crew_of(tmp_path / "many", FLAT)).startswith("8 specialists are in one crew")
     fixed = "pipeline:\n- {specialist: s0, title: One, brief: Find the bugs of it.}\n"
     assert crowded(crew_of(tmp_path / "fixed", FLAT, fixed)) == "", "no planner chooses among them"
     crew_of(tmp_path / "outer" / "law", FLAT, "description: Knows the law.\n")

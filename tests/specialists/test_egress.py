@@ -418,7 +418,7 @@ async def test_a_redirect_is_judged_and_recorded_as_a_call_is() -> None:
 
 def test_a_tool_that_names_arguments_it_lacks_is_faulty() -> None:
     assert replace(OPEN, url="uri").faults == ("names uri as its url, and has no such argument",)
-    assert replace(FIND, sends=None).faults == ("says which words it sends, and not to whom: give it sends",)
+    assert replace(FIND, sends=None).faults == ("has sent_words and no sends: say whom the words go to",)
     assert FIND.faults == OPEN.faults == ()
 
 

@@ -124,8 +124,10 @@ def test_skills_and_house_rules_come_along(tmp_path: Path) -> None:
 def test_faults_name_the_file_that_they_stand_in(tmp_path: Path) -> None:
     own = crews(tmp_path, "extends: ../base\nwithout: [bob]\n")
     [said] = faults(own)
-    assert said.startswith(f"{tmp_path}/base/crew.yml:4: there is no specialist bob; there are ann; it comes along")
-    assert f"by `extends`, {own}/crew.yml:1: say otherwise in that crew" in said
+    assert said.startswith(
+        f"{tmp_path}/base/crew.yml:4: there is no specialist bob; there are ann; it comes from a crew"
+    )
+    assert f"it comes from a crew that {own}/crew.yml:1 extends: override it there" in said
     (own / "crew.yml").write_text("extends: ../base\nwithout: [bob]\nrules:\n  - {name: hi, to: ann, when: ['^hi']}\n")
     assert list(load_crew(own, {}).specialists) == ["ann"]
     (tmp_path / "base/crew.yml").write_text(f"{BASE}quorum: none\ncolour: red\n")

@@ -166,7 +166,7 @@ async def test_redirects_in_a_circle_end() -> None:
 
     async with serving(handler) as site:
         outcome = await fetch(site.url(), allow_hosts=(site.host,))
-    assert outcome.text == "The page redirects more than 5 times, so it was left."
+    assert outcome.text == "The page redirects more than 5 times, so it was not read."
     assert len(site.seen) == 6
 
 
@@ -268,7 +268,7 @@ async def test_a_name_server_that_hangs_does_not_hold_the_fetch() -> None:
 
     outcome = await fetch("http://slow.example/", resolver=resolver, timeout=0.2)
     release.set()
-    assert outcome.text == "The page took longer than 0.2 s, so it was left."
+    assert outcome.text == "The page took longer than 0.2 s, so it was not read."
 
 
 async def test_a_gzip_bomb_is_cut_at_the_limit() -> None:
@@ -277,7 +277,7 @@ async def test_a_gzip_bomb_is_cut_at_the_limit() -> None:
     before = _peak()
     outcome = await read(bomb, "text/plain", **{"Content-Encoding": "gzip"})
     assert _peak() - before < 60_000_000
-    assert outcome.text.endswith("[the page is larger than what is read of one; its end is missing]")
+    assert outcome.text.endswith("[the page is larger than the limit; its end is missing]")
 
 
 async def test_gzip_is_read_and_other_encodings_are_not() -> None:
@@ -299,7 +299,7 @@ async def endless(request: web.Request) -> web.StreamResponse:
 async def test_a_page_that_never_ends_is_left() -> None:
     async with serving(endless) as site:
         outcome = await fetch(site.url(), timeout=0.5, allow_hosts=(site.host,))
-    assert outcome.text == "The page took longer than 0.5 s, so it was left."
+    assert outcome.text == "The page took longer than 0.5 s, so it was not read."
 
 
 async def test_a_fast_endless_page_is_cut() -> None:

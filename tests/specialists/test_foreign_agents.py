@@ -56,7 +56,10 @@ def test_an_agent_becomes_a_specialist_with_its_tier_and_the_tools_that_have_an_
     assert list(one.toolbox) == ["read_code", "search_code", "web_search", "mcp__git__log"]
     assert one.read_as == "model sonnet: tier balanced; Read is read_code, Grep is search_code, WebSearch is web_search"
     assert warnings(crew, tmp_path) == [
-        "reviewer.md:4: no tool here is Glob (it would be list_files, which is not there), Bash; it works without"
+        (
+            "reviewer.md:4: there is no tool Glob (it would be list_files, which is not there), Bash here; "
+            "the agent works without"
+        )
     ]
     assert crew.specialists["ours"].read_as == ""
 
@@ -66,8 +69,8 @@ def test_what_yaml_refuses_and_its_own_reader_takes_is_read(tmp_path: Path) -> N
     one = crew.specialists["security-auditor"]
     assert (one.tier, one.description, list(one.toolbox)) == ("deep", "Use this agent to audit code.", ["read_code"])
     assert [line.partition(":")[2].partition(": ")[2] for line in warnings(crew, tmp_path)] == [
-        "no tool here is Write; it works without",
-        "permissionMode, hooks: an agent's keys that do nothing here",
+        "there is no tool Write here; the agent works without",
+        "these keys of an agent do nothing here: permissionMode, hooks",
     ]
 
 
@@ -94,8 +97,8 @@ def test_skills_and_servers_that_are_not_there_are_named(tmp_path: Path) -> None
     crew = load(tmp_path, helper=BARE.replace("description", f"{more}\ndescription"))
     assert (crew.specialists["helper"].max_turns, crew.specialists["helper"].skills) == (50, ())
     assert [line.partition(": ")[2] for line in warnings(crew, tmp_path)][1:] == [
-        "no skill here is voice, tone; it works without",
-        "no MCP server here is desk; it works without",
+        "there is no skill voice, tone here; the agent works without",
+        "there is no MCP server desk here; the agent works without",
     ]
 
 

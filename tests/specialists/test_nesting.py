@@ -124,7 +124,7 @@ FAULTS = {
             "in/two/three/crew": ABOUT,
             "in/two/three/d": page("d"),
         },
-        "in/two/three/crew.yml:1: more than 3 crews lie in each other; move this one up, or take its crew.yml out",
+        "in/two/three/crew.yml:1: crews are nested more than 3 deep; move this one up, or take its crew.yml out",
     ),
 }
 
@@ -157,4 +157,4 @@ def test_links_that_lead_round_in_a_circle_end(tmp_path: Path) -> None:
     (tmp_path / "north" / "loop").symlink_to(tmp_path)
     assert list(load_crew(tmp_path, TOOLS).specialists) == ["a", "b"]
     tree(tmp_path, crew=ABOUT)
-    assert "loop/crew.yml:1: more than 3 crews lie in each other" in faults(tmp_path)[0]
+    assert "loop/crew.yml:1: crews are nested more than 3 deep" in faults(tmp_path)[0]

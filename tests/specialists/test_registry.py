@@ -138,7 +138,7 @@ ONE_FAULT = {
         "a.md:3: the front matter is not valid YAML: mapping values",
     ),
     "no mapping": ("---\n- a\n---\nYou work.", "a.md:2: the front matter is not a list of `key: value` lines"),
-    "key twice": (page("a", "name: a"), "a.md:6: the key name stands there twice; keep one"),
+    "key twice": (page("a", "name: a"), "a.md:6: the key name is there twice; keep one"),
     "tag": (page("a", description="!!python/name:os.system"), "a.md:3: the front matter is not valid YAML"),
     "can no list": (
         page("a", can="swim"),
@@ -357,9 +357,9 @@ async def _write(_arguments: object, _bench: object) -> ToolOutcome:
 
 
 TOOL_FAULTS = {
-    "only reads, so look_up is not for it": Tool("bad", "read", LookArguments, _write, look_up=_write),
-    "only reads, so a key is not for it": Tool("bad", "read", LookArguments, _write, key="drops_repeats"),
-    "only reads, so what is not for it": Tool("bad", "read", LookArguments, _write, what=str),
+    "only reads, so look_up does nothing": Tool("bad", "read", LookArguments, _write, look_up=_write),
+    "only reads, so a key does nothing": Tool("bad", "read", LookArguments, _write, key="drops_repeats"),
+    "only reads, so what does nothing": Tool("bad", "read", LookArguments, _write, what=str),
     "has the access 'scribble'": Tool("bad", "scribble", LookArguments, _write),  # type: ignore[arg-type]
     "has the key 'maybe'": Tool("bad", "write", LookArguments, _write, key="maybe"),  # type: ignore[arg-type]
     "must have a run that takes arguments, workbench, key": Tool(

@@ -47,7 +47,7 @@ def test_what_may_be_used_finds_what_it_says(text: str, fits: str, not_this: str
         ("a{1,99}", "at most 40"),
         ("a{5,2}", "from few to many"),
         (r"\w+\s+\w+", "in 64,000 ways"),
-        ("(a|b|c|d|e|f|g|h|i)" * 5, "ways from each place"),
+        ("(a|b|c|d|e|f|g|h|i)" * 5, "ways at each place"),
         ("((((((a))))))", "more than 5 deep"),
         ("(a", "not closed"),
         ("a)", "Put a \\ before a sign"),

@@ -183,7 +183,7 @@ async def test_gaps_files_and_sources_of_tools_go_into_the_result_whatever_the_m
     ("call", "said"),
     [
         (("loook", {}), "There is no tool 'loook'. Your tools: look;"),
-        (("look", {"at": ""}), "look was not run. Mend its arguments: at: String should have at least 1 character"),
+        (("look", {"at": ""}), "look was not run. Correct its arguments: at: String should have at least 1 character"),
         (("look", {"at": "a", "times": 9}), "times: Input should be less than or equal to 5"),
         (("look", {}), "at: Field required"),
     ],
@@ -334,7 +334,7 @@ async def test_wrong_arguments_of_a_result_are_mended_once_then_taken_leniently(
     }
     outcome, model, log = await play([calling(("return_result", wrong)), calling(("return_result", wrong))])
     assert len(model.calls) == 2
-    assert log.replies[0].text.startswith("return_result was not accepted. Mend its arguments: content:")
+    assert log.replies[0].text.startswith("return_result was not accepted. Correct its arguments: content:")
     assert isinstance(outcome, Result)
     assert (outcome.content, outcome.confidence) == ('["a", 1]', 85)
     assert [finding.message for finding in outcome.findings] == ["one", "two"]

@@ -155,7 +155,7 @@ async def test_edited_arguments_that_do_not_fit_are_not_run() -> None:
         log.history.append(ruled(asked, "edited", arguments=wrong, digest=digest_of("post_note", wrong)))
         _, model = await attempt(log, [returning()], side.tool())
     assert side.calls == 0
-    assert "post_note was not run. Mend its arguments" in said(model)[0]
+    assert "post_note was not run. Correct its arguments" in said(model)[0]
 
 
 async def test_a_call_on_which_nobody_decided_is_told_apart_from_a_denied_one() -> None:

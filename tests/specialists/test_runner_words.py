@@ -96,7 +96,7 @@ async def test_an_escalation_written_as_text_is_one() -> None:
 @pytest.mark.parametrize(
     ("wish", "said"),
     [
-        ({"name": "look", "arguments": {"times": 2}}, "look was not run. Mend its arguments: at: Field required"),
+        ({"name": "look", "arguments": {"times": 2}}, "look was not run. Correct its arguments: at: Field required"),
         (
             {"name": "look", "arguments": {"where": "sea"}},
             "look was not run: there is no 'where'; the names there are: at",

@@ -257,4 +257,4 @@ async def test_check_tries_the_server_sends_nothing_and_is_silent_where_none_is_
         assert box.mails == []
     (fault,) = await prove()
     assert "could not be used" in fault
-    assert "mend LEADHAND_SMTP" in fault
+    assert "correct LEADHAND_SMTP" in fault

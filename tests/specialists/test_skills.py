@@ -149,5 +149,5 @@ def test_house_rules_are_told_planner_and_synthesizer_once(tmp_path: Path) -> No
     crew = load_crew(tmp_path, {})
     assert len(crew.crews["in"].house_rules) == 3_000 + len("# House rules (CLAUDE.md)\n")
     assert [one.text for one in crew.every_warning] == [
-        "of 5,000 characters, planner and synthesizer are told 3,000; put first what matters"
+        "it has 5,000 characters, and only 3,000 of them are used; put what matters first"
     ]

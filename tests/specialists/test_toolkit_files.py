@@ -167,7 +167,10 @@ FUNCTION_FAULTS = {
         "f.py:2: the function f has an argument of a type that JSON does not know (Unable to generate pydantic-core",
     ),
     "star": ('def f(*a: str): "F."', "f.py:1: the function f takes *a: str, which models cannot fill in; name each"),
-    "kept name": ('def f(copy: str): "F."', "f.py:1: the function f has an argument copy, a name that pydantic keeps"),
+    "kept name": (
+        'def f(copy: str): "F."',
+        "f.py:1: the function f has an argument copy, a name that pydantic reserves",
+    ),
     "yields": ('def f():\n  "F."\n  yield 1', "f.py:1: the function f yields, and might never end; return a list"),
     "long": (f'def f():\n  "{"x" * 2001}"', "f.py:1: the function f has a docstring of 2,001 characters, and every"),
     "taken by ours": (
@@ -176,9 +179,9 @@ FUNCTION_FAULTS = {
     ),
     "kept for the bot": ('def escalate():\n  "F."', "f.py:1: the name escalate is that of a tool which the bot itself"),
     "odd name": ('def größe(a: str):\n  "F."', "f.py:1: the tool 'größe' must be called in letters, digits, _ and -"),
-    "raises": ("\n\n1 / 0", "f.py:3: it raises ZeroDivisionError (division by zero) when it is imported; mend it, or"),
-    "exits": ("import sys\nsys.exit(2)", "f.py:2: it raises SystemExit (2) when it is imported; mend it, or take"),
-    "syntax": ("\ndef f(:\n", "f.py:2: it raises SyntaxError (invalid syntax) when it is imported; mend it, or take"),
+    "raises": ("\n\n1 / 0", "f.py:3: it raises ZeroDivisionError (division by zero) when it is imported; fix it, or"),
+    "exits": ("import sys\nsys.exit(2)", "f.py:2: it raises SystemExit (2) when it is imported; fix it, or remove"),
+    "syntax": ("\ndef f(:\n", "f.py:2: it raises SyntaxError (invalid syntax) when it is imported; fix it, or remove"),
     "missing package": ("import no_such", "f.py:1: it raises ModuleNotFoundError (No module named 'no_such') when it"),
     "nothing": ("x = 1", "f.py:1: it has no function that could be a tool; write one with types and a docstring, or"),
     "gives raises": (
@@ -203,8 +206,8 @@ def test_tools_that_are_unknown_as_their_file_has_a_fault_are_said_to_be(
     with pytest.raises(CrewError) as raised:
         crew_with(Path("crew"), tools="[f, g, h]", f="\n\ndef f(:\n", g='def g() -> str:\n  "G."\n')
     assert [str(one) for one in raised.value.faults] == [
-        "crew/a.md:4: unknown tools f, h; mend f.py first",
-        "crew/toolkits/f.py:3: it raises SyntaxError (invalid syntax) when it is imported; mend it, or take it away",
+        "crew/a.md:4: unknown tools f, h; fix f.py first",
+        "crew/toolkits/f.py:3: it raises SyntaxError (invalid syntax) when it is imported; fix it, or remove it",
     ]
 
 
@@ -227,7 +230,7 @@ def test_a_tool_that_is_declared_wrongly_is_named_in_its_file(tmp_path: Path) ->
         'async def run(arguments, workbench):\n  "Run."\nBAD = Tool("bad", "read", BaseModel, run, target=str)\n'
     )
     found = faults(tmp_path, f=text)
-    assert found == ["f.py:3: the tool bad only reads, so target is not for it; leave that out"]
+    assert found == ["f.py:3: the tool bad only reads, so target does nothing; leave it out"]
 
 
 def test_a_function_may_say_more_than_its_line_does(tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ async def test_the_trace_of_a_job_shows_each_step_of_the_ladder(scene: Scene) ->
         "→ replaced: fallback:",
         "→ lost: without:",
         "→ mended: sent back: The content is “TODO”",
-        "→ split: replan: the part is planned anew: I cannot open pages.",
+        "→ split: replan: the part is planned again: I cannot open pages.",
         "split: plan changed: split replaced, pages added, figures added; about",
         "→ split: plan changed: replaced: Only the researcher opens pages.",
         "→ figures: plan changed: added: The figures are the analyst's.",

@@ -26,7 +26,7 @@ FAILS = Fault("bad_request")
 WRITES: Words = lambda _: result("The text.")  # noqa: E731
 PLACES = [("ana", "@leadhand"), ("ben", "@leadhand"), ("cleo", "@leadhand"), ("ana", "#general"), ("ben", "#sales")]
 """Who asks where: Slack takes one message a second in each place."""
-GAP = "the budget for today of who asked"
+GAP = "the requester's budget for today"
 
 
 async def test_instances_share_the_breaker_of_a_specialist_whose_model_always_fails(scene: Scene) -> None:
@@ -39,10 +39,10 @@ async def test_instances_share_the_breaker_of_a_specialist_whose_model_always_fa
                     one.instance.begin_stop()  # from now on the other works
             assert purposes(server).count("specialist:analyst") == 3, "three in a row, whoever made them"
             assert two.store.counters.heard("specialist:analyst").failures == 3
-            assert "left alone for another" in shown(await scene.command("status"))
+            assert "paused for another" in shown(await scene.command("status"))
         (refused,) = await talk.of(ev.AttemptFailed)
         assert (refused.kind, refused.failed_calls) == ("unavailable", 0)
-        assert "specialist analyst is left alone" in talk.said(), "the gap is named"
+        assert "specialist analyst is paused" in talk.said(), "the gap is named"
 
 
 async def test_one_instance_tries_a_breaker_that_had_its_rest_and_closes_it_for_all(scene: Scene) -> None:

@@ -86,7 +86,7 @@ async def test_a_list_needs_a_channel_and_the_optional_scopes(scene: Scene, tmp_
     async with provider(planner=planner, clerk=clerk("T")) as server, scene.bot(connect("chat", server), crew=crew):
         talk = await scene.ask("Open a ticket for the export", channel="#general")
         await talk.over()
-    assert "A list of tickets is kept for a channel" in talk.said()
+    assert "A list of tickets needs a channel" in talk.said()
 
 
 async def test_people_edit_what_is_theirs_on_the_card_and_where_it_goes_stays_the_operators(

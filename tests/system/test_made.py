@@ -222,7 +222,7 @@ async def test_where_those_made_keep_failing_they_are_left_alone_together(scene:
         job = await talk.over()
     (failed,) = await talk.of(ev.AttemptFailed)
     assert failed.kind == "unavailable"
-    assert failed.message.startswith("The made specialist is left alone for another ")
+    assert failed.message.startswith("The made specialist is paused for another ")
     assert "specialist:unitsmith" not in purposes(server)
     assert job.latest.work["units"].specialist == "writer"
 
@@ -270,7 +270,7 @@ async def test_an_instance_whose_crew_lends_no_more_has_it_stood_in_for(scene: S
             job = await talk.over()
     (failed,) = await talk.of(ev.AttemptFailed)
     assert (failed.kind, failed.failed_calls) == ("unavailable", 0)
-    assert failed.message == "the crew has no specialists made, and unitsmith is one"
+    assert failed.message == "the crew allows no ad-hoc specialists, and unitsmith is one"
     assert "specialist:unitsmith" not in purposes(server)
     assert job.latest.work["units"].specialist == "writer"
     assert job.latest.state == "completed"

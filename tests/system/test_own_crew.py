@@ -77,7 +77,7 @@ async def test_the_crew_of_the_page_is_listed_with_its_tools(folder: Path) -> No
     assert lines[0].endswith(f"{folder.name}: proof-reader, translator")
     assert lines[1:4] == [
         f"ok    proof-reader, an agent of Claude Code: {read_as}; the planner is told: Reads proofs.",
-        f"warn  crew: {folder}/proof-reader.md:4: no tool here is Write; it works without",
+        f"warn  crew: {folder}/proof-reader.md:4: there is no tool Write here; the agent works without",
         "ok    tools: 3 held, 1 of them writes",
     ]
     assert lines[-3:] == [

@@ -267,5 +267,5 @@ async def test_a_specialist_who_is_gone_is_said_and_it_is_planned_anew(board: Bo
             job = await talk.over(2)
     assert purposes(server).count("planner") == 2
     assert set(job.latest.work) == {"all"}
-    assert "Not in the crew any more: clerk2. So I planned this anew." in talk.said()
+    assert "Not in the crew any more: clerk2. So I planned this again." in talk.said()
     assert board.side.notes == ["tea"], "what the first try wrote is not written again, whoever works on it"

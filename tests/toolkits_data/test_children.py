@@ -157,7 +157,7 @@ async def test_where_walls_are_required_and_one_is_missing_nothing_is_read(
     reading = await read_file(tmp_path / "note.txt", "note.txt", "text/plain")
     assert reading.text == ""
     assert reading.fault == (
-        "note.txt was not read, as this bot may read files only behind all of its walls, and one is missing on its "
+        "note.txt was not read: this bot reads files only in its full sandbox, and a wall of that is missing on its "
         "machine. Whoever runs it can see which, and what to do, with leadhand check."
     )
     assert (await wall_proof.prove_walls()).missing == ("seccomp",)

@@ -56,7 +56,7 @@ def test_names_and_cities_are_read_right_and_nothing_is_in_doubt(encoding: str) 
         assert sheet.apart == []
     else:
         (note,) = sheet.apart
-        assert note.startswith("its encoding is taken for ")
+        assert note.startswith("it does not name its encoding, so it was read as ")
 
 
 @settings(deadline=None, max_examples=150)
@@ -66,7 +66,9 @@ def test_a_table_of_few_names_is_right_or_the_doubt_is_said(encoding: str, rng: 
     rows = [rng.choice(people) for _ in range(rng.randint(1, 3))]
     data = csv_of(rows, encoding)
     (sheet,) = delimited_sheets(data, ".csv")
-    assert sheet.rows == rows or any(fault.startswith("its encoding is taken for ") for fault in sheet.faults)
+    assert sheet.rows == rows or any(
+        fault.startswith("it does not name its encoding, so it was read as ") for fault in sheet.faults
+    )
     read = decoded(data)
     assert [line.split(",") for line in read.text.split("\n")[1:]] == sheet.rows, "a text is decoded as a table is"
 
@@ -78,9 +80,9 @@ def test_a_name_that_stands_there_three_times_makes_no_guess_surer() -> None:
 
 async def test_a_guess_is_said_in_the_profile_and_in_what_a_query_gives(bench: Bench) -> None:
     workbench = bench({"clients.csv": csv_of(rows_of("gb18030"), "gb18030")})
-    said = "clients.csv: its encoding is taken for GB 18030, as it does not say it"
+    said = "clients.csv: it does not name its encoding, so it was read as GB 18030"
     told = await profile(workbench, "clients.csv")
-    assert "its encoding is taken for GB 18030" in told.text
+    assert "it was read as GB 18030" in told.text
     assert (told.notes, told.gaps) == ((said,), ())
     found = await ask(workbench, "SELECT id FROM clients WHERE city = '北京'")
     assert "1 row" in found.text

@@ -57,10 +57,10 @@ async def test_a_tab_of_another_workspace_says_what_to_do(tab: Page) -> None:
     workspace = await Workspace.start(MANIFEST, port=port)
     try:
         offline = tab.get_by_test_id("offline")
-        await expect(offline).to_contain_text("Open the address that it printed when it started again.")
+        await expect(offline).to_contain_text("Open the address that the workspace printed last.")
         await tab.get_by_test_id("composer").fill("hello?")
         await tab.get_by_test_id("composer").press("Enter")
-        await expect(tab.locator("#notes")).to_contain_text("This page is of an earlier start of the workspace.")
+        await expect(tab.locator("#notes")).to_contain_text("This page belongs to an earlier run of the workspace.")
         other = await tab.context.new_page()
         await other.goto(workspace.page_url)  # its cookie lets the old tab in, too
         await expect(offline).to_be_hidden()

@@ -54,7 +54,7 @@ _RUNGS: dict[Rung, str] = {
     "stronger": "with a stronger model",
     "fallback": "someone else steps in",
     "ask": "with your answer",
-    "replan": "planned anew",
+    "replan": "planned again",
 }
 """Words for a new attempt that differs from the last one."""
 

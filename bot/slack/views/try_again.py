@@ -53,7 +53,7 @@ def try_line(ask: Ask) -> list[Block]:
         named = [f"“{clean(plain(title_of(ask, work), _TITLE))}”" for work in again[:NAMED]]
         more = [f"{len(again) - NAMED} more"] if len(again) > NAMED else []
         does = "goes on with" if ask.again.mode == "continue" else "runs again"
-        line += f": {does} {in_row([*named, *more], 'and')}" if again else ": writes the answer anew"
+        line += f": {does} {in_row([*named, *more], 'and')}" if again else ": writes the answer again"
         line += f", keeps {len(kept)} of {len(works)} parts" if kept else ""
     return [context(line)]
 

@@ -16,11 +16,11 @@ class RedisMemories:
     async def put(self, team: str, place: str, name: str, payload: str, *, was: str = "") -> bool:
         """See `Memories.put`."""
         if digest_if_large(payload):
-            raise PayloadTooLarge("this is longer than what the store remembers; make it shorter")
+            raise PayloadTooLarge("this is too long to be remembered; make it shorter")
         keys = self._calls.keys.memories(team, place)
         reply = await self._calls.run("memory_put", keys, place, name, was, payload, MEMORIES_LIMIT)
         if reply == b"full":
-            raise PayloadTooLarge(f"{MEMORIES_LIMIT} things are remembered there already; have one forgotten first")
+            raise PayloadTooLarge(f"{MEMORIES_LIMIT} things are remembered there already; forget one first")
         return bool(reply)
 
     async def of(self, team: str, place: str) -> dict[str, str]:

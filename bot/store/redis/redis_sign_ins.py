@@ -19,7 +19,7 @@ class RedisSignIns:
     async def keep(self, team: str, name: str, payload: str, lasts: float | None = None) -> None:
         """See `SignIns.keep`."""
         if digest_if_large(payload):
-            raise PayloadTooLarge("what the server gave for the sign-in is larger than what the store keeps")
+            raise PayloadTooLarge("the server's sign-in data is larger than the store allows")
         ends = () if lasts is None else ("PX", ms(lasts))
         key = self._calls.keys.sign_in(team, name)
         await self._calls.server.commands([("SET", key, payload, *ends), ("DEL", _taken(key))])

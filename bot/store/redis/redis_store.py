@@ -189,9 +189,7 @@ class RedisSettings:
         if not layout.digest_if_large(payload):
             reply = await self._calls.run("settings_put", [self._calls.keys.settings(team)], *args)
         if reply == b"full":
-            raise PayloadTooLarge(
-                "these settings are larger than what the store keeps; name fewer people, or use groups"
-            )
+            raise PayloadTooLarge("these settings are larger than the store allows; name fewer people, or use groups")
         return bool(reply)
 
     async def of(self, team: str) -> dict[str, str]:

@@ -60,7 +60,7 @@ async function answer(pending) {
   try {
     const response = await pending;
     const type = response.headers.get("Content-Type") ?? "";
-    if (response.status === 403) return { ok: false, error: "This page is of an earlier start of the workspace." };
+    if (response.status === 403) return { ok: false, error: "This page belongs to an earlier run of the workspace." };
     if (!type.includes("json")) return { ok: false, error: `The workspace answered ${response.status}.` };
     return await response.json();
   } catch {

@@ -14,7 +14,7 @@ import { closeThread, drawThread, forgetThreads, threadComposer } from "./thread
 import { count, recall, see } from "./unread.js";
 import { closeAllViews, closeView, openView, pushView, showErrors, updateView } from "./views.js";
 
-const EARLIER = "This page is of an earlier start of the workspace. Open the address that it printed when it started again.";
+const EARLIER = "This page belongs to an earlier run of the workspace. Open the address that the workspace printed last.";
 const REMEMBERED = "workspace-act-as"; // per tab, so that two tabs can be two people
 
 const events = {

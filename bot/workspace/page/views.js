@@ -98,7 +98,7 @@ async function dismiss() {
   if (!top) return;
   closeView(top.view.id);
   const answer = await post("close", { view_id: top.view.id });
-  if (!answer.ok) note(`The app was not told: ${answer.error}`, "error");
+  if (!answer.ok) note(`The app did not learn of it: ${answer.error}`, "error");
 }
 
 async function send(view, node) {
@@ -108,7 +108,7 @@ async function send(view, node) {
   busy(node, true);
   const answer = await post("submit", { view_id: view.id, values });
   busy(node, false);
-  if (!answer.ok) note(`The form was not taken: ${answer.error}`, "error");
+  if (!answer.ok) note(`The form was not sent: ${answer.error}`, "error");
 }
 
 /** Checks what Slack checks by itself: that required fields are filled, and that the rest has the right form. */

@@ -17,7 +17,7 @@ export function welcome(channel, empty, composer) {
 }
 
 function whoSees(channel) {
-  if (channel.shared) return "Its members see it, those of another workspace too.";
+  if (channel.shared) return "Its members see it, including those from another workspace.";
   return channel.kind === "channel" ? "Everybody in the workspace sees it." : "Only its members see it.";
 }
 
@@ -58,7 +58,7 @@ function offer(composer, bot, draft, number) {
 
 async function fillIn(composer, bot, draft, number) {
   const found = await Promise.all(draft.files.map((_, file) => fetch(`/local/draft/${number}/${file}`)));
-  if (found.some((response) => !response.ok)) return note("A file of it is missing from this installation.", "error");
+  if (found.some((response) => !response.ok)) return note("One of its files is missing from this installation.", "error");
   const files = await Promise.all(found.map(async (response, file) => new File([await response.blob()], draft.files[file])));
   if (draft.text && !composer.area.value.includes(draft.text)) composer.insert(`@${bot.name} ${draft.text}`);
   return composer.add(files);

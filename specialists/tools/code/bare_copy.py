@@ -97,7 +97,7 @@ class BareCopies:
         except RepositoryAway as error:
             if age is None:
                 raise
-            self.stale[repository.name] = f"{error} What there is of it is {age / 3600:.0f} h old, and read meanwhile."
+            self.stale[repository.name] = f"{error} Until then, its copy from {age / 3600:.0f} h ago is read."
             return copy  # what was there the last time is better than nothing
         self.stale.pop(repository.name, None)
         await asyncio.to_thread(stamp.touch)
@@ -193,13 +193,13 @@ def _refuse(repository: Repository) -> None:
 def _refuse_folder(folder: Path, name: str) -> None:
     """Raise RepositoryAway for a folder that is no repository, or one whose copy could hold what is not its own."""
     if not folder.is_dir():
-        raise RepositoryAway(f"{name}: there is no folder {folder}; mend LEADHAND_REPOSITORIES, or mount it.")
+        raise RepositoryAway(f"{name}: there is no folder {folder}; correct LEADHAND_REPOSITORIES, or mount it.")
     inside = folder / ".git"
     if inside.is_symlink() or inside.is_file():
         raise RepositoryAway(f"{name}: {inside} leads elsewhere (a worktree or submodule); name the repository itself.")
     home = inside if inside.is_dir() else folder
     if not ((home / "HEAD").is_file() and (home / "objects").is_dir()):
-        raise RepositoryAway(f"{name}: {folder} is no git repository; mend LEADHAND_REPOSITORIES.")
+        raise RepositoryAway(f"{name}: {folder} is no git repository; correct LEADHAND_REPOSITORIES.")
     borrowed = [home / "objects/info/alternates", home / "objects/info/http-alternates", home / "commondir"]
     linked = [each for each in (home / "objects", home / "refs", home / "config", home / "HEAD") if each.is_symlink()]
     if found := next((each for each in (*borrowed, *linked) if each.exists() or each.is_symlink()), None):

@@ -28,7 +28,7 @@ async def code_log(arguments: CodeLogArguments, reader: RepositoryReader) -> Too
     reply = await reader.git(repository, "log", *_PLAIN, *found, commit, *below)
     lines = reply.text.splitlines()
     if not lines:
-        return ToolOutcome(f"No commit of {repository.name} before {commit[:10]} is like that.")
+        return ToolOutcome(f"No commit of {repository.name} before {commit[:10]} matches.")
     return outcome(f"Commits of {repository.name}{f', {path}' if below else ''}, newest first.", lines)
 
 

@@ -77,6 +77,6 @@ async def search_code(arguments: SearchCodeArguments, reader: RepositoryReader) 
         raise Refused(f"That pattern cannot be searched for: {said[0][:200]}")
     hits = [line.removeprefix(f"{commit}:").strip() for line in reply.text.splitlines()]
     if not hits:
-        return ToolOutcome(f"Nothing in {repository.name} at {commit[:10]} has that.")
+        return ToolOutcome(f"Nothing in {repository.name} at {commit[:10]} matches.")
     title = f"{len(hits):,}{'+' if reply.cut else ''} lines of {repository.name} at {commit[:10]}."
     return outcome(title, hits, more="a narrower pattern or a path shows them")

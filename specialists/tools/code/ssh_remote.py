@@ -77,12 +77,12 @@ class SshRemote:
         key = self.key_of(name)
         for variable, file in ((KEY, key), (HOSTS, self.known_hosts)):
             if not file.is_file():
-                return f"there is no file {file}; mend {variable}, or mount it."
+                return f"there is no file {file}; correct {variable}, or mount it."
             if not os.access(file, os.R_OK):
-                return f"{file} may not be read by this user; mend its owner."
+                return f"{file} may not be read by this user; change its owner."
         found = key.stat()
         if found.st_uid == os.getuid() and found.st_mode & 0o077:  # ssh says no to such a key
-            return f"others may read the key {key}; take that from them (chmod 600)."
+            return f"other users may read the key {key}; keep them out (chmod 600)."
         locked = _is_locked(key.read_bytes()[:_LARGEST_KEY])
         return f"the key {key} has a passphrase, and nobody can type it; give one without." if locked else ""
 

@@ -34,7 +34,7 @@ _AWAY = (
     "with leadhand check."
 )
 _REFUSED = (
-    "The database {name} is not asked: its user has {rights}, which reaches beyond reading tables. Whoever runs the "
+    "The database {name} is not queried: its user has {rights}, more than reading tables needs. Whoever runs the "
     "bot can give it a user that may only read (docs/documents.md), or allow this one with {setting}={name}."
 )
 _FAILURES = {

@@ -42,7 +42,7 @@ def read_only_statement(sql: str, kind: Kind) -> str:
     except RecursionError:
         raise NotReadOnly("The statement is nested too deeply; ask for less at once.") from None
     if again != statement or not _is_plain(statement, kind):
-        raise NotReadOnly("That has a spelling that is not run here; say it in a more usual way.")
+        raise NotReadOnly("SQL written in this way is not run here; write it in a more usual way.")
     return statement
 
 
@@ -75,13 +75,13 @@ def _check_spelling(sql: str, kind: Kind) -> None:
         raise NotReadOnly(f"Comments are not allowed in a statement; leave them out{hint}.")
     if strange := re.search(r"[^\x00\t\n\r\x20-\x7e]", outside):
         raise NotReadOnly(
-            f"The character U+{ord(strange[0]):04X} is allowed in quotes alone; write spaces as usual ones, and put "
+            f"The character U+{ord(strange[0]):04X} is allowed only in quotes; write spaces as usual ones, and put "
             "names of other letters than a to z in quotes."
         )
     if re.search(rf"[uU]&\s*{_QUOTED}", outside):
         raise NotReadOnly("U& before quotes is not allowed; write the characters themselves.")
     if brace := re.search(r"[{}\\]", outside):
-        raise NotReadOnly(f"The character {brace[0]} is allowed in quotes alone.")
+        raise NotReadOnly(f"The character {brace[0]} is allowed only in quotes.")
 
 
 # ---------------------------------------------------------------- the tree

@@ -26,7 +26,7 @@ _LONG = f"The document took longer than {RENDERING_TIME:g} s to make; shorten or
 _FAILURES = {
     "time": _LONG,
     "cpu": _LONG,
-    "crash": "The document could not be made: it takes more memory than one may. Shorten or split it.",
+    "crash": "The document could not be made: it needs too much memory. Shorten or split it.",
     "too_much": "The document became too large: embed fewer or smaller pictures, or split it.",
     "busy": BUSY,
     "unwalled": NO_WALLS,

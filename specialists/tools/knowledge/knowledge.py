@@ -191,7 +191,7 @@ class Knowledge:
                         await places.acquire()
                         group.create_task(self._read(batch, places))
         except* TooBusy:
-            log.info("the knowledge in %s goes on being indexed later: too much else is being read", self.folder)
+            log.info("the rest of the knowledge in %s is indexed later: too much else is being read", self.folder)
         except* (OSError, sqlite3.Error) as group:
             log.warning("the knowledge in %s is not indexed: %s", self.folder, group.exceptions[0])
         finally:

@@ -56,7 +56,7 @@ def _told(one: dict[str, str]) -> dict[str, Any]:
     except ModuleNotFoundError as error:
         return told | {"fault": f"cannot be read here: {error.name} is missing. {remedy('files', 'documents')}"}
     except Exception:  # noqa: BLE001  # libraries raise all kinds for a broken file; this process is for such
-        return told | {"fault": "is damaged; save it anew with the program that made it"}
+        return told | {"fault": "is damaged; save it again with the program that made it"}
     link = one["link"] and Path(given(one["link"])).read_bytes()[:4000].decode("utf-8", "replace")
     address = _ADDRESS.search(str(about.get("url") or about.get("link") or link or ""))
     title = about.get("title") or next(filter(None, map(_heading, contents.outline)), "")

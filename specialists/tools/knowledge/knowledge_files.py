@@ -137,7 +137,7 @@ def _leads_to_file(root: Path, link: Path, path: str, found: Look) -> bool:
         found.leave(path, "the link leads out of the folder, so it is not followed; copy what it leads to")
         return False
     if target.is_dir():
-        found.leave(path, "the link leads to a folder that is read as itself; take it out")
+        found.leave(path, "the link leads to a folder that is already read; take it out")
         return False
     return target.is_file() and link.suffix.lower() not in _NO_DOCUMENTS
 

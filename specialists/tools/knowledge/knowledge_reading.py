@@ -21,7 +21,7 @@ _FAILURES = {
     "time": "takes too long to read; split it",
     "cpu": "takes too long to read; split it",
     "crash": "cannot be read: it is damaged, or far larger inside than it looks",
-    "unwalled": "was not read, as a wall is missing that LEADHAND_SANDBOX=required asks for; see leadhand check",
+    "unwalled": "was not read: LEADHAND_SANDBOX=required asks for all walls, and one is missing; see leadhand check",
     "too_much": "holds more than can be indexed; split it",
 }
 

@@ -104,7 +104,7 @@ async def would_take_mail(server: SmtpServer) -> str:
     try:
         await _envelope(client, server, ())
     except NotSent as error:
-        return f"{error}; mend {SERVER}, or start the server."
+        return f"{error}; correct {SERVER}, or start the server."
     finally:
         client.close()
     return ""

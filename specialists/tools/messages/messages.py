@@ -60,9 +60,7 @@ async def prepare(arguments: SendMessageArguments, workbench: Workbench) -> Prep
         return ToolOutcome("The text is empty; give the whole of the message.", failed=True)
     ready = arguments.model_copy(update={"to": goes.written, "text": text})
     if arguments.draft:
-        return Prepared(
-            ready, why=f"It is a draft for {goes.name}: it goes to who made the request, and to nobody else."
-        )
+        return Prepared(ready, why=f"It is a draft for {goes.name}: only the person who made the request gets it.")
     readers = await messenger.crossing(goes)
     return Prepared(ready, why=about(goes, readers), readers=readers)
 
@@ -73,7 +71,7 @@ def about(goes: Addressee, readers: Readers | None) -> str:
     if readers is None:
         return told
     crosses = f"It may tell {readers.goes} what was said in {readers.came}"
-    return f"{told} {crosses}, so it takes the yes of somebody who may read both.".strip()
+    return f"{told} {crosses}, so somebody who may read both has to approve it.".strip()
 
 
 async def _look_up(arguments: SendMessageArguments, workbench: Workbench, key: str) -> ToolOutcome | None:

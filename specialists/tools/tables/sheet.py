@@ -71,7 +71,7 @@ def sheet_of(rows: list[Row], lines: list[int], spans: Spans | None = None) -> S
         header = _under(titles.pop(), header, spanned)
         depth += 1
     if depth > 1:
-        facts.append(f"{_NUMBERS[depth]} rows of headers made one")
+        facts.append(f"{_NUMBERS[depth]} rows of headers joined into one")
     if titles:
         above = " / ".join(" ".join(cell for cell in row if cell) for row in titles)
         facts.append(f"{_count(len(titles), 'line')} above the header skipped: {above[:120]}")

@@ -37,7 +37,7 @@ def hidden_noted(sheet: Sheet, hidden: Collection[int], *, by_filter: bool = Fal
     sheet.apart.append(
         f"{number:,} of {len(sheet.lines):,} rows {'is' if number == 1 else 'are'} hidden {how}in the workbook; "
         f"{'it is' if number == 1 else 'they are'} counted "
-        f"(the column {column} tells them: WHERE NOT {column} leaves them out)"
+        f"(the column {column} marks them: WHERE NOT {column} leaves them out)"
     )
     sheet.names.append(column)
     for row, line in zip(sheet.rows, sheet.lines, strict=True):

@@ -112,7 +112,7 @@ def _read(data: bytes) -> Any:
 
 def _address(issue: Any) -> str:
     about = issue if isinstance(issue, dict) else {}
-    return str(about.get("html_url") or about.get("web_url") or "an address that was not told")
+    return str(about.get("html_url") or about.get("web_url") or "an unknown address")
 
 
 def _made(issue: Any) -> float:

@@ -135,9 +135,7 @@ class _Desk:
         to = messenger.contact if self.place.path == CONTACT else self.place.path
         goes = await messenger.find(to)
         if self.place.kind == "list" and not isinstance(goes, str) and goes.kind != "channel":
-            goes = (
-                f"A list of tickets is kept for a channel, and {goes.name} is none; whoever runs the bot mends {NAME}."
-            )
+            goes = f"A list of tickets needs a channel, and {goes.name} is none; whoever runs the bot corrects {NAME}."
         return messenger, goes
 
 

@@ -32,7 +32,7 @@ AZURE_PLATFORM = "168.63.129.16/32"
 """Azure's metadata and DNS address. It is public by registry, so no table of special addresses names it."""
 
 _REDIRECTS = 5
-_ELSEWHERE = "The page redirects to {url}, which was not opened. If that is needed, ask for it by itself."
+_ELSEWHERE = "The page redirects to {url}, which was not opened. If you need it, fetch that address."
 _HEADERS = {"User-Agent": "Leadhand (a bot that reads a page when somebody asks)", "Accept-Encoding": "identity, gzip"}
 
 
@@ -96,7 +96,7 @@ async def download(
                     raise FetchFailed(_ELSEWHERE.format(url=found[:400]))
                 url = found
     except TimeoutError as error:
-        raise FetchFailed(f"The page took longer than {settings.timeout:g} s, so it was left.") from error
+        raise FetchFailed(f"The page took longer than {settings.timeout:g} s, so it was not read.") from error
     except NameUnknownHere as error:
         raise FetchFailed(f"The page cannot be reached: {error}.") from error
     except SSRFGuardError as error:
@@ -104,7 +104,7 @@ async def download(
     except (httpx.HTTPError, httpx.InvalidURL, OSError, UnicodeError, zlib.error) as error:
         why = network_fault(error) or f"{type(error).__name__}: {str(error)[:200]}"
         raise FetchFailed(f"The page cannot be reached ({why}).") from error
-    raise FetchFailed(f"The page redirects more than {_REDIRECTS} times, so it was left.")
+    raise FetchFailed(f"The page redirects more than {_REDIRECTS} times, so it was not read.")
 
 
 async def _hop(url: str, settings: FetchSettings, accepts: Callable[[str], str]) -> Download | str:

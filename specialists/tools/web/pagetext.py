@@ -43,7 +43,7 @@ def refusal(media_type: str) -> str:
         return ""
     if media_type == "application/pdf":
         return "The address leads to a PDF, which cannot be read here. Look for the same as a web page."
-    kind = media_type[:60] or "something that does not say what it is"
+    kind = media_type[:60] or "something of an unknown type"
     return f"The address leads to {kind}, not to a page of text."
 
 
@@ -84,7 +84,7 @@ def _codec(charset: str) -> str:
     """Find Python's name for a charset. Raises `LookupError` for one that no page is written in."""
     name = codecs.lookup(charset).name
     if name in _NO_CHARSETS:
-        raise LookupError(f"{charset} is no charset of pages")
+        raise LookupError(f"{charset} is not a character set of web pages")
     return name
 
 

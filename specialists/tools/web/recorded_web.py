@@ -34,7 +34,7 @@ LARGEST = 2_000_000
 _SNIPPET = 300
 _KEYS = ("url", "file", "title", "recorded", "about")
 _TYPES = {".html": "text/html", ".txt": "text/plain", ".csv": "text/csv", ".json": "application/json"}
-SAID = "From recorded pages: this bot reads no others, and asked nobody."
+SAID = "From recorded pages: this bot reads no others, and searched nowhere else."
 _TOLD = 8
 """Addresses that are named where one is missing."""
 

@@ -124,5 +124,5 @@ def _page_outcome(page: Download, title: str, text: str, start: int) -> ToolOutc
         more = f"; call again with start={end} to read on" if end < length else ""
         lines.append(f"[characters {start:,} to {end:,} of {length:,}{more}]")
     if not page.whole:
-        lines.append("[the page is larger than what is read of one; its end is missing]")
+        lines.append("[the page is larger than the limit; its end is missing]")
     return ToolOutcome("\n".join(lines), sources=(page.url,))
