@@ -274,7 +274,7 @@ async def test_what_is_wrong_with_what_is_typed_is_said_at_the_field() -> None:
         view = await place.opened(section="work")
         assert not await place.ana.submit(view["id"], {"budget": "lots", "instructions": "x" * 50_000})
         assert place.errors() == {
-            "budget": "It takes such as `$2.50, 400k tokens`, or one of the two, or off.",
+            "budget": "It takes an amount such as `$2.50`, `400k tokens` or both: `$2.50, 400k tokens`, or off.",
             "instructions": "These are 50,000 characters, and at most 1,500 are allowed, for every request carries "
             "them; what is longer belongs into the crew's knowledge.",
         }

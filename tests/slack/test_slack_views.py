@@ -384,7 +384,7 @@ def test_a_source_that_is_a_file_of_the_job_is_shown_by_its_plain_name() -> None
     (sources,) = [block for block in message.blocks if "Sources:" in json.dumps(block)]
     assert sources["elements"] == [
         {"type": "plain_text", "text": "Sources: agreement.md, page 2 · run.py and backup.zip"},
-        {"type": "mrkdwn", "text": "· `evil.md` · see `agreement.md.evil.com`"},
+        {"type": "mrkdwn", "text": "`evil.md` · see `agreement.md.evil.com`"},
     ]
     strange = replace(ask, materials=())
     assert "plain_text" not in json.dumps(answer(job_of(strange), strange, "m")[0].blocks[1]), "of no file it is code"
