@@ -36,7 +36,8 @@ from bot.settings import Settings, SettingsError
 from bot.slack.connection import Bolt, NotConnected, proven_client
 from bot.slack.send.lookup import LOOKS
 from bot.slack.send.web_calls import close_client
-from bot.store.interface import ANY_TEAM, JobKey, Store
+from bot.store.interface import ANY_TEAM, JobKey
+from bot.store.redis.redis_store import Store
 from bot.supervisor.instance_board import InstanceBoard
 from bot.team_bot import Shared, TeamBot
 from specialists.crew import Crew
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from aiohttp import web
 
     from bot.operation.instrumentation import Instrumentation
-    from bot.store.redis.redis_store import RedisStore
+    from bot.store.redis.redis_store import Store
     from bot.teams import InstalledTeams
     from specialists.tools.web.search import SearchSettings
 
@@ -70,16 +71,16 @@ def manifest_path() -> Path:
 
 
 @contextlib.asynccontextmanager
-async def open_store(settings: Settings) -> AsyncIterator[RedisStore]:
+async def open_store(settings: Settings) -> AsyncIterator[Store]:
     """Open the store of REDIS_URL, else the embedded one. Raises StoreError if it must not be used."""
-    from bot.store.redis.redis_store import RedisStore  # noqa: PLC0415 - redis is imported when a store is opened
+    from bot.store.redis.redis_store import Store  # noqa: PLC0415 - redis is imported when a store is opened
 
     url = settings.redis_url
     if not url:
         from bot.store.embedded import start_embedded  # noqa: PLC0415 - only for the embedded server
 
         url = await start_embedded(settings.data)
-    store = await RedisStore.connect(url, retention=settings.retention)
+    store = await Store.connect(url, retention=settings.retention)
     try:
         check = StoreCheck(store)
         await check.run()

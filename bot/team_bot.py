@@ -32,7 +32,8 @@ from bot.slack.show.directory import Directory
 from bot.slack.show.job_messenger import Messengers
 from bot.slack.show.people import People
 from bot.slack.show.thread import Thread
-from bot.store.interface import JobKey, Store
+from bot.store.interface import JobKey
+from bot.store.redis.redis_store import Store
 from bot.supervisor.instance_board import InstanceBoard
 from specialists.several_crews import Crews
 

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from bot.store.embedded import start_embedded, stop_embedded
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from tests.patience import measure_slowdown, patience
 from tests.store.kit import fresh_store
 
@@ -100,7 +100,7 @@ def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
-async def store(server_url: str) -> AsyncIterator[RedisStore]:
+async def store(server_url: str) -> AsyncIterator[Store]:
     """An empty store."""
     made = await fresh_store(server_url)
     yield made

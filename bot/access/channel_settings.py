@@ -11,7 +11,8 @@ from types import MappingProxyType
 from bot.access.access_values import NAMES, Access, ChannelValues, Origin, combined, groups_in
 from bot.access.kept_form import FormValues, dumped, loaded
 from bot.limits.rules import Rules, Scope, SpendingBudget
-from bot.store.interface import Store, StoreError
+from bot.store.interface import StoreError
+from bot.store.redis.redis_store import Store
 from handoff.contracts import ChannelTerms, Tier
 from handoff.text.member_ids import CHANNEL
 

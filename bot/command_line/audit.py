@@ -13,7 +13,7 @@ from bot.command_line.slack_names import open_names
 from bot.operation.audit_log import Wanted, entries, line_of
 from bot.settings import Settings, SettingsError
 from bot.store.interface import ANY_TEAM
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from handoff.access.audit_entry import AuditEntry, Deed
 from handoff.text.dollars import in_dollars
 
@@ -35,7 +35,7 @@ async def audit(options: argparse.Namespace, settings: Settings) -> int:
         raise SettingsError(f"--deed {options.deed}: it is one of {', '.join(get_args(Deed))}.")
     count = 0
     async with open_names(settings, ids=options.ids or options.json) as put_names, store_url(settings) as url:
-        store = await RedisStore.connect(url)
+        store = await Store.connect(url)
         try:
             several = not options.team and await store.home("") == ANY_TEAM
             async for entry in entries(store, wanted):

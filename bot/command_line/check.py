@@ -293,13 +293,13 @@ def _http_fault(address: Address) -> str:
 
 
 async def _redis(settings: Settings) -> AsyncIterator[Verdict]:
-    from bot.store.redis.redis_store import RedisStore  # noqa: PLC0415 - the same
+    from bot.store.redis.redis_store import Store  # noqa: PLC0415 - the same
     from bot.store.server_diagnosis import FULL  # noqa: PLC0415 - redis is imported when it is used
 
     where = "REDIS_URL" if settings.redis_url else f"embedded, in {settings.data}"
     try:
         async with store_url(settings) as url:
-            store = await RedisStore.connect(url)
+            store = await Store.connect(url)
             try:
                 about, faults = await store.about(), await store.check()
                 memory = await store.memory()

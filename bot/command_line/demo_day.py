@@ -24,7 +24,7 @@ from bot.command_line.crew_demo import StagedTogether
 from bot.command_line.day_file import Day, DayScene, Ends, Then
 from bot.settings import Settings
 from bot.store.interface import Head, JobKey
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from bot.workspace.person import Person
 from bot.workspace.refusal import ActionFailed
 from bot.workspace.workspace_server import Workspace
@@ -73,9 +73,7 @@ class DayPlayer:
     Both clocks are `began` seconds behind already: no server takes kindly to one that goes back.
     """
 
-    def __init__(
-        self, workspace: Workspace, app: App, store: RedisStore, staged: StagedTogether, *, began: float
-    ) -> None:
+    def __init__(self, workspace: Workspace, app: App, store: Store, staged: StagedTogether, *, began: float) -> None:
         self._workspace = workspace
         self._app = app
         self._store = store

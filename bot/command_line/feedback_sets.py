@@ -17,8 +17,8 @@ from bot.evaluation.set_files import FOLDER
 from bot.jobs.job_reading import read_job
 from bot.operation.audit_log import Wanted, entries
 from bot.settings import Settings, SettingsError
-from bot.store.interface import JobKey, LogBroken, Store
-from bot.store.redis.redis_store import RedisStore
+from bot.store.interface import JobKey, LogBroken
+from bot.store.redis.redis_store import Store
 from handoff import events as ev
 from handoff.state.job_state import Job
 from specialists.crew import Crew
@@ -37,7 +37,7 @@ async def from_feedback(folder: Path, settings: Settings, *, private: bool) -> i
     crew = open_crew(settings)
     try:
         async with store_url(settings) as url:
-            store = await RedisStore.connect(url)
+            store = await Store.connect(url)
             try:
                 say(await add_cases(folder, store, crew, crew_folder(settings) / FOLDER, private=private))
             finally:

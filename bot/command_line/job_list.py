@@ -19,8 +19,8 @@ from bot.settings import Settings
 from bot.slack.receive.job_named import job_named
 from bot.slack.views.job_rows import JobLine
 from bot.slack.views.outgoing import counted
-from bot.store.interface import ANY_TEAM, Head, JobKey, Store
-from bot.store.redis.redis_store import RedisStore
+from bot.store.interface import ANY_TEAM, Head, JobKey
+from bot.store.redis.redis_store import Store
 from handoff.state.job_state import Ask, Job
 from handoff.summaries.shown_rows import rows_of
 from handoff.summaries.summary import rows, step, title_of, waited_for
@@ -37,7 +37,7 @@ WHY = {"newer": "A newer release works on that job.", "unreadable": "The record 
 async def job_list(options: argparse.Namespace, settings: Settings) -> int:
     """List jobs, or show one. Returns the exit code. Raises StoreError."""
     async with open_names(settings, ids=options.ids or options.json) as put_names, store_url(settings) as url:
-        store = await RedisStore.connect(url)
+        store = await Store.connect(url)
         try:
             return await (_one if options.job else _listed)(store, options, put_names)
         finally:

@@ -14,7 +14,7 @@ from bot.command_line.job_list import find_job
 from bot.command_line.slack_names import open_names
 from bot.settings import Settings, SettingsError
 from bot.slack.receive.job_named import job_named
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from bot.tracing.whole_trace import Trace, read_trace
 
 _FOUND, _WANTING = 0, 1
@@ -47,7 +47,7 @@ async def trace_job(options: argparse.Namespace, settings: Settings) -> int:
 async def _read(named: str, settings: Settings, of: str) -> Trace:
     """Read the trace of the job that an id or a link names, from the store. A bot that runs on it goes on."""
     async with store_url(settings) as url:
-        store = await RedisStore.connect(url)
+        store = await Store.connect(url)
         try:
             key = await find_job(store, named, of)
             job = key.job if key is not None else job_named("", named)[0]

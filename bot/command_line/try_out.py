@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from bot.command_line.day_file import Day
     from bot.command_line.demo_day import DayPlayer
     from bot.models.rehearsal.rehearsed_demo import DemoScript, SeveralScripts
-    from bot.store.redis.redis_store import RedisStore
+    from bot.store.redis.redis_store import Store
     from specialists.several_crews import Crews
 
 SAMPLE = Path(__file__).parents[2] / "specialists" / "samples" / "sales.csv"
@@ -278,7 +278,7 @@ async def _bot(
     demo: Staged | None = None,
     script: DemoScript | SeveralScripts | None = None,
     behind: float = 0.0,
-) -> AsyncIterator[tuple[App, RedisStore]]:
+) -> AsyncIterator[tuple[App, Store]]:
     """A bot in the workspace with the model given or that of the settings, and the store that it works on.
 
     `script` are steps that the rehearsal follows; the store's clock is so many seconds `behind`.
@@ -300,7 +300,7 @@ async def bot_with(
     crews: Crews | None = None,
     can_ask: bool = True,
     behind: float = 0.0,
-) -> AsyncIterator[tuple[App, RedisStore]]:
+) -> AsyncIterator[tuple[App, Store]]:
     """A bot in the workspace that has this model, the crews given or those of the settings, and the embedded store."""
     settings = dataclasses.replace(
         settings,

@@ -17,7 +17,8 @@ from bot.jobs.material_texts import handed, linked
 from bot.jobs.team_sign_ins import TeamSignIns
 from bot.limits.breakers import Breakers
 from bot.slack.show.people import StandingOf, nobody_stands
-from bot.store.interface import PayloadTooLarge, Store, StoreError
+from bot.store.interface import PayloadTooLarge, StoreError
+from bot.store.redis.redis_store import Store
 from handoff import events as ev
 from handoff.access.audit_entry import AuditEntry, Note, dropped
 from handoff.approval_values import Approval

@@ -15,7 +15,7 @@ from bot.jobs.material_texts import documents, handed, load
 from bot.limits.breakers import Breakers
 from bot.slack.show.people import StandingOf, nobody_stands
 from bot.slack.show.thread import Thread
-from bot.store.interface import Store
+from bot.store.redis.redis_store import Store
 from bot.supervisor.planning import Planning
 from bot.supervisor.track_record import TrackRecord
 from handoff import effects as ef

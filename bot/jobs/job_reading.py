@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 from typing import Literal
 
-from bot.store.interface import JobKey, Jobs, LogBroken
+from bot.store.interface import JobKey, LogBroken
+from bot.store.redis.redis_jobs import Jobs
 from handoff.engine.replay import open_log
 from handoff.events import NewerEvent
 from handoff.state.job_state import Job

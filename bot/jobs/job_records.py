@@ -8,7 +8,8 @@ from typing import Literal
 
 from bot.jobs.job_reading import read_lines
 from bot.slack.show.people import GroupsOf, no_groups
-from bot.store.interface import Head, JobKey, Store
+from bot.store.interface import Head, JobKey
+from bot.store.redis.redis_store import Store
 from handoff import events as ev
 from handoff.access import rights
 from handoff.access.audit_entry import AuditEntry, Deed, Note, dropped

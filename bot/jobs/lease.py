@@ -14,7 +14,8 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Literal
 
-from bot.store.interface import Claim, LogBroken, PayloadTooLarge, Store, StoreError
+from bot.store.interface import Claim, LogBroken, PayloadTooLarge, StoreError
+from bot.store.redis.redis_store import Store
 
 log = logging.getLogger(__name__)
 

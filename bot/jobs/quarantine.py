@@ -7,7 +7,8 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 from bot.jobs.trial import MOST_LOST_OWNERS
-from bot.store.interface import Claim, Entry, Head, LogBroken, Store, StoreError
+from bot.store.interface import Claim, Entry, Head, LogBroken, StoreError
+from bot.store.redis.redis_store import Store
 from handoff import events as ev
 from handoff.contracts import Place
 from handoff.engine.engine import apply

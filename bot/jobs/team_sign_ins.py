@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import TypeVar
 
-from bot.store.interface import PayloadTooLarge, Store, StoreError
+from bot.store.interface import PayloadTooLarge, StoreError
+from bot.store.redis.redis_store import Store
 from specialists.tools.signing_in import SignInFailed
 from specialists.tools.tool import WorkbenchLost
 

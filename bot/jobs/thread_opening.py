@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from bot.store.interface import JobKey, Store
+from bot.store.interface import JobKey
+from bot.store.redis.redis_store import Store
 from handoff import events as ev
 from handoff.contracts import Place, Request
 

@@ -22,8 +22,9 @@ from bot.limits.held_slots import HOLD, HeldSlots
 from bot.limits.rules import MICROS, Limit, Payer, Rules, Scope, budgets, limits_of, status_lines
 from bot.models.chosen_model import ChosenModel
 from bot.models.named_models import model_of
-from bot.store.counters import Admission, Counters, Settlement
+from bot.store.counters import Admission, Settlement
 from bot.store.interface import StoreError
+from bot.store.redis.redis_counters import Counters
 from handoff.contracts import Turn, Usage
 from specialists.model import Model, ModelCall, ModelError, Withheld, WithheldFor
 

@@ -9,8 +9,9 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
-from bot.store.counters import Counter, Counters
+from bot.store.counters import Counter
 from bot.store.interface import StoreError
+from bot.store.redis.redis_counters import Counters
 
 log = logging.getLogger(__name__)
 

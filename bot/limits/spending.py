@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from bot.limits.rules import MICROS, Payer, Rules, budgets, status_lines
-from bot.store.counters import Counter, Counters, Settlement
+from bot.store.counters import Counter, Settlement
+from bot.store.redis.redis_counters import Counters
 from handoff.contracts import Usage
 
 _UNITS = ("micros", "tokens", "requests")

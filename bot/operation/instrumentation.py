@@ -17,8 +17,8 @@ from bot.operation.metered_store import metered_store
 from bot.operation.metrics import Metrics
 from bot.operation.trace_export import TracedEffects, TraceExport
 from bot.settings import Address
-from bot.store.interface import Store, StoreError
-from bot.store.redis.redis_store import RedisStore
+from bot.store.interface import StoreError
+from bot.store.redis.redis_store import Store
 from specialists.several_crews import Crews
 
 
@@ -32,9 +32,9 @@ class Instrumentation:
         self.metrics = Metrics()
         self._traces = traces
         self.health = HealthState()
-        self._store: RedisStore | None = None
+        self._store: Store | None = None
 
-    def store(self, store: RedisStore) -> Store:
+    def store(self, store: Store) -> Store:
         """Return the store with its calls counted."""
         self._store = store
         self.health.store = store

@@ -9,7 +9,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 
 from bot.operation.metrics import Metrics
-from bot.store.interface import Claim, Commit, PayloadTooLarge, Store, StoreError
+from bot.store.interface import Claim, Commit, PayloadTooLarge, StoreError
+from bot.store.redis.redis_store import Store
 
 Call = Callable[..., Awaitable[Any]]
 Seen = Callable[[tuple[Any, ...], Any], None]

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import UTC
 
-from bot.store.interface import Store
+from bot.store.redis.redis_store import Store
 
 
 @contextlib.contextmanager

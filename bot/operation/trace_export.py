@@ -17,7 +17,8 @@ from urllib.parse import unquote
 import aiohttp
 
 from bot.jobs.job_runner import Effects, JobRunner
-from bot.store.interface import Claim, JobKey, LogBroken, Store, StoreError
+from bot.store.interface import Claim, JobKey, LogBroken, StoreError
+from bot.store.redis.redis_store import Store
 from bot.tracing.span import Span
 from bot.tracing.spans import spans
 from handoff import events as ev

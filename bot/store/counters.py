@@ -1,15 +1,12 @@
-"""The counters that all instances share: rates, calls at once, budgets, breakers.
+"""The values of the counters that all instances share: see `bot.store.redis.redis_counters.Counters`.
 
-`Store.counters` is one of these. All of it lies in one slot, so that whatever
-a call has to be let through by is asked in one round trip, on a cluster too.
-Everything expires by itself. Times are seconds since the epoch on the store's clock.
+Times are seconds since the epoch on the store's clock.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 CounterKind = Literal["rate", "slots", "day", "life"]
 Ruling = Literal["ok", "late", "busy", "spent"]
@@ -144,78 +141,3 @@ class Breaker:
 
 
 CLOSED = Breaker()
-
-
-class Counters(Protocol):
-    """Counts for all instances. A method that is repeated by the same operation counts it once."""
-
-    async def admit(
-        self,
-        operation: str,
-        counters: Sequence[Counter],
-        *,
-        patience: float,
-        hold: float,
-        last: bool = False,
-        settled: Sequence[Settlement] = (),
-    ) -> Admission:
-        """Let a call through all `counters`, or none; with it, note how earlier ones ended.
-
-        `patience` is how long (s) it may wait for a rate; a place in a later second is booked for good. A slot is
-        held until settled, `hold` seconds at most; an operation that asks again has as many from then on. With `last`
-        no budget stands in the way.
-        """
-
-    async def settle(self, settled: Sequence[Settlement]) -> None:
-        """Note how calls ended: set amounts right, free slots."""
-
-    async def spent(self, counters: Sequence[Counter]) -> list[int]:
-        """Tell what is used of each at the moment: of a rate, in the last minute."""
-
-    async def raised(self, counters: Sequence[Counter], operation: str = "") -> list[int]:
-        """Tell by how much each budget is raised; with an operation, raise each by its `amount` first, once.
-
-        The budget of a day is raised for that day alone.
-        """
-
-    async def forget(self, counters: Sequence[Counter]) -> None:
-        """Erase counters of the kind `life`, and have those of the kind `day` erased when their day is over.
-
-        Until then they stay: else whoever is forgotten could spend the same again.
-        """
-
-    async def first(self, mark: str, *, seconds: float) -> bool:
-        """Answer True to the first who asks within that time."""
-
-    async def turns(self, lane: Lane, who: str, wish: Wish) -> Turns:
-        """Give turns of a lane to an instance (`who`). A turn that was given counts, used or not."""
-
-    async def hold_turns(self, lane: Lane, *, seconds: float) -> None:
-        """Give nobody a turn for so long, then one, and the others evenly."""
-
-    async def breaker_failed(
-        self, name: str, operation: str, rule: BreakerRule, *, probe: str = "", rest: float = 0.0
-    ) -> Breaker:
-        """Count a failure, open the breaker if `rule` says so, give it as it is then, and tell all instances.
-
-        `probe` names the probe that failed; empty for any other call. While the breaker is not closed, the failure of
-        another call (one that was in flight) changes nothing but for `rest`: seconds for which the provider wants to
-        be left alone, so that the breaker is open for that long at least.
-        """
-
-    async def breaker_succeeded(self, name: str, operation: str, *, probe: str = "") -> Breaker:
-        """Close the breaker and tell all instances, unless it is open and this was a call begun before, no probe."""
-
-    async def breaker_tried(self, name: str, *, probe: str, hold: float) -> tuple[bool, Breaker]:
-        """Say if `probe` may go through, and give the breaker as it is then.
-
-        A closed breaker lets everybody through. One whose rest is over lets one probe through, which then has `hold`
-        seconds; after that another may try. A probe that asks again has as many from then on, and with a `hold` of 0
-        gives its place back.
-        """
-
-    async def breakers(self) -> Mapping[str, Breaker]:
-        """Ask for all breakers that are not closed or have failures, by name."""
-
-    def heard(self, name: str) -> Breaker:
-        """Give a breaker as last heard of, at no cost. May be out of date if a notice was lost."""

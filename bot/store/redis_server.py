@@ -7,7 +7,6 @@ import contextlib
 import logging
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from redis.asyncio import Redis, RedisCluster
@@ -16,6 +15,7 @@ from redis.exceptions import TimeoutError as Silence
 
 from bot.store.address import CONNECTIONS, RETRIES, client, parse
 from bot.store.interface import StoreError
+from bot.store.script import Arg, Script, Unconfirmed
 from bot.store.server_diagnosis import (
     ServerFault,
     describe,
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-Arg = str | bytes | int | float
 BROKEN = (RedisError, RedisClusterException, OSError)
 SCANNED = 1000
 """Keys that a page of a scan looks at."""
@@ -44,27 +43,6 @@ FAILOVER_PAUSES = (0.05, 0.1, 0.2, 0.4, 0.7)
 LOOK_SECONDS = 3.0
 """Seconds between two looks at the server that the URL leads to."""
 _ROLE, _RUN_ID = re.compile(rb"^role:(\w+)", re.MULTILINE), re.compile(rb"^run_id:(\w+)", re.MULTILINE)
-
-
-@dataclass(frozen=True, slots=True)
-class Script:
-    """A script's text and the sha1 (hex) that the server knows it by."""
-
-    name: str
-    text: str
-    sha: str
-
-
-class Unconfirmed(StoreError):
-    """A write that no replica is known to have. It was done on the primary, which answered `reply`."""
-
-    def __init__(self, shown: str, wanted: int, reply: Any) -> None:
-        replica = "no replica has" if wanted == 1 else f"fewer than {wanted} replicas have"
-        super().__init__(
-            f"The Redis server at {shown} took a write that {replica} confirmed, so the write does not count: the "
-            f"server may be cut off. Bring its replicas back, or do without: put ?replicas=0 at the end of REDIS_URL."
-        )
-        self.reply = reply
 
 
 class Server:

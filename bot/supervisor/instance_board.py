@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bot.store.interface import Board, StoreError
+from bot.store.interface import StoreError
+from bot.store.redis.redis_board import Board
 
 log = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bot.store.interface import JobKey
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from handoff.contracts import Place
 from tests.bench.stage import provider
 from tests.bench.two_instances import TwoInstances, two_instances
@@ -41,7 +41,7 @@ async def finished_jobs(data: Path, row: Row, count: int = FINISHED) -> None:
         before = await a_job(pair)
         idle_before = await idle(pair)
         few = await tell_looks(row, pair, "with few finished jobs")
-        store = await RedisStore.connect(pair.url)
+        store = await Store.connect(pair.url)
         used, began = await memory_of(store), time.perf_counter()
         await fill(store, pair, count)
         took, each = time.perf_counter() - began, (await memory_of(store) - used) / count
@@ -115,7 +115,7 @@ async def home(pair: TwoInstances) -> float:
     return (time.perf_counter() - began) * 1000
 
 
-async def memory_of(store: RedisStore) -> int:
+async def memory_of(store: Store) -> int:
     """Bytes that the server uses."""
     return int((await store._server.command("INFO", "memory"))["used_memory"])
 
@@ -123,7 +123,7 @@ async def memory_of(store: RedisStore) -> int:
 # ---------------------------------------------------------------- copies
 
 
-async def fill(store: RedisStore, pair: TwoInstances, count: int) -> None:
+async def fill(store: Store, pair: TwoInstances, count: int) -> None:
     """Copy one finished job so many times."""
     place = await a_finished_thread(pair)
     key = JobKey(place.team, place.job_id)
@@ -149,7 +149,7 @@ class Mold:
     ) -> None:
         self.key, self.user, self.dumps, self.sets = key, user, dumps, sets
 
-    def copy(self, store: RedisStore, place: Place, number: int) -> list[tuple[object, ...]]:
+    def copy(self, store: Store, place: Place, number: int) -> list[tuple[object, ...]]:
         """The commands that make the copy of that number, asked a second before the last one."""
         at = float(place.thread_ts) - 1 - number
         copied = place.model_copy(update={"thread_ts": f"{at:.6f}"})
@@ -169,7 +169,7 @@ class Mold:
         return commands
 
 
-async def read_mold(store: RedisStore, key: JobKey) -> Mold:
+async def read_mold(store: Store, key: JobKey) -> Mold:
     """Read what one job left."""
     server, member = store._server, f"{key.team}/{key.job}"
     names = [name.decode() for name in await server.command("KEYS", f"{store._keys.prefix}:*")]

@@ -12,8 +12,8 @@ from pathlib import Path
 from bot.app import manifest_path
 from bot.command_line.serve import keep_what_is_loaded
 from bot.store.embedded import start_embedded, stop_embedded
-from bot.store.interface import JobKey, Store
-from bot.store.redis.redis_store import RedisStore
+from bot.store.interface import JobKey
+from bot.store.redis.redis_store import Store
 from bot.workspace.workspace_server import Workspace
 from handoff import events as ev
 from handoff.contracts import Escalation, Place, Plan, Request, Subtask
@@ -58,7 +58,7 @@ async def growth(data: Path, row: Row) -> None:
 async def opening(url: str, row: Row) -> None:
     """A job of 5,000 events, from the server to the folded state, in a process that is set up as an instance is."""
     keep_what_is_loaded()
-    store = await RedisStore.connect(url, prefix="opening")
+    store = await Store.connect(url, prefix="opening")
     log = long_log(EVENTS)
     key = await keep(store, log)
     reading, folding, parsing = [], [], []
@@ -124,7 +124,7 @@ async def paused(data: Path, url: str, crowded_url: str, row: Row) -> None:
 
 async def crowd(url: str, team: str, row: Row) -> None:
     """Make the paused jobs, and tell what they take."""
-    store = await RedisStore.connect(url)
+    store = await Store.connect(url)
     before = await used_memory(store)
     await asyncio.gather(*(some(store, team, number) for number in range(SIDE_BY_SIDE)))
     between = await used_memory(store)
@@ -137,7 +137,7 @@ async def crowd(url: str, team: str, row: Row) -> None:
     await store.close()
 
 
-async def by_hand(store: RedisStore, team: str) -> None:
+async def by_hand(store: Store, team: str) -> None:
     """Keep the same logs and heads as plain streams and hashes, of `BY_HAND` jobs; take them away at the end."""
     key = await first_paused(team)
     head = await store.jobs.head(key)
@@ -236,6 +236,6 @@ async def pause(store: Store, team: str, number: int) -> Job:
     return job
 
 
-async def used_memory(store: RedisStore) -> int:
+async def used_memory(store: Store) -> int:
     """Bytes that the server uses."""
     return int((await store._server.command("INFO", "memory"))["used_memory"])

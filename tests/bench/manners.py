@@ -25,7 +25,7 @@ from bot.app import manifest_path
 from bot.slack.views.card import plan_card
 from bot.store.embedded import start_embedded, stop_embedded
 from bot.store.interface import JobKey
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from bot.workspace.workspace_server import Workspace
 from bot.workspace.world import ApiCall
 from handoff import events as ev
@@ -192,7 +192,7 @@ async def said(run: Run, url: str) -> None:
         await asyncio.sleep(quiet)
         quiet = workspace.calls()[-1].at + 2 * AT_REST - time.time()
     run.calls = workspace.calls()
-    store = await RedisStore.connect(url)
+    store = await Store.connect(url)
     for ts in run.began:
         place = Place(team=workspace.team_id, channel=workspace.channel_id(CHANNEL), thread_ts=ts)
         entries = await store.jobs.log(JobKey(place.team, place.job_id))

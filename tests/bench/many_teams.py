@@ -18,7 +18,7 @@ from bot.command_line.app_manifest import made_for
 from bot.slack.installation.records import InstallationRecords, Installed
 from bot.slack.installation.token_cipher import TokenCipher
 from bot.store.embedded import start_embedded, stop_embedded
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from bot.workspace.workspace_server import Workspace
 from tests.bench.child import ChildBroke, child
 from tests.bench.finished_jobs import idle
@@ -114,7 +114,7 @@ async def installed(data: Path, model_url: str, count: int) -> AsyncIterator[Ins
 
 async def note_installations(url: str, teams: list[Workspace]) -> None:
     """Keep what the app would keep of its installation in each workspace."""
-    store = await RedisStore.connect(url)
+    store = await Store.connect(url)
     try:
         records = InstallationRecords(store.installations, TokenCipher([KEY]), store.clock)
         for team in teams:

@@ -16,7 +16,7 @@ import psutil
 
 from bot.app import manifest_path
 from bot.store.embedded import start_embedded, stop_embedded
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from bot.workspace.workspace_server import Workspace
 from tests.bench.child import Child, ChildBroke, child
 from tests.bench.stage import Stage, settings_of
@@ -159,7 +159,7 @@ def pace() -> float:
 
 async def process_of(url: str) -> int:
     """The id of the process of an embedded server."""
-    store = await RedisStore.connect(url)
+    store = await Store.connect(url)
     try:
         return int((await store._server.command("INFO", "server"))["process_id"])
     finally:

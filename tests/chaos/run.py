@@ -14,7 +14,7 @@ from random import Random
 
 from bot.app import manifest_path
 from bot.store.interface import JobKey, StoreError
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from bot.store.redis_server import Server
 from bot.workspace.refusal import ActionFailed
 from bot.workspace.workspace_server import Workspace
@@ -80,7 +80,7 @@ class Run:
     instances: list[Instance]
     models: Models
     far_side: FarSide
-    store: RedisStore
+    store: Store
     watch: Watch
     visits: list[Visit]
     done: Counter[str] = field(default_factory=Counter)
@@ -294,7 +294,7 @@ async def started(options: Options, folder: Path) -> AsyncIterator[Run]:
         delivery = workspace._world.delivery
         witness = Witness(delivery._transport)
         delivery._transport = witness
-        store = RedisStore(Server(f"redis://127.0.0.1:{front.port}", 3.0))
+        store = Store(Server(f"redis://127.0.0.1:{front.port}", 3.0))
         stack.push_async_callback(store.close)
         visits: list[Visit] = []
         env = _environment(workspace, models, far_side)

@@ -14,7 +14,7 @@ from redis.exceptions import RedisError
 
 from bot.store.interface import JobKey
 from bot.store.redis.layout import member
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from bot.workspace.transport import Ack, PayloadKind, Retry, Transport
 
 LOOK = 0.3
@@ -55,7 +55,7 @@ class Watch:
     """Looks at the heads of open jobs again and again."""
 
     def __init__(
-        self, store: RedisStore, port: int, jobs: Callable[[], Iterable[JobKey]], hands: Callable[[], bool]
+        self, store: Store, port: int, jobs: Callable[[], Iterable[JobKey]], hands: Callable[[], bool]
     ) -> None:
         self.seen: dict[JobKey, Seen] = {}
         self.quarantined: set[JobKey] = set()

@@ -10,7 +10,7 @@ import pytest
 from bot.logs import formatter
 from bot.operation.audit_log import AuditLog
 from bot.store.interface import StoreError
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from bot.store.redis_server import Server
 from handoff.access.audit_entry import AuditEntry
 from tests.command_line.command import environment, leadhand
@@ -26,7 +26,7 @@ def entry(at: float = 1_793_500_000.0, **more: str) -> AuditEntry:
     return AuditEntry.model_validate({"at": at, "team": "T1", "deed": "asked", "user": "U1", **more})
 
 
-async def lines_of(store: RedisStore) -> list[dict[str, object]]:
+async def lines_of(store: Store) -> list[dict[str, object]]:
     return [json.loads(line) async for line in store.audit.read()]
 
 
@@ -74,7 +74,7 @@ def test_the_command_tells_what_is_wanted_as_a_table_and_as_json(tmp_path: Path)
         url = f"redis://127.0.0.1:{port}"
 
         async def fill() -> None:
-            store = await RedisStore.connect(url)
+            store = await Store.connect(url)
             log = AuditLog(store)
             await log.note(entry())
             await log.note(
@@ -85,7 +85,7 @@ def test_the_command_tells_what_is_wanted_as_a_table_and_as_json(tmp_path: Path)
             await store.close()
 
         async def share() -> None:
-            store = await RedisStore.connect(url)
+            store = await Store.connect(url)
             await store.share()
             await store.close()
 
@@ -112,7 +112,7 @@ def test_the_command_tells_what_is_wanted_as_a_table_and_as_json(tmp_path: Path)
 
 
 async def test_a_deed_is_in_the_log_even_while_the_store_is_away(caplog: pytest.LogCaptureFixture) -> None:
-    away = RedisStore(Server("redis://127.0.0.1:9", 0.3))
+    away = Store(Server("redis://127.0.0.1:9", 0.3))
     try:
         with caplog.at_level(logging.INFO, logger="bot.audit"):
             await AuditLog(away).note(entry(outcome="refused", why="not asked"))

@@ -13,7 +13,7 @@ from bot.command_line.job_list import job_list
 from bot.features.job_controls.lists import JobLists
 from bot.settings import Settings
 from bot.store.interface import EVERYBODY, JobKey
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from handoff.contracts import Place
 from tests.system.brains import connect, provider
 from tests.system.scene import bot_in, eventually, scene_on
@@ -41,9 +41,9 @@ async def test_jobs_are_listed_shown_and_watched(
     server_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with scene_on(server_url) as scene, provider(**WORDS, writer=ask_first) as server:
-        connected = module.RedisStore.connect
+        connected = module.Store.connect
         monkeypatch.setattr(
-            module.RedisStore, "connect", lambda url, **more: connected(url, **{"prefix": scene.prefix, **more})
+            module.Store, "connect", lambda url, **more: connected(url, **{"prefix": scene.prefix, **more})
         )
         assert await list_jobs(capsys, server_url) == (0, "No job is under way.\n", "")
         async with bot_in(scene.workspace, server_url, prefix=scene.prefix, model=connect("chat", server)):
@@ -88,11 +88,11 @@ async def test_jobs_are_listed_shown_and_watched(
 
 
 async def test_who_runs_the_bot_sees_the_jobs_of_all_workspaces_or_of_one(
-    store: RedisStore, server_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    store: Store, server_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    connected = module.RedisStore.connect
+    connected = module.Store.connect
     monkeypatch.setattr(
-        module.RedisStore, "connect", lambda url, **more: connected(url, **{"prefix": store._keys.prefix, **more})
+        module.Store, "connect", lambda url, **more: connected(url, **{"prefix": store._keys.prefix, **more})
     )
     await store.share()
     places = {}

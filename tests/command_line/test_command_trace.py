@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bot.store.embedded import start_embedded, stop_embedded
 from bot.store.interface import Commit, JobKey
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from handoff import events as ev
 from tests.command_line.command import environment, leadhand
 from tests.tracing.made_logs import PLACE, R, a_day
@@ -16,7 +16,7 @@ from tests.tracing.made_logs import PLACE, R, a_day
 LINK = f"https://x.slack.com/archives/{PLACE.channel}/p{R.replace('.', '')}"
 
 
-async def _fill(store: RedisStore) -> JobKey:
+async def _fill(store: Store) -> JobKey:
     """Put the log of a day's work into a store, as an instance does."""
     events = a_day()
     key = JobKey(PLACE.team, PLACE.job_id)
@@ -32,7 +32,7 @@ async def _fill(store: RedisStore) -> JobKey:
 
 async def test_the_trace_is_told_and_written_while_a_bot_holds_the_store(tmp_path: Path) -> None:
     data, out = tmp_path / "data", tmp_path / "out"
-    store = await RedisStore.connect(await start_embedded(data))
+    store = await Store.connect(await start_embedded(data))
     try:
         key = await _fill(store)
 

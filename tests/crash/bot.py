@@ -11,7 +11,7 @@ from typing import Any
 from bot.app import running
 from bot.command_line.serve import connected
 from bot.settings import Settings
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from specialists.registry import load_crew
 from specialists.tools.tool import Tool
 from tests.crash.points import Passages
@@ -58,7 +58,7 @@ async def work(
         slack_unlimited=True,
         terms=scenarios[start.scenario].terms,
     )
-    store = await RedisStore.connect(start.store_url, prefix=start.prefix, clock_offset_ms=round(start.later * 1000))
+    store = await Store.connect(start.store_url, prefix=start.prefix, clock_offset_ms=round(start.later * 1000))
     model = WatchedModel(PlayedModel(scenarios[start.scenario]), passages)
     crew = load_crew(CREW, watched_tools(made(Path(start.far_side)), passages))
     with watched_slack(passages):

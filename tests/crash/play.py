@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from bot.workspace.workspace_server import Workspace
 from tests.crash.bot import Start
 from tests.crash.ends import End, end_of, without_questions
@@ -92,9 +92,9 @@ class Stage:
             raise Broke(f"{name}, killed {point}: repeated more than was in flight: {repeated}")
         return True
 
-    async def _ask(self, name: str) -> tuple[Start, Talk, RedisStore]:
+    async def _ask(self, name: str) -> tuple[Start, Talk, Store]:
         prefix = f"c{secrets.token_hex(4)}"
-        store = await RedisStore.connect(self.url, prefix=prefix)
+        store = await Store.connect(self.url, prefix=prefix)
         scenario = SCENARIOS[name]
         scene = Scene(self.workspace, self.url, store, prefix)
         start = Start(

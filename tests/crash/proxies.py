@@ -19,7 +19,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.models.chosen_model import ChosenModel
 from bot.slack.send.elsewhere import KEY
 from bot.slack.send.web_calls import make_client
-from bot.store.interface import Store
+from bot.store.redis.redis_store import Store
 from handoff.contracts import Tier, Turn
 from specialists.model import ModelCall
 from specialists.tools.tool import Tool

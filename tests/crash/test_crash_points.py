@@ -16,7 +16,10 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from bot.store.interface import Audit, Blobs, Jobs, KeptSettings, OutboxRecords, Schedules, Store
+from bot.store.redis.redis_audit import Audit
+from bot.store.redis.redis_jobs import Jobs
+from bot.store.redis.redis_store import Blobs, KeptSettings, OutboxRecords, Schedules, Store
+from bot.store.redis_server import Server
 from tests.crash.__main__ import BOTS, kill_at_all, stages_on
 from tests.crash.play import Broke, Stage, Undisturbed
 from tests.crash.proxies import READS, WRITES, request_name, written
@@ -96,7 +99,8 @@ def test_every_method_of_the_store_is_known() -> None:
     # What is put on the board is put anew every few seconds, and read by nobody here; nor does anybody sign in, install
     # the app or have something remembered. What homes are made of follows from the heads of jobs.
     others = {"counters", "board", "sign_ins", "memories", "homes", "installations"}
-    assert {name for name, value in vars(Store).items() if isinstance(value, property)} == {*parts, *others}
+    shared = Store(Server("redis://localhost", 1.0))
+    assert {name for name in vars(shared) if not name.startswith("_")} == {*parts, *others}
     for name, part in parts.items():
         promised = {name for name, value in vars(part).items() if callable(value) and not name.startswith("_")}
         assert promised == WRITES[name] | READS[name]

@@ -6,7 +6,7 @@ import secrets
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from handoff import events as ev
 from handoff.effects import card_key
 from handoff.engine.ladder import MAX_LOST_OWNERS
@@ -48,7 +48,7 @@ async def put_off(scene: Scene, talks: list[Talk]) -> None:
 
 async def test_only_the_job_that_brings_its_owner_down_alone_is_set_aside(server_url: str, tmp_path: Path) -> None:
     prefix = f"d{secrets.token_hex(4)}"
-    store = await RedisStore.connect(server_url, prefix=prefix)
+    store = await Store.connect(server_url, prefix=prefix)
     async with scene_on(server_url, rate_limits=False) as made, nursery(tmp_path, "tests.crash.deadly_bot") as bots:
         scene = replace(made, store=store, prefix=prefix)
         far_side = str(tmp_path / "far")

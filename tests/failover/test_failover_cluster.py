@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from bot.store.interface import JobKey
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from tests.failover.servers import Cluster, cluster
 from tests.failover.writers import Writer, broken, more
 from tests.store.kit import eventually
@@ -23,7 +23,7 @@ async def _lose_a_primary(nodes: Cluster) -> None:
 
 async def test_nothing_acknowledged_is_lost_with_a_primary(tmp_path: Path) -> None:
     with cluster(tmp_path) as nodes:
-        stores = [await RedisStore.connect(nodes.url, timeout=1.0) for _ in range(2)]
+        stores = [await Store.connect(nodes.url, timeout=1.0) for _ in range(2)]
         over = asyncio.Event()
         writers = [Writer("one", stores[0], JOBS), Writer("two", stores[1], JOBS[::-1])]
         heard: set[JobKey] = set()

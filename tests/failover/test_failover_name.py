@@ -13,7 +13,7 @@ import pytest
 from redis._parsers.base import BaseParser
 
 from bot.store.interface import JobKey
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from bot.store.server_diagnosis import is_no_primary
 from tests.failover.names import NAMES, Name, follows, forwarder, furthest, hearing, is_primary, replicated
 from tests.failover.servers import Node
@@ -30,8 +30,8 @@ def demote(former: Node, new: Node) -> None:
 
 
 @contextlib.asynccontextmanager
-async def stores(place: str, count: int, options: str = "") -> AsyncIterator[list[RedisStore]]:
-    made = [await RedisStore.connect(f"redis://{place}{options}", timeout=1.0) for _ in range(count)]
+async def stores(place: str, count: int, options: str = "") -> AsyncIterator[list[Store]]:
+    made = [await Store.connect(f"redis://{place}{options}", timeout=1.0) for _ in range(count)]
     try:
         yield made
     finally:

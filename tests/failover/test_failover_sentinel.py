@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bot.store.interface import JobKey, StoreError
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from tests.failover.servers import NEEDS_SIDES, Watched, watched
 from tests.failover.writers import Promised, Writer, broken, more
 from tests.store.kit import eventually
@@ -21,9 +21,9 @@ TIMEOUT = 1.0
 
 async def _through_a_partition(servers: Watched, options: str) -> list[Promised]:
     """Write on both sides, before, during and after."""
-    inside = await RedisStore.connect(servers.url(0, options=options), timeout=TIMEOUT)
-    outside = await RedisStore.connect(servers.url(1, 2, options=options), timeout=TIMEOUT)
-    both = await RedisStore.connect(servers.url(options=options), timeout=TIMEOUT)
+    inside = await Store.connect(servers.url(0, options=options), timeout=TIMEOUT)
+    outside = await Store.connect(servers.url(1, 2, options=options), timeout=TIMEOUT)
+    both = await Store.connect(servers.url(options=options), timeout=TIMEOUT)
     over = asyncio.Event()
     writers = [Writer("inside", inside, JOBS), Writer("outside", outside, JOBS[::-1]), Writer("both", both, JOBS[3:])]
     heard: list[JobKey] = []
@@ -61,7 +61,7 @@ async def _through_a_partition(servers: Watched, options: str) -> list[Promised]
 
 async def _starts_where_nothing_counts(servers: Watched) -> None:
     """Who meets the shut-in primary only now must not take it for one that never had a replica."""
-    late = await RedisStore.connect(servers.url(0), timeout=TIMEOUT)
+    late = await Store.connect(servers.url(0), timeout=TIMEOUT)
     with pytest.raises(StoreError, match="no replica has confirmed"):
         await late.jobs.ingest(JobKey("T1", "late"), "{}", dedupe=[])
     await late.close()
@@ -70,7 +70,7 @@ async def _starts_where_nothing_counts(servers: Watched) -> None:
 async def test_nothing_acknowledged_is_lost(tmp_path: Path) -> None:
     with watched(tmp_path) as servers:
         promises = await _through_a_partition(servers, "")
-        store = await RedisStore.connect(servers.url())
+        store = await Store.connect(servers.url())
         assert await broken(store, promises) == []
         assert any("no replica has confirmed" in text for text in promises[0].refused)
 
@@ -84,6 +84,6 @@ async def test_nothing_acknowledged_is_lost(tmp_path: Path) -> None:
 async def test_without_waiting_for_a_replica_some_of_it_is(tmp_path: Path) -> None:
     with watched(tmp_path) as servers:
         promises = await _through_a_partition(servers, "?replicas=0")
-        store = await RedisStore.connect(servers.url())
+        store = await Store.connect(servers.url())
         assert any("lost" in fault for fault in await broken(store, promises))
         await store.close()

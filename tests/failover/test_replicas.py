@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from bot.store.interface import Commit, StoreError
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from tests.failover.servers import Node
 from tests.store.kit import JOB, until
 
@@ -50,7 +50,7 @@ def _frozen(node: Node) -> Iterator[None]:
 async def test_what_no_replica_has_counts_only_once_it_has_it(pair: tuple[Node, Node]) -> None:
     primary, replica = pair
     url = f"redis://127.0.0.1:{primary.port}?replicas=1"
-    store = await RedisStore.connect(url, timeout=0.3)
+    store = await Store.connect(url, timeout=0.3)
     await store.jobs.ingest(JOB, '{"n":1}', dedupe=["1"])
     claim = await store.jobs.claim("me", lease=60, schema=1)
     assert claim is not None
@@ -75,7 +75,7 @@ async def test_what_no_replica_has_counts_only_once_it_has_it(pair: tuple[Node, 
 
 async def test_a_claim_that_no_replica_has_is_not_one_and_counts_as_no_lost_owner(pair: tuple[Node, Node]) -> None:
     primary, replica = pair
-    store = await RedisStore.connect(f"redis://127.0.0.1:{primary.port}?replicas=1", timeout=0.3)
+    store = await Store.connect(f"redis://127.0.0.1:{primary.port}?replicas=1", timeout=0.3)
     await store.jobs.ingest(JOB, "{}", dedupe=["1"])
     with _frozen(replica):
         for _ in range(4):
@@ -89,7 +89,7 @@ async def test_a_claim_that_no_replica_has_is_not_one_and_counts_as_no_lost_owne
 
 async def test_a_script_that_the_server_forgot_is_confirmed_too(pair: tuple[Node, Node]) -> None:
     primary, replica = pair
-    store = await RedisStore.connect(f"redis://127.0.0.1:{primary.port}?replicas=1", timeout=0.3)
+    store = await Store.connect(f"redis://127.0.0.1:{primary.port}?replicas=1", timeout=0.3)
     with _frozen(replica):
         primary.ask("SCRIPT", "FLUSH")
         with pytest.raises(StoreError, match="no replica has confirmed"):
@@ -102,7 +102,7 @@ async def test_a_script_that_the_server_forgot_is_confirmed_too(pair: tuple[Node
 async def test_a_single_server_pays_nothing(pair: tuple[Node, Node]) -> None:
     primary, _ = pair
     for options, waits in (("", False), ("?replicas=1", True)):
-        store = await RedisStore.connect(f"redis://127.0.0.1:{primary.port}{options}")
+        store = await Store.connect(f"redis://127.0.0.1:{primary.port}{options}")
         await store.jobs.ingest(JOB, "{}", dedupe=[])
         primary.ask("CONFIG", "RESETSTAT")
         assert await store.jobs.ingest(JOB, "{}", dedupe=[])
@@ -121,7 +121,7 @@ async def test_replicas_are_told_of(pair: tuple[Node, Node]) -> None:
         ("?replicas=1", "1 replica, each write waits for 1"),
         ("?replicas=2", "1 replica, each write waits for 2"),
     ):
-        store = await RedisStore.connect(base + options)
+        store = await Store.connect(base + options)
         assert (await store.about()).endswith(words)
         faults = await store.check()
         assert bool(faults) is options.endswith("2"), faults
@@ -129,12 +129,12 @@ async def test_replicas_are_told_of(pair: tuple[Node, Node]) -> None:
         await store.close()
     for options in ("?replicas=x", "?replicas=-1", "?replicas=99"):
         with pytest.raises(StoreError, match="replicas is a number from 0 to 9"):
-            await RedisStore.connect(base + options)
+            await Store.connect(base + options)
 
 
 async def test_what_a_cut_off_primary_numbered_is_not_taken_for_another(pair: tuple[Node, Node]) -> None:
     primary, _ = pair
-    store = await RedisStore.connect(f"redis://127.0.0.1:{primary.port}?replicas=1")
+    store = await Store.connect(f"redis://127.0.0.1:{primary.port}?replicas=1")
     await store.jobs.ingest(JOB, '{"n":1}', dedupe=["1"])
     claim = await store.jobs.claim("me", lease=60, schema=1)
     assert claim is not None

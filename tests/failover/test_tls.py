@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bot.store.interface import JobKey, StoreError
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from tests.failover.writers import Writer, broken, more
 from tests.store.kit import eventually
 
@@ -52,7 +52,7 @@ async def tls_port(server_url: str) -> AsyncIterator[int]:
 async def test_all_of_the_store_works_through_tls(tls_port: int) -> None:
     url = f"rediss://127.0.0.1:{tls_port}?ssl_ca_certs={CERTIFICATES / 'ca.pem'}"
     prefix = f"t{secrets.token_hex(4)}"
-    store = await RedisStore.connect(url, prefix=prefix)
+    store = await Store.connect(url, prefix=prefix)
     heard: set[JobKey] = set()
 
     async def listen() -> None:
@@ -86,15 +86,15 @@ async def test_all_of_the_store_works_through_tls(tls_port: int) -> None:
 async def test_a_certificate_of_a_stranger(tls_port: int, tmp_path: Path) -> None:
     for options in ("", f"?ssl_ca_certs={CERTIFICATES / 'other_ca.pem'}"):
         with pytest.raises(StoreError, match=r"not trusted.*ssl_ca_certs=") as caught:
-            await RedisStore.connect(f"rediss://:secret@127.0.0.1:{tls_port}{options}")
+            await Store.connect(f"rediss://:secret@127.0.0.1:{tls_port}{options}")
         assert "secret" not in str(caught.value)
         assert "\n" not in str(caught.value)
     with pytest.raises(StoreError, match="a file that is not there, or may not be read: ssl_ca_certs"):
-        await RedisStore.connect(f"rediss://127.0.0.1:{tls_port}?ssl_ca_certs={tmp_path / 'nothing.pem'}")
+        await Store.connect(f"rediss://127.0.0.1:{tls_port}?ssl_ca_certs={tmp_path / 'nothing.pem'}")
 
 
 async def test_tls_where_there_is_none_and_none_where_there_is(tls_port: int, plain_port: int) -> None:
     with pytest.raises(StoreError, match=r"\(TLS\) does not answer"):
-        await RedisStore.connect(f"rediss://127.0.0.1:{plain_port}", timeout=0.3)
+        await Store.connect(f"rediss://127.0.0.1:{plain_port}", timeout=0.3)
     with pytest.raises(StoreError, match="rediss://"):
-        await RedisStore.connect(f"redis://127.0.0.1:{tls_port}")
+        await Store.connect(f"redis://127.0.0.1:{tls_port}")

@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from bot.store.interface import Claim, Commit, JobKey, Store, StoreError
+from bot.store.interface import Claim, Commit, JobKey, StoreError
+from bot.store.redis.redis_store import Store
 from tests.store.kit import eventually
 
 LEASE = 60.0

@@ -9,7 +9,7 @@ from typing import Any
 
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import Payer, Rules
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from tests.models.conftest import connect
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
@@ -41,7 +41,7 @@ class Desk:
 
     server: ProviderServer
     said: Said
-    store: RedisStore
+    store: Store
     clock: MovedClock
     made: list[CallLimits] = field(default_factory=list)
 

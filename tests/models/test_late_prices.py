@@ -12,7 +12,7 @@ from bot.limits.call_limits import CallLimits
 from bot.limits.rules import Rules, SpendingBudget
 from bot.models import prices
 from bot.store.counters import Counter
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from specialists.model import Withheld
 from tests.models.conftest import ask, connect
 from tests.models.limits_desk import ANA, Said
@@ -69,7 +69,7 @@ async def test_a_reply_is_not_lost_for_a_price_that_does_not_come(
 
 
 async def test_no_call_passes_by_a_budget_in_dollars_while_prices_are_looked_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: RedisStore
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: Store
 ) -> None:
     held = held_price_list(tmp_path, monkeypatch)
     async with ProviderServer(lambda _: FINE) as server:

@@ -13,7 +13,7 @@ from bot.limits.call_limits import CallLimits
 from bot.limits.rules import BadLimit, Payer, RateLimit, SpendingBudget, read_budget, read_rates
 from bot.models.prompt_size import prompt_tokens
 from bot.store.counters import Counter
-from bot.store.redis.redis_counters import RedisCounters
+from bot.store.redis.redis_counters import Counters
 from specialists.model import ModelError, Withheld
 from tests.models.conftest import HOME, ask
 from tests.models.limits_desk import ANA, FINE, Desk, open_desk
@@ -242,7 +242,7 @@ async def test_a_budget_in_dollars_says_where_it_bounds_nothing(desk: Desk, capl
 async def test_nothing_is_asked_where_nothing_is_set_and_once_where_something_is(desk: Desk) -> None:
     asked: list[str] = []
 
-    class Told(RedisCounters):
+    class Told(Counters):
         async def admit(self, *given: Any, **named: Any) -> Any:
             asked.append(f"admit, {len(named['settled'])} settled")
             return await super().admit(*given, **named)

@@ -17,7 +17,7 @@ from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.operation.metered import MeteredModel
 from bot.operation.metrics import Metrics
 from bot.settings import read_settings
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from bot.supervisor.planning import Planning
 from bot.supervisor.track_record import TrackRecord
 from handoff.contracts import Plan, Subtask, Terms
@@ -141,7 +141,7 @@ async def test_a_start_refuses_it_with_file_and_line(tmp_path: Path) -> None:
 
 
 async def test_limits_and_metrics_know_it_by_its_real_name(
-    tmp_path: Path, store: RedisStore, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
     metrics = Metrics()
     there = crew(tmp_path, ann=f"model: openai/{GPT}")

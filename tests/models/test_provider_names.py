@@ -11,7 +11,7 @@ from bot.models.chosen_model import ChosenModel
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.operation.metered import MeteredModel
 from bot.operation.metrics import Metrics
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from specialists.model import Withheld
 from tests.models.conftest import ask, connect
 from tests.models.limits_desk import ANA
@@ -36,7 +36,7 @@ async def chosen(way: str, server: ProviderServer) -> tuple[ChosenModel, str]:
 
 @pytest.mark.parametrize("way", WAYS)
 async def test_a_rate_by_the_name_of_the_provider_limits_it_and_metrics_name_it_so(
-    way: str, caplog: pytest.LogCaptureFixture, store: RedisStore
+    way: str, caplog: pytest.LogCaptureFixture, store: Store
 ) -> None:
     metrics = Metrics()
     async with ProviderServer(lambda _: Reply("Fine."), ollama=("qwen3:8b",)) as server:
@@ -53,9 +53,7 @@ async def test_a_rate_by_the_name_of_the_provider_limits_it_and_metrics_name_it_
         await model.close()
 
 
-async def test_a_rate_that_limits_nothing_says_so_at_the_start(
-    caplog: pytest.LogCaptureFixture, store: RedisStore
-) -> None:
+async def test_a_rate_that_limits_nothing_says_so_at_the_start(caplog: pytest.LogCaptureFixture, store: Store) -> None:
     rules = Rules(rates=read_rates("olama: 10 requests; rehearsal: 5 requests; 50 requests"))
     await CallLimits(store.counters, RehearsalModel(), rules, store.clock).close()
     (told,) = [record.getMessage() for record in caplog.records]

@@ -13,7 +13,7 @@ from bot.jobs.quarantine import UnreadableLog, read_log
 from bot.logs import HIDDEN, about, configure, describe, formatter, ids
 from bot.settings import Form, SettingsError, read_settings
 from bot.store.interface import Entry, StoreError
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from handoff.contracts import Request
 from tests.operation.as_before import logging_as_before
 from tests.store.kit import fresh_store
@@ -164,7 +164,7 @@ def quoting() -> ValidationError:
 
 @pytest.mark.parametrize("form", ["text", "json"])
 async def test_no_words_of_an_event_that_cannot_be_read_get_out(
-    form: Form, caplog: pytest.LogCaptureFixture, server_url: str, store: RedisStore
+    form: Form, caplog: pytest.LogCaptureFixture, server_url: str, store: Store
 ) -> None:
     caplog.set_level("DEBUG")
     assert SECRET in str(quoting())

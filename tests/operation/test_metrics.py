@@ -12,7 +12,7 @@ from bot.operation.metered import MeteredModel, metered_crew
 from bot.operation.metered_store import Heartbeat, metered_store
 from bot.operation.metrics import EVENTS, Metrics
 from bot.store.interface import BLOB_LIMIT, Commit, PayloadTooLarge, StoreError
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from bot.store.redis_server import Server
 from handoff.contracts import Turn, Usage
 from specialists.model import ModelCall, ModelError
@@ -29,7 +29,7 @@ def samples(metrics: Metrics) -> Samples:
     return Samples(metrics.page()[0].decode())
 
 
-async def test_the_store(store: RedisStore) -> None:
+async def test_the_store(store: Store) -> None:
     metrics, heartbeat = Metrics(), Heartbeat()
     jobs = metered_store(store, metrics, heartbeat).jobs
     heartbeat.last -= 100
@@ -59,7 +59,7 @@ async def test_the_store(store: RedisStore) -> None:
 
 async def test_a_store_that_is_away() -> None:
     metrics = Metrics()
-    store = metered_store(RedisStore(Server("redis://127.0.0.1:9", 1.0)), metrics, Heartbeat())
+    store = metered_store(Store(Server("redis://127.0.0.1:9", 1.0)), metrics, Heartbeat())
     for _ in range(2):
         with pytest.raises(StoreError):
             await store.full()
@@ -163,7 +163,7 @@ async def test_how_tools_end() -> None:
     assert ended == {"ok": 1, "failed": 1, "broke": 1, "cut": 2}
 
 
-async def test_health_state(store: RedisStore) -> None:
+async def test_health_state(store: Store) -> None:
     state = HealthState(store=store, claiming=lambda: True, slack_connected=lambda: asyncio.sleep(0, result=True))
     assert (state.unhealthy(), await state.unready()) == ([], [])
     state.heartbeat.last -= 50

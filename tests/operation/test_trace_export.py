@@ -11,7 +11,8 @@ import pytest
 
 from bot.operation import trace_export
 from bot.operation.trace_export import CONTENTS, ENDPOINT, NoCollector, Sender, Sent, TraceExport, open_sender
-from bot.store.interface import JobKey, Store
+from bot.store.interface import JobKey
+from bot.store.redis.redis_store import Store
 from bot.tracing.span import Span
 from handoff import events as ev
 from handoff.contracts import Place, Request, Usage

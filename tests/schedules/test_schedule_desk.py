@@ -13,7 +13,7 @@ from bot.features.schedules.schedule import KIND, LastRun, ParsedSchedule, Rule,
 from bot.features.schedules.service import BUSY, FULL, GONE, NOT_YOURS, TOO_MANY, ScheduleDesk, new_id
 from bot.features.schedules.talk import check_written_rule
 from bot.store.redis import layout
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from handoff.access.audit_entry import AuditEntry
 
 NOW = 1_800_000_000.0
@@ -35,7 +35,7 @@ def noted() -> list[AuditEntry]:
 
 
 @pytest.fixture
-def desk(store: RedisStore, noted: list[AuditEntry]) -> ScheduleDesk:
+def desk(store: Store, noted: list[AuditEntry]) -> ScheduleDesk:
     async def note(entry: AuditEntry) -> None:
         noted.append(entry)
 
@@ -154,7 +154,7 @@ async def test_the_same_wish_twice_is_one(desk: ScheduleDesk) -> None:
     assert again.state == "on", "a second delivery does not make a draft of it again"
 
 
-async def test_nobody_fills_it_up(desk: ScheduleDesk, store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_nobody_fills_it_up(desk: ScheduleDesk, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(MOST_OWN):
         one = wanted(id=f"S{number}")
         await store.schedules.put("T1", name_of(one), one.model_dump_json(exclude_defaults=True), NOW * 2)

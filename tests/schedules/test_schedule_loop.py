@@ -15,7 +15,7 @@ from bot.features.schedules.loop import BATCH, MOST_CAUGHT_UP, ScheduleLoop
 from bot.features.schedules.schedule import KIND, Rule, Schedule, name_of
 from bot.features.schedules.service import ScheduleDesk, begin_run, new_id, run_place
 from bot.store.interface import JobKey, StoreError
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from tests.store.kit import MovedClock
 from tests.system.scene import eventually
 
@@ -28,21 +28,21 @@ def wanted(**more: Any) -> Schedule:
     return Schedule(**{"state": "on", **of, **more})
 
 
-def loop_on(store: RedisStore) -> ScheduleLoop:
+def loop_on(store: Store) -> ScheduleLoop:
     return ScheduleLoop(store, ScheduleDesk(store))
 
 
 @pytest.fixture
-async def pair(server_url: str) -> AsyncIterator[tuple[RedisStore, RedisStore]]:
+async def pair(server_url: str) -> AsyncIterator[tuple[Store, Store]]:
     """Two instances' stores: the same keys, each with a clock that can be moved."""
     prefix = f"t{secrets.token_hex(4)}"
-    stores = [await RedisStore.connect(server_url, prefix=prefix) for _ in range(2)]
+    stores = [await Store.connect(server_url, prefix=prefix) for _ in range(2)]
     yield stores[0], stores[1]
     for store in stores:
         await store.close()
 
 
-async def runs(store: RedisStore) -> Counter[str]:
+async def runs(store: Store) -> Counter[str]:
     """Count the requests that wait in the inbox of each job that was begun."""
     names = await store._server.command("KEYS", f"{store._keys.prefix}:*:in")
     lengths = await store._server.commands([("XLEN", name) for name in names])
@@ -50,7 +50,7 @@ async def runs(store: RedisStore) -> Counter[str]:
     return Counter(dict(zip(jobs, lengths, strict=True)))
 
 
-async def made(store: RedisStore, **more: Any) -> Schedule:
+async def made(store: Store, **more: Any) -> Schedule:
     one = await ScheduleDesk(store).make(wanted(**more))
     assert isinstance(one, Schedule)
     return one
@@ -60,7 +60,7 @@ def job_of(one: Schedule, due: float) -> str:
     return run_place(one, due).job_id
 
 
-async def test_two_instances_begin_each_due_time_once(pair: tuple[RedisStore, RedisStore]) -> None:
+async def test_two_instances_begin_each_due_time_once(pair: tuple[Store, Store]) -> None:
     one = await made(pair[0])
     assert one.next_at is not None
     for day in range(3):
@@ -71,7 +71,7 @@ async def test_two_instances_begin_each_due_time_once(pair: tuple[RedisStore, Re
     assert await pair[0].schedules.next_due(KIND) == one.next_at + 3 * DAY
 
 
-async def test_no_run_begins_in_the_quiet_hours_of_its_channel(pair: tuple[RedisStore, RedisStore]) -> None:
+async def test_no_run_begins_in_the_quiet_hours_of_its_channel(pair: tuple[Store, Store]) -> None:
     store, _ = pair
     one = await made(store)
     assert one.next_at is not None
@@ -94,7 +94,7 @@ async def test_no_run_begins_in_the_quiet_hours_of_its_channel(pair: tuple[Redis
 class Dying:
     """The schedules of a store for a loop that dies at a call: before it, or after it was done."""
 
-    def __init__(self, store: RedisStore, call: str, *, after: bool) -> None:
+    def __init__(self, store: Store, call: str, *, after: bool) -> None:
         self._store, self._call, self._after = store, call, after
         self.schedules, self.jobs, self.clock = self, self, store.clock
 
@@ -115,7 +115,7 @@ class Dying:
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("call", ["ingest", "fire"])
 async def test_who_dies_in_between_loses_no_run_and_begins_none_twice(
-    pair: tuple[RedisStore, RedisStore],
+    pair: tuple[Store, Store],
     call: str,
     after: bool,  # noqa: FBT001 - drawn by pytest
 ) -> None:
@@ -130,7 +130,7 @@ async def test_who_dies_in_between_loses_no_run_and_begins_none_twice(
     assert await runs(pair[1]) == {job_of(one, one.next_at): 1}
 
 
-async def test_a_run_that_was_begun_long_ago_is_not_begun_again(store: RedisStore) -> None:
+async def test_a_run_that_was_begun_long_ago_is_not_begun_again(store: Store) -> None:
     one = await made(store)
     key = await begin_run(store, one, 5.0)
     await store._server.command("DEL", *(await store._server.command("KEYS", f"{store._keys.prefix}:*:seen:*")))
@@ -140,7 +140,7 @@ async def test_a_run_that_was_begun_long_ago_is_not_begun_again(store: RedisStor
 
 
 @pytest.mark.parametrize(("missed", "begun"), [("once", 1), ("all", 5), ("skip", 0)])
-async def test_missed_runs(store: RedisStore, missed: str, begun: int) -> None:
+async def test_missed_runs(store: Store, missed: str, begun: int) -> None:
     one = await made(store, missed=missed)
     assert one.next_at is not None
     MovedClock(store).advance(one.next_at + 4 * DAY + 3600 - store.clock())
@@ -151,7 +151,7 @@ async def test_missed_runs(store: RedisStore, missed: str, begun: int) -> None:
     assert await store.schedules.next_due(KIND) == one.next_at + 5 * DAY
 
 
-async def test_of_many_missed_runs_the_last_ten_are_made_up_for(store: RedisStore) -> None:
+async def test_of_many_missed_runs_the_last_ten_are_made_up_for(store: Store) -> None:
     one = await made(store, missed="all", rule=Rule(cron="0 * * * *"))
     assert one.next_at is not None
     MovedClock(store).advance(one.next_at + 400 * DAY + 1800 - store.clock())  # at the full hour one more falls due
@@ -159,7 +159,7 @@ async def test_of_many_missed_runs_the_last_ten_are_made_up_for(store: RedisStor
     assert len(await runs(store)) == MOST_CAUGHT_UP
 
 
-async def test_one_that_is_a_little_late_was_not_missed(store: RedisStore) -> None:
+async def test_one_that_is_a_little_late_was_not_missed(store: Store) -> None:
     one = await made(store, missed="skip")
     assert one.next_at is not None
     MovedClock(store).advance(one.next_at + 300 - store.clock())
@@ -167,7 +167,7 @@ async def test_one_that_is_a_little_late_was_not_missed(store: RedisStore) -> No
     assert await runs(store) == {job_of(one, one.next_at): 1}
 
 
-async def test_a_draft_is_dropped_and_a_paused_one_rests(store: RedisStore) -> None:
+async def test_a_draft_is_dropped_and_a_paused_one_rests(store: Store) -> None:
     desk = ScheduleDesk(store)
     await made(store, state="draft")
     paused = await made(store)
@@ -179,7 +179,7 @@ async def test_a_draft_is_dropped_and_a_paused_one_rests(store: RedisStore) -> N
     assert len(await store.schedules.of("T1", KIND)) == 1
 
 
-async def test_a_damaged_one_holds_nothing_up(store: RedisStore) -> None:
+async def test_a_damaged_one_holds_nothing_up(store: Store) -> None:
     await store.schedules.put("T1", f"{KIND}U1:SBROKEN", "{", store.clock() - 1)
     strange = wanted(id="SNEWER", rule=Rule(cron="whatever a newer release writes")).model_dump_json()
     await store.schedules.put("T1", f"{KIND}U1:SNEWER", strange, store.clock() - 1)
@@ -190,7 +190,7 @@ async def test_a_damaged_one_holds_nothing_up(store: RedisStore) -> None:
     assert await runs(store) == {job_of(one, one.next_at): 1}
 
 
-async def test_the_loop_wakes_when_one_is_made_and_sleeps_until_it_is_due(store: RedisStore) -> None:
+async def test_the_loop_wakes_when_one_is_made_and_sleeps_until_it_is_due(store: Store) -> None:
     desk = ScheduleDesk(store)
     loop = asyncio.create_task(ScheduleLoop(store, desk).run())
     await asyncio.sleep(0)
@@ -206,7 +206,7 @@ async def test_the_loop_wakes_when_one_is_made_and_sleeps_until_it_is_due(store:
 TWO_THOUSAND = 2_000
 
 
-async def test_a_week_of_two_thousand_schedules_on_two_instances(pair: tuple[RedisStore, RedisStore]) -> None:
+async def test_a_week_of_two_thousand_schedules_on_two_instances(pair: tuple[Store, Store]) -> None:
     """Every due time once and none lost, over a restart in the middle and an instance that dies at work."""
     first, second = pair
     now = first.clock() // 60 * 60 + 30  # rules come up at full minutes: none falls due while the test looks
@@ -247,7 +247,7 @@ def _weekly(number: int, now: float) -> tuple[Schedule, float, float]:
     return wanted(id=new_id(str(number)), owner=f"U{number}", rule=rule, missed="all"), first, apart
 
 
-async def test_the_jobs_of_runs_are_known_to_the_store(store: RedisStore) -> None:
+async def test_the_jobs_of_runs_are_known_to_the_store(store: Store) -> None:
     one = await made(store)
     key = await begin_run(store, one, 5.0)
     assert key == JobKey("T1", job_of(one, 5.0))

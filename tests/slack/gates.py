@@ -13,7 +13,8 @@ from bot.slack.receive.gate import Gate
 from bot.slack.send.budget import Budget
 from bot.slack.send.web_calls import WebCalls
 from bot.slack.show.people import People
-from bot.store.interface import Store, StoreError
+from bot.store.interface import StoreError
+from bot.store.redis.redis_store import Store
 from handoff.access.audit_entry import AuditEntry
 
 

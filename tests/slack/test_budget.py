@@ -12,7 +12,7 @@ from bot.slack.send.own_share import OwnShare
 from bot.slack.send.published_limits import JITTER, LIMITS, RANK, Priority
 from bot.store.counters import Lane, Turns, Wish
 from bot.store.interface import StoreError
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from tests.patience import patience
 from tests.store.kit import MovedClock, age
 
@@ -41,7 +41,7 @@ async def test_a_burst_goes_at_once_and_the_next_waits() -> None:
     await budget.take(POST, "C2")  # each channel has its own
 
 
-async def test_answers_overtake_cards_that_wait_also_those_of_other_instances(store: RedisStore) -> None:
+async def test_answers_overtake_cards_that_wait_also_those_of_other_instances(store: Store) -> None:
     here, there = (Budget(store.counters, who=name, place="T1") for name in ("here", "there"))
     assert await all_there_are(here, POST) == 3
     await here.hold(POST, "C1", patience(1))  # nobody goes before all of them wait
@@ -61,7 +61,7 @@ async def test_answers_overtake_cards_that_wait_also_those_of_other_instances(st
 
 
 @pytest.mark.parametrize("calls", [1, 6])
-async def test_instances_share_what_slack_allows_and_take_some_at_a_time(store: RedisStore, calls: int) -> None:
+async def test_instances_share_what_slack_allows_and_take_some_at_a_time(store: Store, calls: int) -> None:
     asked: list[Turns] = []
 
     class Told(type(store.counters)):  # type: ignore[misc]
@@ -77,7 +77,7 @@ async def test_instances_share_what_slack_allows_and_take_some_at_a_time(store: 
     assert sum(one.given for one in asked) == LIMITS[EDIT].calls
 
 
-async def test_progress_leaves_room_for_the_edits_that_are_sure_to_come(store: RedisStore) -> None:
+async def test_progress_leaves_room_for_the_edits_that_are_sure_to_come(store: Store) -> None:
     here, there = (Budget(store.counters, who=name, place="T1") for name in ("here", "there"))
     here.owes(EDIT, lambda: 20)
     there.owes(EDIT, lambda: 15)
@@ -105,7 +105,7 @@ async def test_who_gives_up_uses_no_turn() -> None:
     assert await all_there_are(budget, POST) == 3
 
 
-async def test_too_many_holds_every_instance_back_and_then_one_goes_at_a_time(store: RedisStore) -> None:
+async def test_too_many_holds_every_instance_back_and_then_one_goes_at_a_time(store: Store) -> None:
     here, there = (Budget(store.counters, who=name, place="T1") for name in ("here", "there"))
     await here.hold(STREAM, "", 30)
     MovedClock(store).advance(29)
@@ -168,7 +168,7 @@ async def test_unlimited_and_unknown_methods_never_wait() -> None:
             await Budget().take("auth.test")
 
 
-async def test_no_minute_sees_more_than_slack_allows(store: RedisStore) -> None:
+async def test_no_minute_sees_more_than_slack_allows(store: Store) -> None:
     """A call may reach Slack `JITTER` seconds after its turn; so any minute there is a window of ours."""
     for limit in LIMITS.values():
         assert limit.calls * 60 / (limit.seconds - (0 if limit.by_channel else JITTER)) <= 100

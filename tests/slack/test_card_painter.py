@@ -14,7 +14,7 @@ from bot.slack.send.web_calls import Gone, close_client, make_client
 from bot.slack.show.card_painter import GATHER, CardPainter
 from bot.slack.views.card import plan_card
 from bot.store.interface import Claim, JobKey
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place, Plan, Request, Subtask, Usage
 from handoff.state.job_state import Ask, Job, Run, SubtaskState, Work, replace
@@ -59,7 +59,7 @@ class Card:
 
 
 @pytest.fixture
-async def card(store: RedisStore) -> AsyncIterator[Card]:
+async def card(store: Store) -> AsyncIterator[Card]:
     workspace = await Workspace.start(MANIFEST, rate_limits=False)
     thread_ts = await workspace.person("ana").say("#general", "hello all")
     place = Place(team=workspace.team_id, channel=workspace.channel_id("#general"), thread_ts=thread_ts)

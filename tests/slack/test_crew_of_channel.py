@@ -17,7 +17,7 @@ from bot.features.channel_settings.view import settings_text
 from bot.features.channel_settings.window import AS_BEFORE, Drawn, WindowOf, settings_modal
 from bot.settings import Settings, SettingsError, read_settings
 from bot.slack.views.channel_words import SECTIONS, names_in
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from bot.workspace.blocks import check_view
 
 CREWS = ("general", "review")
@@ -76,7 +76,7 @@ def test_what_is_chosen_is_kept_and_what_cannot_be_chosen_here_stays() -> None:
     assert not isinstance(settings_of(chosen("law"), NOTHING, WINDOW, CREWS), ChannelValues)
 
 
-async def test_an_instance_with_one_crew_loses_no_crew_that_was_set(store: RedisStore) -> None:
+async def test_an_instance_with_one_crew_loses_no_crew_that_was_set(store: Store) -> None:
     settings = ChannelSettings(store, lambda _: NOTHING, {})
     await settings.set("T1", "C0123ABCD", ChannelValues(crew="review"), user="U1")
     found = settings_of({}, ChannelValues(crew="review"), WINDOW)

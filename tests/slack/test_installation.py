@@ -14,7 +14,7 @@ from bot.slack.installation.install_pages import OAuthStates
 from bot.slack.installation.records import InstallationRecords
 from bot.slack.installation.token_cipher import BadKey, TokenCipher
 from bot.slack.receive.addressed import Addressed, addressed
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from tests.system.installing import KEY, OTHER_KEY
 
 
@@ -34,7 +34,7 @@ def installed(team: str | None = "T1", organisation: str | None = None, token: s
     )
 
 
-def records_in(store: RedisStore, *keys: str) -> InstallationRecords:
+def records_in(store: Store, *keys: str) -> InstallationRecords:
     return InstallationRecords(store.installations, TokenCipher(keys or (KEY,)), store.clock)
 
 
@@ -52,7 +52,7 @@ def test_the_first_key_encrypts_and_all_decrypt() -> None:
         TokenCipher(["short"])
 
 
-async def test_an_installation_is_found_by_workspace_else_by_organisation(store: RedisStore) -> None:
+async def test_an_installation_is_found_by_workspace_else_by_organisation(store: Store) -> None:
     records = records_in(store)
     await records.async_save(installed())
     await records.async_save(installed(None, "E1", "xoxb-of-all"))
@@ -77,7 +77,7 @@ async def test_an_installation_is_found_by_workspace_else_by_organisation(store:
     assert again.bot_token == "xoxb-2"
 
 
-async def test_new_tokens_change_nothing_of_one_that_has_left(store: RedisStore) -> None:
+async def test_new_tokens_change_nothing_of_one_that_has_left(store: Store) -> None:
     records = records_in(store)
     await records.async_save(installed())
     bot = installed(token="xoxb-2").to_bot()
@@ -87,7 +87,7 @@ async def test_new_tokens_change_nothing_of_one_that_has_left(store: RedisStore)
 
 
 async def test_what_no_key_opens_is_left_alone_and_installed_anew(
-    store: RedisStore, caplog: pytest.LogCaptureFixture
+    store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
     await records_in(store).async_save(installed())
     row = await store.installations.read("T1")
@@ -103,14 +103,14 @@ async def test_what_no_key_opens_is_left_alone_and_installed_anew(
     assert (await stranger.all())["T1"].installation is not None
 
 
-async def test_of_several_that_encrypt_anew_each_record_is_written_once(store: RedisStore) -> None:
+async def test_of_several_that_encrypt_anew_each_record_is_written_once(store: Store) -> None:
     await records_in(store).async_save(installed())
     several = [records_in(store, OTHER_KEY, KEY) for _ in range(3)]
     assert sum(await asyncio.gather(*(one.encrypt_anew() for one in several))) == 1
     assert (await records_in(store, OTHER_KEY).all())["T1"].installation is not None
 
 
-async def test_a_state_is_good_once(store: RedisStore) -> None:
+async def test_a_state_is_good_once(store: Store) -> None:
     states = OAuthStates(store.installations)
     one, other = await states.async_issue(), await states.async_issue()
     assert one != other

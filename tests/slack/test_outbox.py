@@ -19,7 +19,7 @@ from bot.slack.show.session import Shown, set_status
 from bot.slack.show.stream import AnswerStream
 from bot.slack.views.outgoing import Outgoing
 from bot.store.interface import Claim, JobKey
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from bot.workspace.fault_injection import Kind
 from bot.workspace.workspace_server import Workspace
 from handoff import events as ev
@@ -36,7 +36,7 @@ HELLO = Outgoing("Hello", ({"type": "section", "text": {"type": "mrkdwn", "text"
 class Scene:
     """A thread, a job that we own, and the way out to it."""
 
-    def __init__(self, workspace: Workspace, outbox: Outbox, store: RedisStore, place: Place, claim: Claim) -> None:
+    def __init__(self, workspace: Workspace, outbox: Outbox, store: Store, place: Place, claim: Claim) -> None:
         self.workspace = workspace
         self.outbox = outbox
         self.publisher = Publisher(outbox)
@@ -81,7 +81,7 @@ async def polled(condition: Callable[[], object]) -> None:
 
 
 @pytest.fixture
-async def scene(store: RedisStore) -> AsyncIterator[Scene]:
+async def scene(store: Store) -> AsyncIterator[Scene]:
     workspace = await Workspace.start(MANIFEST, rate_limits=False)
     channel = workspace.channel_id("#general")
     ts = await workspace.person("ana").say("#general", "hello all")

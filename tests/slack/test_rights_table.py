@@ -25,7 +25,7 @@ from bot.slack.views.card import STOP
 from bot.slack.views.question import ANSWER
 from bot.slack.views.try_again import TRY_AGAIN
 from bot.store.interface import JobKey
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from handoff import events as ev
 from handoff.access.audit_entry import AuditEntry
 from handoff.contracts import Place, Request
@@ -141,7 +141,7 @@ class Table:
     """A workspace, the real app behind its door, and jobs in a real store."""
 
     door: Door
-    store: RedisStore
+    store: Store
     noted: list[AuditEntry] = field(default_factory=list)
     count: int = 0
 
@@ -290,7 +290,7 @@ def nobody_wakes(key: JobKey) -> None:
 
 
 @asynccontextmanager
-async def table(store: RedisStore, *, admins: tuple[str, ...] = (), admins_in: str = "") -> AsyncIterator[Table]:
+async def table(store: Store, *, admins: tuple[str, ...] = (), admins_in: str = "") -> AsyncIterator[Table]:
     noted: list[AuditEntry] = []
 
     async def note(entry: AuditEntry) -> None:
@@ -310,7 +310,7 @@ async def table(store: RedisStore, *, admins: tuple[str, ...] = (), admins_in: s
 
 
 @pytest.mark.parametrize("kind", PERSONS)
-async def test_who_may_do_what_where(store: RedisStore, kind: str) -> None:
+async def test_who_may_do_what_where(store: Store, kind: str) -> None:
     person, tried = PERSONS[kind], 0
     admins, of = ("cleo",) if kind.startswith("admin") else (), OTHER if kind == "admin of another workspace" else ""
     async with table(store, admins=admins, admins_in=of) as tried_at:
@@ -331,7 +331,7 @@ async def test_who_may_do_what_where(store: RedisStore, kind: str) -> None:
 
 
 @pytest.mark.parametrize("person", ["ana", "cleo"])
-async def test_nobody_reaches_a_job_of_another_workspace(store: RedisStore, person: str) -> None:
+async def test_nobody_reaches_a_job_of_another_workspace(store: Store, person: str) -> None:
     """Neither who has the same id as its requester there, nor an admin here; its channel and thread are ours too."""
     async with table(store, admins=("cleo",)) as tried_at:
         for deed in BY_ID:

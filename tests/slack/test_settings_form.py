@@ -20,7 +20,7 @@ from bot.features.channel_settings.window import AS_BEFORE, Drawn, settings_moda
 from bot.slack.send.web_calls import close_client, make_client
 from bot.slack.show import notices
 from bot.slack.views.channel_words import EVERYBODY, NAMED, NO, SECTIONS, YES
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from bot.workspace.blocks import check_message_blocks, check_view
 from bot.workspace.workspace_server import Workspace
 from tests.patience import patience
@@ -211,7 +211,7 @@ async def test_a_direct_message_cannot_be_left_out() -> None:
         assert (access.follow_ups, access.origin("allowed").source) == (False, "environment")
 
 
-async def test_settings_outlive_the_instance_and_are_seen_by_another(store: RedisStore) -> None:
+async def test_settings_outlive_the_instance_and_are_seen_by_another(store: Store) -> None:
     nothing = ChannelSettings(store, lambda _: ChannelValues(), {})
     other = ChannelSettings(store, lambda _: ChannelValues(), {})
     assert await nothing.set("T1", "C0123ABCD", ChannelValues(guests=True, users=("S0123ABCD",)), user="U1") == (
@@ -251,7 +251,7 @@ async def test_two_admins_who_save_at_once_lose_nothing_of_what_they_typed() -> 
         assert by == {"instructions": place.ben.id, "budget": place.ana.id, "highest_tier": place.ben.id}
 
 
-async def test_admins_who_change_other_values_are_not_in_each_others_way(store: RedisStore) -> None:
+async def test_admins_who_change_other_values_are_not_in_each_others_way(store: Store) -> None:
     one, other = (ChannelSettings(store, lambda _: ChannelValues(), {}) for _ in range(2))
     seen = {name: (await one.form("T1", "C0123ABCD")).stamp(name) for name in NAMES}
     of: Json = {"user": "U1", "seen": seen}
@@ -311,7 +311,7 @@ async def test_a_row_that_a_newer_release_wrote_closes_the_channel_and_is_not_wr
         assert (await place.holds("#general")).allowed
 
 
-async def test_a_row_that_is_broken_closes_the_channel_until_it_is_set_again(store: RedisStore) -> None:
+async def test_a_row_that_is_broken_closes_the_channel_until_it_is_set_again(store: Store) -> None:
     await store.settings.put("T1", "C0123ABCD", "{broken")
     settings = ChannelSettings(store, lambda _: ChannelValues(), {})
     assert not (await settings.of("T1", "C0123ABCD")).allowed

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from bot.store.embedded import find_server
-from bot.store.interface import Claim, Commit, JobKey, Store
-from bot.store.redis.redis_store import RedisStore
-from bot.store.redis_server import Arg, Script, Server
+from bot.store.interface import Claim, Commit, JobKey
+from bot.store.redis.redis_store import Store
+from bot.store.redis_server import Server
+from bot.store.script import Arg, Script
 from tests.patience import patience
 
 JOB = JobKey("T1", "J0000000001")
@@ -56,7 +57,7 @@ class Kit:
 class MovedClock:
     """The clock of one store, moved on by tests."""
 
-    def __init__(self, store: RedisStore) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
 
     @property
@@ -68,7 +69,7 @@ class MovedClock:
         self._store._clock.offset_ms += round(seconds * 1000)
 
 
-async def age(store: RedisStore, seconds: float) -> None:
+async def age(store: Store, seconds: float) -> None:
     """Bring about what the server forgets in so many seconds, its own clock standing still."""
     names = await store._server.command("KEYS", f"{store._keys.prefix}:*")
     lives = await store._server.commands([("PTTL", name) for name in names])
@@ -76,20 +77,20 @@ async def age(store: RedisStore, seconds: float) -> None:
     await store._server.commands([("PEXPIRE", name, life) for name, life in left.items()])
 
 
-async def fresh_store(url: str, **options: Any) -> RedisStore:
+async def fresh_store(url: str, **options: Any) -> Store:
     """An empty store on a server: its prefix is its own."""
-    return await RedisStore.connect(url, prefix=f"t{secrets.token_hex(4)}", **options)
+    return await Store.connect(url, prefix=f"t{secrets.token_hex(4)}", **options)
 
 
 async def redis_kit(url: str, *, repeats: bool = False, instances: int = 3, **options: Any) -> Kit:
     """A store on a server, under a prefix of its own."""
     prefix = f"t{secrets.token_hex(4)}"
     timeout = patience(4.0)  # a server that shares two busy cores is slow, not away
-    stores = [await RedisStore.connect(url, prefix=prefix, timeout=timeout, **options) for _ in range(instances)]
+    stores = [await Store.connect(url, prefix=prefix, timeout=timeout, **options) for _ in range(instances)]
     if repeats:
         for store in stores:
             await store.close()
-        stores = [RedisStore(TwiceServer(url, timeout), prefix=prefix, **options) for _ in stores]
+        stores = [Store(TwiceServer(url, timeout), prefix=prefix, **options) for _ in stores]
         for store in stores:
             await store.now()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from bot.supervisor import instance_board
 from bot.supervisor.instance_board import CREWS_COUNT, LOAD_COUNTS, Busy, InstanceBoard
 from bot.supervisor.track_record import TrackRecord
@@ -20,7 +20,7 @@ def failed() -> ev.Event:
     return ev.AttemptFailed(at=1.0, request="1.0", subtask="a", attempt=1, kind="model", message="m")
 
 
-async def test_the_load_of_equals_is_that_of_all_instances(store: RedisStore) -> None:
+async def test_the_load_of_equals_is_that_of_all_instances(store: Store) -> None:
     boards = [InstanceBoard(store.board, name, ["general"]) for name in ("one", "two")]
     equals = ("writer", "scribe")
     first, second = (TrackRecord(crew="general", equals=equals, board=board) for board in boards)
@@ -47,7 +47,7 @@ async def test_the_load_of_equals_is_that_of_all_instances(store: RedisStore) ->
         await board.close()
 
 
-async def test_what_an_instance_said_last_counts_for_a_bounded_time(store: RedisStore) -> None:
+async def test_what_an_instance_said_last_counts_for_a_bounded_time(store: Store) -> None:
     ages = {"there": 1.0, "slow": LOAD_COUNTS + 1, "gone": CREWS_COUNT + 1}
     for name, age in ages.items():
         load = {"general:writer": [1, 2.0]}
@@ -61,14 +61,14 @@ async def test_what_an_instance_said_last_counts_for_a_bounded_time(store: Redis
     assert not await board.elsewhere("general"), "that is only here"
 
 
-async def test_an_old_row_is_dropped(store: RedisStore) -> None:
+async def test_an_old_row_is_dropped(store: Store) -> None:
     await store._server.command("HSET", store._keys.board, "old", f"{store.clock() - 3600:.3f} x")
     await store.board.put("new", "y")
     assert list(await store.board.rows()) == ["new"]
     assert list(await store._server.command("HGETALL", store._keys.board)) == [b"new"]
 
 
-async def test_a_store_that_is_away_changes_nothing(store: RedisStore) -> None:
+async def test_a_store_that_is_away_changes_nothing(store: Store) -> None:
     board = InstanceBoard(store.board, "me", ["general"])
     other = InstanceBoard(store.board, "other", ["law"])
     await other.put()

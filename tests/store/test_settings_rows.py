@@ -9,10 +9,10 @@ from bot.access.access_values import ChannelValues
 from bot.access.channel_settings import ChannelSettings
 from bot.store.interface import PayloadTooLarge
 from bot.store.redis import redis_store
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 
 
-async def test_a_row_is_set_only_in_place_of_the_one_that_was_read(store: RedisStore) -> None:
+async def test_a_row_is_set_only_in_place_of_the_one_that_was_read(store: Store) -> None:
     rows = store.settings
     assert await rows.put("T1", "C1", "one", instead_of="")
     assert not await rows.put("T1", "C1", "two", instead_of=""), "somebody set it since"
@@ -23,7 +23,7 @@ async def test_a_row_is_set_only_in_place_of_the_one_that_was_read(store: RedisS
 
 
 async def test_a_full_hash_takes_no_new_row_but_changes_of_those_it_has(
-    store: RedisStore, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(redis_store, "SETTINGS_LIMIT", 1)
     assert await store.settings.put("T1", "C1", "one")
@@ -35,7 +35,7 @@ async def test_a_full_hash_takes_no_new_row_but_changes_of_those_it_has(
 
 
 async def test_what_one_instance_sets_holds_in_another_within_two_seconds(
-    store: RedisStore, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 100.0
     monkeypatch.setattr(channel_settings.time, "monotonic", lambda: now)

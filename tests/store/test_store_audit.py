@@ -3,7 +3,7 @@
 import pytest
 
 from bot.store.interface import JobKey
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from bot.store.retention import Retention
 from tests.store.kit import JOB, OTHER_JOB, Kit, eventually, fresh_store
 
@@ -72,12 +72,12 @@ async def test_an_entry_outlives_its_job_and_goes_after_its_own_time(server_url:
         await store.close()
 
 
-async def _gone(store: RedisStore) -> bool:
+async def _gone(store: Store) -> bool:
     return await store.jobs.head(JOB) is None
 
 
 async def test_a_clock_that_goes_back_loses_no_entry(server_url: str) -> None:
-    store: RedisStore = await fresh_store(server_url, partitions=1)
+    store: Store = await fresh_store(server_url, partitions=1)
     try:
         store._clock.offset_ms = 60_000
         await store.audit.note("T1", "", '{"a":1}')

@@ -6,17 +6,17 @@ import pytest
 
 from bot.store.interface import Claim, Commit, Entry, LogBroken, StoreError
 from bot.store.redis import layout
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from tests.store.kit import JOB, Kit, ask, eventually, tcp_server
 
 LARGE = "x" * 20_000
 
 
 @pytest.fixture
-async def broken(served: Kit) -> tuple[RedisStore, Claim]:
+async def broken(served: Kit) -> tuple[Store, Claim]:
     """A job with five events, the third of them in a blob key."""
     claim = await served.claimed()
-    assert isinstance(served.store, RedisStore)
+    assert isinstance(served.store, Store)
     await served.store.jobs.commit(claim, "a", 0, ['{"e":1}', '{"e":2}', LARGE, '{"e":4}', '{"e":5}'], taken=[1])
     return served.store, claim
 
@@ -32,7 +32,7 @@ async def broken(served: Kit) -> tuple[RedisStore, Claim]:
     ],
 )
 async def test_a_damaged_log_is_named_and_its_job_can_be_quarantined(
-    broken: tuple[RedisStore, Claim], command: tuple[str, ...], said: str
+    broken: tuple[Store, Claim], command: tuple[str, ...], said: str
 ) -> None:
     store, claim = broken
     name, key, *rest = command
@@ -56,7 +56,7 @@ async def test_a_damaged_log_is_named_and_its_job_can_be_quarantined(
     assert await store.jobs.quarantine(again, "{}", schema=1), "and again, as long as nobody repairs it"
 
 
-async def test_a_log_that_is_ahead_of_its_head_can_be_quarantined(broken: tuple[RedisStore, Claim]) -> None:
+async def test_a_log_that_is_ahead_of_its_head_can_be_quarantined(broken: tuple[Store, Claim]) -> None:
     store, claim = broken
     await store._server.command("XADD", store._keys.of_job(JOB)[1], "9-0", "p", "{}")
     assert await store.jobs.quarantine(claim, "{}", schema=1)
@@ -67,7 +67,7 @@ async def test_a_log_that_is_ahead_of_its_head_can_be_quarantined(broken: tuple[
 
 async def test_a_job_whose_inbox_lost_a_payload_is_named(served: Kit) -> None:
     store = served.store
-    assert isinstance(store, RedisStore)
+    assert isinstance(store, Store)
     await store.jobs.ingest(JOB, LARGE, dedupe=["1"])
     await store._server.command("DEL", store._keys.of_job(JOB)[4])
     with pytest.raises(LogBroken, match=JOB.job):
@@ -89,7 +89,7 @@ async def test_a_server_that_gets_full_says_so_and_loses_nothing(
     monkeypatch.setattr(layout, "FULLNESS_FOR", 0.0)  # a quick machine writes a fifth of it within a moment
     limit = 8 * 1024 * 1024
     with tcp_server(tmp_path, "--maxmemory", str(limit), "--appendonly", "yes") as port:
-        store = await RedisStore.connect(f"redis://127.0.0.1:{port}")
+        store = await Store.connect(f"redis://127.0.0.1:{port}")
         assert await store.full() == ""
         await store.jobs.ingest(JOB, '{"n":1}', dedupe=["1"])
         claim = await store.jobs.claim("me", lease=30, schema=1)
@@ -130,12 +130,12 @@ async def test_a_server_that_gets_full_says_so_and_loses_nothing(
 
 async def test_a_full_server_can_be_started_on_and_lets_go_of_jobs_but_gives_none(tmp_path: Path) -> None:
     with tcp_server(tmp_path, "--appendonly", "yes") as port:
-        store = await RedisStore.connect(f"redis://127.0.0.1:{port}")
+        store = await Store.connect(f"redis://127.0.0.1:{port}")
         await store.jobs.ingest(JOB, "{}", dedupe=["1"])
         claim = await store.jobs.claim("me", lease=30, schema=1)
         assert claim is not None
         ask(port, "CONFIG", "SET", "maxmemory", "1mb")
-        other = await RedisStore.connect(f"redis://127.0.0.1:{port}")
+        other = await Store.connect(f"redis://127.0.0.1:{port}")
         assert "% full" in await other.full()
         assert await other.full() in await other.check()
         assert await store.jobs.release(claim, due=0)

@@ -15,7 +15,7 @@ import pytest
 from bot.store import embedded
 from bot.store.embedded import find_server, start_embedded, stop_embedded
 from bot.store.interface import Entry, StoreError
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from tests.store.kit import JOB, is_alive, until
 
 START = """
@@ -42,7 +42,7 @@ async def _starter(data: Path, stdin: int) -> asyncio.subprocess.Process:
 
 
 async def _pid(url: str) -> int:
-    store = await RedisStore.connect(url)
+    store = await Store.connect(url)
     info = await store._server.command("INFO", "server")
     await store.close()
     return int(info["process_id"])
@@ -51,7 +51,7 @@ async def _pid(url: str) -> int:
 async def test_it_keeps_every_write_and_throws_nothing_away(data: Path) -> None:
     url = await start_embedded(data)
     assert url.startswith("unix:///")
-    store = await RedisStore.connect(url)
+    store = await Store.connect(url)
     wanted = {
         "port": "0",
         "appendonly": "yes",
@@ -94,7 +94,7 @@ async def test_racing_starts_share_one_server(data: Path) -> None:
 async def test_kill_9_loses_nothing_that_was_acknowledged(data: Path) -> None:
     url = await start_embedded(data)
     pid = await _pid(url)
-    store = await RedisStore.connect(url)
+    store = await Store.connect(url)
     assert await store.jobs.ingest(JOB, '{"n":1}', dedupe=["1"])
     claim = await store.jobs.claim("me", lease=30, schema=1)
     assert claim is not None
@@ -112,14 +112,14 @@ async def test_kill_9_loses_nothing_that_was_acknowledged(data: Path) -> None:
 async def test_a_stopped_server_is_gone_and_the_next_one_has_its_data(data: Path) -> None:
     url = await start_embedded(data)
     pid = await _pid(url)
-    store = await RedisStore.connect(url)
+    store = await Store.connect(url)
     await store.jobs.ingest(JOB, "{}", dedupe=["1"])
     await store.close()
     await stop_embedded(data)
     assert not is_alive(pid)
     assert not (data / "store" / "socket").exists()
     await stop_embedded(data)
-    again = await RedisStore.connect(await start_embedded(data))
+    again = await Store.connect(await start_embedded(data))
     assert len(await again.jobs.inbox(JOB)) == 1
     await again.close()
 
@@ -147,12 +147,12 @@ async def test_a_folder_with_a_long_path_gets_a_socket_elsewhere(
         assert await start_embedded(data) == url
         await stop_embedded(data)
         assert await start_embedded(data) == url, "one folder for the socket is enough"
-        await (await RedisStore.connect(url)).close()
+        await (await Store.connect(url)).close()
     finally:
         await stop_embedded(data)
         runtime.cleanup()
     with pytest.raises(StoreError, match="cannot be reached"):
-        await RedisStore.connect(url)
+        await Store.connect(url)
 
 
 async def test_a_frozen_server_gets_no_rival(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,7 +197,7 @@ async def test_a_server_that_does_not_start_tells_why(tmp_path: Path, monkeypatc
 
 
 async def test_damaged_data_tells_why(data: Path) -> None:
-    store = await RedisStore.connect(await start_embedded(data))
+    store = await Store.connect(await start_embedded(data))
     await store.jobs.ingest(JOB, "{}", dedupe=["1"])
     await store.close()
     await stop_embedded(data)

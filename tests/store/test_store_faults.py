@@ -11,7 +11,7 @@ from redis.exceptions import ResponseError
 
 from bot.store.address import parse
 from bot.store.interface import Commit, Entry, JobKey, StoreError
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from bot.store.retention import Retention
 from bot.store.server_diagnosis import examine, explain
 from tests.store.kit import JOB, Kit, ask, eventually, free_port, tcp_server, until
@@ -29,7 +29,7 @@ def port(tmp_path: Path) -> Iterator[int]:
 async def test_a_server_that_is_not_there(tmp_path: Path) -> None:
     for url in (f"redis://:secret@127.0.0.1:{free_port()}", f"unix://{tmp_path}/nothing"):
         with pytest.raises(StoreError, match=r"cannot be reached.*REDIS_URL") as caught:
-            await RedisStore.connect(url)
+            await Store.connect(url)
         assert "secret" not in str(caught.value)
         assert "\n" not in str(caught.value)
 
@@ -38,8 +38,8 @@ async def test_the_password(port: int) -> None:
     ask(port, "CONFIG", "SET", "requirepass", "p@ss/word")
     for login in ("", ":wrong@", "someone:p%40ss%2Fword@"):
         with pytest.raises(StoreError, match="refused the password"):
-            await RedisStore.connect(f"redis://{login}127.0.0.1:{port}")
-    store = await RedisStore.connect(f"redis://:p%40ss%2Fword@127.0.0.1:{port}/1")
+            await Store.connect(f"redis://{login}127.0.0.1:{port}")
+    store = await Store.connect(f"redis://:p%40ss%2Fword@127.0.0.1:{port}/1")
     assert await store.check() == []
     await store.close()
 
@@ -47,9 +47,9 @@ async def test_the_password(port: int) -> None:
 async def test_a_user_who_may_not_enough(port: int) -> None:
     ask(port, "ACL", "SETUSER", "bot", "on", ">pw", "~other:*", "+@all")
     with pytest.raises(StoreError, match=r"does not allow this user enough.*~lh:\*"):
-        await RedisStore.connect(f"redis://bot:pw@127.0.0.1:{port}")
+        await Store.connect(f"redis://bot:pw@127.0.0.1:{port}")
     ask(port, "ACL", "SETUSER", "bot", "resetkeys", "-@all", "~lh:*", "&lh:*", "+@all", "-@dangerous", "+info")
-    store = await RedisStore.connect(f"redis://bot:pw@127.0.0.1:{port}")
+    store = await Store.connect(f"redis://bot:pw@127.0.0.1:{port}")
     assert await store.check() == []
     assert await store.jobs.ingest(JOB, "{}", dedupe=["1"])
     await store.close()
@@ -58,18 +58,18 @@ async def test_a_user_who_may_not_enough(port: int) -> None:
 async def test_a_server_that_evicts_keys_is_refused(port: int) -> None:
     ask(port, "CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
     with pytest.raises(StoreError, match="maxmemory-policy noeviction"):
-        await RedisStore.connect(f"redis://127.0.0.1:{port}")
+        await Store.connect(f"redis://127.0.0.1:{port}")
 
 
 async def test_a_replica_is_refused(port: int, tmp_path: Path) -> None:
     with tcp_server(tmp_path / "replica", "--replicaof", f"127.0.0.1 {port}") as replica:
         until(lambda: b"master_link_status:up" in ask(replica, "INFO", "replication"), "no link")
         with pytest.raises(StoreError, match="read-only replica"):
-            await RedisStore.connect(f"redis://127.0.0.1:{replica}")
+            await Store.connect(f"redis://127.0.0.1:{replica}")
 
 
 async def test_a_primary_that_became_a_replica(port: int, tmp_path: Path) -> None:
-    store = await RedisStore.connect(f"redis://127.0.0.1:{port}")
+    store = await Store.connect(f"redis://127.0.0.1:{port}")
     with tcp_server(tmp_path / "other", *AT_ONCE) as other:
         ask(port, "REPLICAOF", "127.0.0.1", str(other))
         until(lambda: b"master_link_status:up" in ask(port, "INFO", "replication"), "no link")
@@ -80,7 +80,7 @@ async def test_a_primary_that_became_a_replica(port: int, tmp_path: Path) -> Non
 
 
 async def test_a_full_server_takes_nothing_half(port: int) -> None:
-    store = await RedisStore.connect(f"redis://127.0.0.1:{port}")
+    store = await Store.connect(f"redis://127.0.0.1:{port}")
     await store.jobs.ingest(JOB, '{"n":1}', dedupe=["1"])
     claim = await store.jobs.claim("me", lease=30, schema=1)
     assert claim is not None
@@ -100,20 +100,20 @@ async def test_a_full_server_takes_nothing_half(port: int) -> None:
 
 async def test_a_server_that_cannot_write_to_its_disk(tmp_path: Path) -> None:
     with tcp_server(tmp_path, "--save", "900 1") as port:
-        store = await RedisStore.connect(f"redis://127.0.0.1:{port}")
+        store = await Store.connect(f"redis://127.0.0.1:{port}")
         (tmp_path / "dump.rdb" / "in the way").mkdir(parents=True)  # it listens before it has looked for its data
         ask(port, "BGSAVE")
         until(lambda: b"rdb_last_bgsave_status:err" in ask(port, "INFO", "persistence"), "it could be saved")
         with pytest.raises(StoreError, match="cannot write to its disk"):
             await store.jobs.ingest(JOB, "{}", dedupe=["1"])
         with pytest.raises(StoreError, match="cannot write to its disk"):
-            await RedisStore.connect(f"redis://127.0.0.1:{port}", prefix="new")
+            await Store.connect(f"redis://127.0.0.1:{port}", prefix="new")
         await store.close()
 
 
 async def test_a_server_without_a_disk_is_a_warning(tmp_path: Path) -> None:
     with tcp_server(tmp_path, "--save", "") as port:
-        store = await RedisStore.connect(f"redis://127.0.0.1:{port}")
+        store = await Store.connect(f"redis://127.0.0.1:{port}")
         (fault,) = await store.check()
         assert fault.startswith("Warning")
         assert "appendonly yes" in fault
@@ -122,11 +122,11 @@ async def test_a_server_without_a_disk_is_a_warning(tmp_path: Path) -> None:
 
 async def test_the_wrong_kind_of_url_says_the_right_one(port: int, cluster_url: str) -> None:
     with pytest.raises(StoreError, match=r"redis\+cluster://"):
-        await RedisStore.connect(cluster_url.replace("redis+cluster", "redis"))
+        await Store.connect(cluster_url.replace("redis+cluster", "redis"))
     with pytest.raises(StoreError, match="Use redis://"):
-        await RedisStore.connect(f"redis+cluster://127.0.0.1:{port}")
+        await Store.connect(f"redis+cluster://127.0.0.1:{port}")
     with pytest.raises(StoreError, match="is no Sentinel"):
-        await RedisStore.connect(f"redis+sentinel://127.0.0.1:{port}/main")
+        await Store.connect(f"redis+sentinel://127.0.0.1:{port}/main")
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ async def test_the_wrong_kind_of_url_says_the_right_one(port: int, cluster_url: 
 )
 async def test_a_url_that_is_none_is_one_line_without_its_password(url: str) -> None:
     with pytest.raises(StoreError, match="REDIS_URL is not usable") as caught:
-        await RedisStore.connect(url)
+        await Store.connect(url)
     assert "secret" not in str(caught.value)
 
 
@@ -174,9 +174,9 @@ def test_an_old_server_is_refused() -> None:
 
 async def test_the_number_of_partitions_is_fixed_by_the_first(server_url: str) -> None:
     prefix = f"t{secrets.token_hex(4)}"
-    store = await RedisStore.connect(server_url, prefix=prefix, partitions=4)
+    store = await Store.connect(server_url, prefix=prefix, partitions=4)
     with pytest.raises(StoreError, match="4 partitions"):
-        await RedisStore.connect(server_url, prefix=prefix)
+        await Store.connect(server_url, prefix=prefix)
     await store.close()
 
 
@@ -189,8 +189,8 @@ async def test_through_a_sentinel(port: int, tmp_path: Path) -> None:
     with tcp_server(folder, str(folder / "sentinel.conf"), "--sentinel") as sentinel:
         url = f"redis+sentinel://:pw@127.0.0.1:{free_port()},127.0.0.1:{sentinel}"
         with pytest.raises(StoreError, match="No Sentinel"):
-            await RedisStore.connect(f"{url}/nobody")
-        store = await RedisStore.connect(f"{url}/main")
+            await Store.connect(f"{url}/nobody")
+        store = await Store.connect(f"{url}/main")
         heard = asyncio.ensure_future(anext(store.signals()))
 
         async def hears() -> bool:
@@ -207,7 +207,7 @@ async def test_through_a_sentinel(port: int, tmp_path: Path) -> None:
 
 async def test_scripts_are_loaded_again_where_the_server_forgot_them(served: Kit) -> None:
     store = served.store
-    assert isinstance(store, RedisStore)
+    assert isinstance(store, Store)
     claim = await served.claimed()
     await store._server.command("SCRIPT", "FLUSH")
     assert await store.jobs.commit(claim, "op", 0, ["{}"]) is Commit.OK
@@ -216,7 +216,7 @@ async def test_scripts_are_loaded_again_where_the_server_forgot_them(served: Kit
 
 async def test_listeners_come_back_after_a_lost_connection(served: Kit) -> None:
     store = served.store
-    assert isinstance(store, RedisStore)
+    assert isinstance(store, Store)
     heard: list[JobKey] = []
 
     async def listen() -> None:
@@ -270,7 +270,7 @@ async def _lossy(server: str, socket: Path) -> AsyncIterator[list[int]]:
 
 async def test_a_lost_reply_changes_nothing(server_url: str, tmp_path: Path) -> None:
     async with _lossy(server_url.removeprefix("unix://"), tmp_path / "s") as losses:
-        store = await RedisStore.connect(f"unix://{tmp_path}/s", prefix=f"t{secrets.token_hex(4)}")
+        store = await Store.connect(f"unix://{tmp_path}/s", prefix=f"t{secrets.token_hex(4)}")
         # Warm, so that no reply is lost that only asks for a script's text.
         warm = JobKey("T1", "warm")
         await store.jobs.ingest(warm, "{}", dedupe=[])
@@ -305,7 +305,7 @@ async def test_a_lost_reply_changes_nothing(server_url: str, tmp_path: Path) -> 
 
 
 async def test_finished_jobs_expire_and_what_comes_in_keeps_them(server_url: str) -> None:
-    store = await RedisStore.connect(server_url, prefix=f"t{secrets.token_hex(4)}", retention=Retention(jobs=0.4))
+    store = await Store.connect(server_url, prefix=f"t{secrets.token_hex(4)}", retention=Retention(jobs=0.4))
     large = "x" * 20_000
     keys = [JobKey("T1", "ends"), JobKey("T1", "goes on"), JobKey("T1", "waits")]
     digest = ""
@@ -333,13 +333,13 @@ async def test_finished_jobs_expire_and_what_comes_in_keeps_them(server_url: str
     await store.close()
 
 
-async def _is_gone(store: RedisStore, key: JobKey) -> bool:
+async def _is_gone(store: Store, key: JobKey) -> bool:
     return await store.jobs.head(key) is None
 
 
 async def test_everything_kept_has_a_bound(served: Kit) -> None:
     store = served.store
-    assert isinstance(store, RedisStore)
+    assert isinstance(store, Store)
     claim = await served.claimed()
     await store.blobs.put(JobKey("T1", "never"), b"x")
     await store.jobs.commit(claim, "op", 0, ["{}"], taken=[1])
@@ -363,6 +363,6 @@ def test_the_arguments_that_a_server_quotes_are_left_out() -> None:
 async def test_a_refused_password_says_how_it_is_written(port: int) -> None:
     ask(port, "CONFIG", "SET", "requirepass", "p@ss%41")
     with pytest.raises(StoreError, match="%23 %2F %3F %40 %3A %25"):
-        await RedisStore.connect(f"redis://:p@ss%41@127.0.0.1:{port}")
-    store = await RedisStore.connect(f"redis://:p%40ss%2541@127.0.0.1:{port}")
+        await Store.connect(f"redis://:p@ss%41@127.0.0.1:{port}")
+    store = await Store.connect(f"redis://:p%40ss%2541@127.0.0.1:{port}")
     await store.close()

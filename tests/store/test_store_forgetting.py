@@ -6,7 +6,7 @@ import pytest
 
 from bot.store.counters import DAY, Counter
 from bot.store.interface import Commit, Forgotten, JobKey
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from bot.store.retention import Retention
 from tests.store.kit import JOB, OTHER_JOB, Kit, eventually, fresh_store
 
@@ -87,7 +87,7 @@ async def test_bytes_are_dropped_or_replaced_and_their_room_is_free_again(kit: K
 
 
 async def test_files_may_go_before_their_job_and_its_record_stays_whole(server_url: str) -> None:
-    store: RedisStore = await fresh_store(server_url, retention=Retention(jobs=60.0, materials=0.2))
+    store: Store = await fresh_store(server_url, retention=Retention(jobs=60.0, materials=0.2))
     try:
         await store.jobs.ingest(JOB, BIG, dedupe=["1"])
         claim = await store.jobs.claim("me", lease=10.0, schema=1)
@@ -108,7 +108,7 @@ async def test_files_may_go_before_their_job_and_its_record_stays_whole(server_u
 
 
 async def test_files_stay_while_there_is_something_to_do(server_url: str) -> None:
-    store: RedisStore = await fresh_store(server_url, retention=Retention(jobs=60.0, materials=0.2))
+    store: Store = await fresh_store(server_url, retention=Retention(jobs=60.0, materials=0.2))
     try:
         await store.jobs.ingest(JOB, "{}", dedupe=["1"])
         claim = await store.jobs.claim("me", lease=10.0, schema=1)
@@ -124,7 +124,7 @@ async def test_files_stay_while_there_is_something_to_do(server_url: str) -> Non
 
 async def test_what_an_earlier_release_kept_is_found(server_url: str) -> None:
     """It kept files with the large events."""
-    store: RedisStore = await fresh_store(server_url)
+    store: Store = await fresh_store(server_url)
     try:
         await store._server.command("HSET", store._keys.of_job(JOB)[4], "abc", b"old", "size", 3)
         assert await store.blobs.get(JOB, "abc") == b"old"
@@ -141,6 +141,6 @@ async def test_counters_of_a_job_go_at_once_and_those_of_a_person_with_the_day(k
     await kit.store.counters.forget([job, person])
     assert await kit.store.counters.spent([job, person]) == [0, 7]
     store = kit.store
-    assert isinstance(store, RedisStore)
+    assert isinstance(store, Store)
     left = await store._server.command("TTL", f"{store._keys.limits}day:{person.name}")
     assert 0 < left <= DAY

@@ -9,7 +9,7 @@ import pytest
 
 from bot.store.interface import JobKey
 from bot.store.redis import layout
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from bot.store.retention import AS_EVER, Retention
 from tests.store.kit import Kit, eventually, redis_kit
 
@@ -33,7 +33,7 @@ FIELDS = {
 CONTENTS = EVENTS * len(EVENT) + sum(len(name) + len(value) for name, value in FIELDS.items())
 
 
-async def pause(store: RedisStore, number: int) -> JobKey:
+async def pause(store: Store, number: int) -> JobKey:
     """A job that has a card and a question in its thread, and waits for the answer."""
     key = JobKey("T0123456789", f"J{number:010d}")
     seen = [f"event:Ev{number:010d}", f"message:C0123456789:1795273287.{number:06d}"]
@@ -55,14 +55,14 @@ async def in_turns(work: Callable[[int], Awaitable[T]], count: int) -> list[T]:
     return [done for at in range(0, count, 20) for done in await asyncio.gather(*map(work, range(at, at + 20)))]
 
 
-async def sizes(store: RedisStore, pattern: str) -> dict[str, int]:
+async def sizes(store: Store, pattern: str) -> dict[str, int]:
     """Bytes of each key of a pattern, as the server counts them."""
     names = [name.decode() for name in await store._server.command("KEYS", f"{store._keys.prefix}:{pattern}")]
     found = await store._server.commands([("MEMORY", "USAGE", name, "SAMPLES", "0") for name in names])
     return dict(zip(names, found, strict=True))
 
 
-async def idle_round(store: RedisStore) -> int:
+async def idle_round(store: Store) -> int:
     """How many commands the server carries out for an instance that looks for work and finds none."""
     before = await store._server.command("INFO", "commandstats")
     assert await store.jobs.claim("idle", lease=10, schema=2) is None
@@ -73,7 +73,7 @@ async def idle_round(store: RedisStore) -> int:
 
 async def test_a_paused_job_costs_little_beyond_its_contents_and_no_work(served: Kit) -> None:
     store = served.store
-    assert isinstance(store, RedisStore)
+    assert isinstance(store, Store)
     alone = await idle_round(store)
     keys = await in_turns(lambda number: pause(store, number), JOBS)
     assert await idle_round(store) == alone
@@ -92,7 +92,7 @@ async def test_a_paused_job_costs_little_beyond_its_contents_and_no_work(served:
 async def test_jobs_that_are_too_new_cost_an_older_instance_nothing(server_url: str) -> None:
     kit = await redis_kit(server_url, instances=1, partitions=1)
     store = kit.store
-    assert isinstance(store, RedisStore)
+    assert isinstance(store, Store)
 
     async def make(number: int) -> None:
         key = JobKey("T1", f"N{number}")
@@ -126,7 +126,7 @@ async def test_finished_jobs_leave_nothing_behind(server_url: str, monkeypatch: 
     monkeypatch.setattr(layout, "SEEN_FOR", 0.3)
     kit = await redis_kit(server_url, instances=1, retention=Retention(jobs=0.3))
     store = kit.store
-    assert isinstance(store, RedisStore)
+    assert isinstance(store, Store)
     key = JobKey("T1", "J1")
     await store.jobs.ingest(key, EVENT, dedupe=["e1"], user="U1")
     claim = await store.jobs.claim("me", lease=30, schema=2)
@@ -158,7 +158,7 @@ async def test_finished_jobs_leave_nothing_behind(server_url: str, monkeypatch: 
 
 async def test_a_job_set_aside_fades_whatever_comes_in(served: Kit) -> None:
     store = served.store
-    assert isinstance(store, RedisStore)
+    assert isinstance(store, Store)
     claim = await served.claimed()
     await store.jobs.commit(claim, "a", 0, ["x" * 20_000], taken=[1])
     assert await store.jobs.quarantine(claim, "{}", schema=1)

@@ -22,9 +22,9 @@ from hypothesis.stateful import (
 from bot.store.interface import Claim, Commit, Entry, JobKey, StoreError
 from bot.store.redis import layout
 from bot.store.redis.layout import member
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from bot.store.redis.script_calls import load
-from bot.store.redis_server import Script
+from bot.store.script import Script
 from tests.store.kit import MovedClock, age
 
 JOBS = [JobKey("T1", f"J{n}") for n in range(3)]
@@ -100,9 +100,7 @@ class Machine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.loop = asyncio.new_event_loop()
-        self.server: RedisStore = self.wait(
-            RedisStore.connect(self.url, prefix=f"m{secrets.token_hex(4)}", partitions=2)
-        )
+        self.server: Store = self.wait(Store.connect(self.url, prefix=f"m{secrets.token_hex(4)}", partitions=2))
         self.time = 0.0
         self.jobs = {key: Model() for key in JOBS}
         self.claims: list[Claim] = []

@@ -20,7 +20,7 @@ from bot.command_line.app_manifest import made_for
 from bot.command_line.serve import connected
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Address, Settings
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from bot.workspace.workspace_server import Workspace
 from tests.patience import patience
 from tests.store.kit import free_port
@@ -36,7 +36,7 @@ class Town:
 
     first: Workspace
     second: Workspace
-    store: RedisStore
+    store: Store
     url: str
     prefix: str
     port: int
@@ -60,7 +60,7 @@ class Town:
     async def bot(self, pace: float = 0.0, **options: Any) -> AsyncIterator[App]:
         """A bot on the store whose model calls take `pace` seconds; `options` are those of `settings`."""
         settings = self.settings(**options)
-        store = await RedisStore.connect(self.url, prefix=self.prefix)
+        store = await Store.connect(self.url, prefix=self.prefix)
         try:
             async with (
                 running(settings, store, RehearsalModel(pace=pace), planned_at_once(settings)) as app,
@@ -126,7 +126,7 @@ async def town_at(url: str, folder: Path, *, organisation: str = "", rotates: bo
         organisation=organisation,
     )
     second = await first.open_beside("Second")
-    store = await RedisStore.connect(url, prefix=prefix)
+    store = await Store.connect(url, prefix=prefix)
     session = aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar())
     try:
         yield Town(first, second, store, url, prefix, port, session)

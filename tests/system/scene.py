@@ -19,8 +19,8 @@ from bot.models.chosen_model import ChosenModel
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Settings
 from bot.slack.show import notices, people
-from bot.store.interface import JobKey, Store
-from bot.store.redis.redis_store import RedisStore
+from bot.store.interface import JobKey
+from bot.store.redis.redis_store import Store
 from bot.workspace.person import Attached, Person
 from bot.workspace.workspace_server import Workspace
 from handoff import events as ev
@@ -70,7 +70,7 @@ async def bot_in(
     """
     tokens = {"bot_token": workspace.bot_token, "app_token": workspace.app_token}
     settings = Settings(**{"env": {}, **tokens, "slack_api_url": workspace.api_url, **options})
-    store = await RedisStore.connect(url, prefix=prefix, clock_offset_ms=round(later * 1000))
+    store = await Store.connect(url, prefix=prefix, clock_offset_ms=round(later * 1000))
     try:
         async with (
             running(settings, store, model or RehearsalModel(), crew or planned_at_once(settings)) as app,
@@ -128,7 +128,7 @@ class Scene:
 async def scene_on(url: str, **options: Any) -> AsyncIterator[Scene]:
     """A scene on the store at `url`. `options` are those of `Workspace.start`."""
     prefix = f"s{secrets.token_hex(4)}"
-    store = await RedisStore.connect(url, prefix=prefix)
+    store = await Store.connect(url, prefix=prefix)
     workspace = await Workspace.start(manifest_path(), **{"ack_seconds": patience(3), **options})
     try:
         with pytest.MonkeyPatch.context() as longer:
@@ -142,13 +142,13 @@ async def scene_on(url: str, **options: Any) -> AsyncIterator[Scene]:
         await store.close()
 
 
-async def emptied(url: str) -> RedisStore:
+async def emptied(url: str) -> Store:
     """The store of whole processes, which all use one prefix, with nothing of another test's workspace in it."""
-    store = await RedisStore.connect(url)
+    store = await Store.connect(url)
     for name in await store._server.command("KEYS", f"{store._keys.prefix}:*"):
         await store._server.command("DEL", name)
     await store.close()
-    return await RedisStore.connect(url)
+    return await Store.connect(url)
 
 
 @dataclass(frozen=True)

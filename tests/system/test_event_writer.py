@@ -8,8 +8,8 @@ import pytest
 
 from bot.jobs.job_runner import JobRunner
 from bot.store.interface import Claim, Commit, JobKey
-from bot.store.redis.redis_jobs import RedisJobs
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_jobs import Jobs
+from bot.store.redis.redis_store import Store
 from bot.store.retention import Retention
 from handoff import events as ev
 from handoff.contracts import Place, Request
@@ -25,10 +25,10 @@ FAULT = ev.PlanRejected(at=1.0, request="100.1", faults=("a",))
 END = ev.RequestFailed(at=1.0, request="100.1", step="planning", reason="r", advice="a")
 
 
-class Jobs(RedisJobs):
+class NotedJobs(Jobs):
     """Keeps what each commit held."""
 
-    def __init__(self, store: RedisStore) -> None:
+    def __init__(self, store: Store) -> None:
         super().__init__(store._calls, Retention(jobs=60.0))
         self.commits: list[list[str]] = []
         self.fields: list[dict[str, str]] = []
@@ -65,7 +65,7 @@ class Planning:
 class Noting(Planning):
     """Once the card is there, notes one thing after the other, and ends when both are kept."""
 
-    def __init__(self, store: RedisStore, jobs: Jobs) -> None:
+    def __init__(self, store: Store, jobs: NotedJobs) -> None:
         super().__init__()
         self._store, self._jobs = store, jobs
 
@@ -85,7 +85,7 @@ class Noting(Planning):
 class Surprised(Planning):
     """Something of a newer release comes in just as its own work is reported."""
 
-    def __init__(self, store: RedisStore, jobs: Jobs) -> None:
+    def __init__(self, store: Store, jobs: NotedJobs) -> None:
         super().__init__()
         self._store, self._jobs = store, jobs
 
@@ -101,7 +101,7 @@ class Surprised(Planning):
 class Robbed(Planning):
     """Another instance takes the job just before something is noted."""
 
-    def __init__(self, store: RedisStore, jobs: Jobs) -> None:
+    def __init__(self, store: Store, jobs: NotedJobs) -> None:
         super().__init__()
         self._store, self._jobs = store, jobs
         self.stopped = False
@@ -118,13 +118,13 @@ class Robbed(Planning):
 
 
 @pytest.fixture
-def jobs(store: RedisStore) -> Jobs:
+def jobs(store: Store) -> NotedJobs:
     """The jobs of the store, whose commits are kept."""
-    made = store.jobs = Jobs(store)
+    made = store.jobs = NotedJobs(store)
     return made
 
 
-async def runner_of(store: RedisStore, effects: Planning) -> JobRunner:
+async def runner_of(store: Store, effects: Planning) -> JobRunner:
     event = ev.RequestAdded(at=0.0, place=PLACE, request=Request(id="100.1", user="U1", text="do", at=0.0))
     await store.jobs.ingest(KEY, ev.dump(event), dedupe=("1",))
     claim = await store.jobs.claim("me", lease=30, schema=1)
@@ -132,7 +132,7 @@ async def runner_of(store: RedisStore, effects: Planning) -> JobRunner:
     return JobRunner(claim, store, effects, lease=30)
 
 
-async def test_a_noted_event_goes_with_the_next_report_and_before_it(store: RedisStore, jobs: Jobs) -> None:
+async def test_a_noted_event_goes_with_the_next_report_and_before_it(store: Store, jobs: NotedJobs) -> None:
     effects = Planning()
     runner = await runner_of(store, effects)
     await asyncio.wait_for(runner.run(), patience())
@@ -141,14 +141,14 @@ async def test_a_noted_event_goes_with_the_next_report_and_before_it(store: Redi
 
 
 async def test_what_is_noted_within_a_moment_shares_a_write_and_is_kept_though_nothing_is_reported(
-    store: RedisStore, jobs: Jobs
+    store: Store, jobs: NotedJobs
 ) -> None:
     runner = await runner_of(store, Noting(store, jobs))
     await asyncio.wait_for(runner.run(), patience())
     assert ["PlanRejected", "PlanRejected"] in jobs.commits
 
 
-async def test_of_the_head_only_what_changed_is_written(store: RedisStore, jobs: Jobs) -> None:
+async def test_of_the_head_only_what_changed_is_written(store: Store, jobs: NotedJobs) -> None:
     runner = await runner_of(store, Planning())
     await asyncio.wait_for(runner.run(), patience())
     first, *later = jobs.fields
@@ -160,7 +160,7 @@ async def test_of_the_head_only_what_changed_is_written(store: RedisStore, jobs:
     assert (head.fields["state"], head.fields["channel"]) == ("failed", "C1")
 
 
-async def test_people_are_shown_the_last_state(store: RedisStore) -> None:
+async def test_people_are_shown_the_last_state(store: Store) -> None:
     effects = Planning()
     runner = await runner_of(store, effects)
     await asyncio.wait_for(runner.run(), patience())
@@ -168,7 +168,7 @@ async def test_people_are_shown_the_last_state(store: RedisStore) -> None:
     assert effects.shown[-1].latest.state == "failed"
 
 
-async def test_all_work_stops_where_a_noted_event_cannot_be_kept(store: RedisStore, jobs: Jobs) -> None:
+async def test_all_work_stops_where_a_noted_event_cannot_be_kept(store: Store, jobs: NotedJobs) -> None:
     effects = Robbed(store, jobs)
     runner = await runner_of(store, effects)
     await asyncio.wait_for(runner.run(), patience())
@@ -177,7 +177,7 @@ async def test_all_work_stops_where_a_noted_event_cannot_be_kept(store: RedisSto
     assert "PlanRejected" not in [ev.load(entry.payload).type for entry in await store.jobs.log(KEY)]
 
 
-async def test_what_was_reported_is_kept_where_a_job_is_left_to_a_newer_release(store: RedisStore, jobs: Jobs) -> None:
+async def test_what_was_reported_is_kept_where_a_job_is_left_to_a_newer_release(store: Store, jobs: NotedJobs) -> None:
     runner = await runner_of(store, Surprised(store, jobs))
     await asyncio.wait_for(runner.run(), patience())
     assert "PlanRejected" in [ev.load(entry.payload).type for entry in await store.jobs.log(KEY)]
@@ -202,7 +202,7 @@ class Waiting(Planning):
 
 
 async def test_handed_over_in_the_middle_of_its_work_a_job_keeps_its_count_of_lost_owners(
-    store: RedisStore,
+    store: Store,
 ) -> None:
     effects = Waiting()
     await runner_of(store, effects)

@@ -10,8 +10,8 @@ from typing import Any
 from bot.jobs.instance import Instance
 from bot.jobs.job_runner import JobRunner
 from bot.store.interface import Claim, JobKey
-from bot.store.redis.redis_jobs import RedisJobs
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_jobs import Jobs
+from bot.store.redis.redis_store import Store
 from bot.store.retention import AS_EVER
 from handoff import events as ev
 from handoff.contracts import Place, Request
@@ -52,7 +52,7 @@ class UntilEnded(Breaking):
         return look
 
 
-class Counted(RedisJobs):
+class Counted(Jobs):
     """Jobs that count the claims that found none."""
 
     fruitless = 0
@@ -67,7 +67,7 @@ class Counted(RedisJobs):
         return self.fruitless >= 8
 
 
-async def ask(store: RedisStore, team: str, count: int) -> None:
+async def ask(store: Store, team: str, count: int) -> None:
     """So many requests of a team, each of another person; the people of all teams have the same ids."""
     for number in range(count):
         place = Place(team=team, channel="C1", thread_ts=f"{number}.1")
@@ -77,7 +77,7 @@ async def ask(store: RedisStore, team: str, count: int) -> None:
         await store.jobs.ingest(JobKey(team, place.job_id), ev.dump(event), dedupe=(), user=request.user, fields=fields)
 
 
-async def test_a_busy_team_leaves_the_others_their_share(store: RedisStore) -> None:
+async def test_a_busy_team_leaves_the_others_their_share(store: Store) -> None:
     store.jobs = jobs = Counted(store._calls, AS_EVER)
     effects = UntilEnded()
     instance = Instance(store, effects, slots=SLOTS, lease=30.0, several=lambda: True)
@@ -102,7 +102,7 @@ async def test_a_busy_team_leaves_the_others_their_share(store: RedisStore) -> N
     await work
 
 
-async def test_a_team_alone_has_all_slots(store: RedisStore) -> None:
+async def test_a_team_alone_has_all_slots(store: Store) -> None:
     effects = UntilEnded()
     instance = Instance(store, effects, slots=SLOTS, lease=30.0)
     await ask(store, BUSY, SLOTS)

@@ -9,7 +9,7 @@ import pytest
 from bot.features.erasure import actions as forget_window
 from bot.slack.show import notices
 from bot.store.interface import JobKey
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from tests.patience import patience
 from tests.system.brains import Gate, connect, in_turn, plan, provider, result, subtask, tool_call
 from tests.system.scene import SAMPLE, Scene, Talk, eventually, scene_on, shown
@@ -52,7 +52,7 @@ async def receipt(scene: Scene, who: str = "ana") -> str:
 
 async def keys_of(scene: Scene, key: JobKey) -> set[str]:
     store = scene.store
-    assert isinstance(store, RedisStore)
+    assert isinstance(store, Store)
     names = await store._server.command("KEYS", f"{scene.prefix}:*{key.job}*")
     return {name.decode().rpartition(f"{key.job}:")[2] for name in names if b":seen:" not in name}
 
@@ -60,7 +60,7 @@ async def keys_of(scene: Scene, key: JobKey) -> set[str]:
 async def everything(scene: Scene) -> bytes:
     """All that the store holds of this scene, as bytes."""
     store = scene.store
-    assert isinstance(store, RedisStore)
+    assert isinstance(store, Store)
     names = await store._server.command("KEYS", f"{scene.prefix}:*")
     return b"".join([await store._server.command("DUMP", name) or b"" for name in names])
 

@@ -7,7 +7,8 @@ from contextlib import AsyncExitStack
 
 from bot.limits.rules import Rules, SpendingBudget
 from bot.slack.show import notices
-from bot.store.interface import JobKey, Store
+from bot.store.interface import JobKey
+from bot.store.redis.redis_store import Store
 from handoff import events as ev
 from handoff.contracts import Place, Request
 from handoff.summaries.summary import begun

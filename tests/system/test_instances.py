@@ -17,8 +17,8 @@ from bot.jobs.tasks import Bounds
 from bot.models.chosen_model import ChosenModel
 from bot.settings import Settings
 from bot.store.interface import Claim, JobKey
-from bot.store.redis.redis_jobs import RedisJobs
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_jobs import Jobs
+from bot.store.redis.redis_store import Store
 from bot.store.retention import AS_EVER
 from handoff import events as ev
 from handoff.contracts import Place, Request
@@ -44,7 +44,7 @@ async def deaf(scene: Scene, model: ChosenModel, **options: object) -> AsyncIter
         slack_api_url=scene.workspace.api_url,
         **options,  # type: ignore[arg-type]
     )
-    store = await RedisStore.connect(scene.url, prefix=scene.prefix)
+    store = await Store.connect(scene.url, prefix=scene.prefix)
     try:
         async with running(settings, store, model) as app:
             yield app
@@ -130,7 +130,7 @@ class Endless(Breaking):
 QUICK = Bounds(beyond=0.2, effect=0.2, post=0.2, step=5.0)
 
 
-async def test_a_lease_is_renewed_only_while_work_gets_on(caplog: pytest.LogCaptureFixture, store: RedisStore) -> None:
+async def test_a_lease_is_renewed_only_while_work_gets_on(caplog: pytest.LogCaptureFixture, store: Store) -> None:
     effects = Endless()
     await ingested(store)
     await until_quarantined(store, effects, lease=3.0, bounds=QUICK)
@@ -142,7 +142,7 @@ async def test_a_lease_is_renewed_only_while_work_gets_on(caplog: pytest.LogCapt
     assert "is stuck" in caplog.text
 
 
-class Renewed(RedisJobs):
+class Renewed(Jobs):
     """Jobs whose leases are long, however often their owner renews them."""
 
     lease = 600.0
@@ -155,7 +155,7 @@ class Renewed(RedisJobs):
         return held
 
 
-async def test_work_that_gets_on_is_renewed_again_and_again(store: RedisStore) -> None:
+async def test_work_that_gets_on_is_renewed_again_and_again(store: Store) -> None:
     store.jobs = jobs = Renewed(store._calls, AS_EVER)
     clock, effects = MovedClock(store), Endless()
     await ingested(store)
@@ -182,7 +182,7 @@ async def test_work_that_gets_on_is_renewed_again_and_again(store: RedisStore) -
     assert left.due <= store.clock()
 
 
-class Hanging(RedisJobs):
+class Hanging(Jobs):
     """Jobs that do not come back from reading an inbox."""
 
     async def inbox(self, key: JobKey) -> list[Any]:
@@ -191,7 +191,7 @@ class Hanging(RedisJobs):
         return []
 
 
-async def test_an_owner_that_hangs_itself_is_stalled_too(caplog: pytest.LogCaptureFixture, store: RedisStore) -> None:
+async def test_an_owner_that_hangs_itself_is_stalled_too(caplog: pytest.LogCaptureFixture, store: Store) -> None:
     store.jobs = Hanging(store._calls, AS_EVER)
     await ingested(store)
     claim = await store.jobs.claim("me", lease=0.1, schema=ev.SCHEMA)
@@ -204,7 +204,7 @@ async def test_an_owner_that_hangs_itself_is_stalled_too(caplog: pytest.LogCaptu
 
 
 async def test_an_owner_that_lost_its_lease_unseen_starts_nothing(
-    caplog: pytest.LogCaptureFixture, store: RedisStore
+    caplog: pytest.LogCaptureFixture, store: Store
 ) -> None:
     clock, effects = MovedClock(store), Endless()
     await ingested(store)
@@ -223,7 +223,7 @@ async def test_an_owner_that_lost_its_lease_unseen_starts_nothing(
     assert [name for record in caplog.records if (name := getattr(record, "event", ""))] == ["fenced"]
 
 
-class Full(RedisStore):
+class Full(Store):
     """A store whose server is nearly full, until it has room again."""
 
     line = "The server's memory is 84 % full. Raise its `maxmemory`."
@@ -267,8 +267,8 @@ async def test_a_store_that_is_nearly_full_gets_no_new_work(
     assert "jobs are claimed again" in caplog.text
 
 
-async def test_an_instance_does_not_spin_for_a_job_that_it_is_not_given(store: RedisStore) -> None:
-    class Elusive(RedisJobs):
+async def test_an_instance_does_not_spin_for_a_job_that_it_is_not_given(store: Store) -> None:
+    class Elusive(Jobs):
         looks = 0
 
         async def claim(self, owner: str, **how: Any) -> Claim | None:
@@ -286,7 +286,7 @@ async def test_an_instance_does_not_spin_for_a_job_that_it_is_not_given(store: R
     assert 1 <= elusive.looks <= 4
 
 
-async def test_one_person_leaves_slots_to_others(store: RedisStore) -> None:
+async def test_one_person_leaves_slots_to_others(store: Store) -> None:
     async def ingested_by(user: str, *names: str) -> None:
         for name in names:
             key = JobKey("T1", name)
@@ -317,8 +317,8 @@ async def test_one_person_leaves_slots_to_others(store: RedisStore) -> None:
     assert head.owner, "while 24 jobs of Ana wait"
 
 
-async def test_a_job_that_is_heard_of_several_times_is_claimed_once(store: RedisStore) -> None:
-    class Asked(RedisJobs):
+async def test_a_job_that_is_heard_of_several_times_is_claimed_once(store: Store) -> None:
+    class Asked(Jobs):
         preferred: list[JobKey]
 
         async def claim(self, owner: str, *, prefer: JobKey | None = None, **how: Any) -> Claim | None:
@@ -349,7 +349,7 @@ class Posting(Endless):
         return ev.Posted(at=runner.now(), request=effect.request, key=effect.key, ts="5.5")
 
 
-async def test_a_post_on_its_way_arrives_before_a_job_is_handed_over(store: RedisStore) -> None:
+async def test_a_post_on_its_way_arrives_before_a_job_is_handed_over(store: Store) -> None:
     effects = Posting()
     await ingested(store)
     instance = Instance(store, effects, slots=1, lease=30.0)
@@ -365,7 +365,7 @@ async def test_a_post_on_its_way_arrives_before_a_job_is_handed_over(store: Redi
     assert effects.told_to_end == 1, "all else is cut off at once"
 
 
-async def test_stubborn_work_does_not_keep_a_job_from_being_handed_over(store: RedisStore) -> None:
+async def test_stubborn_work_does_not_keep_a_job_from_being_handed_over(store: Store) -> None:
     effects = Endless(stubborn=True)
     await ingested(store)
     instance = Instance(store, effects, slots=1, lease=30.0)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from handoff import events as ev
 from handoff.engine.ladder import BACKOFF
 from tests.providers.faults import Fault
@@ -33,7 +33,7 @@ def redis_url(tmp_path: Path) -> Iterator[str]:
 async def lone(redis_url: str) -> AsyncIterator[Scene]:
     """A scene on that server."""
     async with scene_on(redis_url) as made:
-        store = await RedisStore.connect(redis_url)
+        store = await Store.connect(redis_url)
         yield replace(made, store=store, prefix="lh")
         await store.close()
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from bot.limits.rules import Payer, RateLimit, Rules, SpendingBudget
 from bot.store.counters import WINDOW, Counter
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from handoff import events as ev
 from handoff.engine.answer import gaps
 from handoff.text.dollars import short
@@ -60,7 +60,7 @@ async def test_one_instance_tries_a_breaker_that_had_its_rest_and_closes_it_for_
 
 async def test_a_rate_is_shared_and_a_call_waits_for_its_minute(scene: Scene) -> None:
     rules = Rules(rates={HOME: RateLimit(requests=2)})
-    earlier = await RedisStore.connect(scene.url, prefix=scene.prefix, clock_offset_ms=-57_000)
+    earlier = await Store.connect(scene.url, prefix=scene.prefix, clock_offset_ms=-57_000)
     asked: list[float] = []
 
     def planner(_: WireRequest) -> Reply:

@@ -14,7 +14,7 @@ import pytest
 from bot.limits.breakers import MADE, RULES
 from bot.operation.metered import metered_crew
 from bot.operation.metrics import Metrics
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from bot.supervisor.planning import Planning
 from bot.supervisor.track_record import TrackRecord
 from handoff import events as ev
@@ -232,7 +232,7 @@ async def test_another_instance_takes_it_over_with_nothing_but_the_log(redis_url
     words = {"planner": in_turn(plan(PART)), "unitsmith": in_turn_then(SUM, gate)}
     crew = crew_of(crew_folder(tmp_path))
     async with scene_on(redis_url) as made, provider(**words) as server:
-        lone = replace(made, store=await RedisStore.connect(redis_url), prefix="lh")
+        lone = replace(made, store=await Store.connect(redis_url), prefix="lh")
         settings = {"LEADHAND_CREW": str(crew_folder(tmp_path)), "LEADHAND_LEASE": "1"}
         async with bot_process(
             lone.workspace, lone.url, tmp_path, OPENAI_BASE_URL=server.openai_url, **settings

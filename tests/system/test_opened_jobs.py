@@ -8,8 +8,8 @@ from bot.jobs.event_writer import EventWriter
 from bot.jobs.lease import Fenced
 from bot.jobs.opened_jobs import KEPT_FOR, LONG, MOST_EVENTS, OpenedJobs
 from bot.store.interface import Claim, Entry, JobKey
-from bot.store.redis.redis_jobs import RedisJobs
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_jobs import Jobs
+from bot.store.redis.redis_store import Store
 from bot.store.retention import Retention
 from handoff import events as ev
 from handoff.engine.engine import fold
@@ -21,10 +21,10 @@ HEARD = 40
 """Events that came while somebody else had the job."""
 
 
-class Jobs(RedisJobs):
+class WatchedJobs(Jobs):
     """Notes from which event on logs were read."""
 
-    def __init__(self, store: RedisStore) -> None:
+    def __init__(self, store: Store) -> None:
         super().__init__(store._calls, Retention())
         self.read: list[int] = []
 
@@ -34,20 +34,20 @@ class Jobs(RedisJobs):
 
 
 @pytest.fixture
-def jobs(store: RedisStore) -> Jobs:
+def jobs(store: Store) -> WatchedJobs:
     """The store's jobs, watched."""
-    store.jobs = watched = Jobs(store)
+    store.jobs = watched = WatchedJobs(store)
     return watched
 
 
-async def claimed(store: RedisStore) -> Claim:
+async def claimed(store: Store) -> Claim:
     await store.jobs.signal(KEY, ev.dump(ev.TakenOver(at=1.0, owner="x", lost=1)), dedupe=())
     claim = await store.jobs.claim("me", lease=60, schema=ev.SCHEMA, prefer=KEY)
     assert claim is not None
     return claim
 
 
-async def taken_up(store: RedisStore, opened: OpenedJobs) -> EventWriter:
+async def taken_up(store: Store, opened: OpenedJobs) -> EventWriter:
     """The writer of somebody who claims the job, opens it and lets go of it again."""
     claim = await claimed(store)
     writer = EventWriter(claim, store, lambda: None, opened)
@@ -57,7 +57,7 @@ async def taken_up(store: RedisStore, opened: OpenedJobs) -> EventWriter:
     return writer
 
 
-async def test_only_what_came_since_is_read(store: RedisStore, jobs: Jobs) -> None:
+async def test_only_what_came_since_is_read(store: Store, jobs: WatchedJobs) -> None:
     log, opened = long_log(LONG + HEARD), OpenedJobs()
     await keep(store, log[:LONG])
     first = await taken_up(store, opened)
@@ -73,7 +73,7 @@ async def test_only_what_came_since_is_read(store: RedisStore, jobs: Jobs) -> No
         await second.report(log[-1])  # it was let go of
 
 
-async def test_a_log_that_was_begun_anew_is_read_from_its_start(store: RedisStore, jobs: Jobs) -> None:
+async def test_a_log_that_was_begun_anew_is_read_from_its_start(store: Store, jobs: WatchedJobs) -> None:
     """A job that people had forgotten has another log under the same name: nothing of the old one may come back."""
     log, opened = long_log(LONG + HEARD), OpenedJobs()
     await keep(store, log[:LONG])

@@ -11,7 +11,7 @@ from bot.app import App, running
 from bot.command_line.serve import connected
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Settings
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from handoff import events as ev
 from tests.bench.growth import pause
 from tests.store.kit import MovedClock, age
@@ -42,7 +42,7 @@ async def at_rest(app: App, scene: Scene, most: tuple[int, int] | None = None) -
     seen: list[tuple[int, int]] = []
 
     async def settled() -> bool:
-        assert isinstance(scene.store, RedisStore)
+        assert isinstance(scene.store, Store)
         clients = await scene.store._server.command("INFO", "clients")
         seen.append((len(own_tasks()), int(clients["connected_clients"])))
         if most is not None:
@@ -91,7 +91,7 @@ async def test_after_five_days_a_click_goes_on(scene: Scene) -> None:
     assert decided.text == "south.csv"
 
 
-async def test_after_five_days_of_running_a_reply_goes_on(scene: Scene, store: RedisStore) -> None:
+async def test_after_five_days_of_running_a_reply_goes_on(scene: Scene, store: Store) -> None:
     async with bot_on(scene, store) as app:
         talk = await Scene(scene.workspace, "", store, "").ask(AMBIGUOUS, files=[NORTH, SOUTH])
         await talk.question()
@@ -108,7 +108,7 @@ async def test_after_five_days_of_running_a_reply_goes_on(scene: Scene, store: R
 
 
 @asynccontextmanager
-async def bot_on(scene: Scene, store: RedisStore) -> AsyncIterator[App]:
+async def bot_on(scene: Scene, store: Store) -> AsyncIterator[App]:
     """A bot on a store whose clock can be moved, expiry included."""
     place = scene.workspace
     settings = Settings(env={}, bot_token=place.bot_token, app_token=place.app_token, slack_api_url=place.api_url)

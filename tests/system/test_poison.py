@@ -15,8 +15,8 @@ from bot.jobs.instance import Instance
 from bot.jobs.job_runner import JobRunner
 from bot.jobs.quarantine import quarantine, read_log
 from bot.jobs.tasks import Bounds
-from bot.store.interface import Claim, JobKey, PayloadTooLarge, Store
-from bot.store.redis.redis_store import RedisStore
+from bot.store.interface import Claim, JobKey, PayloadTooLarge
+from bot.store.redis.redis_store import Store
 from handoff import events as ev
 from handoff.contracts import Place, Request
 from handoff.effects import Effect
@@ -156,16 +156,16 @@ async def test_a_job_that_is_set_aside_can_be_stopped(scene: Scene) -> None:
         assert "*Done:* Do part first" in shown(report)
 
 
-async def gap(store: RedisStore, key: JobKey) -> None:
+async def gap(store: Store, key: JobKey) -> None:
     await store._server.command("XDEL", store._keys.of_job(key)[1], "2-0")
 
 
-async def no_payload(store: RedisStore, key: JobKey) -> None:
+async def no_payload(store: Store, key: JobKey) -> None:
     await store._server.command("XDEL", store._keys.of_job(key)[1], "3-0")
     await store._server.command("DEL", store._keys.of_job(key)[4])
 
 
-async def unknown_event(store: RedisStore, key: JobKey) -> None:
+async def unknown_event(store: Store, key: JobKey) -> None:
     head = await store.jobs.head(key)
     assert head is not None
     odd = json.dumps({"type": "CoffeeMade", "at": 1.0, "v": ev.SCHEMA})
@@ -179,7 +179,7 @@ async def set_aside_records(caplog: pytest.LogCaptureFixture) -> list[logging.Lo
 
 @pytest.mark.parametrize("damage", [gap, no_payload, unknown_event])
 async def test_a_log_that_cannot_be_read(scene: Scene, damage: object, caplog: pytest.LogCaptureFixture) -> None:
-    assert isinstance(scene.store, RedisStore)
+    assert isinstance(scene.store, Store)
     async with scene.bot(admins=frozenset({scene.person().id})):
         talk = await scene.ask("What is 3 * 4?")
         await talk.over()
@@ -225,9 +225,7 @@ async def ingested(store: Store) -> None:
     await store.jobs.ingest(KEY, ev.dump(event), dedupe=("1",), user="U1", fields=fields)
 
 
-async def until_quarantined(
-    store: RedisStore, effects: Breaking, lease: float = 30.0, bounds: Bounds | None = None
-) -> None:
+async def until_quarantined(store: Store, effects: Breaking, lease: float = 30.0, bounds: Bounds | None = None) -> None:
     """Have an instance at work until the job is set aside. The clock is moved to when the job is due again.
 
     The lease is too long to run out on a busy machine: who takes up again what it held itself is not counted as lost.
@@ -251,7 +249,7 @@ async def until_quarantined(
 
 
 @pytest.mark.parametrize("error", [PayloadTooLarge("too large"), RuntimeError("a bug")])
-async def test_work_that_breaks_its_owner_again_and_again(error: Exception, store: RedisStore) -> None:
+async def test_work_that_breaks_its_owner_again_and_again(error: Exception, store: Store) -> None:
     effects = Breaking(error)
     await ingested(store)
     await until_quarantined(store, effects)
@@ -270,7 +268,7 @@ async def test_work_that_breaks_its_owner_again_and_again(error: Exception, stor
 
 
 async def test_where_even_telling_breaks_the_job_is_set_aside_in_silence(
-    caplog: pytest.LogCaptureFixture, store: RedisStore
+    caplog: pytest.LogCaptureFixture, store: Store
 ) -> None:
     effects = Breaking(RuntimeError("a bug"), mute=True)
     await ingested(store)
@@ -281,7 +279,7 @@ async def test_where_even_telling_breaks_the_job_is_set_aside_in_silence(
     assert "its thread was not told" in caplog.text
 
 
-async def test_a_job_that_no_owner_ever_began_can_be_released_and_goes_on(store: RedisStore) -> None:
+async def test_a_job_that_no_owner_ever_began_can_be_released_and_goes_on(store: Store) -> None:
     asked = Request(id="100.1", user="U1", text="Say hello", at=1.0)
     line = ev.dump(ev.RequestAdded(at=1.0, place=PLACE, request=asked))
     await store.jobs.ingest(KEY, line, dedupe=[], fields={"channel": "C1", "thread_ts": "100.1"})

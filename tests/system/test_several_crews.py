@@ -10,7 +10,7 @@ from pathlib import Path
 from bot.app import App, running
 from bot.models.chosen_model import ChosenModel
 from bot.settings import Settings
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from handoff import events as ev
 from specialists.crew import Crew
 from specialists.registry import load_crew
@@ -49,7 +49,7 @@ def crews_in(folder: Path) -> tuple[Crew, Crew]:
 async def deaf(scene: Scene, model: ChosenModel, crew: Crew) -> AsyncIterator[App]:
     """A bot that works, and to which Slack delivers nothing."""
     settings = Settings(env={}, bot_token=scene.workspace.bot_token, slack_api_url=scene.workspace.api_url)
-    store = await RedisStore.connect(scene.url, prefix=scene.prefix)
+    store = await Store.connect(scene.url, prefix=scene.prefix)
     try:
         async with running(settings, store, model, crew) as app:
             yield app

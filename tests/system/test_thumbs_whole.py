@@ -10,7 +10,8 @@ from bot.features.feedback.service import Thumbed, record_thumb
 from bot.features.feedback.view import ASK, KEPT, SEND_WHY, WHY_TEXT
 from bot.jobs.job_records import JobRecords
 from bot.slack.show import notices
-from bot.store.interface import Entry, JobKey, Store
+from bot.store.interface import Entry, JobKey
+from bot.store.redis.redis_store import Store
 from handoff import events as ev
 from handoff.contracts import Place, Request
 from tests.system.scene import Scene, Talk, block_of, eventually, shown

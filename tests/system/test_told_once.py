@@ -14,8 +14,8 @@ from bot.slack.send.budget import Budget
 from bot.slack.send.web_calls import WebCalls
 from bot.store.counters import Settlement
 from bot.store.interface import Claim, JobKey
-from bot.store.redis.redis_counters import RedisCounters
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_counters import Counters
+from bot.store.redis.redis_store import Store
 from handoff import events as ev
 from handoff.contracts import Place, Request
 from handoff.effects import Effect, MakePlan, Post, answer_key, card_end_key
@@ -30,10 +30,10 @@ KEY = JobKey(PLACE.team, PLACE.job_id)
 REQUESTS = ("100.1", "200.1", "300.1")
 
 
-class Counters(RedisCounters):
+class NotedCounters(Counters):
     """Notes what is settled."""
 
-    def __init__(self, store: RedisStore) -> None:
+    def __init__(self, store: Store) -> None:
         super().__init__(store._calls)
         self.settled: list[str] = []
 
@@ -69,7 +69,7 @@ class Failing:
         raise AssertionError(claim.key, notice.reason)
 
 
-async def asked(store: RedisStore, request: str) -> None:
+async def asked(store: Store, request: str) -> None:
     new = Request(id=request, user="U1", text=f"do {request}", at=store.clock())
     event = ev.RequestAdded(at=new.at, place=PLACE, request=new)
     await store.jobs.ingest(KEY, ev.dump(event), dedupe=(request,))
@@ -78,20 +78,20 @@ async def asked(store: RedisStore, request: str) -> None:
 class Told:
     """What an instance counts and sends beside showing."""
 
-    def __init__(self, store: RedisStore) -> None:
-        store.counters = self.counters = Counters(store)
+    def __init__(self, store: Store) -> None:
+        store.counters = self.counters = NotedCounters(store)
         self.metrics, self.sent, self.shown = Metrics(), list[str](), Failing()
         desk = HomeDesk(store, team="T1", calls=WebCalls(Budget()))
         counted = MeteredEffects(desk.around(self.shown), self.metrics)
         self.effects = TracedEffects(counted, lambda _, request: self.sent.append(request))
 
-    async def run(self, store: RedisStore) -> None:
+    async def run(self, store: Store) -> None:
         claim = await store.jobs.claim("me", lease=30, schema=ev.SCHEMA)
         assert claim is not None
         await asyncio.wait_for(JobRunner(claim, store, self.effects, lease=30).run(), patience())
 
 
-async def test_a_request_that_ended_is_told_of_once(store: RedisStore) -> None:
+async def test_a_request_that_ended_is_told_of_once(store: Store) -> None:
     told = Told(store)
     for request in REQUESTS:
         await asked(store, request)
@@ -102,7 +102,7 @@ async def test_a_request_that_ended_is_told_of_once(store: RedisStore) -> None:
     assert REQUESTS[:2] in told.shown.known, "whoever takes a thread up knows what was there"
 
 
-async def test_what_ended_under_an_owner_that_was_lost_is_told_of_by_the_next(store: RedisStore) -> None:
+async def test_what_ended_under_an_owner_that_was_lost_is_told_of_by_the_next(store: Store) -> None:
     told = Told(store)
     await asked(store, REQUESTS[0])
     claim = await store.jobs.claim("lost", lease=30, schema=ev.SCHEMA)

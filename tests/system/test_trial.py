@@ -13,7 +13,7 @@ from bot.jobs.instance import Instance
 from bot.jobs.job_runner import JobRunner
 from bot.jobs.trial import TRIAL
 from bot.store.interface import Claim, JobKey
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from handoff import events as ev
 from handoff.contracts import Place, Request
 from handoff.effects import Effect, MakePlan
@@ -72,14 +72,14 @@ class Waiting:
         self.told.append(notice)
 
 
-async def asked(store: RedisStore, place: Place) -> None:
+async def asked(store: Store, place: Place) -> None:
     request = Request(id=place.thread_ts, user=f"U{place.thread_ts[0]}", text="do", at=0.0)
     fields = {"channel": place.channel, "thread_ts": place.thread_ts, "user": request.user, "title": "do"}
     event = ev.RequestAdded(at=0.0, place=place, request=request)
     await store.jobs.ingest(key_of(place), ev.dump(event), dedupe=(request.id,), user=request.user, fields=fields)
 
 
-async def suspected(store: RedisStore) -> None:
+async def suspected(store: Store) -> None:
     """A job that three owners in a row have lost, and its lease with it."""
     await asked(store, SUSPECT)
 
@@ -92,7 +92,7 @@ async def suspected(store: RedisStore) -> None:
 
 
 @asynccontextmanager
-async def at_work(store: RedisStore, effects: Waiting, count: int) -> AsyncIterator[list[Instance]]:
+async def at_work(store: Store, effects: Waiting, count: int) -> AsyncIterator[list[Instance]]:
     """So many instances, one of which holds the suspect alone."""
     async with AsyncExitStack() as stack:
         instances = [Instance(store, effects, slots=3, lease=LEASE) for _ in range(count)]
@@ -113,7 +113,7 @@ async def on_trial(effects: Waiting) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 2])
-async def test_an_instance_holds_nothing_else_while_it_tries_a_job(store: RedisStore, count: int) -> None:
+async def test_an_instance_holds_nothing_else_while_it_tries_a_job(store: Store, count: int) -> None:
     effects = Waiting()
     others = {key_of(place) for place in OTHERS}
     effects.first = frozenset(others)  # they go on while people are told, and during the pause behind it
@@ -153,7 +153,7 @@ async def test_an_instance_holds_nothing_else_while_it_tries_a_job(store: RedisS
 
 
 async def test_others_do_not_wait_for_a_trial_that_proves_nothing(
-    store: RedisStore, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bot.jobs.job_runner.ALONE_SECONDS", 0.2)
     effects = Waiting()
@@ -173,7 +173,7 @@ async def test_others_do_not_wait_for_a_trial_that_proves_nothing(
     assert not effects.told
 
 
-async def test_an_owner_that_is_told_to_end_during_a_trial_proves_nothing(store: RedisStore) -> None:
+async def test_an_owner_that_is_told_to_end_during_a_trial_proves_nothing(store: Store) -> None:
     effects = Waiting()
     await suspected(store)
     for _ in range(2):

@@ -21,7 +21,7 @@ from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import SettingsError
 from bot.slack.receive.payloads import Edited
 from bot.store.interface import JobKey
-from bot.store.redis.redis_store import RedisStore
+from bot.store.redis.redis_store import Store
 from bot.workspace.workspace_server import Workspace
 from handoff import events as ev
 from handoff.contracts import Place, Request
@@ -38,7 +38,7 @@ MARK = "only-of-"
 class Team:
     """A team's way into the store, and what it did there."""
 
-    def __init__(self, store: RedisStore, team: str) -> None:
+    def __init__(self, store: Store, team: str) -> None:
         self.team, self.store, self.mark = team, store, f"{MARK}{team}"
         rules = Rules(budgets={"person": SpendingBudget(tokens=1_000_000)})
         self.limits = CallLimits(store.counters, RehearsalModel(), rules, store.clock)
@@ -85,7 +85,7 @@ class Team:
                 assert admitted.ruling == "ok"
 
 
-async def test_nothing_crosses_between_two_teams(store: RedisStore) -> None:
+async def test_nothing_crosses_between_two_teams(store: Store) -> None:
     rng = random.Random(11)
     north, south = (Team(store, team) for team in TEAMS)
     for number in range(EVENTS // 2):
@@ -96,7 +96,7 @@ async def test_nothing_crosses_between_two_teams(store: RedisStore) -> None:
     await _keys_hold_the_team(store)
 
 
-async def _only_own(store: RedisStore, mine: Team, other: Team) -> None:
+async def _only_own(store: Store, mine: Team, other: Team) -> None:
     listed = 0
     for user in PEOPLE:
         heads = await store.jobs.asked_by(mine.team, user, limit=100)
@@ -124,7 +124,7 @@ async def _only_own(store: RedisStore, mine: Team, other: Team) -> None:
         assert await mine.limits.used_up(Payer(mine.team, CHANNELS[0], user, "")) is None
 
 
-async def _keys_hold_the_team(store: RedisStore) -> None:
+async def _keys_hold_the_team(store: Store) -> None:
     """Look at every key of the server: what holds a team's words has that team in its name, and no other's in it."""
     server, prefix, held = store._server, store._keys.prefix, Count[str]()
     for name in await server.command("KEYS", f"{prefix}:*"):

@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 
 from bot.slack.show.notices import NOT_RECORDED
-from bot.store.interface import Claim, Commit, Head, JobKey, Store
-from bot.store.redis.redis_store import RedisStore
+from bot.store.interface import Claim, Commit, Head, JobKey
+from bot.store.redis.redis_store import Store
 from handoff import events as ev
 from handoff.contracts import Place, Request
 from tests.patience import patience
@@ -151,7 +151,7 @@ async def _so(value: object) -> bool:
 async def board(url: str, folder: Path) -> AsyncIterator[Board]:
     words = Words()
     said = {name: getattr(words, name) for name in ("planner", "writer", "reviewer", "synthesizer")}
-    store = await RedisStore.connect(url)
+    store = await Store.connect(url)
     async with scene_on(url, rate_limits=False) as scene, provider(**said) as server:
         fleet = Fleet(scene, server, folder)
         try:

@@ -16,7 +16,8 @@ from bot.jobs.effect_handlers import ApproversIn, as_the_crew_says
 from bot.jobs.job_reading import read_job
 from bot.slack.show.people import GroupsOf, StandingOf, no_groups, nobody_stands
 from bot.slack.views.approval import Spot
-from bot.store.interface import JobKey, Store
+from bot.store.interface import JobKey
+from bot.store.redis.redis_store import Store
 from handoff import events as ev
 from handoff.access.audit_entry import AuditEntry, Deed, Note, dropped
 from handoff.access.rights import Actor

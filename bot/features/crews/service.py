@@ -9,7 +9,7 @@ from bot.features.crews.view import CrewShown, Member
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import Payer
 from bot.models.chosen_model import ChosenModel
-from bot.store.interface import Store
+from bot.store.redis.redis_store import Store
 from bot.supervisor.planning import Planning
 from bot.supervisor.route_words import decided, in_words, told
 from bot.supervisor.track_record import TrackRecord

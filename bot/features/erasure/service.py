@@ -28,7 +28,8 @@ from bot.slack.send.outbox import STREAMED, Outbox
 from bot.slack.send.taking_back import SETTLES_IN, TakenBack, take_back
 from bot.slack.send.web_calls import NoReply
 from bot.slack.show.direct_message import tell_person
-from bot.store.interface import EVERYBODY, Head, JobKey, Store, StoreError
+from bot.store.interface import EVERYBODY, Head, JobKey, StoreError
+from bot.store.redis.redis_store import Store
 from handoff.access.audit_entry import AuditEntry, Note, dropped
 from handoff.access.forgettable import askers, kept_files, may_forget, sources
 from handoff.contracts import Place

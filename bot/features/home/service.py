@@ -19,7 +19,8 @@ from bot.jobs.job_runner import Effects, JobRunner
 from bot.limits.spending import Ended, Spending
 from bot.slack.send.web_calls import WebCalls
 from bot.slack.show.people import GroupsOf, no_groups
-from bot.store.interface import EVERYBODY, Claim, JobKey, Store, StoreError
+from bot.store.interface import EVERYBODY, Claim, JobKey, StoreError
+from bot.store.redis.redis_store import Store
 from handoff import events as ev
 from handoff.contracts import Place
 from handoff.effects import Effect

@@ -9,7 +9,8 @@ from bot.slack.show.people import GroupsOf, no_groups
 from bot.slack.views.job_rows import JobLine
 from bot.slack.views.message_link import message_link
 from bot.slack.views.paging import ROWS, Page, page_of, part_of, within
-from bot.store.interface import EVERYBODY, Head, JobKey, Store
+from bot.store.interface import EVERYBODY, Head, JobKey
+from bot.store.redis.redis_store import Store
 from handoff.approval_values import ADMINS
 from handoff.state.job_state import ENDED
 from handoff.summaries.shown_rows import rows_of

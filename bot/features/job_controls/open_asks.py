@@ -21,7 +21,8 @@ from bot.slack.views.message_link import message_link
 from bot.slack.views.outgoing import Block, actions, context
 from bot.slack.views.paging import page_of
 from bot.slack.views.question import question
-from bot.store.interface import Head, JobKey, Store
+from bot.store.interface import Head, JobKey
+from bot.store.redis.redis_store import Store
 from handoff.engine.approvals import may_decide
 from handoff.engine.asking import expires
 from handoff.state.job_state import Ask, Job

@@ -10,7 +10,8 @@ from typing import Any, Literal
 
 from bot.jobs.recalling import by_age, memories_of
 from bot.slack.views.message_link import message_link
-from bot.store.interface import JobKey, PayloadTooLarge, Store
+from bot.store.interface import JobKey, PayloadTooLarge
+from bot.store.redis.redis_store import Store
 from handoff import events as ev
 from handoff.access.audit_entry import AuditEntry, Deed, Note, dropped
 from handoff.contracts import Place

@@ -28,7 +28,8 @@ from bot.slack.show.direct_message import send_direct
 from bot.slack.show.directory import Directory
 from bot.slack.show.people import People
 from bot.slack.show.readable import channel_words, unreadable
-from bot.store.interface import JobKey, Store
+from bot.store.interface import JobKey
+from bot.store.redis.redis_store import Store
 from handoff.contracts import ChannelSpan, Place, Request
 from specialists.tools.messenger import Addressee
 

@@ -14,7 +14,8 @@ from bot.features.schedules.rights import MOST_OWN, find_fault, may_change
 from bot.features.schedules.rule_times import next_time
 from bot.features.schedules.schedule import KIND, LastRun, Schedule, ScheduleRefusal, name_of
 from bot.jobs.thread_opening import begin_opening, opening_place
-from bot.store.interface import JobKey, PayloadTooLarge, Store
+from bot.store.interface import JobKey, PayloadTooLarge
+from bot.store.redis.redis_store import Store
 from handoff.access.audit_entry import AuditEntry, Note, dropped
 from handoff.contracts import Place
 

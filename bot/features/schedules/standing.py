@@ -13,7 +13,7 @@ from bot.features.schedules.talk import ScheduleTalk
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import Payer
 from bot.slack.show.job_messenger import Messengers
-from bot.store.interface import Store
+from bot.store.redis.redis_store import Store
 from handoff.access.audit_entry import Note
 from handoff.contracts import Place, Terms
 

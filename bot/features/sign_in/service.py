@@ -11,7 +11,7 @@ from bot.jobs.team_sign_ins import TeamSignIns
 from bot.slack.show.people import StandingOf
 from bot.slack.views.approval import Spot
 from bot.slack.views.carried import carry
-from bot.store.interface import Store
+from bot.store.redis.redis_store import Store
 from handoff.contracts import Place
 from specialists.tools.signing_in import LANDS, SignInFailed
 from specialists.tools.tool import WorkbenchLost

@@ -26,7 +26,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.slack.installation.records import InstallationRecords
 from bot.slack.receive.http import REDIRECT
 from bot.slack.receive.own_page import HEADERS, OwnPage, as_html
-from bot.store.interface import Installations, StoreError
+from bot.store.interface import StoreError
+from bot.store.redis.redis_installations import Installations
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from slack_sdk.oauth.installation_store import Bot, Installation
 from slack_sdk.oauth.installation_store.async_installation_store import AsyncInstallationStore
 
 from bot.slack.installation.token_cipher import BadKey, TokenCipher
-from bot.store.interface import Installations
+from bot.store.redis.redis_installations import Installations
 
 log = logging.getLogger(__name__)
 

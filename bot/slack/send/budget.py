@@ -18,8 +18,9 @@ from dataclasses import dataclass, field
 
 from bot.slack.send.own_share import OwnShare
 from bot.slack.send.published_limits import JITTER, LIMITS, PROGRESS, RANK, Limit, Priority
-from bot.store.counters import ASKS_AGAIN, Counters, Lane, Turns, Wish
+from bot.store.counters import ASKS_AGAIN, Lane, Turns, Wish
 from bot.store.interface import StoreError
+from bot.store.redis.redis_counters import Counters
 
 log = logging.getLogger(__name__)
 

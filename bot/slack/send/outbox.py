@@ -21,7 +21,8 @@ from bot.slack.send.lookup import LOOKS, Lookup, OutcomeUnknown, key_of, metadat
 from bot.slack.send.published_limits import Priority
 from bot.slack.send.web_calls import CALL_SECONDS, Allowed, Gone, Needless, NoReply, Refused, WebCalls
 from bot.slack.views.outgoing import Outgoing
-from bot.store.interface import Claim, Intent, Store
+from bot.store.interface import Claim, Intent
+from bot.store.redis.redis_store import Store
 from handoff.contracts import Place
 from handoff.summaries.summary import SET_ASIDE, TRIED_ALONE
 

@@ -10,7 +10,7 @@ from bot.slack.connection import BotAccount
 from bot.slack.send.budget import Budget
 from bot.slack.send.outbox import Outbox
 from bot.slack.send.web_calls import share_calls
-from bot.store.interface import Store
+from bot.store.redis.redis_store import Store
 
 
 def shared_outbox(

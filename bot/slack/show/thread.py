@@ -34,7 +34,8 @@ from bot.slack.views.approval import approval, approval_dropped
 from bot.slack.views.card import plan_card
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.question import asker, question, question_dropped, reminder
-from bot.store.interface import Claim, JobKey, Store
+from bot.store.interface import Claim, JobKey
+from bot.store.redis.redis_store import Store
 from handoff.briefs.addresses import known_addresses
 from handoff.contracts import Artifact, Attachment, Audience, ChannelSpan, Place
 from handoff.effects import answer_key, card_end_key, card_key, file_key, question_key, reminder_key

@@ -1,4 +1,4 @@
-"""The audit on a server: see `bot.store.interface.Audit`."""
+"""The audit of the store: who did what."""
 
 from __future__ import annotations
 
@@ -19,15 +19,19 @@ PAGE = 500
 Id = tuple[int, int]
 
 
-class RedisAudit:
-    """`Audit` on a server: a stream for each team in each partition, so that a commit can write to it."""
+class Audit:
+    """Who did what, apart from the jobs: it is added to, and goes when its time is over, never before.
+
+    Entries are JSON, one line each. Those that follow from a job's events are written with their commit:
+    there is a stream for each team in each partition, so that a commit can write to it.
+    """
 
     def __init__(self, calls: Calls, retention: Retention) -> None:
         self._calls = calls
         self._kept_ms = ms(retention.audit)
 
     async def note(self, team: str, job: str, entry: str) -> None:
-        """See `Audit.note`."""
+        """Add an entry that follows from no event. `job` may be empty."""
         names = self._calls.keys
         key = JobKey(team, job or "-")
         keys = names.of_job(key)
@@ -36,7 +40,10 @@ class RedisAudit:
         await self._calls.run("audit_note", (keys[AUDIT], keys[TEAMS], mark), *args)
 
     async def read(self, *, since: float = 0.0) -> AsyncIterator[str]:
-        """See `Audit.read`. The streams are read page by page, and merged by their ids, which are times."""
+        """Read the entries of all teams that were added since a time (seconds since the epoch), in that order.
+
+        The streams are read page by page, and merged by their ids, which are times.
+        """
         names, server = self._calls.keys, self._calls.server
         parts = names.parts()
         teams = await server.commands([("SMEMBERS", names.audits(part)) for part in parts])

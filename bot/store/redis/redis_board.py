@@ -9,19 +9,22 @@ GONE = 600.0
 _HOUR_MS = 3_600_000
 
 
-class RedisBoard:
-    """`Board` on a server. A row begins with when it was put, in seconds since the epoch on the store's clock."""
+class Board:
+    """What instances tell each other of themselves: a text each, which the next one replaces.
+
+    A row begins with when it was put, in seconds since the epoch on the store's clock.
+    """
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
 
     async def put(self, instance: str, row: str) -> None:
-        """See `Board.put`."""
+        """Set the text of an instance."""
         key, now = self._calls.keys.board, self._calls.clock()
         await self._calls.server.commands([("HSET", key, instance, f"{now:.3f} {row}"), ("PEXPIRE", key, _HOUR_MS)])
 
     async def rows(self) -> dict[str, tuple[float, str]]:
-        """See `Board.rows`."""
+        """Read all, by instance: how old each is, in seconds, and the text. After some minutes a text is dropped."""
         key, now = self._calls.keys.board, self._calls.clock()
         found: dict[str, tuple[float, str]] = {}
         old: list[str] = []

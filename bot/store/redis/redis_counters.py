@@ -1,4 +1,4 @@
-"""The shared counters on a Redis-compatible server: see `bot.store.counters` for what they promise.
+"""The counters that all instances share: rates, calls at once, budgets, breakers. Everything expires by itself.
 
 All keys carry the tag `{limits}`, so that one script reaches each of them.
 """
@@ -29,7 +29,7 @@ from bot.store.counters import (
     Wish,
 )
 from bot.store.redis.script_calls import Calls, nonce
-from bot.store.redis_server import Arg
+from bot.store.script import Arg
 
 NOTICE = b"!"
 """The first letter of a notice about a breaker, and of no other."""
@@ -38,8 +38,12 @@ _FORGOTTEN_MS = round(FORGOTTEN * 1000)
 _LIFE_MS = round(LIFE * 1000)
 
 
-class RedisCounters:
-    """`Counters` on a server. Notices about breakers go out on a channel of their own."""
+class Counters:
+    """Counts for all instances. A method that is repeated by the same operation counts it once.
+
+    All of it lies in one slot, so that whatever a call has to be let through by is asked in one round trip, on a
+    cluster too. Notices about breakers go out on a channel of their own.
+    """
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
@@ -57,7 +61,12 @@ class RedisCounters:
         last: bool = False,
         settled: Sequence[Settlement] = (),
     ) -> Admission:
-        """See `Counters.admit`."""
+        """Let a call through all `counters`, or none; with it, note how earlier ones ended.
+
+        `patience` is how long (s) it may wait for a rate; a place in a later second is booked for good. A slot is
+        held until settled, `hold` seconds at most; an operation that asks again has as many from then on. With `last`
+        no budget stands in the way.
+        """
         wanted = [part for one in counters for part in (one.kind, one.name, one.limit, one.amount)]
         ruling, wait, second, place = await self._count(
             "admit",
@@ -74,19 +83,22 @@ class RedisCounters:
         return Admission(ruling.decode(), float(wait), int(second), int(place))
 
     async def settle(self, settled: Sequence[Settlement]) -> None:
-        """See `Counters.settle`."""
+        """Note how calls ended: set amounts right, free slots."""
         if settled:
             await self._count("settle", _FORGOTTEN_MS, _LIFE_MS, *_flat(settled))
 
     async def spent(self, counters: Sequence[Counter]) -> list[int]:
-        """See `Counters.spent`."""
+        """Tell what is used of each at the moment: of a rate, in the last minute."""
         if not counters:
             return []
         names = [part for one in counters for part in (one.kind, one.name)]
         return [int(used) for used in await self._count("spent", len(counters), *names)]
 
     async def raised(self, counters: Sequence[Counter], operation: str = "") -> list[int]:
-        """See `Counters.raised`."""
+        """Tell by how much each budget is raised; with an operation, raise each by its `amount` first, once.
+
+        The budget of a day is raised for that day alone.
+        """
         if not counters:
             return []
         amounts = [part for one in counters for part in (one.kind, one.name, one.amount)]
@@ -97,7 +109,10 @@ class RedisCounters:
         return await self._calls.run(script, [f"{self._base}op"], self._base, *args)
 
     async def forget(self, counters: Sequence[Counter]) -> None:
-        """See `Counters.forget`."""
+        """Erase counters of the kind `life`, and have those of the kind `day` erased when their day is over.
+
+        Until then they stay: else whoever is forgotten could spend the same again.
+        """
         midnight = (math.floor(await self._calls.now() / DAY) + 1) * DAY
         for one in counters:
             name = f"{self._base}{one.kind}:{one.name}"
@@ -105,11 +120,11 @@ class RedisCounters:
             await self._calls.server.command(*command)
 
     async def first(self, mark: str, *, seconds: float) -> bool:
-        """See `Counters.first`."""
+        """Answer True to the first who asks within that time."""
         return bool(await self._calls.run("first", [f"{self._base}mark:{mark}"], nonce(), round(seconds * 1000)))
 
     async def turns(self, lane: Lane, who: str, wish: Wish) -> Turns:
-        """See `Counters.turns`."""
+        """Give turns of a lane to an instance (`who`). A turn that was given counts, used or not."""
         asked = (wish.wanted, wish.more, wish.rank, int(wish.yields))
         pace = (math.ceil(lane.limit / PACE), repr(lane.seconds / PACE))
         bounds = (lane.limit, repr(float(lane.seconds)))
@@ -119,21 +134,31 @@ class RedisCounters:
         return Turns(int(given), float(wait), int(askers))
 
     async def hold_turns(self, lane: Lane, *, seconds: float) -> None:
-        """See `Counters.hold_turns`."""
+        """Give nobody a turn for so long, then one, and the others evenly."""
         await self._count("hold_turns", lane.name, lane.limit, repr(float(lane.seconds)), repr(float(seconds)))
 
     async def breaker_failed(
         self, name: str, operation: str, rule: BreakerRule, *, probe: str = "", rest: float = 0.0
     ) -> Breaker:
-        """See `Counters.breaker_failed`."""
+        """Count a failure, open the breaker if `rule` says so, give it as it is then, and tell all instances.
+
+        `probe` names the probe that failed; empty for any other call. While the breaker is not closed, the failure of
+        another call (one that was in flight) changes nothing but for `rest`: seconds for which the provider wants to
+        be left alone, so that the breaker is open for that long at least.
+        """
         return (await self._breaker("failed", name, operation, probe=probe, rule=rule, rest=rest))[1]
 
     async def breaker_succeeded(self, name: str, operation: str, *, probe: str = "") -> Breaker:
-        """See `Counters.breaker_succeeded`."""
+        """Close the breaker and tell all instances, unless it is open and this was a call begun before, no probe."""
         return (await self._breaker("succeeded", name, operation, probe=probe))[1]
 
     async def breaker_tried(self, name: str, *, probe: str, hold: float) -> tuple[bool, Breaker]:
-        """See `Counters.breaker_tried`."""
+        """Say if `probe` may go through, and give the breaker as it is then.
+
+        A closed breaker lets everybody through. One whose rest is over lets one probe through, which then has `hold`
+        seconds; after that another may try. A probe that asks again has as many from then on, and with a `hold` of 0
+        gives its place back.
+        """
         return await self._breaker("tried", name, probe, probe=probe, hold=hold)
 
     async def _breaker(
@@ -156,7 +181,7 @@ class RedisCounters:
         return bool(through), self._hear(name, kept)
 
     async def breakers(self) -> Mapping[str, Breaker]:
-        """See `Counters.breakers`."""
+        """Ask for all breakers that are not closed or have failures, by name."""
         kept = await self._calls.server.command("HGETALL", f"{self._base}breakers")
         self._heard.clear()
         for name, text in kept.items():
@@ -164,7 +189,7 @@ class RedisCounters:
         return dict(self._heard)
 
     def heard(self, name: str) -> Breaker:
-        """See `Counters.heard`."""
+        """Give a breaker as last heard of, at no cost. May be out of date if a notice was lost."""
         return self._heard.get(name, CLOSED)
 
     def noticed(self, notice: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Open homes and the jobs that wait for people, on a server: see `bot.store.homes.Homes`."""
+"""Open homes and the jobs that wait for people."""
 
 from __future__ import annotations
 
@@ -7,38 +7,49 @@ from collections.abc import Mapping, Sequence
 from bot.store.interface import MOST_OPEN, MOST_WAITING, JobKey
 from bot.store.redis.layout import job_key, member
 from bot.store.redis.script_calls import Calls, ms
-from bot.store.redis_server import Arg
 from bot.store.retention import Retention
+from bot.store.script import Arg
 
 _OPEN_MS = 2 * 3_600_000
 
 
-class RedisHomes:
-    """`Homes` on a server: a hash a team, and a sorted set for each who is waited for."""
+class Homes:
+    """Open homes, and the jobs that wait for people.
+
+    All of it follows from what is kept elsewhere, or is soon over: to lose it loses nothing that people asked for.
+    It is a hash a team, and a sorted set for each who is waited for.
+    """
 
     def __init__(self, calls: Calls, retention: Retention) -> None:
         self._calls = calls
         self._waiting_ms = ms(retention.waiting)
 
     async def put(self, team: str, user: str, row: str) -> None:
-        """See `Homes.put`. Of more than `MOST_OPEN` the others are left to go stale."""
+        """Note how somebody's home is, as a text.
+
+        A row is dropped some time after the last of the team was put. Of more than `MOST_OPEN` the others are left to
+        go stale.
+        """
         key, server = self._calls.keys.homes(team), self._calls.server
         if int(await server.command("HLEN", key)) >= MOST_OPEN and not await server.command("HEXISTS", key, user):
             return
         await server.commands([("HSET", key, user, row), ("PEXPIRE", key, _OPEN_MS)])
 
     async def drop(self, team: str, users: Sequence[str]) -> None:
-        """See `Homes.drop`."""
+        """Drop the rows of those whose home is open no more."""
         if users:
             await self._calls.server.command("HDEL", self._calls.keys.homes(team), *users)
 
     async def rows(self, team: str) -> Mapping[str, str]:
-        """See `Homes.rows`."""
+        """Read the rows of all whose home is open, by person."""
         found = await self._calls.server.command("HGETALL", self._calls.keys.homes(team))
         return {user.decode(): row.decode() for user, row in found.items()}
 
     async def waits(self, key: JobKey, *, now: Sequence[str], before: Sequence[str] = ()) -> None:
-        """See `Homes.waits`. Who is waited for already keeps the time since when."""
+        """Note for whom a job waits now, and for whom it did: ids of people and user groups, or `EVERYBODY`.
+
+        Who is waited for already keeps the time since when.
+        """
         name, at = member(key), f"{self._calls.clock():.3f}"
         calls: list[tuple[Arg, ...]] = []
         for who in now:
@@ -50,7 +61,10 @@ class RedisHomes:
             await self._calls.server.commands(calls)
 
     async def waiting(self, team: str, who: Sequence[str], *, limit: int = 100) -> list[JobKey]:
-        """See `Homes.waiting`."""
+        """List the jobs that wait for any of these, who waits longest first.
+
+        Some may wait no more, or be gone: their heads say so.
+        """
         names, server = self._calls.keys, self._calls.server
         indexes = [names.waits(team, one) for one in dict.fromkeys(who)]
         found = await server.commands([("ZRANGE", index, 0, limit - 1, "WITHSCORES") for index in indexes])

@@ -1,4 +1,4 @@
-"""Jobs on a server: see `bot.store.interface.Jobs`. Every script about an owned job checks the claim's token first."""
+"""The jobs of the store. Every script about an owned job checks the claim's token first."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from bot.store.interface import Claim, Commit, Entry, Glance, Head, Holder, JobK
 from bot.store.redis import layout
 from bot.store.redis.layout import BLOBS, GONE, HEAD, INBOX, LOG, PLACES, job_key, member
 from bot.store.redis.script_calls import Calls, flat, ms, nonce, unless_full
-from bot.store.redis_server import Arg, Unconfirmed
 from bot.store.retention import Retention
+from bot.store.script import Arg, Unconfirmed
 
 Where = Literal["any", "exists", "quarantined"]
 """The jobs that an event may come in for: any, one that exists, or one in quarantine, which is given out again."""
@@ -25,8 +25,20 @@ LOG_STRING = 125
 """Entries of a log to a string: see `scripts/log.lua`."""
 
 
-class RedisJobs:
-    """`Jobs` on a server."""
+class Jobs:
+    """Jobs, each with its log, its inbox and its head. A job is always in one of five places.
+
+        due     there is something to do for it at a time; from then on `claim` gives it out
+        lease   an instance owns it until a time, which `beat` moves on; after that `claim` gives it to another
+        newer   due, but put by: those that looked at it do not know its schema, and only one that does gets it
+        quarantined   it cost too many owners, or cannot be read: `claim` gives it to nobody
+        none    nothing to do: it rests until something comes in, and is forgotten when its time to live is over
+
+    `ingest` makes a job and makes it due, as `signal` does with one that exists. `claim` takes it into a lease. From
+    there `release` makes it due again or lets it rest, and `quarantine` gives it to nobody, until
+    `release_quarantined` makes it due. What comes in for a job in a lease waits in its inbox, and its owner hears of
+    it; what comes in for one in quarantine only waits.
+    """
 
     def __init__(self, calls: Calls, retention: Retention) -> None:
         self._calls = calls
@@ -48,15 +60,27 @@ class RedisJobs:
         fields: dict[str, str] | None = None,
         said: float | None = None,
     ) -> bool:
-        """See `Jobs.ingest`."""
+        """Put an event in the job's inbox and make the job due now, all in one script.
+
+        False, with nothing changed, if any of the `dedupe` ids was seen within the last hour, or if the job was
+        forgotten after it was `said` (seconds since the epoch; None: that does not matter). `user` (the
+        requester) gets the job into `asked_by`. `fields` are set in the head only if it has none of that name yet.
+        A running owner is told through `Store.signals`. Raises PayloadTooLarge, also if 1000 events wait to be taken.
+        """
         return await self._receive(key, payload, dedupe, "any", user=user, fields=fields, said=said)
 
     async def signal(self, key: JobKey, payload: str, *, dedupe: Sequence[str]) -> bool:
-        """See `Jobs.signal`."""
+        """Do as `ingest`, but only for a job that exists; False also if there is none.
+
+        What comes in for a job in quarantine waits in its inbox and makes nothing due.
+        """
         return await self._receive(key, payload, dedupe, "exists")
 
     async def release_quarantined(self, key: JobKey, payload: str) -> bool:
-        """See `Jobs.release_quarantined`."""
+        """Put an event in the inbox of a job in quarantine, however full, and make it due with no lost owners.
+
+        False, with nothing changed, if it is not in quarantine.
+        """
         return await self._receive(key, payload, (), "quarantined")
 
     async def _receive(
@@ -103,7 +127,15 @@ class RedisJobs:
     async def claim(
         self, owner: str, *, lease: float, schema: int, prefer: JobKey | None = None, leave: Collection[Holder] = ()
     ) -> Claim | None:
-        """See `Jobs.claim`. A job named by `prefer` that is ready takes one round trip."""
+        """Take one job: `prefer` if it is ready, else an expired lease, else one that was put by, else one that is due.
+
+        None if nothing is ready. Raises the job's epoch, and counts the owner whose lease expired (`Claim.lost`),
+        unless that was a claim by the same `owner`. `Claim.owner` is `owner`, a dot, and a random part: epochs may fall
+        in a failover, such a name never comes twice. Jobs whose head names a newer schema than `schema` are put by:
+        only an instance that knows it sees them again, and gets them with its next claim. Due jobs of those in `leave`
+        are left to wait, so that others have their turn.
+        A job named by `prefer` that is ready takes one round trip.
+        """
         token = f"{owner}.{nonce()}"
         if prefer is not None:
             part = self._calls.keys.part_of(prefer)
@@ -138,16 +170,21 @@ class RedisJobs:
         return _claim(reply, token)
 
     async def next_due(self) -> float | None:
-        """See `Jobs.next_due`."""
+        """Tell when the earliest job or lease comes up, or None. Jobs that were put by do not count."""
         return await self._ready.next_due()
 
     async def beat(self, claim: Claim, *, lease: float) -> bool:
-        """See `Jobs.beat`."""
+        """Renew, also a lease that ran out unless somebody took the job. False if the job is no longer ours."""
         args = (member(claim.key), claim.owner, claim.epoch, lease)
         return bool(await self._calls.run("beat", self._calls.keys.of_job(claim.key), *args))
 
     async def release(self, claim: Claim, *, due: float | None, lost: bool | None = False) -> bool:
-        """See `Jobs.release`."""
+        """Let go: due again at that time, or (None) only when something comes in.
+
+        If the inbox is not empty the job is due at once whatever was asked. The count of lost owners goes back
+        to 0; with `lost`, which says that the work stalled or broke, it goes up by one; with None, for who lets go in
+        the middle of the work, it stays. False if the job was not ours.
+        """
         return await self._let_go(claim, due, lost="" if lost is None else "+" if lost else 0)
 
     async def _let_go(self, claim: Claim, due: float | None, *, lost: int | str) -> bool:
@@ -171,7 +208,12 @@ class RedisJobs:
     async def quarantine(
         self, claim: Claim, payload: str, *, schema: int, fields: dict[str, str] | None = None
     ) -> bool:
-        """See `Jobs.quarantine`. Raises PayloadTooLarge only for a payload that cannot stay in the log."""
+        """Let go of a job and give it to nobody until it is released. False if it was not ours.
+
+        `payload` (an event's JSON) is appended to the log, wherever that ends, so that this works for a job whose
+        log cannot be read. The head's schema rises to `schema` at least. What comes in meanwhile waits in its inbox.
+        Raises PayloadTooLarge only for a payload that cannot stay in the log.
+        """
         fields = fields or {}
         layout.check_fields(fields)
         reply = await self._calls.run(
@@ -206,7 +248,13 @@ class RedisJobs:
         progress: bool = True,
         audit: Sequence[str] = (),
     ) -> Commit:
-        """See `Jobs.commit`."""
+        """Append events after seq `expected`, drop the `taken` inbox entries, update the head: one script.
+
+        `ends` starts the job's time to live, unless something is left in the inbox; a later ingest lifts it again.
+        `progress` sets the count of lost owners back to 0. `audit` are entries (JSON) that follow from the events.
+        Checked in this order: operation id (DUP), token (FENCED),
+        sequence (CONFLICT). Raises PayloadTooLarge.
+        """
         fields = fields or {}
         layout.check_log(expected, payloads)
         layout.check_fields(fields)
@@ -237,7 +285,11 @@ class RedisJobs:
     async def forget(
         self, key: JobKey, *, users: Sequence[str], files: Sequence[str] = (), audit: Sequence[str] = ()
     ) -> bool:
-        """See `Jobs.forget`."""
+        """Erase a job and all that belongs to it, and note `audit`, in one script. False if there is no such job.
+
+        Whoever owns it is fenced, and told. It is taken out of `asked_by` of `users` and `jobs_that_read` of `files`.
+        What it posted is known to `OutboxRecords.left_behind`; what is said from then on in its place makes a new job.
+        """
         names = self._calls.keys
         part = names.part_of(key)
         indexes = [names.asked_by(part, key.team, user) for user in users]
@@ -247,14 +299,14 @@ class RedisJobs:
         return bool(await self._calls.run("forget", keys, *args))
 
     async def forgotten(self, key: JobKey) -> float | None:
-        """See `Jobs.forgotten`."""
+        """Tell when a job was forgotten (seconds since the epoch); None if it was not, or so long ago as to be over."""
         at = await self._calls.server.command("GET", self._calls.keys.of_job(key)[GONE])
         return None if at is None else float(at)
 
     # Reading, which changes nothing and asks for no token -----------------------------------------------
 
     async def log(self, key: JobKey, *, after: int = 0) -> list[Entry]:
-        """See `Jobs.log`."""
+        """Read the job's events in order, those behind blob keys included. Raises LogBroken if one is missing."""
         entries, last = await self._page(key, after + 1)
         # Side by side: the server reads a page while the one before it is taken in here.
         starts = range(after + 1 + LOG_PAGE, last + 1, LOG_PAGE)
@@ -279,7 +331,7 @@ class RedisJobs:
         return await self._entries(key, rows), int(seq)
 
     async def inbox(self, key: JobKey) -> list[Entry]:
-        """See `Jobs.inbox`."""
+        """Read what came in and was not taken yet, in order of arrival. Raises LogBroken if one cannot be read."""
         name = self._calls.keys.of_job(key)[INBOX]
         return await self._entries(key, await self._calls.server.command("XRANGE", name, "-", "+"))
 
@@ -291,22 +343,25 @@ class RedisJobs:
         return [layout.entry(key, row, kept) for row in rows]
 
     async def head(self, key: JobKey) -> Head | None:
-        """See `Jobs.head`."""
+        """Read the job's projection; None for an unknown job."""
         return layout.head(key, await self._calls.server.command("HGETALL", self._calls.keys.of_job(key)[HEAD]))
 
     async def asked_by(self, team: str, user: str, *, limit: int = 20, skip: int = 0) -> list[Head]:
-        """See `Jobs.asked_by`."""
+        """Read the heads of the jobs that a person asked for, newest first. Knows the last 1000 of each partition.
+
+        Of the newest `skip + limit` those that were forgotten meanwhile are left out.
+        """
         return await self.heads(await self.keys_asked_by(team, user, limit=limit, skip=skip))
 
     async def keys_asked_by(self, team: str, user: str, *, limit: int, skip: int = 0) -> list[JobKey]:
-        """See `Jobs.keys_asked_by`."""
+        """Do the same without reading any head."""
         names = self._calls.keys
         indexes = [names.asked_by(part, team, user) for part in names.parts()]
         newest = await self._scored([("ZRANGE", index, 0, skip + limit - 1, "REV", "WITHSCORES") for index in indexes])
         return [job_key(name) for _, name in sorted(newest, reverse=True)[skip : skip + limit]]
 
     async def number_asked_by(self, team: str, user: str) -> int:
-        """See `Jobs.number_asked_by`."""
+        """Count the jobs that a person asked for: as many as `asked_by` knows."""
         names = self._calls.keys
         counts = await self._calls.server.commands(
             [("ZCARD", names.asked_by(part, team, user)) for part in names.parts()]
@@ -314,7 +369,10 @@ class RedisJobs:
         return sum(map(int, counts))
 
     async def keys_under_way(self, *, limit: int, team: str = "") -> list[JobKey]:
-        """See `Jobs.keys_under_way`. Of a team all are looked through: those of others may come before them."""
+        """List jobs of a team, or of all, that somebody works on or that are due at some time, soonest first.
+
+        Of a team all are looked through: those of others may come before them.
+        """
         sets = [f"{part}:{place}" for part in self._calls.keys.parts() for place in PLACES]
         last = -1 if team else limit - 1
         soonest = await self._scored([("ZRANGE", one, 0, last, "WITHSCORES") for one in sets])
@@ -323,7 +381,7 @@ class RedisJobs:
         return [job_key(name) for name in list(dict.fromkeys(name for _, name in sorted(soonest)))[:limit]]
 
     async def glance(self, keys: Sequence[JobKey]) -> list[Glance]:
-        """See `Jobs.glance`."""
+        """Read the state of many jobs at little cost, in that order, without those that are not there."""
         names = self._calls.keys
         wanted = [("HMGET", names.of_job(key)[HEAD], "state", "_updated") for key in keys]
         found = await self._calls.server.commands(wanted) if wanted else []
@@ -334,7 +392,7 @@ class RedisJobs:
         ]
 
     async def heads(self, keys: Sequence[JobKey]) -> list[Head]:
-        """See `Jobs.heads`."""
+        """Read the heads of jobs, in that order, without those that are not there."""
         names, server = self._calls.keys, self._calls.server
         states = await server.commands([("HGETALL", names.of_job(key)[HEAD]) for key in keys]) if keys else []
         heads = (layout.head(key, state) for key, state in zip(keys, states, strict=True))
@@ -366,7 +424,7 @@ class ReadyJobs:
         return list(dict.fromkeys(part for _, _, part in sorted(ready)))
 
     async def next_due(self) -> float | None:
-        """See `Jobs.next_due`."""
+        """Tell when the earliest job or lease comes up, or None. Jobs that were put by do not count."""
         _, found = await self._first_of_each()
         return min((score for kind, score, _ in found if PLACES[kind] != "newer"), default=None)
 

@@ -1,4 +1,4 @@
-"""What people had remembered, on a server of the store: a hash for each place, and a set of the places of a team."""
+"""What people had remembered: a hash for each place, and a set of the places of a team."""
 
 from __future__ import annotations
 
@@ -7,14 +7,21 @@ from bot.store.redis.layout import digest_if_large
 from bot.store.redis.script_calls import Calls
 
 
-class RedisMemories:
-    """`Memories` on a server."""
+class Memories:
+    """What people had remembered: a text by a name within a place of the team (a channel or a person), kept for good.
+
+    What is written says what was there before, so that two who change the same do not undo each other.
+    """
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
 
     async def put(self, team: str, place: str, name: str, payload: str, *, was: str = "") -> bool:
-        """See `Memories.put`."""
+        """Set one that was `was` so far (empty: there was none), or with an empty payload drop it.
+
+        False, with nothing changed, if it is another by now. Raises PayloadTooLarge over `INLINE_LIMIT`, or if the
+        place has `MEMORIES_LIMIT` already.
+        """
         if digest_if_large(payload):
             raise PayloadTooLarge("this is too long to be remembered; make it shorter")
         keys = self._calls.keys.memories(team, place)
@@ -24,11 +31,11 @@ class RedisMemories:
         return bool(reply)
 
     async def of(self, team: str, place: str) -> dict[str, str]:
-        """See `Memories.of`."""
+        """Read all of a place, by name."""
         rows = await self._calls.server.command("HGETALL", self._calls.keys.memories(team, place)[0])
         return {name.decode(): row.decode() for name, row in rows.items()}
 
     async def places(self, team: str) -> frozenset[str]:
-        """See `Memories.places`."""
+        """Name the places for which something is remembered."""
         found = await self._calls.server.command("SMEMBERS", self._calls.keys.remembering(team))
         return frozenset(name.decode() for name in found)

@@ -1,4 +1,4 @@
-"""Sign-ins to servers, on a server of the store: a key each, so that those under way end by themselves."""
+"""Sign-ins to servers: a key each, so that those under way end by themselves."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ _MARKED = 60.0
 """Seconds for which it is known who took one: longer than any call to the store."""
 
 
-class RedisSignIns:
-    """`SignIns` on a server."""
+class SignIns:
+    """What people got by signing in to servers, and sign-ins under way: a text by a name within the team.
+
+    They hold tokens: whoever can read the store can use them.
+    """
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
 
     async def keep(self, team: str, name: str, payload: str, lasts: float | None = None) -> None:
-        """See `SignIns.keep`."""
+        """Set one, for so many seconds; None: until it is taken. Raises PayloadTooLarge over `INLINE_LIMIT`."""
         if digest_if_large(payload):
             raise PayloadTooLarge("the server's sign-in data is larger than the store allows")
         ends = () if lasts is None else ("PX", ms(lasts))
@@ -25,12 +28,15 @@ class RedisSignIns:
         await self._calls.server.commands([("SET", key, payload, *ends), ("DEL", _taken(key))])
 
     async def read(self, team: str, name: str) -> str:
-        """See `SignIns.read`."""
+        """Read one; empty if there is none."""
         found = await self._calls.server.command("GET", self._calls.keys.sign_in(team, name))
         return found.decode() if found is not None else ""
 
     async def take(self, team: str, name: str) -> str:
-        """See `SignIns.take`. Whoever is first to put a mark beside it has it: a repeat finds its own mark."""
+        """Read one and drop it: of several calls at once one gets it, the others nothing.
+
+        Whoever is first to put a mark beside it has it: a repeat finds its own mark.
+        """
         key, mine = self._calls.keys.sign_in(team, name), nonce()
         mark = ("SET", _taken(key), mine, "NX", "PX", ms(_MARKED))
         _, whose, found = await self._calls.server.commands([mark, ("GET", _taken(key)), ("GET", key)])

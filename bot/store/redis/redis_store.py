@@ -1,8 +1,13 @@
-"""The store on a Redis-compatible server: see `bot.store.interface` for what it promises.
+"""The store: what all instances share, on a Redis-compatible server.
 
 The small parts stand here, jobs and counters in files of their own. Everything that decides or writes happens in a
 script of `scripts/`, and the same layout of keys runs on one server, Sentinel
 and Cluster.
+
+Times are seconds since the epoch on the store's own clock, the only one that decides who owns what: `clock` tells it,
+and no other may be used for what is passed in as `due`. Every method that writes may be repeated after a lost reply:
+a repeat changes nothing and answers as the first call did, or says DUP. Every method that asks the server raises
+StoreError while the store is away.
 """
 
 from __future__ import annotations
@@ -11,50 +16,57 @@ import contextlib
 import math
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bot.store.interface import ANY_TEAM, Claim, Intent, JobKey, PayloadTooLarge, StoreError
 from bot.store.redis import layout
 from bot.store.redis.layout import BLOBS, FILES, OUTBOX, SETTINGS_LIMIT, Keys, job_key, member, names, pair
-from bot.store.redis.redis_audit import RedisAudit
-from bot.store.redis.redis_board import RedisBoard
-from bot.store.redis.redis_counters import NOTICE, RedisCounters
-from bot.store.redis.redis_homes import RedisHomes
-from bot.store.redis.redis_installations import RedisInstallations
-from bot.store.redis.redis_jobs import RedisJobs
-from bot.store.redis.redis_memories import RedisMemories
-from bot.store.redis.redis_sign_ins import RedisSignIns
+from bot.store.redis.redis_audit import Audit
+from bot.store.redis.redis_board import Board
+from bot.store.redis.redis_counters import NOTICE, Counters
+from bot.store.redis.redis_homes import Homes
+from bot.store.redis.redis_installations import Installations
+from bot.store.redis.redis_jobs import Jobs
+from bot.store.redis.redis_memories import Memories
+from bot.store.redis.redis_sign_ins import SignIns
 from bot.store.redis.script_calls import Calls, ServerClock, ms, nonce, unless_full
-from bot.store.redis_server import Arg, Server
 from bot.store.retention import AS_EVER, Retention
+from bot.store.script import Arg
+
+if TYPE_CHECKING:
+    from bot.store.redis_server import Server
 
 _AT_ONCE = 500
 """Commands that are sent together."""
 
 
-class RedisOutbox:
-    """`OutboxRecords` on a server."""
+class OutboxRecords:
+    """The messages that jobs meant to send, and what became of each."""
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
 
     async def begin(self, claim: Claim, message: str, operation: str, *, progress: bool = True) -> Intent | None:
-        """See `OutboxRecords.begin`."""
+        """Record that a message is about to be sent. None if the job is no longer ours.
+
+        That is progress, unless said otherwise, as is looking for a message in doubt within its first half minute: no
+        owner counts as lost any more. Raises PayloadTooLarge if the job has 10,000 messages.
+        """
         about = (claim.owner, claim.epoch, message, operation)
         args = (*about, layout.OUTBOX_LIMIT, layout.SETTLES_IN, int(progress))
         reply = unless_full(await self._calls.run("outbox_begin", self._calls.keys.of_job(claim.key), *args))
         return None if reply is None else layout.intent(reply[1], first=bool(reply[0]))
 
     async def sending(self, claim: Claim, message: str) -> bool:
-        """See `OutboxRecords.sending`."""
+        """Record that a message is sent just now, later than it was begun. False if the job is no longer ours."""
         return await self._note(claim, message, "sent", "")
 
     async def draft(self, claim: Claim, message: str, ts: str) -> bool:
-        """See `OutboxRecords.draft`."""
+        """Record the id of a message that was begun and is not finished yet. False if the job is no longer ours."""
         return await self._note(claim, message, "draft", ts)
 
     async def done(self, claim: Claim, message: str, ts: str) -> bool:
-        """See `OutboxRecords.done`."""
+        """Record the id of the finished message. False if the job is no longer ours."""
         return await self._note(claim, message, "ts", ts)
 
     async def _note(self, claim: Claim, message: str, kind: str, ts: str) -> bool:
@@ -62,22 +74,26 @@ class RedisOutbox:
         return bool(await self._calls.run("outbox_note", self._calls.keys.of_job(claim.key), *args))
 
     async def messages(self, key: JobKey) -> dict[str, Intent]:
-        """See `OutboxRecords.messages`."""
+        """Read all messages of a job by their key. `first` is false in all of them."""
         rows = await self._calls.server.command("HGETALL", self._calls.keys.of_job(key)[OUTBOX])
         return {name.decode(): layout.intent(row, first=False) for name, row in rows.items()}
 
     async def left_behind(self, key: JobKey) -> dict[str, Intent]:
-        """See `OutboxRecords.left_behind`."""
+        """Read the messages of a job that was forgotten, as `messages` does: they are still to be taken back."""
         rows = await self._calls.server.command("HGETALL", self._calls.keys.posted(key))
         return {name.decode(): layout.intent(row, first=False) for name, row in rows.items()}
 
     async def taken_back(self, key: JobKey) -> None:
-        """See `OutboxRecords.taken_back`."""
+        """Erase what `left_behind` tells."""
         await self._calls.server.command("DEL", self._calls.keys.posted(key))
 
 
-class RedisBlobs:
-    """`Blobs` on a server. Bytes that no job comes for are kept as long as a finished job is."""
+class Blobs:
+    """Bytes beside a job, under their sha256 (hex).
+
+    They may come before the job does, and expire with it, or before it where the store keeps materials for less long.
+    Bytes that no job comes for are kept as long as a finished job is.
+    """
 
     def __init__(self, calls: Calls, retention: Retention) -> None:
         self._calls = calls
@@ -85,14 +101,14 @@ class RedisBlobs:
         self._known_ms = ms(max(retention.jobs, retention.waiting))
 
     async def put(self, key: JobKey, data: bytes) -> str:
-        """See `Blobs.put`."""
+        """Keep bytes and give their sha256. Raises PayloadTooLarge, also if the job keeps 512 MB already; Forgotten."""
         digest = layout.blob_digest(data)
         args = (digest, data, layout.JOB_BYTES_LIMIT, self._retention_ms)
         unless_full(await self._calls.run("keep", self._calls.keys.of_job(key), *args))
         return digest
 
     async def get(self, key: JobKey, digest: str) -> bytes:
-        """See `Blobs.get`."""
+        """Give the bytes. Raises KeyError if they are not there (any more)."""
         keys = self._calls.keys.of_job(key)
         for name in (keys[FILES], keys[BLOBS]):  # an earlier release kept them with the large events
             # Beside the blobs the hash holds the sum of their sizes.
@@ -102,26 +118,26 @@ class RedisBlobs:
         raise KeyError(digest)
 
     async def drop(self, key: JobKey, digests: Mapping[str, bytes]) -> None:
-        """See `Blobs.drop`."""
+        """Take bytes out by their sha256, or put what is given in their place (empty: nothing)."""
         pairs = [part for digest, data in digests.items() for part in (digest, data)]
         if pairs:
             await self._calls.run("drop", self._calls.keys.of_job(key), *pairs)
 
     async def count(self, key: JobKey) -> tuple[int, int]:
-        """See `Blobs.count`."""
+        """Tell how many pieces a job keeps, and their bytes together."""
         name = self._calls.keys.of_job(key)[FILES]
         number, size = await self._calls.server.commands([("HLEN", name), ("HGET", name, "size")])
         return max(0, number - 1), int(size or 0)
 
     async def came_from(self, key: JobKey, files: Sequence[str]) -> None:
-        """See `Blobs.came_from`. A repeat changes nothing."""
+        """Note that a job is about to read files, by the ids that their place gave them. A repeat changes nothing."""
         names = self._calls.keys
         for file in files:
             name = names.came_from(names.part_of(key), key.team, file)
             await self._calls.server.commands([("ZADD", name, 0, member(key)), ("PEXPIRE", name, self._known_ms)])
 
     async def jobs_that_read(self, team: str, file: str) -> list[JobKey]:
-        """See `Blobs.jobs_that_read`."""
+        """List the jobs that read a file, as far as they are kept."""
         names = self._calls.keys
         found = await self._calls.server.commands(
             [("ZRANGE", names.came_from(part, team, file), 0, -1) for part in names.parts()]
@@ -129,61 +145,79 @@ class RedisBlobs:
         return sorted((job_key(one) for some in found for one in some), key=lambda key: key.job)
 
 
-class RedisSchedules:
-    """`Schedules` on a server: a compare-and-set script lets each fire once."""
+class Schedules:
+    """Work that begins at a time, in whichever instance is first. `schedule` is a name within the team.
+
+    A compare-and-set script lets each fire once.
+    """
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
 
     async def put(self, team: str, schedule: str, payload: str, due: float | None) -> None:
-        """See `Schedules.put`."""
+        """Create or change a schedule; None as `due` switches it off, an empty payload with it removes it.
+
+        Raises PayloadTooLarge if there are 10,000 already.
+        """
         args = (pair(team, schedule), payload, "" if due is None else repr(due), layout.SCHEDULE_LIMIT)
         unless_full(await self._calls.run("schedule_put", self._calls.keys.schedules, *args))
 
     async def swap(self, team: str, schedule: str, seen: str, payload: str, *due: float | None) -> bool:
-        """See `Schedules.swap`."""
+        """Change a schedule if its payload is still the one that was `seen`; False if somebody was quicker.
+
+        Without `due` it stays due when it was, with None it is switched off; an empty payload removes it.
+        """
         when = "keep" if not due else "" if due[0] is None else repr(due[0])
         args = (pair(team, schedule), seen, payload, when)
         return bool(await self._calls.run("schedule_swap", self._calls.keys.schedules, *args))
 
     async def read(self, team: str, schedule: str) -> tuple[str, float | None] | None:
-        """See `Schedules.read`."""
+        """Read one: its payload, and when it is due; None if there is none."""
         payloads, due, _ = self._calls.keys.schedules
         name = pair(team, schedule)
         payload, at = await self._calls.server.commands([("HGET", payloads, name), ("ZSCORE", due, name)])
         return None if payload is None else (payload.decode(), None if at is None else float(at))
 
     async def of(self, team: str, kind: str) -> list[tuple[str, str, float | None]]:
-        """See `Schedules.of`."""
+        """Read the schedules of a team whose names start with `kind`, due or not: (schedule, payload, due).
+
+        Looks at the names of all that there are.
+        """
         flat = await self._calls.run("schedule_of", self._calls.keys.schedules, f"{team}/{kind}")
         rows = zip(flat[::3], flat[1::3], flat[2::3], strict=True)
         return [(names(name)[1], payload.decode(), float(due) if due else None) for name, payload, due in rows]
 
     async def due(self, *, team: str = "", kind: str = "", limit: int = 100) -> list[tuple[str, str, str, float]]:
-        """See `Schedules.due`."""
+        """Read the schedules whose time has come, earliest first: (team, schedule, payload, due).
+
+        Those whose names start with `kind`, of one team or (empty) of all.
+        """
         flat = await self._calls.run("schedule_due", self._calls.keys.schedules, limit, kind, team)
         rows = zip(flat[::3], flat[1::3], flat[2::3], strict=True)
         return [(*names(name), payload.decode(), float(due)) for name, payload, due in rows]
 
     async def next_due(self, kind: str, *, team: str = "") -> float | None:
-        """See `Schedules.next_due`."""
+        """Tell when the earliest of them is due, or None."""
         found = await self._calls.run("schedule_next", self._calls.keys.schedules, kind, team)
         return float(found) if found else None
 
     async def fire(self, team: str, schedule: str, due: float, following: float | None) -> bool:
-        """See `Schedules.fire`."""
+        """Move a schedule on from `due` to `following`. True for exactly one caller: it does the work."""
         args = (pair(team, schedule), repr(due), "" if following is None else repr(following), nonce())
         return bool(await self._calls.run("schedule_fire", self._calls.keys.schedules, *args))
 
 
-class RedisSettings:
-    """`KeptSettings` on a server: one hash a team."""
+class KeptSettings:
+    """What admins set while the bot runs: a text by a name within the team, kept for good: one hash a team."""
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
 
     async def put(self, team: str, name: str, payload: str, *, instead_of: str | None = None) -> bool:
-        """See `KeptSettings.put`."""
+        """Set one. With `instead_of` only if that is what stands there (empty: nothing does); False: it is not.
+
+        Raises PayloadTooLarge over `INLINE_LIMIT`, or if there are 10,000 already.
+        """
         compare = ("", "") if instead_of is None else ("1", instead_of)
         args, reply = (name, payload, SETTINGS_LIMIT, *compare), b"full"
         if not layout.digest_if_large(payload):
@@ -193,13 +227,19 @@ class RedisSettings:
         return bool(reply)
 
     async def of(self, team: str) -> dict[str, str]:
-        """See `KeptSettings.of`."""
+        """Read all of a team, by name."""
         rows = await self._calls.server.command("HGETALL", self._calls.keys.settings(team))
         return {name.decode(): row.decode() for name, row in rows.items()}
 
 
-class RedisStore:
-    """A `Store` on a server. Use `RedisStore.connect`, which also proves the server."""
+class Store:
+    """The store: eleven parts and the shared `counters`, one clock. Use `Store.connect`, which also proves the server.
+
+    The parts are `jobs`, the `outbox` of each job, `blobs` beside a job, `schedules`, the `settings` that admins make
+    while the bot runs, the `memories` of what people had remembered, the `sign_ins` to servers, the `installations` of
+    the app in workspaces, the `audit`, the `board` on which instances tell each other how they are, and the `homes` of
+    people.
+    """
 
     def __init__(
         self,
@@ -215,18 +255,18 @@ class RedisStore:
         self._clock = ServerClock(clock_offset_ms)
         self._fullness = (-math.inf, "")
         self._calls = Calls(server, self._keys, self._clock)
-        self.jobs = RedisJobs(self._calls, retention)
-        self.outbox = RedisOutbox(self._calls)
-        self.blobs = RedisBlobs(self._calls, retention)
-        self.schedules = RedisSchedules(self._calls)
-        self.settings = RedisSettings(self._calls)
-        self.memories = RedisMemories(self._calls)
-        self.sign_ins = RedisSignIns(self._calls)
-        self.installations = RedisInstallations(self._calls)
-        self.audit = RedisAudit(self._calls, retention)
-        self.board = RedisBoard(self._calls)
-        self.homes = RedisHomes(self._calls, retention)
-        self.counters = RedisCounters(self._calls)
+        self.jobs = Jobs(self._calls, retention)
+        self.outbox = OutboxRecords(self._calls)
+        self.blobs = Blobs(self._calls, retention)
+        self.schedules = Schedules(self._calls)
+        self.settings = KeptSettings(self._calls)
+        self.memories = Memories(self._calls)
+        self.sign_ins = SignIns(self._calls)
+        self.installations = Installations(self._calls)
+        self.audit = Audit(self._calls, retention)
+        self.board = Board(self._calls)
+        self.homes = Homes(self._calls, retention)
+        self.counters = Counters(self._calls)
 
     @classmethod
     async def connect(
@@ -238,7 +278,7 @@ class RedisStore:
         retention: Retention = AS_EVER,
         timeout: float = 3.0,  # noqa: ASYNC109 - of each call later on, not of this one
         clock_offset_ms: int = 0,
-    ) -> RedisStore:
+    ) -> Store:
         """Connect to a server that may be used.
 
         Args:
@@ -253,6 +293,8 @@ class RedisStore:
         Raises:
             StoreError: It cannot be reached, refuses the login, is too old, read-only, or evicts keys.
         """
+        from bot.store.redis_server import Server  # noqa: PLC0415 - redis is imported when a store is opened
+
         options: dict[str, Any] = {"prefix": prefix, "partitions": partitions, "retention": retention}
         store = cls(Server(url, timeout), clock_offset_ms=clock_offset_ms, **options)
         try:
@@ -279,7 +321,10 @@ class RedisStore:
             raise StoreError(f"The jobs on this server are spread over {int(fixed)} partitions, not {self.partitions}.")
 
     async def signals(self) -> AsyncIterator[JobKey]:
-        """See `Store.signals`."""
+        """Listen to other instances: jobs that something came in for or that became due. May miss some.
+
+        What they tell of breakers goes to `counters` meanwhile. Connects again by itself.
+        """
         with contextlib.suppress(StoreError):
             await self.counters.breakers()  # what they were told before we listened
         async for name in self._server.listen(self._keys.channel, self._keys.breaker_channel):
@@ -289,15 +334,21 @@ class RedisStore:
                 yield job_key(name)
 
     async def now(self) -> float:
-        """See `Store.now`."""
+        """Ask the server for the store's time."""
         return await self._calls.now()
 
     def clock(self) -> float:
-        """See `Store.clock`."""
+        """Tell the store's time, as last heard with any claim and run on since: right within a round trip, at no cost.
+
+        Whoever stamps events or works out a `due` uses this, for the clocks of machines may be hours apart.
+        """
         return self._clock()
 
     async def home(self, team: str) -> str:
-        """See `Store.home`."""
+        """Tell whose jobs are kept here: the team that asked first; an empty one only asks.
+
+        `claim` gives jobs out whosever they are.
+        """
         known = await self._server.command("GET", self._keys.home)
         if known is None and team:
             with contextlib.suppress(StoreError):  # one that is full; if it is away, the next call says so
@@ -306,11 +357,14 @@ class RedisStore:
         return known.decode() if known is not None else team
 
     async def share(self) -> None:
-        """See `Store.share`."""
+        """Open the store to the jobs of any team: from now on `home` tells `ANY_TEAM`."""
         await self._server.command("SET", self._keys.home, ANY_TEAM)
 
     async def forget_team(self, team: str) -> int:
-        """See `Store.forget_team`."""
+        """Erase all that is kept for a team but its audit, and return how many keys that were. May be repeated.
+
+        To be called where nobody works on the team's jobs any more: no owner is told.
+        """
         if not team.isalnum():  # it becomes part of a pattern
             raise ValueError(f"not usable in a key of the store: {team!r}")
         start, server = f"{team}/".encode(), self._server
@@ -328,7 +382,11 @@ class RedisStore:
         return len(keys) + len(named)
 
     async def full(self) -> str:
-        """See `Store.full`. Of a cluster, any primary counts."""
+        """Say, from 80 % of the server's memory on, that it is full and what to do: claim nothing then. Else empty.
+
+        Cheap enough to be asked before every claim: an answer holds for two seconds.
+        Of a cluster, any primary counts.
+        """
         until, text = self._fullness
         if time.monotonic() >= until:
             text = await self._server.fullness()
@@ -336,7 +394,10 @@ class RedisStore:
         return text
 
     async def check(self) -> list[str]:
-        """See `Store.check`."""
+        """List everything wrong with the server, each with what to do; empty if it may be used.
+
+        A mere risk starts with "Warning:".
+        """
         try:
             return [fault.text for fault in await self._server.faults()]
         except StoreError as error:
@@ -356,5 +417,5 @@ class RedisStore:
         return self._keys.partitions
 
     async def close(self) -> None:
-        """See `Store.close`."""
+        """Close connections, inside the running loop."""
         await self._server.close()

@@ -12,12 +12,15 @@ import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bot.store.interface import Forgotten, PayloadTooLarge
 from bot.store.redis import layout
 from bot.store.redis.layout import Keys
-from bot.store.redis_server import Arg, Script, Server
+from bot.store.script import Arg, Script
+
+if TYPE_CHECKING:
+    from bot.store.redis_server import Server
 
 SOON = 0.25
 """Seconds: an answer that took longer says little about what time it is."""
