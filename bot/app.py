@@ -208,12 +208,11 @@ async def running(
     crews = await _ready(model, crew or open_crews(settings))
     channels = open_channel_settings(settings, store, model, crews)
     name = new_name()
-    metrics = instruments.metrics if instruments is not None else None
     models = names_at(model, *crews.by_name.values())
     several, rules = settings.installs, settings.rules
-    limits = CallLimits(
-        store.counters, model, rules, store.clock, metrics, models, channels.rules_in, several_teams=several
-    )
+    limits = CallLimits(store.counters, model, rules, store.clock, models, channels.rules_in, several_teams=several)
+    if instruments is not None:
+        limits.on_wait, limits.on_withheld = instruments.metrics.waited, instruments.metrics.withheld
     board = InstanceBoard(store.board, name, crews.by_name)
 
     def nudge(key: JobKey) -> None:

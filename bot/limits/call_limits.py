@@ -15,7 +15,6 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from bot.limits.breakers import LOOK_AGAIN, Breakers, breaker_of
 from bot.limits.held_slots import HOLD, HeldSlots
@@ -43,17 +42,6 @@ OUT = 500
 NOT_MADE = Usage()
 """Usage of a call that was admitted and then not made."""
 
-
-class Gauges(Protocol):
-    """Counts withheld calls and waits, see `Metrics`."""
-
-    def withheld(self, reason: str) -> None:
-        """Count a call that was not made, for that reason."""
-
-    def waited(self, seconds: float) -> None:
-        """Count a call that waited so long to be admitted."""
-
-
 RulesIn = Callable[[Rules, str, str], Awaitable[Rules]]
 """Gives the limits as they hold in a channel of a team."""
 
@@ -71,10 +59,11 @@ class CallLimits:
         model: The model that is called in the end; its calls go through `bound`.
         rules: The limits that are set.
         clock: The store's clock.
-        gauges: Counts withheld calls and waits, if given.
         named: Models that specialists name in place of a tier, as the provider calls them.
         rules_in: Gives the limits of a channel, with a budget of its own; asked before each call.
         several_teams: Several workspaces share the rates, so that none is told how much of them is taken.
+
+    `on_wait` is called with the seconds that a call waited, `on_withheld` with the reason why one was not made.
     """
 
     def __init__(
@@ -83,7 +72,6 @@ class CallLimits:
         model: ChosenModel,
         rules: Rules,
         clock: Callable[[], float],
-        gauges: Gauges | None = None,
         named: Iterable[str] = (),
         rules_in: RulesIn = the_same_everywhere,
         *,
@@ -96,7 +84,8 @@ class CallLimits:
         self._counters = counters
         self._held_slots = HeldSlots(counters)
         self._model = model
-        self._gauges = gauges
+        self.on_wait: Callable[[float], None] = lambda _: None
+        self.on_withheld: Callable[[WithheldFor], None] = lambda _: None
         self._owed: list[Settlement] = []
         self._noting: asyncio.Task[None] | None = None
         self._abandoned: set[asyncio.Task[Admission]] = set()
@@ -118,12 +107,11 @@ class CallLimits:
             async with waits as rested:
                 limits, ticket = await self._admitted(payer, call, ends)
                 waited = rested + (ticket.wait if ticket else 0.0)
-                if waited and self._gauges is not None:
-                    self._gauges.waited(waited)
+                if waited:
+                    self.on_wait(waited)
                 return await self._made(replace(call, deadline=call.deadline - waited), limits, ticket)
         except Withheld as error:
-            if self._gauges is not None:
-                self._gauges.withheld(error.reason)
+            self.on_withheld(error.reason)
             raise
 
     async def _made(self, call: ModelCall, limits: Sequence[Limit], ticket: _Ticket | None) -> Turn:

@@ -47,8 +47,10 @@ class Desk:
 
     def limits(self, **rules: Any) -> CallLimits:
         model = connect("chat", self.server)
-        self.made.append(CallLimits(self.store.counters, model, Rules(**rules), self.store.clock, self.said))
-        return self.made[-1]
+        self.made.append(CallLimits(self.store.counters, model, Rules(**rules), self.store.clock))
+        limits = self.made[-1]
+        limits.on_wait, limits.on_withheld = self.said.waited, self.said.withheld
+        return limits
 
 
 @asynccontextmanager

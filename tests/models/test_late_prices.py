@@ -76,7 +76,8 @@ async def test_no_call_passes_by_a_budget_in_dollars_while_prices_are_looked_up(
         model = connect("responses", server)
         await model._connect()
         said = Said(lambda: FINE)
-        limits = CallLimits(store.counters, model, DOLLARS, store.clock, said)
+        limits = CallLimits(store.counters, model, DOLLARS, store.clock)
+        limits.on_wait = said.waited
         with pytest.raises(Withheld, match="prices of models are still being looked up") as caught:
             await limits.reply(ANA, ask(deadline=0.2))
         assert (caught.value.reason, caught.value.transient) == ("budget", True)
