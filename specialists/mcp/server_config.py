@@ -223,14 +223,28 @@ def _texts(said: dict[str, Any], key: str, env: Mapping[str, str]) -> dict[str, 
 
 
 def _filled(text: str, env: Mapping[str, str]) -> str:
-    """Put the values of variables in. One that is not set and has no default is a fault: its name must not go out."""
+    """Put the values of variables in, from `NAME_FILE` where `NAME` is not set.
+
+    One that is not set and has no default is a fault: its name must not go out.
+    """
 
     def value(found: re.Match[str]) -> str:
         name, default = found.group(1), found.group(2)
         if env.get(name):
             return env[name]
+        if env.get(f"{name}_FILE"):
+            return _secret(f"{name}_FILE", Path(env[f"{name}_FILE"]).expanduser())
         if default is None:
             raise _Wrong(f"the variable {name} is not set; set it, or write ${{{name}:-a default}}")
         return default
 
     return _VARIABLE.sub(value, text)
+
+
+def _secret(name: str, path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise _Wrong(f"{name}: {path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise _Wrong(f"{name}: {path} is no text in UTF-8") from None

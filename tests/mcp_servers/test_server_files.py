@@ -40,6 +40,16 @@ def test_a_file_as_everyone_has_it_is_read_with_its_variables(tmp_path: Path) ->
     assert server_config.read(tmp_path / "none.json", {}) == server_config.ServerList()
 
 
+def test_a_variable_is_read_from_the_file_that_name_file_names(tmp_path: Path) -> None:
+    (secret := tmp_path / "key").write_text("from the file\n", encoding="utf-8")
+    server = {"command": "serve", "env": {"KEY": "${KEY:-none}"}}
+    assert read(tmp_path, server, KEY_FILE=str(secret)).servers[0].env == {"KEY": "from the file"}
+    assert read(tmp_path, server, KEY_FILE=str(secret), KEY="k").servers[0].env == {"KEY": "k"}
+    (fault,) = read(tmp_path, server, KEY_FILE=str(tmp_path / "none")).faults
+    assert "KEY_FILE: " in str(fault)
+    assert "cannot be read: No such file" in str(fault)
+
+
 @pytest.mark.parametrize(
     ("server", "words"),
     [
