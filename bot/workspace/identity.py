@@ -90,20 +90,26 @@ class Identity:
         """Return the fields for the record."""
         return asdict(self)
 
-    def neighbour(self, name: str) -> "Identity":
-        """Return who is who in a further workspace of the same app, and of the same organisation if there is one."""
-        return Identity(
+    def neighbour(self, name: str, *, in_organisation: bool) -> "Identity":
+        """Return who is who in a further workspace of the same app: all that is not the workspace's own stays.
+
+        The people are the same in all, for Slack's ids of people are unique within a workspace alone. The bot is the
+        same in all of an organisation.
+        """
+        fresh = Identity()
+        further = replace(
+            self,
+            team_id=fresh.team_id,
             team_name=name,
             team_domain=name.lower().replace(" ", "-"),
-            app_id=self.app_id,
-            app_token=self.app_token,
-            signing_secret=self.signing_secret,
-            verification_token=self.verification_token,
-            client_id=self.client_id,
-            client_secret=self.client_secret,
-            enterprise_id=self.enterprise_id,
-            enterprise_name=self.enterprise_name,
+            page_token=fresh.page_token,
+            bot_token=fresh.bot_token,
+            people=dict(self.people),
         )
+        if in_organisation and self.enterprise_id:
+            return further
+        own_bot = {"bot_id": fresh.bot_id, "bot_user_id": fresh.bot_user_id}
+        return replace(further, **own_bot, enterprise_id="", enterprise_name="")
 
     def further_app(self) -> "Identity":
         """Return who is who in the same workspace for a further app, with a bot and secrets of its own."""

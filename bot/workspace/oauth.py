@@ -2,13 +2,14 @@
 
 The workspaces of one app share this. A token is good in the workspace that it was issued for, or in all of an
 organisation. With `token_rotation_enabled` in the manifest tokens expire, a refresh token works once, and of a
-workspace's tokens only the last two are good: a mistake in refreshing them fails here first.
+workspace's tokens only the last two are good: a mistake in refreshing them fails here first. Slack revokes a used
+refresh token "after a short grace period"; here that is none, unless `grace_seconds` is set.
 """
 
 import html
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 from urllib.parse import urlencode, urljoin, urlsplit
 
@@ -27,15 +28,17 @@ ORGANISATION = "*"
 
 @dataclass(frozen=True)
 class Token:
-    """A token that was issued. `team` may be `ORGANISATION`; `expires` is in seconds since the epoch, 0: never.
+    """A token that was issued. `team` may be `ORGANISATION`.
 
-    `step` is the run of a workflow step that it was made for, and with which it ends.
+    `expires`, and `used` (when its refresh token was), are in seconds since the epoch, 0: never. `step` is the run of a
+    workflow step that it was made for, and with which it ends.
     """
 
     team: str
     refresh: str = ""
     expires: float = 0.0
     step: str = ""
+    used: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,8 @@ class OAuth:
         self.answers: dict[str, Answer] = {}
         """What answers Web API calls, by team."""
         self.token_seconds = TOKEN_SECONDS
+        self.grace_seconds = 0.0
+        """Seconds for which a refresh token that was used works again."""
         self._request_url = request_url or ""
         self._tokens: dict[str, Token] = {}
         self._void: dict[str, str] = {}
@@ -88,8 +93,14 @@ class OAuth:
         if found.team != ORGANISATION:
             return found.team
         named = {value for value in args.values() if isinstance(value, str)}
-        ids = ((team, {team, *state.channels, *state.users, *state.files}) for team, state in self.states.items())
-        return next((team for team, known in ids if known & named), "")
+        members = {state.identity.team_id: state for state in self._organisation()}
+        ids = [(team, {*state.channels, *state.files}) for team, state in members.items()]
+        ids += [(team, {*state.users}) for team, state in members.items()]  # of whom several may be
+        return next((team for team, known in (*((team, {team}) for team in members), *ids) if known & named), "")
+
+    def _organisation(self) -> list[State]:
+        """Return the workspaces of the organisation."""
+        return [state for state in self.states.values() if state.identity.enterprise_id]
 
     def is_organisations(self, token: str) -> bool:
         """Return True for the token of an organisation."""
@@ -129,8 +140,7 @@ class OAuth:
     def add_token(self, token: str, row: Token) -> None:
         """Issue a token, or change what is known of it."""
         self._tokens[token] = row
-        state = next(iter(self.states.values())) if row.team == ORGANISATION else self.states[row.team]
-        state.record.put("token", token, lambda: asdict(row))
+        self._state_of(row.team).record.put("token", token, lambda: asdict(row))
 
     def drop_token(self, token: str, error: str) -> None:
         """Void a token: calls with it fail with that error from now on."""
@@ -157,8 +167,7 @@ class OAuth:
         key = secrets.token_urlsafe(16)
         self._wishes[key] = Wish(redirect, query.get("state", ""))
         ways = [(team, state.identity.team_name) for team, state in self.states.items()]
-        if some.identity.enterprise_id:
-            ways.append((ORGANISATION, f"all of {some.identity.enterprise_name}"))
+        ways += [(ORGANISATION, f"all of {state.identity.enterprise_name}") for state in self._organisation()[:1]]
         of_wish = {"wish": key, "client_id": some.identity.client_id}
         links = [(f"/oauth/v2/allow?{urlencode({**of_wish, 'team': team})}", f"Allow in {name}") for team, name in ways]
         links.append((f"/oauth/v2/allow?{urlencode(of_wish)}", "Cancel"))
@@ -168,7 +177,7 @@ class OAuth:
     async def allow(self, request: web.Request) -> web.Response:
         """Send the browser back to the app, with a code or with `access_denied`."""
         wish, team = self._wishes.pop(request.query.get("wish", ""), None), request.query.get("team", "")
-        if wish is None or (team and team != ORGANISATION and team not in self.states):
+        if wish is None or team not in ("", *self.states, *((ORGANISATION,) if self._organisation() else ())):
             return _page("This page was used already", "Begin again at the app.", 400)
         answer = {"error": "access_denied"}
         if team:
@@ -206,9 +215,8 @@ class OAuth:
             raise Refusal("invalid_code")
         if args.get("redirect_uri") and args["redirect_uri"] != wish.redirect_uri:
             raise Refusal("bad_redirect_uri")
-        for state in self.states.values():
-            if team in (ORGANISATION, state.identity.team_id):
-                state.install("organisation" if team == ORGANISATION else "team")
+        for state in self._organisation() if team == ORGANISATION else [self.states[team]]:
+            state.install("organisation" if team == ORGANISATION else "team")
         return self._issued(team)
 
     def _refreshed(self, refresh: str) -> Json:
@@ -216,12 +224,14 @@ class OAuth:
         if not refresh or used is None:
             raise Refusal("invalid_refresh_token")
         token, each = used
-        self.add_token(token, Token(each.team, "", each.expires))
+        now = self._state_of(each.team).clock.now()
+        if each.used and now >= each.used + self.grace_seconds:
+            raise Refusal("invalid_refresh_token")
+        self.add_token(token, replace(each, used=each.used or now))
         return self._issued(each.team)
 
     def _issued(self, team: str) -> Json:
-        some = next(iter(self.states.values()))
-        state = some if team == ORGANISATION else self.states[team]
+        state = self._state_of(team)
         who, expiring = state.identity, state.app.token_rotation
         token = f"{'xoxe.' if expiring else ''}xoxb-local-{secrets.token_hex(16)}"
         refresh = f"xoxe-1-local-{secrets.token_hex(16)}" if expiring else ""
@@ -242,6 +252,10 @@ class OAuth:
             "is_enterprise_install": team == ORGANISATION,
             **ends,
         }
+
+    def _state_of(self, team: str) -> State:
+        """Return the workspace that a token is of; one of the organisation, for a token of that."""
+        return self._organisation()[0] if team == ORGANISATION else self.states[team]
 
 
 def _page(title: str, text: str, status: int = 200, more: str = "") -> web.Response:

@@ -141,16 +141,28 @@ class Workspace:
         await workspace._listen(port)
         return workspace
 
-    async def open_beside(self, name: str, *, installed: bool = False, rate_limits: bool = True) -> "Workspace":
-        """Start a further workspace of the same app, in memory, with people and channels of its own.
+    async def open_beside(
+        self,
+        name: str,
+        *,
+        installed: bool = False,
+        rate_limits: bool = True,
+        retry_scale: float = 1.0,
+        in_organisation: bool = True,
+    ) -> "Workspace":
+        """Start a further workspace of the same app, in memory.
 
-        The app reaches both at the address of this one: its token says which is meant. Of an organisation they are
-        both part. It has to be stopped before this one.
+        The app reaches both at the address of this one: its token says which is meant. It has to be stopped before
+        this one. If this one is part of an organisation, so is the other, with the same people and the same bot;
+        without `in_organisation` it is not. Outside the organisation people and channels have the ids that they
+        have here: they are unique within a workspace alone, and an app that mixes them up fails here first.
         """
-        state = State(
-            self._world.state.app, Record(None), Clock(), Changes(), self._world.state.identity.neighbour(name)
-        )
-        world = _wire(state, self._transport, self._world.oauth, rate_limits=rate_limits, retry_scale=1.0)
+        here = self._world.state
+        who = here.identity.neighbour(name, in_organisation=in_organisation)
+        # A direct message is named by its person and, behind a colon, the bot.
+        ids = {} if who.enterprise_id else {name.partition(":")[0]: key for name, key in here.channel_ids.items()}
+        state = State(here.app, Record(None), Clock(), Changes(), who, ids)
+        world = _wire(state, self._transport, self._world.oauth, rate_limits=rate_limits, retry_scale=retry_scale)
         workspace = type(self)(world, self._transport, self)
         if not installed:
             state.install("")

@@ -1,9 +1,10 @@
 """Channels, messages and people as they are now, with indices to find them fast."""
 
 from bisect import bisect_left, insort
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, Literal
 
 from bot.workspace.changes import Change, Changes
@@ -114,12 +115,22 @@ KEPT = ("name", "kind", "members", "topic", "archived", "created", "shared")
 
 
 class State:
-    """The workspace's data, its indices, and the record behind it."""
+    """The workspace's data, its indices, and the record behind it.
 
-    def __init__(
-        self, app: Manifest, record: Record, clock: Clock, changes: Changes, identity: Identity | None = None
+    `ids` are those that the channels get that are made, by name; others get new ones.
+    """
+
+    def __init__(  # noqa: PLR0913  # what it is made of
+        self,
+        app: Manifest,
+        record: Record,
+        clock: Clock,
+        changes: Changes,
+        identity: Identity | None = None,
+        ids: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.app, self.record, self.clock, self.changes = app, record, clock, changes
+        self._ids = dict(ids)
         known = dict(record.all("identity")).get("workspace")
         self.identity = Identity(**known) if known else identity or Identity()
         self.installed: Installed = "team"
@@ -231,7 +242,8 @@ class State:
 
     def open_channel(self, name: str, kind: str, members: list[str], topic: str) -> Channel:
         """Make a channel or a direct message, whose first member is the person."""
-        created, channel_id = int(self.clock.now()), new_id(PREFIX[kind])
+        created = int(self.clock.now())
+        channel_id = self._ids.pop(f"@{members[0]}" if kind == "im" else name, "") or new_id(PREFIX[kind])
         channel = Channel(channel_id, name, kind, members, topic, created=created, shared=name in SHARED)
         self.save_channel(channel)
         return channel

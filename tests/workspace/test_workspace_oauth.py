@@ -153,3 +153,42 @@ async def test_an_expiring_token_is_refreshed_and_a_refresh_token_works_once(app
     assert await refused(app.client(first["access_token"]).auth_test) == "token_revoked"
     app.at.clock.advance(43_201)
     assert await refused(app.client(third["access_token"]).auth_test) == "token_expired"
+
+
+@pytest.mark.parametrize("manifest", [True], indirect=True)
+async def test_a_refresh_token_works_again_within_the_grace_period_if_one_is_set(app: App) -> None:
+    app.at.oauth.grace_seconds = 30
+    first = await app.install("Local workspace")
+    again = {"grant_type": "refresh_token", "refresh_token": first["refresh_token"]}
+    lost, kept = await app.access(**again), await app.access(**again)
+    assert await refused(app.client(first["access_token"]).auth_test) == "token_revoked", "two at the most are good"
+    for each in (lost, kept):
+        await app.client(each["access_token"]).auth_test()
+    once = {"grant_type": "refresh_token", "refresh_token": kept["refresh_token"]}
+    await app.access(**once)
+    app.at.clock.advance(31)
+    assert await refused(lambda: app.access(**once)) == "invalid_refresh_token"
+
+
+async def test_a_workspace_beside_an_organisation_has_ids_of_the_same_form_and_nothing_else(app: App) -> None:
+    inside = await app.at.open_beside("Second")
+    beside = await app.at.open_beside("North", in_organisation=False)
+    try:
+        who = [each.person("ana").id for each in (app.at, inside, beside)]
+        assert len(set(who)) == 1, "people are the same in an organisation, and their ids unique in a workspace alone"
+        rooms = [each.channel_id("#general") for each in (app.at, inside, beside)]
+        assert (rooms[0] == rooms[2], rooms[0] == rooms[1]) == (True, False)
+        bots = [each.bot_user_id for each in (app.at, inside, beside)]
+        assert (bots[0] == bots[1], bots[0] == bots[2]) == (True, False)
+        client = app.client((await app.install("all of Acme"))["access_token"])
+        own = app.client((await app.install("North"))["access_token"])
+        await client.chat_postMessage(channel=rooms[1], text="inside")
+        await own.chat_postMessage(channel=rooms[2], text="beside")
+        said = [[one["text"] for one in each.messages("#general")] for each in (app.at, inside, beside)]
+        assert said == [[], ["inside"], ["beside"]]
+        app.at.uninstall()
+        assert await refused(client.auth_test) == "account_inactive"
+        await own.auth_test()
+    finally:
+        await beside.stop()
+        await inside.stop()
