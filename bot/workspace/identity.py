@@ -108,8 +108,9 @@ class Identity:
         )
         if in_organisation and self.enterprise_id:
             return further
-        own_bot = {"bot_id": fresh.bot_id, "bot_user_id": fresh.bot_user_id}
-        return replace(further, **own_bot, enterprise_id="", enterprise_name="")
+        return replace(
+            further, bot_id=fresh.bot_id, bot_user_id=fresh.bot_user_id, enterprise_id="", enterprise_name=""
+        )
 
     def further_app(self) -> "Identity":
         """Return who is who in the same workspace for a further app, with a bot and secrets of its own."""

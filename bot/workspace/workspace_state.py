@@ -120,7 +120,7 @@ class State:
     `ids` are those that the channels get that are made, by name; others get new ones.
     """
 
-    def __init__(  # noqa: PLR0913  # what it is made of
+    def __init__(  # what it is made of
         self,
         app: Manifest,
         record: Record,

@@ -1,8 +1,9 @@
 """Refreshes tokens that expire, each once however many instances there are, long before its time is over.
 
 A refresh token works once. So the right to use it is taken in the record first, by compare-and-set; and what Slack
-answers is kept by a task that a stop of the instance waits for. An instance that is killed in that very moment takes
-the new tokens with it: the old one is good until its time is over, and the log says where to install the app again.
+answers is kept by a task that a stop of the instance waits for. An answer that is lost on its way, or with an instance
+that is killed, is asked for again at once: Slack voids a used refresh token only "after a short grace period". Where
+that is over, the old token is good until its time is over, and the log says where to install the app again.
 """
 
 from __future__ import annotations
@@ -13,18 +14,20 @@ import time
 
 import aiohttp
 from slack_sdk.errors import SlackTokenRotationError
+from slack_sdk.oauth.installation_store import Bot
 from slack_sdk.oauth.token_rotation.async_rotator import AsyncTokenRotator
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.installation.records import InstallationRecords, Record, with_tokens
+from bot.slack.token_proof import PASSING
 from bot.store.interface import StoreError
 
 log = logging.getLogger(__name__)
 
 BEFORE_MINUTES = 120
 """Minutes before the end of a token at which it is refreshed: as Bolt does."""
-HELD = 30.0
-"""Seconds after which another instance tries, if nothing came of it."""
+HELD = 15.0
+"""Seconds after which another instance tries, if nothing came of it: a little more than Slack's answer may take."""
 KEEPING = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 10.0)
 """Seconds between tries to keep new tokens in a store that is away."""
 
@@ -36,12 +39,16 @@ class TokenRefresh:
         self._records = records
         self._rotator = AsyncTokenRotator(client_id=credentials[0], client_secret=credentials[1], client=client)
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._refused: set[str] = set()
+        """Refresh tokens that Slack does not take."""
 
     def begin(self, name: str, record: Record) -> None:
         """Begin to refresh the token of a record, if it is time and nobody does."""
         found = record.installation
         ends = found.bot_token_expires_at if found is not None else None
-        if ends is None or ends > time.time() + BEFORE_MINUTES * 60 or record.refreshing > self._records.clock():
+        if found is None or ends is None or found.bot_refresh_token in self._refused:
+            return
+        if ends > time.time() + BEFORE_MINUTES * 60 or record.refreshing > self._records.clock():
             return
         if name not in self._tasks:
             task = self._tasks[name] = asyncio.create_task(self._refresh(name))
@@ -72,18 +79,31 @@ class TokenRefresh:
             bot = await self._rotator.perform_bot_token_rotation(
                 bot=found.to_bot(), minutes_before_expiration=BEFORE_MINUTES
             )
-        except SlackTokenRotationError as error:
-            log.error(  # noqa: TRY400 - one clear line, no trace
-                "the token of %s was not refreshed (%s); once it has expired, install the app again at /slack/install",
-                name,
-                error.api_error.response.get("error"),
-            )
+        except (SlackTokenRotationError, OSError, TimeoutError, aiohttp.ClientError) as error:
+            await self._note_failure(name, mine, error)
             return
-        except (OSError, TimeoutError, aiohttp.ClientError) as error:
-            log.warning("Slack did not answer when the token of %s was refreshed (%s)", name, type(error).__name__)
-            return
-        if bot is None:
-            return
+        if bot is not None:
+            await self._keep(name, mine, bot)
+
+    async def _note_failure(self, name: str, mine: Record, error: Exception) -> None:
+        """Have it tried again at the next look, unless Slack does not take the refresh token."""
+        code = type(error).__name__
+        if isinstance(error, SlackTokenRotationError):
+            code = str(error.api_error.response.get("error") or "")
+            if code not in PASSING:
+                self._refused.add(str(mine.fields.get("bot_refresh_token")))
+                log.error(
+                    "the token of %s was not refreshed (%s); once it has expired, install the app again at "
+                    "/slack/install",
+                    name,
+                    code,
+                )
+                return
+        log.warning("Slack did not answer when the token of %s was refreshed (%s)", name, code)
+        free = mine.model_copy(update={"refreshing": 0.0})
+        await self._records.change(name, lambda one: free if one == mine else None)
+
+    async def _keep(self, name: str, mine: Record, bot: Bot) -> None:
         for pause in KEEPING:
             try:
                 # Whoever installed it anew, or took it away, meanwhile has the last word.
