@@ -121,7 +121,7 @@ class InstalledTeams:
             return False
         try:
             bot = self._bots.get(team) or await self._open_if_installed(team)
-        except StoreError:
+        except (StoreError, BadKey):
             return False
         return bot is not None and not bot.proof.fault
 
@@ -141,18 +141,31 @@ class InstalledTeams:
     # Whom a payload is for ------------------------------------------------------------------------------
 
     async def _find(self, payload: Addressed) -> Bolt | None:
-        """Return the app that a payload is for; None if there is none. Raises StoreError."""
-        by_message = (bot for bot in self._bots.values() if payload.author and bot.account.user == payload.author)
-        bot = next(by_message, None) or self._bots.get(payload.team)
-        if bot is None and payload.team:
-            bot = await self._open_if_installed(payload.team)
+        """Return the app that a payload is for; None if there is none. Raises StoreError or BadKey."""
+        team = self._team_of(payload)
+        bot = self._bots.get(team) if team not in self._leaving else None
+        if bot is None and team:
+            bot = await self._open_if_installed(team)
             if bot is None and payload.organisation:
-                bot = await self._through_organisation(payload.team, payload.organisation)
-        return bot.bolt if bot is not None and bot.account.home.team not in self._leaving else None
+                bot = await self._through_organisation(team, payload.organisation)
+        return bot.bolt if bot is not None else None
+
+    def _team_of(self, payload: Addressed) -> str:
+        """Return the workspace of who wrote the message that was clicked in, else the one that a payload names.
+
+        The workspaces of an organisation have one bot user: then the one that is named counts.
+        """
+        writes = {team for team, bot in self._bots.items() if payload.author and bot.account.user == payload.author}
+        return payload.team if payload.team in writes else next(iter(writes), payload.team)
 
     async def _open_if_installed(self, team: str) -> TeamBot | None:
-        """Return the bot of a workspace that was perhaps installed a moment ago, elsewhere. Raises StoreError."""
-        record, _ = await self._records.read(team)
+        """Return the bot of a workspace that was perhaps installed a moment ago, elsewhere.
+
+        Raises StoreError, or BadKey if the record cannot be read: another instance may know the key.
+        """
+        record, row = await self._records.read(team)
+        if record is None and row:
+            raise BadKey(f"the installation of {team} cannot be read")
         if record is None or record.left:
             return None
         await self.look()
@@ -245,9 +258,11 @@ class InstalledTeams:
     async def _leave(self, team: str, name: str) -> None:
         try:
             record, _ = await self._records.read(name)
-            found, bot = record.installation if record is not None else None, self._bots.get(team)
-            if found is not None and bot is not None and found.bot_token == bot.client.token:
-                await self._records.leave(name)
+            bot = self._bots.get(team)
+            # While a token is refreshed Slack may void the one before, whose successor is not kept yet.
+            refreshed = record is not None and record.refreshing > self._records.clock()
+            if bot is not None and bot.client.token and not refreshed:
+                await self._records.leave(name, bot.client.token)
             await self.look()
         except StoreError as error:
             log.warning("that the app has left %s is noted at the next proof of its token: %s", team, error)

@@ -94,13 +94,32 @@ async def test_what_no_key_opens_is_left_alone_and_installed_anew(
     stranger = records_in(store, OTHER_KEY)
     with caplog.at_level(logging.ERROR):
         assert await stranger.all() == {}
-    assert "T1 cannot be read" in caplog.text
+        assert await stranger.all() == {}, "a second look says the same"
+    assert caplog.text.count("T1 cannot be read") == 1
     await stranger.leave("T1")
     await stranger.link("T1", "E1")
     assert await stranger.encrypt_anew() == 0
     assert await store.installations.read("T1") == row
     await stranger.async_save(installed())
     assert (await stranger.all())["T1"].installation is not None
+
+
+async def test_what_was_read_stays_known_while_the_keys_are_changed(store: Store) -> None:
+    former = records_in(store)
+    await former.async_save(installed())
+    before = await former.all()
+    assert await records_in(store, OTHER_KEY, KEY).encrypt_anew() == 1
+    assert await former.all() == before
+    assert await former.all() == before
+
+
+async def test_a_token_that_is_refused_says_nothing_of_a_later_installation(store: Store) -> None:
+    records = records_in(store)
+    await records.async_save(installed(token="xoxb-2"))
+    await records.leave("T1", "xoxb-1")
+    assert await records.async_find_bot(enterprise_id=None, team_id="T1") is not None
+    await records.leave("T1", "xoxb-2")
+    assert await records.async_find_bot(enterprise_id=None, team_id="T1") is None
 
 
 async def test_of_several_that_encrypt_anew_each_record_is_written_once(store: Store) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -12,10 +13,11 @@ from bot import teams
 from bot.jobs import instance
 from bot.slack.installation.records import InstallationRecords
 from bot.slack.installation.token_cipher import TokenCipher
+from bot.slack.show import notices
 from bot.store.interface import ANY_TEAM
 from tests.store.kit import free_port
 from tests.system.installing import KEY, OTHER_KEY, Town, town_at
-from tests.system.scene import eventually
+from tests.system.scene import block_of, eventually
 
 ASKS = "write a short note to the board"
 
@@ -119,6 +121,32 @@ async def test_a_key_is_changed_while_both_are_known(town: Town, caplog: pytest.
     assert "was encrypted with none of the keys" in caplog.text
 
 
+async def test_instances_with_the_former_key_alone_lose_nothing_while_the_keys_are_changed(
+    town: Town, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with town.bot():
+        await town.install("Local workspace")
+        async with town.bot(port=free_port(), keys=(OTHER_KEY, KEY)):
+            await eventually(lambda: _logged(caplog, "cannot be read"))
+            talk = await town.scene(town.first).ask(ASKS)
+            await talk.over()
+            assert talk.words(), "it goes on with what it knows"
+    async with town.bot():
+        assert not await mentioned(town), "it knows nothing, so that Slack has to try another instance"
+    async with town.bot(keys=(OTHER_KEY,)):
+        assert await mentioned(town)
+
+
+async def mentioned(town: Town) -> bool:
+    """Whether a mention is acknowledged that Slack sends once."""
+    state, channel = town.first._world.state, town.first.channel_id("#general")
+    ts = state.clock.next_ts()
+    text = f"<@{town.first.bot_user_id}> do"
+    said = {"type": "app_mention", "user": town.first.person("ana").id, "text": text, "channel": channel}
+    body = town.first._world.delivery._callback({**said, "ts": ts, "event_ts": ts})
+    return (await town.first._transport.send("events_api", body)).ok
+
+
 async def test_what_is_under_way_rests_when_the_app_leaves_and_goes_on_when_it_is_back(town: Town) -> None:
     async with town.bot(pace=0.3) as app:
         await town.install("Local workspace")
@@ -150,19 +178,11 @@ async def test_what_is_under_way_rests_when_the_app_leaves_and_goes_on_when_it_i
 async def test_what_comes_late_for_a_workspace_that_was_left_is_taken_and_does_nothing(town: Town) -> None:
     async with town.bot():
         await town.install("Local workspace")
-        state, channel = town.first._world.state, town.first.channel_id("#general")
         town.first.uninstall()
         await eventually(lambda: has_left(town, town.first.team_id))
         calls = len(town.first.calls())
         for number in range(40):
-            ts = state.clock.next_ts()
-            said = {
-                "type": "app_mention",
-                "user": town.first.person("ana").id,
-                "text": f"<@{town.first.bot_user_id}> do",
-            }
-            body = town.first._world.delivery._callback({**said, "channel": channel, "ts": ts, "event_ts": ts})
-            assert (await town.first._transport.send("events_api", body)).ok, number
+            assert await mentioned(town), number
         assert len(town.first.calls()) == calls
         assert await town.store.jobs.keys_under_way(limit=10) == []
 
@@ -214,6 +234,29 @@ async def test_an_expiring_token_is_refreshed_once_by_one_of_two_instances(serve
         calls = town.first.calls("oauth.v2.access")
         assert [call.error for call in calls if not call.ok] == []
         assert [call.error for call in town.first.calls() if not call.ok] == []
+
+
+@pytest.mark.parametrize("fault", ["lost_reply", "server_error_before"])
+async def test_a_token_whose_answer_is_lost_is_asked_for_again_at_once(
+    server_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Literal["lost_reply", "server_error_before"]
+) -> None:
+    monkeypatch.setattr(teams, "LOOK", 0.1)
+    async with town_at(server_url, tmp_path, rotates=True) as town, town.bot():
+        oauth = town.first.oauth
+        oauth.token_seconds, oauth.grace_seconds = 7_203, 60.0
+        await town.install("Local workspace")
+        first = await token_of(town)
+        town.first.faults.add("oauth.v2.access", fault)
+
+        async def refreshed() -> bool:
+            return await token_of(town) != first
+
+        await eventually(refreshed)
+        oauth.token_seconds = 43_200
+        talk = await town.scene(town.first).ask(ASKS)
+        await talk.over()
+        assert talk.words()
+        assert not await has_left(town, town.first.team_id)
 
 
 async def test_an_instance_that_dies_before_it_asks_for_a_token_leaves_that_to_another(
@@ -275,7 +318,13 @@ async def test_an_organisation_installs_it_for_all_its_workspaces(server_url: st
             async with town.bot():
                 talk = await town.scene(town.second).ask("write a shorter one", channel="#sales")
                 await talk.over()
-                assert talk.words()
+                answer = talk.words()[-1]
+                # One bot user is in all of them, and a click says which it is made in.
+                thumbs = block_of(answer, "context_actions")
+                assert thumbs is not None
+                up = thumbs["elements"][0]["positive_button"]["value"]
+                await talk.scene.person().click(talk.channel, answer["ts"], "feedback", up)
+                await talk.seen(lambda: notices.THANKS in talk.told())
                 town.first.uninstall()
                 await eventually(lambda: has_left(town, town.first.identity.enterprise_id))
                 later(often, town)

@@ -73,12 +73,14 @@ class InstallationRecords(AsyncInstallationStore):
         return log
 
     async def all(self) -> dict[str, Record]:
-        """Read all records that can be read, by id. Those that did not change are not decrypted again."""
+        """Read all records that can be read, by id. Those that did not change are not decrypted again.
+
+        In place of one that cannot be read stands what was read before it: while the keys are changed, an instance
+        goes on with what it knows until it is restarted.
+        """
         rows = await self._kept.all()
-        found = {
-            name: self._read[name] if self._rows.get(name) == row else self._opened(name, row)
-            for name, row in rows.items()
-        }
+        changed = {name: self._opened(name, row) for name, row in rows.items() if self._rows.get(name) != row}
+        found = {name: changed.get(name) or self._read.get(name) for name in rows}
         self._rows = rows
         self._read = {name: record for name, record in found.items() if record is not None}
         return dict(self._read)
@@ -110,12 +112,19 @@ class InstallationRecords(AsyncInstallationStore):
             if record is None or await self.put(name, record, was=row):
                 return
 
-    async def leave(self, name: str) -> None:
-        """Note that the app left: its tokens are gone with this, and can no longer be used by anybody."""
+    async def leave(self, name: str, token: str = "") -> None:
+        """Note that the app left: its tokens are gone with this, and can no longer be used by anybody.
+
+        `token` is the one that says so; if the record has another by now, the app was installed again meanwhile.
+        """
         at = self.clock()
-        await self.change(
-            name, lambda one: Record(organisation=one.organisation, left=at) if one and not one.left else None
-        )
+
+        def make(one: Record | None) -> Record | None:
+            if one is None or one.left or (token and one.fields.get("bot_token") != token):
+                return None
+            return Record(organisation=one.organisation, left=at)
+
+        await self.change(name, make)
 
     async def link(self, team: str, organisation: str) -> None:
         """Note that a workspace uses the installation of its organisation."""
