@@ -155,8 +155,8 @@ class InstalledTeams:
 
         The workspaces of an organisation have one bot user: then the one that is named counts.
         """
-        writes = {team for team, bot in self._bots.items() if payload.author and bot.account.user == payload.author}
-        return payload.team if payload.team in writes else next(iter(writes), payload.team)
+        of_author = [team for team, bot in self._bots.items() if payload.author and bot.account.user == payload.author]
+        return payload.team if payload.team in of_author else next(iter(of_author), payload.team)
 
     async def _open_if_installed(self, team: str) -> TeamBot | None:
         """Return the bot of a workspace that was perhaps installed a moment ago, elsewhere.
@@ -234,7 +234,7 @@ class InstalledTeams:
         except BaseException:
             await close_client(client)
             raise
-        bot.proof.refused = lambda code: self._refused(team, code)
+        bot.proof.refused = lambda code, token: self._refused(team, code, token)
         self._bots[team] = bot
         bot.begin()
         log.info("the app is installed in %s", team)
@@ -250,19 +250,17 @@ class InstalledTeams:
             self._leaving.discard(team)
         log.warning("the app has left %s: its jobs rest", team)
 
-    def _refused(self, team: str, code: str) -> None:
+    def _refused(self, team: str, code: str, token: str) -> None:
         """Look whether the app has left, as Slack does not take the token of a workspace."""
         if code in GONE and team in self._names:
-            self._start(self._leave(team, self._names[team]))
+            self._start(self._leave(team, self._names[team], token))
 
-    async def _leave(self, team: str, name: str) -> None:
+    async def _leave(self, team: str, name: str, token: str) -> None:
         try:
             record, _ = await self._records.read(name)
-            bot = self._bots.get(team)
             # While a token is refreshed Slack may void the one before, whose successor is not kept yet.
-            refreshed = record is not None and record.refreshing > self._records.clock()
-            if bot is not None and bot.client.token and not refreshed:
-                await self._records.leave(name, bot.client.token)
+            if record is not None and record.refreshing <= self._records.clock():
+                await self._records.leave(name, token)
             await self.look()
         except StoreError as error:
             log.warning("that the app has left %s is noted at the next proof of its token: %s", team, error)

@@ -75,8 +75,8 @@ class TokenProof(AsyncAuthorize):
         self._proof: asyncio.Task[None] | None = None
         self._proven_at = time.monotonic()
         self._suspected = asyncio.Event()
-        self.refused: Callable[[str], None] = _unheard
-        """Told, at each proof, of the error with which Slack refuses the token."""
+        self.refused: Callable[[str, str], None] = _unheard
+        """Told, at each proof, of the error with which Slack refuses the token, and of that token."""
 
     @property
     def fault(self) -> str:
@@ -131,24 +131,27 @@ class TokenProof(AsyncAuthorize):
         self.suspect()
 
     async def _ask(self) -> None:
+        token = self._token()
         try:
             code = await self._prove()
         finally:
             self._proven_at, self._proof = time.monotonic(), None
-        if code is None:
+        if token != self._token():
+            self.suspect()  # it was refreshed meanwhile: that says nothing of the new one
+        elif code is None:
             log.warning("Slack did not say whether it takes the bot's token; it is asked again")
         else:
-            self._note(code)
+            self._note(code, token or "")
 
-    def _note(self, code: str) -> None:
+    def _note(self, code: str, token: str) -> None:
         before, self._code = self._code, code
         if code:
-            self.refused(code)
+            self.refused(code, token)
         if code and not before:
             log.error("%s; until it is taken again, nothing is begun", self.fault, extra={"event": "token_refused"})
         elif before and not code:
             log.warning("Slack takes the bot's token again")
 
 
-def _unheard(_code: str) -> None:
+def _unheard(_code: str, _token: str) -> None:
     """Nobody is told."""

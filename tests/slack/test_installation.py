@@ -6,6 +6,7 @@ import asyncio
 import logging
 
 import pytest
+from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_sdk.oauth.installation_store import Installation
 
@@ -14,6 +15,7 @@ from bot.slack.installation.install_pages import OAuthStates
 from bot.slack.installation.records import InstallationRecords
 from bot.slack.installation.token_cipher import BadKey, TokenCipher
 from bot.slack.receive.addressed import Addressed, addressed
+from bot.slack.token_proof import TokenProof
 from bot.store.redis.redis_store import Store
 from tests.system.installing import KEY, OTHER_KEY
 
@@ -202,3 +204,21 @@ def test_admins_are_named_for_a_workspace_or_an_organisation_where_there_are_sev
     with pytest.raises(SettingsError, match=r"names UCLEO in no workspace.* such as T0123ABCD:UCLEO"):
         require_slack(read_settings({**several, **named}))
     require_slack(read_settings({**several, "LEADHAND_ADMINS": "T1:UANA, E1:UBEN"}))
+
+
+async def test_a_proof_of_a_token_that_was_refreshed_meanwhile_says_nothing_of_the_new_one() -> None:
+    token, told = "xoxb-1", []
+
+    async def prove() -> str:
+        nonlocal token
+        token = "xoxb-2"
+        return "token_revoked"
+
+    proof = TokenProof(prove, AuthorizeResult(enterprise_id=None, team_id="T1"), lambda: token)
+    proof.refused = lambda code, of: told.append((code, of))
+    proof._proven_at = 0.0
+    await proof.prove()
+    assert (proof.fault, told) == ("", [])
+    proof._proven_at = 0.0
+    await proof.prove()
+    assert told == [("token_revoked", "xoxb-2")]

@@ -66,6 +66,8 @@ class InstallationRecords(AsyncInstallationStore):
         self.clock = clock
         self._rows: dict[str, str] = {}
         self._read: dict[str, Record] = {}
+        self._unreadable: dict[str, str] = {}
+        """Rows that no key opens, by id: each is logged once."""
 
     @property
     def logger(self) -> logging.Logger:
@@ -142,7 +144,9 @@ class InstallationRecords(AsyncInstallationStore):
         try:
             return self._decrypted(row)
         except BadKey as error:
-            log.error("the installation of %s cannot be read: %s", name, error)  # noqa: TRY400 - one clear line
+            if self._unreadable.get(name) != row:
+                log.error("the installation of %s cannot be read: %s", name, error)  # noqa: TRY400 - one clear line
+            self._unreadable[name] = row
             return None
 
     # The interface of slack_sdk -------------------------------------------------------------------------
