@@ -5,7 +5,7 @@
 #   make quick  the checks, and all tests but the long ones: under two minutes on two cores
 # And for what must hold whatever dies:
 #   make chaos  three instances at work while everything around them fails: SEED=n MINUTES=m, by default a random
-#               seed, which is printed, and ten minutes
+#               seed, which is printed, and ten minutes; TEAMS=1: with five teams, and nothing crosses between them
 #   make hostile  a model that obeys whatever it reads, before people who approve nothing: SEED=n
 #   make pictures  the pictures of the README and of the crews' pages, from the demos: CREWS="ops support", by default all
 #   make release-check  builds and tries out all that a release consists of, as far as this machine can: RELEASE=v1.2.3
@@ -75,7 +75,7 @@ bench: $(VENV)/.ready-dev
 	@$(BIN)/python -m tests.bench
 
 chaos: $(VENV)/.ready-dev
-	@$(BIN)/python -m tests.chaos $(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES))
+	@$(BIN)/python -m tests.chaos $(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(TEAMS),--teams)
 
 pictures: $(VENV)/.ready-dev
 	@$(BIN)/python -m tests.pictures $(CREWS)

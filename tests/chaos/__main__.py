@@ -1,5 +1,7 @@
 """`make chaos SEED=n MINUTES=m`: three instances at work while everything around them fails, and what held at the end.
 
+With `TEAMS=1` they are at work for five teams, which install the app, and nothing crosses from one to another.
+
 The seed decides the jobs and the faults, in order; when each strikes is the machine's.
 """
 
@@ -13,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.chaos.invariants import examine
+from tests.chaos.invariants import examine, whole_run
 from tests.chaos.report import report, say
 from tests.chaos.run import Options, started
 
@@ -22,7 +24,7 @@ async def main(options: Options, folder: Path) -> bool:
     """One run into a folder. Gives whether every invariant held."""
     async with started(options, folder) as run:
         await run.go()
-        return report(run, await examine(run))
+        return report(run, await examine(run), await whole_run(run))
 
 
 def _options() -> tuple[Options, Path, bool]:
@@ -33,9 +35,12 @@ def _options() -> tuple[Options, Path, bool]:
     parser.add_argument("--rate", type=float, default=Options.rate, help="new jobs a second, at the most")
     parser.add_argument("--open", type=int, default=Options.open, help="jobs that go on at a time, at the most")
     parser.add_argument("--calm", action="store_true", help="the same jobs without any fault")
+    parser.add_argument("--teams", action="store_true", help="five teams that install the app; one leaves, keys change")
     parser.add_argument("--out", type=Path, help="where dumps and logs go; default: a temporary folder")
     given = parser.parse_args()
-    options = Options(given.seed, given.minutes * 60, rate=given.rate, open=given.open, calm=given.calm)
+    options = Options(
+        given.seed, given.minutes * 60, rate=given.rate, open=given.open, calm=given.calm, teams=given.teams
+    )
     return options, given.out or Path(tempfile.mkdtemp(prefix="leadhand-chaos-")), given.out is not None
 
 

@@ -13,12 +13,14 @@ import slack_bolt.adapter.socket_mode.aiohttp
 
 import bot.app
 import bot.command_line.serve
+import bot.jobs.instance
 import bot.models.openai_chat
 from bot.__main__ import main
 from specialists.tools import catalogue
 from specialists.tools.toolkit import Toolkit
 from specialists.tools.web.fetch import FetchSettings
 from specialists.tools.web.search import SearchSettings
+from tests.chaos.instances import RESTS
 from tests.chaos.toolkit import tools
 from tests.nursery.forks import serve
 
@@ -45,6 +47,7 @@ def life(start: dict[str, Any]) -> int:
     os.dup2(file, sys.stderr.fileno())
     os.environ.update(start["env"])
     random.seed()
+    bot.jobs.instance.RESTS = float(os.environ.get(RESTS, bot.jobs.instance.RESTS))
     return main(["run"])
 
 

@@ -101,7 +101,10 @@ REPLACED: Mapping[str, tuple[str, str]] = MappingProxyType({"b": ("d", "clerk_b"
 
 @dataclass(frozen=True)
 class Errand:
-    """One thread. `delay` is how long the person takes, in seconds; `way` how they do it, `choice` what they answer."""
+    """One thread. `delay` is how long the person takes, in seconds; `way` how they do it, `choice` what they answer.
+
+    `mark` is a word of the team that it is of: all that is asked, answered, made and entered holds it.
+    """
 
     number: int
     kind: Kind
@@ -110,29 +113,39 @@ class Errand:
     delay: float
     way: int
     choice: int
+    mark: str = ""
+
+    @property
+    def label(self) -> str:
+        """What tells it from all others, of other teams too."""
+        return f"{self.number}{self.mark}"
 
     @property
     def requests(self) -> tuple[str, ...]:
         """What is asked in the thread, in order."""
         count = 2 if self.kind == "again" else 1
         return tuple(
-            f"Errand {self.number}.{turn} ({self.kind}): please see to all of it. {self._listed(turn)}"
+            f"Errand {self.name(turn)} ({self.kind}): please see to all of it. {self._listed(turn)}"
             for turn in range(1, count + 1)
         )
 
+    def name(self, turn: int) -> str:
+        """What a request of it (counted from 1) is called."""
+        return f"{self.label}.{turn}"
+
     def _listed(self, turn: int) -> str:
         """All figures that may come up, so that each has a source."""
-        figures = ", ".join(str(figure(f"{self.number}.{turn}", part)) for part in "abcdefkxyz")
+        figures = ", ".join(str(figure(self.name(turn), part)) for part in "abcdefkxyz")
         return f"The list has {figures}, and for churn 4.2 % and 6.1 %."
 
     @property
     def record(self) -> str:
         """What a booker enters."""
-        return f"{self.number}.1/a"
+        return f"{self.name(1)}/a"
 
     def expected(self, turn: int) -> str:
         """The text that the answer to that request (counted from 1) must hold. Spaces are single."""
-        name = f"{self.number}.{turn}"
+        name = self.name(turn)
         said = self.sentences(turn)
         if len(said) == 1:
             return said[0]
@@ -140,7 +153,7 @@ class Errand:
 
     def sentences(self, turn: int) -> list[str]:
         """What each part of that request brings in the end."""
-        name = f"{self.number}.{turn}"
+        name = self.name(turn)
         parts = [part for part, _, _ in parts_of(self.kind, turn)]
         if self.kind == "revised":
             parts = [REPLACED[part][0] if part in REPLACED else part for part in parts]
@@ -155,7 +168,7 @@ class Errand:
         """The contents of the files that must be in the thread, each once."""
         if self.kind != "files":
             return []
-        return [file_of(f"{self.number}.1", part) for part in ("a", "b")]
+        return [file_of(self.name(1), part) for part in ("a", "b")]
 
     def _value(self, name: str, part: str) -> str:
         if self.kind == "question":

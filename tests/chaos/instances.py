@@ -15,6 +15,8 @@ END_SECONDS = 15.0
 PAUSE = 0.5
 """Seconds until one that could not start (the store is away, say) is started again."""
 LISTENS = "Leadhand is listening"
+RESTS = "CHAOS_RESTS"
+"""The variable that says after how many seconds a job is looked at again whose team cannot be reached."""
 
 
 class Instance:
@@ -29,8 +31,11 @@ class Instance:
         """Seconds from SIGTERM to the end."""
         self.bad_ends: list[str] = []
         self.frozen = False
+        self.env = dict(env)
+        """What its next process gets."""
+        self.starts = 0
+        """How many processes it had so far."""
         self._nursery = nursery
-        self._env = env
         self._process: Started | None = None
         self._expected = False
         self._listened = 0
@@ -41,8 +46,9 @@ class Instance:
         try:
             while True:
                 self._listened, self._came_up = self._listens(), False
-                self._process = await self._nursery.start({"env": dict(self._env), "log": str(self.log)})
+                self._process = await self._nursery.start({"env": self.env, "log": str(self.log)})
                 self._expected = False
+                self.starts += 1
                 code = await asyncio.shield(self._process.ended)
                 if not self._expected:
                     self.codes[code] += 1

@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from bot.store.interface import Entry, Head, Intent
+from bot.store.redis.layout import member
 from handoff import events as ev
 from handoff.engine.answer import gaps
 from handoff.engine.engine import fold
 from handoff.engine.replay import open_log
 from handoff.state.job_state import Ask, Job
+from tests.chaos.crossings import in_lists, in_logs, in_store, on_screens
 from tests.chaos.errands import FILE_NAME
 from tests.chaos.faults import cuts_stream
 from tests.chaos.once import repeated, too_many_a_minute, twice_in
@@ -58,13 +60,13 @@ async def examine(run: Run) -> list[Found]:
 
 
 async def _placed(run: Run) -> dict[str, list[str]]:
-    """For each job (TEAM:JOB) the sorted sets that it is in."""
+    """For each job (TEAM/JOB) the sorted sets that it is in."""
     placed: dict[str, list[str]] = {}
     for number in range(run.store.partitions):
         for name in ("due", "lease"):
-            members = await run.store._server.command("ZRANGE", f"{run.store._keys.part(number)}:{name}", 0, -1)
-            for member in members:
-                placed.setdefault(member.decode(), []).append(name)
+            jobs = await run.store._server.command("ZRANGE", f"{run.store._keys.part(number)}:{name}", 0, -1)
+            for job in jobs:
+                placed.setdefault(job.decode(), []).append(name)
     return placed
 
 
@@ -83,22 +85,22 @@ async def _examine(run: Run, visit: Visit, placed: dict[str, list[str]]) -> Foun
         visit.said(),
         [],
     )
-    told = _told_away(run, visit)
-    if found.head is None and not any(ts in run.witness.acknowledged for ts in visit.asked):
+    told = _told_away(visit)
+    if found.head is None and not any(ts in visit.team.witness.acknowledged for ts in visit.asked):
         return found  # never acknowledged: its sender knows that nothing will come of it
-    of_run = (_place(placed), _files(run), _far_side(run), _calls(run), _answers(run))
-    for check in (_log, _steps, _ends, _messages, _posted, *of_run, _tidy):
+    of_run = (_place(placed), _far_side(run), _calls(run), _answers(run))
+    for check in (_log, _steps, _ends, _messages, _posted, _files, *of_run, _tidy):
         found.violations += list(check(found))
     recorded = {event.request.id for event in events if isinstance(event, ev.RequestAdded)}
     for ts in visit.asked:
-        if ts in run.witness.acknowledged and ts not in recorded and not told:
+        if ts in visit.team.witness.acknowledged and ts not in recorded and not told:
             found.violations.append(Violation("lost", f"the request {ts} was acknowledged and is not in the log"))
     return found
 
 
-def _told_away(run: Run, visit: Visit) -> bool:
+def _told_away(visit: Visit) -> bool:
     """Whether the person was told that their request could not be taken."""
-    person = run.workspace.person(visit.errand.person)
+    person = visit.workspace.person(visit.errand.person)
     heard = person.ephemerals(visit.channel)  # of the thread, or (where it has no reply yet) of the channel since then
     return any(each.get("thread_ts", visit.root) == visit.root and each["ts"] > visit.root for each in heard)
 
@@ -126,7 +128,7 @@ def _place(placed: dict[str, list[str]]) -> Check:
     """Each job is in exactly one of due, lease or ended."""
 
     def check(found: Found) -> Iterator[Violation]:
-        sets = placed.get(f"{found.visit.key.team}:{found.visit.key.job}", [])
+        sets = placed.get(member(found.visit.key), [])
         over = found.job is not None and found.job.current is None
         quarantined = found.head is not None and found.head.quarantined
         if quarantined:
@@ -190,22 +192,17 @@ def _posted(found: Found) -> Iterator[Violation]:
             yield Violation("lost", f"the request {ask.id} has no plan card")
 
 
-def _files(run: Run) -> Check:
+def _files(found: Found) -> Iterator[Violation]:
     """Each file once, with its own content."""
-
-    def check(found: Found) -> Iterator[Violation]:
-        shared = [file for message in found.messages for file in message.get("files") or ()]
-        contents = Counter(run.workspace._world.state.record._files[file["id"]] for file in shared)
-        for content in found.visit.errand.files():
-            count = contents.pop(content, 0)
-            if count != 1:
-                yield Violation(
-                    "twice" if count else "lost", f"the {FILE_NAME} with {content!r} is there {count} times"
-                )
-        if contents:
-            yield Violation("wrong", f"files that nobody made: {list(contents)}")
-
-    return check
+    kept = found.visit.workspace._world.state.record._files
+    shared = [file for message in found.messages for file in message.get("files") or ()]
+    contents = Counter(kept[file["id"]] for file in shared)
+    for content in found.visit.errand.files():
+        count = contents.pop(content, 0)
+        if count != 1:
+            yield Violation("twice" if count else "lost", f"the {FILE_NAME} with {content!r} is there {count} times")
+    if contents:
+        yield Violation("wrong", f"files that nobody made: {list(contents)}")
 
 
 def _far_side(run: Run) -> Check:
@@ -230,7 +227,7 @@ def _calls(run: Run) -> Check:
         for turn, ts in enumerate(found.visit.asked, 1):
             ask = found.job.ask(ts) if found.job else None
             retries = sum(decision.what == "retry" for decision in ask.decisions) if ask else 0
-            calls = run.models.answered[f"{found.visit.errand.number}.{turn}"]
+            calls = run.models.answered[found.visit.errand.name(turn)]
             for text in repeated(calls, found.head, retries):
                 yield Violation("twice", text)
 
@@ -247,7 +244,7 @@ def _answers(run: Run) -> Check:
             if ask is None or ask.run.answer is None:
                 continue
             text = " ".join(shown(message) for message in found.visit.with_key(f"{ts}:answer"))
-            cut = cuts_stream(run.options.seed, f"{errand.number}.{turn}", errand.kind)
+            cut = cuts_stream(run.options.seed, errand.name(turn), errand.kind)
             whole = [errand.expected(turn), *([CONTRADICTION] if errand.contradicts_itself else [])]
             forgiven = BUDGET if errand.kind == "costly" else ""
             if not _says(ask, text, whole, errand.sentences(turn) if cut else (), forgiven):
@@ -284,10 +281,19 @@ def _tidy(found: Found) -> Iterator[Violation]:
             yield Violation("untidy", f"the question {key} still has its buttons")
 
 
-def whole_run(run: Run) -> list[Violation]:
+async def whole_run(run: Run) -> list[Violation]:
     """What is wrong with the run as a whole."""
     wrong = [Violation("order", text) for text in run.watch.fallen]
     wrong += [Violation("wrong", text) for instance in run.instances for text in instance.bad_ends]
     if many := too_many_a_minute(run.models.deep, DEEP):
         wrong.append(Violation("wrong", f"{many} calls of the deep model came in a minute, {DEEP} are allowed"))
-    return wrong
+    return [*wrong, *await _crossed(run)]
+
+
+async def _crossed(run: Run) -> list[Violation]:
+    """What crossed from one team to another, where there are several."""
+    if run.crossings is None or run.moves is None:
+        return []
+    in_data = [*await in_store(run.store, run.teams), *await in_lists(run.store, run.teams)]
+    seen = [*run.crossings.wrong, *run.moves.wrong, *on_screens(run.teams), *in_logs(run.folder)]
+    return [Violation("crossed", text) for text in (*seen, *in_data)]

@@ -7,6 +7,7 @@ import json
 import time
 from collections import Counter, defaultdict
 
+from tests.chaos.crossings import Crossings
 from tests.chaos.faults import ModelFaults
 from tests.chaos.words import asked, say
 from tests.providers.server import ProviderServer
@@ -24,11 +25,15 @@ class Models:
         self.deep: list[float] = []
         """When the model of the tier `deep` was called, in seconds since the epoch."""
         self.calm = calm
+        self.crossings: Crossings | None = None
+        """Hears all requests, where there are several teams."""
         self._faults = ModelFaults(seed)
         self.server = ProviderServer(say, latency=self._latency, keep=False)
 
     def _latency(self, request: WireRequest) -> float:
         """Seconds that the call takes. The server takes its next fault right after this where it need not wait."""
+        if self.crossings is not None:
+            self.crossings.hear_model(request)
         about = asked(request)
         if about is None:
             return 0.0

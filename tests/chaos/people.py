@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +16,7 @@ from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place
 from handoff.engine.writes import HAPPENED, NOT_HAPPENED
 from tests.chaos.errands import CITIES, Errand
+from tests.chaos.teams import Team
 from tests.system.scene import Json, buttons
 
 APPROVE = "Approve"
@@ -22,6 +24,12 @@ APPROVE = "Approve"
 LOOK = 0.25
 AGAIN = 8.0
 """Seconds after which a person who sees no reaction tries again."""
+UNHEARD = 25.0
+"""Seconds within which Slack has tried to deliver an event for the last time."""
+
+
+class Unheard(Exception):
+    """A request came to nobody, and nothing will come of it."""
 
 
 def key_of(message: Json) -> str:
@@ -35,7 +43,7 @@ class Visit:
     """One errand as it goes: the thread, and the `ts` of each request in it."""
 
     errand: Errand
-    workspace: Workspace
+    team: Team
     was_entered: Callable[[str], bool]
     """Whether the far side of the write tool has a record."""
     kill_owner: Callable[[JobKey], Awaitable[None]]
@@ -43,8 +51,15 @@ class Visit:
     channel: str = ""
     asked: list[str] = field(default_factory=list)
     done: bool = False
+    unheard: bool = False
+    """Whether the last request came to nobody, as the app was out of the team."""
     doubts: int = 0
     """Questions whether something was carried out."""
+
+    @property
+    def workspace(self) -> Workspace:
+        """Where it is."""
+        return self.team.workspace
 
     @property
     def root(self) -> str:
@@ -70,14 +85,30 @@ class Visit:
         """Whether people can see the end of that request."""
         return any(not message["streaming"] for message in self.with_key(f"{ts}:answer"))
 
+    def is_unheard(self) -> bool:
+        """Whether nobody may have heard the last request: the app was out then, and has been back for a while."""
+        if self.done or not self.asked or not self.team.back:
+            return False
+        ts = self.asked[-1]
+        gone, back = self.team.left[-1] - UNHEARD, self.team.back[-1]
+        silent = ts not in self.team.witness.acknowledged
+        return silent and gone <= float(ts) <= back + UNHEARD and time.time() > back + UNHEARD
+
     # -- what the person does --------------------------------------------------------------------
 
     async def go(self) -> None:
-        """Do the whole errand. Ends when its last request has ended."""
+        """Do the whole errand. Ends when its last request has ended, or came to nobody."""
+        with contextlib.suppress(Unheard):
+            await self._go()
+        self.done = True
+
+    async def _go(self) -> None:
         person = self.workspace.person(self.errand.person)
         self.channel = self.workspace.channel_id(self.errand.channel)
         first, *later = self.errand.requests
+        await self._until(lambda: self.team.is_installed)
         self.asked.append(await person.say(self.channel, f"@leadhand {first}"))
+        self.team.threads.add((self.channel, self.root))
         if self.errand.kind == "question":
             await self._answer(person)
         elif self.errand.kind == "cancel":
@@ -92,9 +123,9 @@ class Visit:
             if self.errand.way:  # the others ask while it is still at work
                 await self._until(lambda: self.ended(self.root))
             await asyncio.sleep(self.errand.delay)
+            await self._until(lambda: self.team.is_installed)
             self.asked.append(await person.say(self.channel, f"@leadhand {text}", thread_ts=self.root))
         await self._until(lambda: all(self.ended(ts) for ts in self.asked))
-        self.done = True
 
     async def _answer(self, person: Person) -> None:
         """Choose a city, by a click or in words, until the question is closed."""
@@ -163,5 +194,7 @@ class Visit:
                     await self._until(until)
 
     async def _until(self, condition: Callable[[], object]) -> None:
-        while not condition():  # noqa: ASYNC110 - people look now and then, they are not told
+        while not condition():
+            if self.unheard:
+                raise Unheard
             await asyncio.sleep(LOOK)

@@ -1,4 +1,4 @@
-"""A network between an instance and the server that loses requests and replies, or swallows everything for a while."""
+"""A network between two sides that loses requests and replies, or swallows everything for a while."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ CHUNK = 1 << 16
 
 
 class Proxy:
-    """Listens on loopback and passes new connections on to `target` (a port of the loopback)."""
+    """Listens on loopback and passes new connections on to `targets` (ports of the loopback) in turn."""
 
-    def __init__(self, target: int) -> None:
+    def __init__(self, *targets: int) -> None:
         self.port = 0
-        self.target = target
+        self.targets = targets
+        self._turn = 0
         self.done: Counter[str] = Counter()
         """Losses that came about."""
         self._losses: deque[Loss] = deque()
@@ -67,11 +68,11 @@ class Proxy:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
         await self._open.wait()
-        try:
-            there, onward = await asyncio.open_connection("127.0.0.1", self.target)
-        except OSError:
+        found = await self._connect()
+        if found is None:
             writer.transport.abort()
             return
+        there, onward = found
         link = _Link(self, reader, writer, there, onward)
         self._links += 1
         try:
@@ -86,6 +87,15 @@ class Proxy:
             self._links -= 1
             if not self._links:  # the next start must not meet all that its predecessor was spared
                 self._losses.clear()
+
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
+        """Connect to the next target that takes the connection; None if none does."""
+        self._turn += 1
+        for number in range(len(self.targets)):
+            port = self.targets[(self._turn + number) % len(self.targets)]
+            with contextlib.suppress(OSError):
+                return await asyncio.open_connection("127.0.0.1", port)
+        return None
 
     async def passes(self) -> None:
         """Wait while it is a black hole."""

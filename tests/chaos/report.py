@@ -10,7 +10,7 @@ from pathlib import Path
 
 from handoff import events as ev
 from tests.chaos.errands import SUPERVISED
-from tests.chaos.invariants import Found, whole_run
+from tests.chaos.invariants import Found, Violation
 from tests.chaos.run import Run
 from tests.system.scene import shown
 
@@ -30,21 +30,21 @@ def say(line: str) -> None:
     sys.stdout.flush()
 
 
-def report(run: Run, found: Sequence[Found]) -> bool:
-    """Print everything. Gives whether every invariant held."""
+def report(run: Run, found: Sequence[Found], general: Sequence[Violation]) -> bool:
+    """Print everything; `general` is what is wrong with the run as a whole. Gives whether every invariant held."""
     wrong = [(each, violation) for each in found for violation in each.violations]
-    general = whole_run(run)
     kinds = Counter(violation.kind for _, violation in wrong) + Counter(violation.kind for violation in general)
     _work(run, found)
     _faults(run)
     _takeovers(run, found)
-    for kind in ("lost", "twice", "stuck", "order", "wrong", "untidy"):
+    _teams(run)
+    for kind in ("lost", "twice", "stuck", "order", "wrong", "untidy", "crossed"):
         row(kind, str(kinds[kind]), "0", met=kinds[kind] == 0)
     for violation in general:
         say(f"{violation.kind}: {violation.text}")
     for each, violation in wrong[:SHOWN]:
         errand = each.visit.errand
-        say(f"{each.visit.key.job} (errand {errand.number}, {errand.kind}) {violation.kind}: {violation.text}")
+        say(f"{each.visit.key.job} (errand {errand.label}, {errand.kind}) {violation.kind}: {violation.text}")
     if len(wrong) > SHOWN:
         say(f"... and {len(wrong) - SHOWN} more")
     for each in found:
@@ -79,7 +79,7 @@ def _faults(run: Run) -> None:
     row("faults", str(counts.total()))
     for kind, count in sorted(counts.items()):
         row(f"  {kind}", str(count))
-    row("redeliveries by Slack", str(run.witness.again))
+    row("redeliveries by Slack", str(sum(team.witness.again for team in run.teams)))
     failed_starts = sum((instance.codes for instance in run.instances), Counter())
     row("instances that ended by themselves", str(failed_starts.total()))
     row("slowest end after SIGTERM", f"{max(instance.slowest_end for instance in run.instances):.1f} s")
@@ -97,6 +97,19 @@ def _takeovers(run: Run, found: Sequence[Found]) -> None:
             row(f"log: {name}", str(counts[name]))
     quarantined = sum(isinstance(event, ev.SetAside) for each in found for event in each.events)
     row("set aside, and released by the admin", str(quarantined))
+
+
+def _teams(run: Run) -> None:
+    """What the oracle heard of each of several teams."""
+    if run.crossings is None:
+        return
+    row("payloads to the app", str(sum(team.witness.sent for team in run.teams)))
+    for team in run.teams:
+        row(f"requests with the token of {team.name}", str(run.crossings.heard[team.id]))
+    row("  of them with one that was void", str(run.crossings.refused.total()))
+    for method, count in sorted(run.crossings.refused.items()):
+        row(f"    {method}", str(count))
+    row("tokens refreshed", str(run.crossings.refreshed))
 
 
 def _waited(run: Run, end: float, until: float) -> float:
@@ -121,7 +134,7 @@ def logged(folder: Path) -> Counter[str]:
 def dump(folder: Path, found: Found) -> None:
     """Everything about one job, into a file named after it."""
     errand = found.visit.errand
-    lines = [f"{found.visit.key.job} errand {errand.number} {errand}", ""]
+    lines = [f"{found.visit.key.job} errand {errand.label} {errand}", ""]
     lines += [f"{violation.kind}: {violation.text}" for violation in found.violations]
     lines += ["", f"head: {found.head}", "", "log:"]
     lines += [f"  {entry.seq:>3} {_line(event)}" for entry, event in zip(found.entries, found.events, strict=True)]

@@ -4,36 +4,42 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import logging
 import time
 from collections import Counter
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 
-from bot.app import manifest_path
+import aiohttp
+
 from bot.store.interface import JobKey, StoreError
 from bot.store.redis.redis_store import Store
 from bot.store.redis_server import Server
 from bot.workspace.refusal import ActionFailed
-from bot.workspace.workspace_server import Workspace
+from handoff import events as ev
 from tests.chaos import faults
+from tests.chaos.crossings import Crossings
 from tests.chaos.errands import CREW, errands
 from tests.chaos.far_side import FarSide
-from tests.chaos.instances import Instance
+from tests.chaos.instances import RESTS, Instance
 from tests.chaos.models import Models
+from tests.chaos.moves import Moves
 from tests.chaos.people import Visit
 from tests.chaos.proxy import Proxy
 from tests.chaos.server import RedisProcess
+from tests.chaos.tap import Tap
+from tests.chaos.teams import Team, open_one, open_several
 from tests.chaos.toolkit import FAR_SIDE
-from tests.chaos.watch import Watch, Witness
+from tests.chaos.watch import Watch
 from tests.nursery.nursery import nursery
+from tests.store.kit import free_port
+from tests.system.installing import Browser
 
 LEASE = 3.0
 SLOTS = 16
-RETRY_SCALE = 0.05
-"""An event that was not acknowledged comes again at once, after 3 s and after 15 s."""
 START_SECONDS = 300.0
 ADMIN = "cleo"
 ADMIN_LOOKS = 2.0
@@ -54,7 +60,8 @@ LEAST_UP = 2
 class Options:
     """What to run. `rate` is new errands a second, `open` how many go on at a time, both at the most.
 
-    `settle` is how many seconds they have to end once the faults are over; `calm` is a run without faults.
+    `settle` is how many seconds they have to end once the faults are over; `calm` is a run without faults;
+    `teams` is one with several teams, which install the app.
     """
 
     seed: int
@@ -63,6 +70,7 @@ class Options:
     open: int = 24
     settle: float = 90.0
     calm: bool = False
+    teams: bool = False
 
 
 @dataclass
@@ -71,8 +79,7 @@ class Run:
 
     options: Options
     folder: Path
-    workspace: Workspace
-    witness: Witness
+    teams: list[Team]
     redis: RedisProcess
     proxies: list[Proxy]
     front: Proxy
@@ -83,6 +90,9 @@ class Run:
     store: Store
     watch: Watch
     visits: list[Visit]
+    moves: Moves | None = None
+    """What happens to several teams."""
+    crossings: Crossings | None = None
     done: Counter[str] = field(default_factory=Counter)
     """Faults by kind, but for those that the parts count themselves."""
     outages: list[tuple[float, float]] = field(default_factory=list)
@@ -95,6 +105,7 @@ class Run:
         async with self._at_work():
             began = time.monotonic()
             tracks = [] if self.options.calm else [self._processes(), self._store(), self._slack()]
+            tracks += [self.moves.run(), self._give_up_unheard()] if self.moves is not None else []
             background = [asyncio.create_task(track) for track in tracks]
             open_now: set[asyncio.Task[None]] = set()
             try:
@@ -111,7 +122,8 @@ class Run:
 
     def faults(self) -> Counter[str]:
         """Faults that came about, by kind."""
-        counts = +(self.done + Counter({f"model: {kind}": count for kind, count in self.models.done.items()}))
+        moved = self.moves.done if self.moves is not None else Counter()
+        counts = +(self.done + moved + Counter({f"model: {kind}": count for kind, count in self.models.done.items()}))
         for proxy in self.proxies:
             counts += Counter(proxy.done)
         return counts + Counter({"tool: answer lost": self.far_side.lost_answers})
@@ -123,19 +135,30 @@ class Run:
         works.append(asyncio.create_task(self._administer()))
         try:
             async with asyncio.timeout(START_SECONDS):
-                while self.workspace.connections < len(self.instances):  # noqa: ASYNC110 - nothing tells of them
+                while self._up() < len(self.instances):  # noqa: ASYNC110 - nothing tells of them
                     await asyncio.sleep(0.05)
+                if self.moves is not None:
+                    await self.moves.install_all()
             yield
         finally:
             await _end(works)
 
+    def _up(self) -> int:
+        return sum(instance.up for instance in self.instances)
+
     async def _errands(self, open_now: set[asyncio.Task[None]], until: float) -> None:
+        """Begin errands; each in every team in turn, so that the same is asked in all of them."""
         pace = Random(f"{self.options.seed}/pace")
-        for errand in errands(self.options.seed):
+        for errand, team in itertools.product(errands(self.options.seed), self.teams):
             if time.monotonic() >= until:
                 return
+            if not team.is_installed:
+                continue
             visit = Visit(
-                errand, self.workspace, lambda record: self.far_side.entered[record] > 0, self._kill_while_it_streams
+                replace(errand, mark=team.word),
+                team,
+                lambda record: self.far_side.entered[record] > 0,
+                self._kill_while_it_streams,
             )
             self.visits.append(visit)
             task = asyncio.create_task(visit.go())
@@ -147,12 +170,26 @@ class Run:
 
     async def _administer(self) -> None:
         """Release what was set aside, as an admin would: chance may kill three owners of one innocent job in a row."""
-        admin = self.workspace.person(ADMIN)
+        admins = {team.id: team.workspace.person(ADMIN) for team in self.teams}
         while True:
             await asyncio.sleep(ADMIN_LOOKS)
             for key in sorted(self.watch.quarantined, key=lambda key: key.job):
                 with contextlib.suppress(ActionFailed):  # nobody acknowledged it
-                    await admin.command("#general", "/leadhand", f"release {key.job}")
+                    await admins[key.team].command("#general", "/leadhand", f"release {key.job}")
+
+    async def _give_up_unheard(self) -> None:
+        """End the visits whose request came to nobody, as the app was out of the team just then."""
+        while True:
+            await asyncio.sleep(ADMIN_LOOKS)
+            for visit in self.visits:
+                if visit.is_unheard():
+                    with contextlib.suppress(StoreError):
+                        visit.unheard = not await self._is_recorded(visit.key, visit.asked[-1])
+
+    async def _is_recorded(self, key: JobKey, request: str) -> bool:
+        entries = [*await self.store.jobs.log(key), *await self.store.jobs.inbox(key)]
+        events = [ev.load(entry.payload) for entry in entries]
+        return any(isinstance(event, ev.RequestAdded) and event.request.id == request for event in events)
 
     # -- faults ----------------------------------------------------------------------------------
 
@@ -161,7 +198,7 @@ class Run:
             for fault in faults.process_faults(self.options.seed):
                 await asyncio.sleep(fault.after)
                 instance = self.instances[fault.instance]
-                while self.workspace.connections < LEAST_UP or not instance.up:  # noqa: ASYNC110 - nothing tells of it
+                while self._up() < LEAST_UP or not instance.up:  # noqa: ASYNC110 - nothing tells of it
                     await asyncio.sleep(0.05)
                 self.done[fault.kind] += 1
                 if fault.kind == "SIGKILL":
@@ -174,7 +211,7 @@ class Run:
 
     async def _kill_while_it_streams(self, key: JobKey) -> None:
         """Kill the instance that has a job, if there are others to go on with it."""
-        if self.options.calm or self.workspace.connections < LEAST_UP:
+        if self.options.calm or self._up() < LEAST_UP:
             return
         with contextlib.suppress(StoreError):  # which is away, as happens here
             head = await self.store.jobs.head(key)
@@ -224,7 +261,7 @@ class Run:
         finally:
             await change
             for proxy in (*self.proxies, self.front):
-                proxy.target = self.redis.port
+                proxy.targets = (self.redis.port,)
         frozen = fault.kind == "failover, frozen"
         with self.redis.former_frozen() if frozen else contextlib.nullcontext():
             self.outages.append((began, time.time() + SILENCE))
@@ -239,33 +276,35 @@ class Run:
             proxy.open()
 
     async def _slack(self) -> None:
-        for fault in faults.slack_faults(self.options.seed):
+        for fault, team in zip(faults.slack_faults(self.options.seed), itertools.cycle(self.teams), strict=False):
             await asyncio.sleep(fault.after)
             if fault.method == "the token":
                 self.done["Slack: token refused"] += 1
-                await self._refuse_token(fault.seconds)
+                await self._refuse_token(team, fault.seconds)
                 continue
             error = {"error": "invalid_auth"} if fault.kind == "error" else {}
-            self.workspace.faults.add(fault.method, fault.kind, **error)
+            team.workspace.faults.add(fault.method, fault.kind, **error)
             self.done[f"Slack: {fault.kind}"] += 1
             if fault.then is not None:
                 method, kind = fault.then
-                self.workspace.faults.add(method, kind, times=2, seconds=5)
+                team.workspace.faults.add(method, kind, times=2, seconds=5)
                 self.done[f"Slack: {kind}"] += 1
 
-    async def _refuse_token(self, seconds: float) -> None:
-        self.workspace.refuse_token("invalid_auth")
+    async def _refuse_token(self, team: Team, seconds: float) -> None:
+        world = team.workspace._world
+        world.token_error = "invalid_auth"
         try:
             await asyncio.sleep(seconds)
         finally:
-            self.workspace.refuse_token("")
+            world.token_error = ""
 
     def _calm_down(self) -> None:
-        waiting = self.workspace.faults
-        for queue in (*waiting._calls.values(), *waiting._deliveries.values()):
-            for fault in queue:  # these never met their call
-                self.done[f"Slack: {fault.kind}"] -= 1
-        waiting.clear()
+        for team in self.teams:
+            waiting = team.workspace.faults
+            for queue in (*waiting._calls.values(), *waiting._deliveries.values()):
+                for fault in queue:  # these never met their call
+                    self.done[f"Slack: {fault.kind}"] -= 1
+            waiting.clear()
         self.models.calm = True
         for proxy in self.proxies:
             proxy.clear()
@@ -289,20 +328,28 @@ async def started(options: Options, folder: Path) -> AsyncIterator[Run]:
         models = Models(options.seed, calm=options.calm)
         await stack.enter_async_context(models.server)
         far_side = await stack.enter_async_context(FarSide(options.seed, calm=options.calm))
-        workspace = await Workspace.start(manifest_path(), rate_limits=False, retry_scale=RETRY_SCALE)
-        stack.push_async_callback(workspace.stop)
-        delivery = workspace._world.delivery
-        witness = Witness(delivery._transport)
-        delivery._transport = witness
+        ports = [free_port() for _ in proxies]
+        if options.teams:
+            balancer = await stack.enter_async_context(Proxy(*ports))
+            teams = await open_several(stack, folder, balancer.port)
+        else:
+            teams = await open_one(stack)
         store = Store(Server(f"redis://127.0.0.1:{front.port}", 3.0))
         stack.push_async_callback(store.close)
         visits: list[Visit] = []
-        env = _environment(workspace, models, far_side)
         bots = await stack.enter_async_context(nursery(folder, "tests.chaos.bot"))
-        instances = [
-            Instance(number, bots, folder, {**env, "REDIS_URL": f"redis://127.0.0.1:{proxy.port}"})
-            for number, proxy in enumerate(proxies)
-        ]
+        instances = [Instance(number, bots, folder, {}) for number in range(faults.INSTANCES)]
+        moves = crossings = None
+        if options.teams:
+            crossings = models.crossings = Crossings(teams)
+            for team in teams:
+                await stack.enter_async_context(Tap(team.workspace, crossings.hear))
+            session = await stack.enter_async_context(aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()))
+            browser = Browser(teams[0].workspace, balancer.port, session)
+            moves = Moves(options.seed, options.seconds, teams, instances, store, browser, crossings)
+        shared = _environment(teams, models, far_side, moves)
+        for instance, proxy, port in zip(instances, proxies, ports, strict=True):
+            instance.env |= {**shared, "REDIS_URL": f"redis://127.0.0.1:{proxy.port}", "LEADHAND_PORT": str(port)}
         watch = Watch(
             store,
             front.port,
@@ -313,8 +360,7 @@ async def started(options: Options, folder: Path) -> AsyncIterator[Run]:
         yield Run(
             options,
             folder,
-            workspace,
-            witness,
+            teams,
             redis,
             proxies,
             front,
@@ -324,14 +370,25 @@ async def started(options: Options, folder: Path) -> AsyncIterator[Run]:
             store,
             watch,
             visits,
+            moves,
+            crossings,
         )
 
 
-def _environment(workspace: Workspace, models: Models, far_side: FarSide) -> dict[str, str]:
+def _environment(teams: list[Team], models: Models, far_side: FarSide, moves: Moves | None) -> dict[str, str]:
+    first = teams[0].workspace
+    who, admin = first.identity, first.person(ADMIN).id
+    tokens = {"SLACK_BOT_TOKEN": who.bot_token, "SLACK_APP_TOKEN": who.app_token}
+    if moves is not None:
+        tokens = {
+            "SLACK_CLIENT_ID": who.client_id,
+            "SLACK_CLIENT_SECRET": who.client_secret,
+            "SLACK_SIGNING_SECRET": who.signing_secret,
+            "LEADHAND_TOKEN_KEYS": ",".join(moves.keys),
+        }
     return {
-        "SLACK_BOT_TOKEN": workspace.bot_token,
-        "SLACK_APP_TOKEN": workspace.app_token,
-        "SLACK_API_URL": workspace.api_url,
+        **tokens,
+        "SLACK_API_URL": first.api_url,
         "OPENAI_API_KEY": "chaos",
         "OPENAI_BASE_URL": models.server.openai_url,
         "LEADHAND_MODEL": "openai",
@@ -342,13 +399,14 @@ def _environment(workspace: Workspace, models: Models, far_side: FarSide) -> dic
         "LEADHAND_ROLES": "planner balanced, replanner balanced, synthesizer balanced, verifier balanced",
         "LEADHAND_CREW": str(CREW),
         "LEADHAND_LEASE": str(LEASE),
+        RESTS: str(LEASE),
         "LEADHAND_SLOTS": str(SLOTS),
         "LEADHAND_SLACK_UNLIMITED": "1",
         "LEADHAND_LOG": "json",
         "LEADHAND_AT_ONCE": str(AT_ONCE),
         "LEADHAND_RATES": f"deep: {DEEP} requests",
         "LEADHAND_BUDGET_JOB": f"{BUDGET} tokens",
-        "LEADHAND_ADMINS": workspace.person(ADMIN).id,
+        "LEADHAND_ADMINS": ", ".join(f"{team.id}:{admin}" for team in teams),
         FAR_SIDE: far_side.url,
     }
 

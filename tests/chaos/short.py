@@ -14,15 +14,15 @@ LEAST_ENDED = 10
 LEAST_FAULTS = 10
 
 
-async def held_for_twenty_seconds(seed: int, folder: Path) -> list[str]:
+async def held_for_twenty_seconds(seed: int, folder: Path, *, teams: bool = False) -> list[str]:
     """What did not hold; empty if all did. The counts are printed."""
-    options = Options(seed, SECONDS, rate=1.2, open=12, settle=60.0)
+    options = Options(seed, SECONDS, rate=1.2, open=12, settle=60.0, teams=teams)
     async with started(options, folder) as run:
         await run.go()
-        found = await examine(run)
-        report(run, found)
+        found, general = await examine(run), await whole_run(run)
+        report(run, found, general)
     wrong = [f"{each.visit.key.job} {one.kind}: {one.text}" for each in found for one in each.violations]
-    wrong += [f"{one.kind}: {one.text}" for one in whole_run(run)]
+    wrong += [f"{one.kind}: {one.text}" for one in general]
     if sum(ask.over for each in found if each.job for ask in each.job.asks) < LEAST_ENDED:
         wrong.append(f"fewer than {LEAST_ENDED} requests ended")
     if run.faults().total() < LEAST_FAULTS:

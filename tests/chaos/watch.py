@@ -23,22 +23,32 @@ EVENTS = frozenset({"app_mention", "message"})
 
 
 class Witness:
-    """Stands between the workspace and the app, and remembers which messages were acknowledged."""
+    """Stands between the workspace and the app, and remembers which messages were acknowledged.
 
-    def __init__(self, transport: Transport) -> None:
+    A mention comes as two events, of which the one that says so counts. What is acknowledged while the app is not
+    installed does not count: nobody has to answer it.
+    """
+
+    def __init__(self, transport: Transport, is_installed: Callable[[], bool]) -> None:
         self.acknowledged: set[str] = set()
         """The `ts` of messages that the app said it has."""
         self.again = 0
         """Deliveries that were not the first of their event."""
+        self.sent = 0
+        """Payloads in all: events, clicks, commands."""
         self._transport = transport
+        self._is_installed = is_installed
 
     async def send(self, kind: PayloadKind, payload: dict[str, Any], retry: Retry | None = None) -> Ack:
         """Pass it on."""
+        self.sent += 1
         ack = await self._transport.send(kind, payload, retry)
         event = payload.get("event", {})
         if kind == "events_api" and event.get("type") in EVENTS and not event.get("bot_id"):
             self.again += retry is not None
-            if ack.ok:
+            bot = payload["authorizations"][0]["user_id"]
+            mentions = f"<@{bot}>" in str(event.get("text"))
+            if ack.ok and self._is_installed() and (event["type"] == "app_mention" or not mentions):
                 self.acknowledged.add(str(event.get("ts")))
         return ack
 

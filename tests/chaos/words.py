@@ -39,9 +39,9 @@ CLAIMS: Mapping[tuple[str, str], str] = MappingProxyType(
 )
 """What contradicts itself, by the kind of errand and the part that says so."""
 
-_NAMED = re.compile(r"Errand (\d+)\.(\d) \((\w+)\)")
+_NAMED = re.compile(r"Errand (\w+)\.(\d) \((\w+)\)")
 _PART = re.compile(r"part (\w) of it")
-_SAID = re.compile(r"Part \w of errand [\d.]+ is [^.]*\.")
+_SAID = re.compile(r"Part \w of errand [\w.]+ is [^.]*\.")
 _ANSWERED = "Answered by a person: "
 _MADE = {
     "name": "odd_clerk",

@@ -31,16 +31,50 @@ OTHER_KEY = "R8m1kE4vXb7QzY2nT6pW0cJ5hL9sD3gA1fU7iO2xN4M="
 
 
 @dataclass
-class Town:
-    """Two workspaces of one app, which no bot is installed in at first, and a store."""
+class Browser:
+    """The browser of who installs an app: its bots listen on `port`, and `first` has Slack's pages."""
 
     first: Workspace
+    port: int
+    session: aiohttp.ClientSession = field(repr=False)
+
+    async def get(self, path: str, cookie: str = "") -> tuple[int, str, str]:
+        """Open a page of the bot's: its status, its text, and the cookie that it sets."""
+        address = path if path.startswith("http") else f"http://127.0.0.1:{self.port}{path}"
+        headers = {"Cookie": cookie} if cookie else {}
+        async with self.session.get(address, headers=headers) as response:
+            named = response.headers.get("Set-Cookie", "").partition(";")[0]
+            return response.status, await response.text(), named
+
+    async def allowed(self, label: str) -> tuple[str, str]:
+        """Begin at /slack/install and choose on Slack's page: the address to come back to, and the browser's cookie."""
+        status, page, cookie = await self.get("/slack/install")
+        assert status == 200
+        link = next(iter(re.findall(r'href="([^"]+/oauth/v2/authorize[^"]*)"', page)))
+        _, consent, _ = await self.get(html.unescape(link))
+        ways = re.findall(r'<a href="([^"]+)">([^<]+)<', consent)
+        there = next(href for href, text in ways if label in text)
+        at = urlsplit(self.first.api_url)
+        address = f"{at.scheme}://{at.netloc}{html.unescape(there)}"
+        async with self.session.get(address, allow_redirects=False) as response:
+            return response.headers["Location"], cookie
+
+    async def install(self, label: str) -> str:
+        """Install it where Slack's page says so; the page at the end."""
+        address, cookie = await self.allowed(label)
+        status, page, _ = await self.get(address, cookie)
+        assert status == 200, page
+        return page
+
+
+@dataclass
+class Town(Browser):
+    """Two workspaces of one app, which no bot is installed in at first, and a store."""
+
     second: Workspace
     store: Store
     url: str
     prefix: str
-    port: int
-    session: aiohttp.ClientSession = field(repr=False)
 
     def settings(self, keys: tuple[str, ...] = (KEY,), **options: Any) -> Settings:
         """The settings of its bots."""
@@ -74,36 +108,6 @@ class Town:
         """People and threads of one of the workspaces."""
         return Scene(workspace, self.url, self.store, self.prefix)
 
-    # The browser of who installs it ---------------------------------------------------------------------
-
-    async def get(self, path: str, cookie: str = "") -> tuple[int, str, str]:
-        """Open a page of the bot's: its status, its text, and the cookie that it sets."""
-        address = path if path.startswith("http") else f"http://127.0.0.1:{self.port}{path}"
-        headers = {"Cookie": cookie} if cookie else {}
-        async with self.session.get(address, headers=headers) as response:
-            named = response.headers.get("Set-Cookie", "").partition(";")[0]
-            return response.status, await response.text(), named
-
-    async def allowed(self, label: str) -> tuple[str, str]:
-        """Begin at /slack/install and choose on Slack's page: the address to come back to, and the browser's cookie."""
-        status, page, cookie = await self.get("/slack/install")
-        assert status == 200
-        link = next(iter(re.findall(r'href="([^"]+/oauth/v2/authorize[^"]*)"', page)))
-        _, consent, _ = await self.get(html.unescape(link))
-        ways = re.findall(r'<a href="([^"]+)">([^<]+)<', consent)
-        there = next(href for href, text in ways if label in text)
-        at = urlsplit(self.first.api_url)
-        address = f"{at.scheme}://{at.netloc}{html.unescape(there)}"
-        async with self.session.get(address, allow_redirects=False) as response:
-            return response.headers["Location"], cookie
-
-    async def install(self, label: str) -> str:
-        """Install it where Slack's page says so; the page at the end."""
-        address, cookie = await self.allowed(label)
-        status, page, _ = await self.get(address, cookie)
-        assert status == 200, page
-        return page
-
     def used(self, workspace: Workspace) -> set[str]:
         """The texts that the bot posted in a workspace: what its own token did."""
         return {str(call.args.get("text")) for call in workspace.calls("chat.postMessage") if call.ok}
@@ -129,7 +133,7 @@ async def town_at(url: str, folder: Path, *, organisation: str = "", rotates: bo
     store = await Store.connect(url, prefix=prefix)
     session = aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar())
     try:
-        yield Town(first, second, store, url, prefix, port, session)
+        yield Town(first, port, session, second, store, url, prefix)
     finally:
         await session.close()
         await second.stop()

@@ -238,7 +238,10 @@ async def test_an_expiring_token_is_refreshed_once_by_one_of_two_instances(serve
 
 @pytest.mark.parametrize("fault", ["lost_reply", "server_error_before"])
 async def test_a_token_whose_answer_is_lost_is_asked_for_again_at_once(
-    server_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Literal["lost_reply", "server_error_before"]
+    server_url: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    fault: Literal["lost_reply", "server_error_before"],
 ) -> None:
     monkeypatch.setattr(teams, "LOOK", 0.1)
     async with town_at(server_url, tmp_path, rotates=True) as town, town.bot():

@@ -3,7 +3,8 @@
 A refresh token works once. So the right to use it is taken in the record first, by compare-and-set; and what Slack
 answers is kept by a task that a stop of the instance waits for. An answer that is lost on its way, or with an instance
 that is killed, is asked for again at once: Slack voids a used refresh token only "after a short grace period". Where
-that is over, the old token is good until its time is over, and the log says where to install the app again.
+that is over, the old token is good until its time is over, and the log says where to install the app again. So it must
+be where two answers in a row are lost: of more than two tokens Slack voids the oldest, which is then the one in use.
 """
 
 from __future__ import annotations
