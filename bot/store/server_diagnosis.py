@@ -147,7 +147,7 @@ def full(info: Mapping[str, Any]) -> str:
         return ""
     return (
         f"{FULL} {100 * used // limit} % full, so I start no work. Raise its `maxmemory`: "
-        "nothing was lost, and work then goes on."
+        "nothing is lost, and work then goes on."
     )
 
 

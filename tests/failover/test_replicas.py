@@ -125,7 +125,7 @@ async def test_replicas_are_told_of(pair: tuple[Node, Node]) -> None:
         assert (await store.about()).endswith(words)
         faults = await store.check()
         assert bool(faults) is options.endswith("2"), faults
-        assert all("no write to it counts" in fault for fault in faults)
+        assert all("its writes do not count" in fault for fault in faults)
         await store.close()
     for options in ("?replicas=x", "?replicas=-1", "?replicas=99"):
         with pytest.raises(StoreError, match="replicas is a number from 0 to 9"):

@@ -114,7 +114,7 @@ async def test_a_person_signs_in_by_a_link_and_the_job_goes_on(
             await ana.click(ana.dm, direct["ts"], PASTE)
             await ana.submit(str(ana.views()[-1]["id"]), {"text": await server.browser(link)})
             await third.over()
-            assert "does not take the sign-in any more" in third.said()
+            assert "no longer accepts the sign-in" in third.said()
             assert [one for one, _ in server.calls] == ["look"] * 3
             assert server.calls[2][1] != token
         entries = [one for each in (talk, again, third) for one in await scene.store.jobs.log(each.key)]

@@ -86,7 +86,7 @@ async def test_each_key_and_each_call_is_of_one_team(town: Town) -> None:
         spent = [shown(await scene.command("budget", who="cleo")) for scene in (north, south)]
         for text in spent:
             assert "on 1 request" in text, "the other's request is not counted"
-            assert "of this minute" not in text, "rates are of models, and both use them"
+            assert "used this minute" not in text, "rates are of models, and both use them"
             assert "Model calls at once: 0 of 10" in text
         for talk, text in zip(talks, listed, strict=True):
             assert talk.key.job not in text, "it is over"
