@@ -117,7 +117,7 @@ def open_crew(settings: Settings, around: Around | None = None, members: Sequenc
     toolkits, faults = around or _around(settings, setup)
     folder = crew_folder(settings)
     try:
-        crew = crew_values.checked(load_crew(folder, {}, setup, around=toolkits, members=members), folder)
+        crew = crew_values.check_channel_values(load_crew(folder, {}, setup, around=toolkits, members=members), folder)
         return dataclasses.replace(crew, warnings=(*faults, *crew.warnings))
     except CrewError as error:
         raise SettingsError("\n".join((str(error), *map(str, faults)))) from None

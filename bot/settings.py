@@ -295,7 +295,7 @@ def read_settings(env: Mapping[str, str] | None = None) -> Settings:
     _check_addresses(env)
     if fault := setting_fault(env):
         raise SettingsError(fault)
-    crews = _ids(env.get("LEADHAND_CREW", "")) or _shipped()
+    crews = _ids(env.get("LEADHAND_CREW", "")) or _list_shipped_crews()
     return Settings(
         env=env,
         bot_token=env.get("SLACK_BOT_TOKEN", ""),
@@ -328,7 +328,7 @@ def read_settings(env: Mapping[str, str] | None = None) -> Settings:
     )
 
 
-def _shipped() -> tuple[str, ...]:
+def _list_shipped_crews() -> tuple[str, ...]:
     """Return the crews that come with Leadhand, the usual one first."""
     folder = Path(__file__).parents[1] / "specialists" / "crews"
     return (

@@ -22,7 +22,7 @@ from bot.slack.installation.records import InstallationRecords, Installed, Recor
 from bot.slack.installation.token_cipher import BadKey, TokenCipher
 from bot.slack.installation.token_refresh import TokenRefresh
 from bot.slack.receive.addressed import Addressed
-from bot.slack.scopes import OPTIONAL_SCOPES, needed
+from bot.slack.scopes import OPTIONAL_SCOPES, collect_needed_scopes
 from bot.slack.send.web_calls import close_client, make_client
 from bot.store.interface import Claim, StoreError
 from bot.team_bot import Shared, TeamBot
@@ -79,7 +79,7 @@ class InstalledTeams:
             records,
             OAuthStates(shared.store.installations),
             credentials=credentials,
-            scopes=needed() | (OPTIONAL_SCOPES if tickets else frozenset()),
+            scopes=collect_needed_scopes() | (OPTIONAL_SCOPES if tickets else frozenset()),
             listed=settings.teams,
         )
         self.pages: Sequence[web.RouteDef] = install_routes(flow, self.look)
@@ -196,7 +196,7 @@ class InstalledTeams:
         """Bring the bots in line with what is installed. Raises StoreError."""
         async with self._looking:
             records = await self._records.all()
-            there = _installed(records)
+            there = _find_installed_teams(records)
             for team in [team for team in self._bots if team not in there]:
                 await self._close(team)
             for team, (name, found) in there.items():
@@ -234,7 +234,7 @@ class InstalledTeams:
         except BaseException:
             await close_client(client)
             raise
-        bot.proof.refused = lambda code, token: self._refused(team, code, token)
+        bot.proof.refused = lambda code, token: self._leave_if_gone(team, code, token)
         self._bots[team] = bot
         bot.begin()
         log.info("the app is installed in %s", team)
@@ -250,7 +250,7 @@ class InstalledTeams:
             self._leaving.discard(team)
         log.warning("the app has left %s: its jobs rest", team)
 
-    def _refused(self, team: str, code: str, token: str) -> None:
+    def _leave_if_gone(self, team: str, code: str, token: str) -> None:
         """Look whether the app has left, as Slack does not take the token of a workspace."""
         if code in GONE and team in self._names:
             self._start(self._leave(team, self._names[team], token))
@@ -269,7 +269,7 @@ class InstalledTeams:
         """Erase what is kept for workspaces that the app left so long ago that jobs are not kept any longer."""
         store, kept = self._shared.store, self._shared.settings.retention.jobs
         for name in sorted(records, reverse=True):  # workspaces (T) before their organisation (E)
-            left = _left(records, name)
+            left = _read_leave_time(records, name)
             if not left or store.clock() - left < kept:
                 continue
             again, row = await self._records.read(name)
@@ -285,7 +285,7 @@ class InstalledTeams:
         task.add_done_callback(self._tasks.discard)
 
 
-def _installed(records: Mapping[str, Record]) -> dict[str, tuple[str, Installed]]:
+def _find_installed_teams(records: Mapping[str, Record]) -> dict[str, tuple[str, Installed]]:
     """Return the workspaces that are installed, each with the record whose installation it uses."""
     found: dict[str, tuple[str, Installed]] = {}
     for team, record in records.items():
@@ -297,7 +297,7 @@ def _installed(records: Mapping[str, Record]) -> dict[str, tuple[str, Installed]
     return found
 
 
-def _left(records: Mapping[str, Record], name: str) -> float:
+def _read_leave_time(records: Mapping[str, Record], name: str) -> float:
     """Return when the app left a workspace or organisation; 0 if it is there, or that cannot be read."""
     record = records[name]
     holder = records.get(record.organisation) if record.organisation else record

@@ -728,7 +728,7 @@ def load(line: str | bytes) -> Event:
         raise ValueError(f"an event's schema is a whole number from 1, not {version!r}")
     if version > SCHEMA:
         raise NewerEvent(version, SCHEMA)
-    return _adapter.validate_python({**event, **_salvaged(event)})
+    return _adapter.validate_python({**event, **_salvage_field(event)})
 
 
 _LEAST: dict[str, tuple[str, Turn | ToolReply]] = {
@@ -738,7 +738,7 @@ _LEAST: dict[str, tuple[str, Turn | ToolReply]] = {
 """For each such event type: the field that earlier releases kept unchecked, and what replaces its unreadable parts."""
 
 
-def _salvaged(event: Json) -> Json:
+def _salvage_field(event: Json) -> Json:
     """Read the readable parts of such a field one by one, so that one odd turn does not cost the whole job."""
     name, least = _LEAST.get(str(event.get("type")), ("", None))
     given = event.get(name)

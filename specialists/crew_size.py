@@ -8,7 +8,7 @@ FLAT = 8
 """Specialists side by side from which on planners choose worse: they read all of them with each request."""
 
 
-def crowded(crew: Crew) -> str:
+def suggest_inner_crews(crew: Crew) -> str:
     """Suggest crews inside a crew with many specialists side by side; empty if it has not so many.
 
     A crew whose plan is fixed asks no planner, so there it does not matter.

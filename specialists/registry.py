@@ -169,7 +169,7 @@ def _read_crew(
     about = {page.path.parent.name: page for _, page in read}
     crew_checks.check(readable, about, unread=[page.name for page in pages if page not in readable], tools=tools)
     of_pages = [fault for page in (*pages, *about.values()) for fault in page.faults]
-    faults.extend(crew_toolkits.explained(of_pages, of_toolkits))
+    faults.extend(crew_toolkits.blame_broken_toolkits(of_pages, of_toolkits))
     warnings += [warning for page in pages for warning in page.warnings]
     own = crew_file.read(folder, [*(page.name for page in pages), *about], tools, layers.roots)
     faults.extend(own.faults)
@@ -199,7 +199,7 @@ def _crew(
     folder: Path, path: str, found: list[Specialist], inside: list[Crew], own: CrewFile, tools: Mapping[str, Tool]
 ) -> Crew:
     """Build the crew of what was read, all names as they are outside of it."""
-    own = _renamed(own, path)
+    own = _rename_specialists(own, path)
     named = [
         replace(
             one,
@@ -261,7 +261,7 @@ def _outside(path: str, name: str) -> str:
     return f"{path}{SLASH}{name}" if path and name else name
 
 
-def _renamed(own: CrewFile, path: str) -> CrewFile:
+def _rename_specialists(own: CrewFile, path: str) -> CrewFile:
     """Put the names that specialists have outside of their crew into what the crew's file says."""
     if not path:
         return own

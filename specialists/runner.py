@@ -159,7 +159,7 @@ class _Attempt:
         """Take turns until one of them is the end, or the time is up."""
         turns = self.conversation.turns
         if turns > self.specialist.max_turns or 0 < self.conversation.loop < turns:
-            self.limit = self._reached()  # the last turn of the history was the last call
+            self.limit = self._name_reached_limit()  # the last turn of the history was the last call
         clock = asyncio.timeout_at(self.limits.ends)
         try:
             async with clock:
@@ -188,7 +188,7 @@ class _Attempt:
         withheld, noted, shrunk = "", False, False
         self._hear()
         while turn is None:
-            self.limit = self.limit or withheld or self._reached()
+            self.limit = self.limit or withheld or self._name_reached_limit()
             if self.limit and not noted:
                 given = self.conversation.work_done.last
                 again = "\n\n" + briefing.note("limit_given", given=given) if given else ""
@@ -225,7 +225,7 @@ class _Attempt:
         await asyncio.sleep(error.pause)
         return ""
 
-    def _offered(self) -> tuple[ToolSpec, ...]:
+    def _select_tools(self) -> tuple[ToolSpec, ...]:
         """Return the tools of the next call: the two that end the work if it is the last one."""
         if self.limit:  # Not without any tool: some providers refuse that once calls are part of the conversation.
             return self.specialist.ways_to_end
@@ -249,7 +249,7 @@ class _Attempt:
                 purpose=self.specialist.purpose,
                 system=self.specialist.system,
                 messages=tuple(self.conversation.messages),
-                tools=self._offered(),
+                tools=self._select_tools(),
                 tool_choice="required" if self._must_call else "auto",
                 tier=self.handoff.constraints.tier,
                 max_tokens=self.handoff.constraints.max_tokens,
@@ -272,7 +272,7 @@ class _Attempt:
         work = self.conversation.work_done
         return work.readers if work.only_described and (self.conversation.idle or work.astray) else []
 
-    def _reached(self) -> str:
+    def _name_reached_limit(self) -> str:
         """Name the limit that is reached, if one is."""
         if self.conversation.turns >= self.specialist.max_turns:
             return f"the limit of {self.specialist.max_turns} turns"
@@ -325,10 +325,10 @@ class _Attempt:
         """Take words that were not handed in, bound to what was read, unless the requester said something meanwhile."""
         if not isinstance(outcome, Result):
             return outcome
-        outcome = (await self._bound(outcome)).result
+        outcome = (await self._bind_result(outcome)).result
         return outcome if self.limit or not self._hear() else None
 
-    async def _bound(self, result: Result) -> Binding:
+    async def _bind_result(self, result: Result) -> Binding:
         documents = await self.sources.documents()
         return await asyncio.to_thread(bind_result, result, documents, tuple(self.log.known_texts()))
 
@@ -347,9 +347,9 @@ class _Attempt:
         if inserted.text != result.content:
             given = {"content": inserted.text, "summary": with_rows(result.summary, grids).text}
             result = result.model_copy(update=given)
-        binding = await self._bound(result)
+        binding = await self._bind_result(result)
         text = self.conversation.work_done.sent_back(result.content)
-        if not text and (unopened := self._unopened(result)):
+        if not text and (unopened := self._find_unread_file(result)):
             readers = ("read_material", "search_material", *self.conversation.work_done.readers)
             text = briefing.note("no_work_unread", file=unopened, tools=" or ".join(readers))
         text = text or inserted.fault
@@ -357,7 +357,7 @@ class _Attempt:
             text = briefing.note("not_found", faults="\n".join(f"- {each}" for each in binding.faults))
         return binding.result, text
 
-    def _unopened(self, result: Result) -> str:
+    def _find_unread_file(self, result: Result) -> str:
         """Return the name of a file that the result names though nothing of it was read; empty if there is none."""
         said = result.content.casefold()
         there = (one.name for one in self.handoff.readable if one.kind == "file")

@@ -96,7 +96,7 @@ def web_fault(text: str) -> str:
     return "" if found.host else "is no address: its host is missing"
 
 
-def shown(address: str) -> str:
+def redact_url(address: str) -> str:
     """Give a web address without login, options and fragment, as people may see it. Raises BadUrl."""
     return read_url(address, ("https", "http")).shown
 

@@ -54,7 +54,7 @@ async def main(names: list[str]) -> int:
 async def picture(browser: Browser, url: str, name: str) -> Path:
     """Play a crew's demo on its page, say yes to what it asks, and take the picture of its thread."""
     path = FOLDER / "thread.png" if name == "general" else FOLDER / "crews" / f"{name}.png"
-    async with crew_demo.staged(settings_of(name)) as demo:
+    async with crew_demo.stage_demo(settings_of(name)) as demo:
         draft = Draft(demo.demo.ask, demo.files)
         async with (
             scene_on(url, drafts=[draft]) as scene,

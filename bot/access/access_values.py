@@ -214,7 +214,7 @@ def groups_in(named: Sequence[str]) -> frozenset[str]:
     return frozenset(one for one in named if GROUP.fullmatch(one))
 
 
-def combined(sources: Sequence[tuple[ChannelValues, Mapping[str, Origin] | Source]], *, crew: str = "") -> Access:
+def merge_sources(sources: Sequence[tuple[ChannelValues, Mapping[str, Origin] | Source]], *, crew: str = "") -> Access:
     """Put the sources of a channel together, the one that counts most first. `crew` is the default one.
 
     With each comes where its values are from: of the form a mapping, for each value was set by somebody.

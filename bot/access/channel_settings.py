@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from bot.access.access_values import NAMES, Access, ChannelValues, Origin, combined, groups_in
-from bot.access.kept_form import FormValues, dumped, loaded
+from bot.access.access_values import NAMES, Access, ChannelValues, Origin, groups_in, merge_sources
+from bot.access.kept_form import FormValues, dump_form_row, load_form_row
 from bot.limits.rules import Rules, Scope, SpendingBudget
 from bot.store.interface import StoreError
 from bot.store.redis.redis_store import Store
@@ -100,7 +100,7 @@ class ChannelSettings:
     def _with(self, channel: str, form: FormValues) -> Access:
         usual, file = next(iter(self.crews), ""), self._file.get(channel, ChannelValues())
         crew = form.values.crew or file.crew or usual or next(iter(self._of_crews), "")
-        return combined(
+        return merge_sources(
             [
                 (form.values, form.origins),
                 (file, "file"),
@@ -143,7 +143,7 @@ class ChannelSettings:
             whole = before.values.model_copy(update={one: getattr(values, one) for one in changed})
             given = [one for one in NAMES if getattr(whole, one) is not None]
             origins = {one: now if one in changed else before.origins.get(one, now) for one in given}
-            row = dumped(whole, origins)
+            row = dump_form_row(whole, origins)
             if await self._store.settings.put(team, channel, row, instead_of=before.row):
                 self._forms.pop(team, None)
                 return changed
@@ -167,7 +167,9 @@ class ChannelSettings:
             return known
         before = known or {}
         read = {
-            channel: before[channel] if channel in before and before[channel].row == row else loaded(channel, row)
+            channel: before[channel]
+            if channel in before and before[channel].row == row
+            else load_form_row(channel, row)
             for channel, row in rows.items()
             if CHANNEL.fullmatch(channel)  # other rows are what the bot itself remembers
         }

@@ -96,7 +96,7 @@ def _channel(file: ChannelsFile, node: yaml.Node, crews: Sequence[str]) -> Chann
     except ValidationError as error:
         for one in error.errors():
             name = str(one["loc"][0])
-            file.fault(lines[name], f"{name}: {_REMEDY.get(one['type']) or _said(one, name)}")
+            file.fault(lines[name], f"{name}: {_REMEDY.get(one['type']) or _describe_error(one, name)}")
         return None
 
 
@@ -114,6 +114,6 @@ def _text(node: yaml.Node) -> str:
     return str(node.value).strip() if isinstance(node, yaml.ScalarNode) else ""
 
 
-def _said(error: Any, name: str) -> str:
+def _describe_error(error: Any, name: str) -> str:
     text = str(error["msg"]).removeprefix("Value error, ")
     return text if ";" in text or name in TEXTS else f"{text}; copy ids from Slack"

@@ -31,7 +31,7 @@ def read(channel: Mapping[str, tuple[str, CrewFault]]) -> tuple[ChannelValues, t
     return ChannelValues.model_validate(values), tuple(faults)
 
 
-def checked(crew: Crew, folder: Path) -> Crew:
+def check_channel_values(crew: Crew, folder: Path) -> Crew:
     """Return the crew of a folder. Raises CrewError if its file sets a value for channels that cannot be had."""
     if faults := read(crew.channel)[1]:
         raise CrewError(folder, faults)

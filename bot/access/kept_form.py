@@ -37,13 +37,13 @@ def stamp_of(values: ChannelValues, name: str) -> str:
     return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:8]
 
 
-def dumped(values: ChannelValues, origins: Mapping[str, Origin]) -> str:
+def dump_form_row(values: ChannelValues, origins: Mapping[str, Origin]) -> str:
     """Write a channel's row."""
     by = {name: {"user": origin.user, "at": origin.at} for name, origin in origins.items()}
     return json.dumps({"values": values.model_dump(mode="json", exclude_none=True), "set": by})
 
 
-def loaded(channel: str, row: str) -> FormValues:
+def load_form_row(channel: str, row: str) -> FormValues:
     """Read a channel's row. One that cannot be read closes the channel: it may hold who must not use the bot there."""
     try:
         fields = json.loads(row)

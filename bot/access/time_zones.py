@@ -87,7 +87,13 @@ def zone_called(name: str, own: str = "") -> str:
         return zone  # EST/EDT
     if own in AMBIGUOUS.get(bare, ()):
         return own
-    return USUAL.get(wanted) or _named().get(wanted) or USUAL.get(bare) or _named().get(bare) or _fixed(wanted)
+    return (
+        USUAL.get(wanted)
+        or _zones_by_name().get(wanted)
+        or USUAL.get(bare)
+        or _zones_by_name().get(bare)
+        or _find_fixed_zone(wanted)
+    )
 
 
 def zone_of(name: str) -> tzinfo | None:
@@ -100,7 +106,7 @@ def zone_of(name: str) -> tzinfo | None:
         return None
 
 
-def _fixed(name: str) -> str:
+def _find_fixed_zone(name: str) -> str:
     """Return the name of the zone that is so many hours from UTC, such as `UTC+02:00`; empty if the words are none."""
     found = _FIXED.fullmatch(name)
     ahead = _ahead(found) if found is not None else None
@@ -128,7 +134,7 @@ def unknown_zone(name: str) -> str:
 def nearest_zone(name: str) -> str:
     """Return the zone whose name is nearest to one that nothing is called by; empty if none is near."""
     wanted = _plain(name)
-    known = {**_named(), **USUAL}
+    known = {**_zones_by_name(), **USUAL}
     near = get_close_matches(wanted, known, 1, 0.75) or get_close_matches(wanted.rpartition("/")[2], known, 1, 0.75)
     return known[near[0]] if near else ""
 
@@ -145,7 +151,7 @@ def _plain(name: str) -> str:
 
 
 @cache
-def _named() -> dict[str, str]:
+def _zones_by_name() -> dict[str, str]:
     """Map whole names and the names of cities to zones; of two cities of one name, the zone first in the list."""
     zones = sorted(
         one for one in available_timezones() if "/" in one and not one.startswith(("Etc/", "posix/", "right/"))

@@ -33,7 +33,7 @@ from bot.supervisor.plan_price import PARTS, price_of_plan
 from handoff.contracts import Terms
 from handoff.text.dollars import in_dollars
 from specialists.crew import Crew
-from specialists.crew_size import crowded
+from specialists.crew_size import suggest_inner_crews
 from specialists.sandbox.wall_proof import ChildBroken, WallReport, prove_walls
 from specialists.several_crews import Crews, missing_settings, why_no_member
 from specialists.tools.extras import ALL, EMBEDDED, RECOMMENDED, absent_extras, install_command, missing_packages
@@ -135,7 +135,7 @@ async def _crew(
     A crew that is a member of the usual one is told once, by itself.
     """
     try:
-        yield Verdict("crew", f"{crew.name}{word}: {_who(crew, crews, env)}", risk=crowded(crew))
+        yield Verdict("crew", f"{crew.name}{word}: {_who(crew, crews, env)}", risk=suggest_inner_crews(crew))
         own = _without(crew, crews.names)
         for name, one in own.everyone.items():
             if one.read_as:

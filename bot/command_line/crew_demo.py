@@ -70,7 +70,7 @@ class Staged:
 
 
 @contextlib.asynccontextmanager
-async def staged(settings: Settings) -> AsyncIterator[Staged]:
+async def stage_demo(settings: Settings) -> AsyncIterator[Staged]:
     """Make the demo of the settings' crew ready, and clear it away at the end.
 
     Its files are copied, so that nothing of the installation is written to. Raises SettingsError where it has none, or
@@ -117,7 +117,7 @@ async def staged_together(names: Iterable[str], settings: Settings) -> AsyncIter
         repositories: list[str] = []  # those of several demos stand in one setting, side by side
         for name in dict.fromkeys(names):
             alone = dataclasses.replace(settings, crew=name, more_crews=())
-            demos[name] = one = await stack.enter_async_context(staged(alone))
+            demos[name] = one = await stack.enter_async_context(stage_demo(alone))
             repositories += [one.settings.env[REPOSITORIES]] if REPOSITORIES in one.demo.settings else []
             settings = dataclasses.replace(settings, env={**settings.env, **one.settings.env})
         if repositories:
@@ -127,7 +127,7 @@ async def staged_together(names: Iterable[str], settings: Settings) -> AsyncIter
         yield StagedTogether(settings, demos, SeveralScripts(scripts))
 
 
-def offered(settings: Settings) -> contextlib.AbstractAsyncContextManager[StagedTogether]:
+def stage_offered_demos(settings: Settings) -> contextlib.AbstractAsyncContextManager[StagedTogether]:
     """Make the demos ready that the first page offers: none where their crews are not there, or are set up already."""
     possible = set(OFFERED) <= set(settings.more_crews) and settings.env.keys().isdisjoint(THEIRS)
     return staged_together(OFFERED if possible else (), settings)

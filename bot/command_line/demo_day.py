@@ -120,7 +120,7 @@ class DayPlayer:
 
     async def _step(self, played: Played, step: Then) -> None:
         place, person = played.place, self._workspace.person(step.who or played.scene.who)
-        asked, answers = await self._asked(place), played.came_to in {"question", "approval"}
+        asked, answers = await self._read_request_time(place), played.came_to in {"question", "approval"}
         if step.say:
             await person.say(place.channel, step.say, thread_ts=place.thread_ts)
         elif step.press:
@@ -165,13 +165,13 @@ class DayPlayer:
                 return str(message["ts"])
         raise LookupError(f"no answer in the thread of {place.job_id}")
 
-    async def _asked(self, place: Place) -> str:
+    async def _read_request_time(self, place: Place) -> str:
         head = await self._head(place)
         return head.fields.get("asked", "") if head is not None else ""
 
     async def _until_asked_again(self, place: Place, before: str) -> None:
         async def again() -> bool:
-            return await self._asked(place) != before
+            return await self._read_request_time(place) != before
 
         with contextlib.suppress(TimeoutError):
             await _until(again, SETTLING)

@@ -61,7 +61,7 @@ async def add_cases(folder: Path, store: Store, crew: Crew, goes: Path, *, priva
         else:
             new.append(one)
     _write(folder, new)
-    return _told(folder, new, left, goes)
+    return _summarize_cases(folder, new, left, goes)
 
 
 async def _cases(store: Store, crew: Crew, *, private: bool) -> AsyncIterator[FeedbackCase | str]:
@@ -117,7 +117,7 @@ def _write(folder: Path, new: list[FeedbackCase]) -> None:
             raise SettingsError(f"{path} cannot be written ({error.strerror}).") from None
 
 
-def _told(folder: Path, new: list[FeedbackCase], left: Counter[str], goes: Path) -> str:
+def _summarize_cases(folder: Path, new: list[FeedbackCase], left: Counter[str], goes: Path) -> str:
     kinds = Counter(one.kind for one in new)
     wrote = ", ".join(f"{count} in {folder / kind}.yml" for kind, count in kinds.items())
     lines = [f"New cases: {len(new)}" + (f" ({wrote})" if new else "")]

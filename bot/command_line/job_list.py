@@ -18,7 +18,7 @@ from bot.jobs.job_reading import read_job
 from bot.settings import Settings
 from bot.slack.receive.job_named import job_named
 from bot.slack.views.job_rows import JobLine
-from bot.slack.views.outgoing import counted
+from bot.slack.views.outgoing import format_count
 from bot.store.interface import ANY_TEAM, Head, JobKey
 from bot.store.redis.redis_store import Store
 from handoff.state.job_state import Ask, Job
@@ -39,19 +39,19 @@ async def job_list(options: argparse.Namespace, settings: Settings) -> int:
     async with open_names(settings, ids=options.ids or options.json) as put_names, store_url(settings) as url:
         store = await Store.connect(url)
         try:
-            return await (_one if options.job else _listed)(store, options, put_names)
+            return await (_one if options.job else _print_list)(store, options, put_names)
         finally:
             await store.close()
 
 
-async def _listed(store: Store, options: argparse.Namespace, put_names: PutNames) -> int:
+async def _print_list(store: Store, options: argparse.Namespace, put_names: PutNames) -> int:
     """Print the list, with `--watch` until it is ended: drawn anew in place at a terminal, else as lines."""
     redraws = options.watch and sys.stdout.isatty()
     before: list[tuple[JobKey, float]] | None = None
     while True:
         heads = await _heads(store, await teams_of(store, options.team), options.user)
         await store.now()  # nothing else that is asked here tells what time it is there
-        shown = await _written(store, heads, options, put_names)
+        shown = await _render_list(store, heads, options, put_names)
         if redraws:
             rows = shutil.get_terminal_size().lines - 1
             say(TO_TOP + REST_OF_LINE.join([*shown.split("\n")[:rows], ""]) + REST_OF_SCREEN, end="")
@@ -86,7 +86,7 @@ async def _heads(store: Store, teams: Sequence[str], user: str) -> list[Head]:
     return await JobLists(store).under_way(teams) if teams else []
 
 
-async def _written(store: Store, heads: Sequence[Head], options: argparse.Namespace, put_names: PutNames) -> str:
+async def _render_list(store: Store, heads: Sequence[Head], options: argparse.Namespace, put_names: PutNames) -> str:
     if options.json:
         return "\n".join(json.dumps(_plain(head), ensure_ascii=False) for head in heads)
     if not heads:
@@ -167,5 +167,5 @@ def _of(ask: Ask) -> list[str]:
     if usage.calls:
         cost = f", {in_dollars(usage.cost)}" if usage.cost is not None else ""
         calls, tokens = usage.calls, usage.tokens_in + usage.tokens_out
-        lines.append(f"  {counted(calls, 'model call')}, {counted(tokens, 'token')}{cost}")
+        lines.append(f"  {format_count(calls, 'model call')}, {format_count(tokens, 'token')}{cost}")
     return lines

@@ -98,13 +98,13 @@ async def _accept_in(
             say(f"{server.name}: as it was accepted, {len(live)} tools.")
             continue
         say("\n".join([f"{server.name}:", *lines]))
-        if not await _agreed(server.name, yes=options.yes):
+        if not await _confirm_tools(server.name, yes=options.yes):
             say(f"{server.name}: not accepted; nothing was written.")
             done = False
             continue
         lock = lock.with_server(server.name, live).only([one.name for one in servers])
         _write(folder / tool_lock.NAME, lock)
-        say(_told(server, live))
+        say(_summarize_tools(server, live))
     return done
 
 
@@ -123,7 +123,7 @@ async def _live(server: ServerConfig, settings: ToolSettings, crew: str) -> tupl
         await connection.close()
 
 
-async def _agreed(name: str, *, yes: bool) -> bool:
+async def _confirm_tools(name: str, *, yes: bool) -> bool:
     if yes:
         return True
     if not is_manned():
@@ -139,7 +139,7 @@ def _write(path: Path, lock: ToolLock) -> None:
         raise SettingsError(f"{path} cannot be written: {error}.") from None
 
 
-def _told(server: ServerConfig, live: tuple[LockedTool, ...]) -> str:
+def _summarize_tools(server: ServerConfig, live: tuple[LockedTool, ...]) -> str:
     """Say what was accepted, and what of it asks before each call."""
     out = left_out(server.name, live)
     usable = [tool for tool in live if tool.name not in out]

@@ -103,17 +103,17 @@ async def _plan(model: ProviderModel, tier: Tier, specialists: Sequence[str]) ->
 
 async def _call(model: ProviderModel, tier: Tier) -> Proof:
     """Have a tool called: of its own accord, and if that fails, because it must."""
-    turn = await _asked(model, tier, forced=False)
+    turn = await _call_with_tool(model, tier, forced=False)
     if _calls(turn):
         if model.takes_steps(tier):
             return Proof("calls tools by steps in a JSON schema (its server does not recognise its own calls)")
         return Proof("calls tools")
-    if _calls(await _asked(model, tier, forced=True)):
+    if _calls(await _call_with_tool(model, tier, forced=True)):
         return Proof("calls tools", risk="it calls a tool only when it is forced to: work may be done without any")
     return Proof(fault=f"it calls no tools, so specialists cannot work with it; {_NAME_OTHERS}")
 
 
-async def _asked(model: ProviderModel, tier: Tier, *, forced: bool) -> Turn:
+async def _call_with_tool(model: ProviderModel, tier: Tier, *, forced: bool) -> Turn:
     return await model.reply(
         ModelCall(
             purpose="check",

@@ -142,10 +142,12 @@ async def _write_files(app: App, key: JobKey, job: Job | None, folder: Path) -> 
         for artifact in (work.result.artifacts if work.result else ())
         if artifact.publish_as != "nothing"
     ]
-    return [_written(folder / Path(file.name).name, await app.store.blobs.get(key, file.id)) for file in made]
+    return [
+        _write_to_free_path(folder / Path(file.name).name, await app.store.blobs.get(key, file.id)) for file in made
+    ]
 
 
-def _written(path: Path, data: bytes) -> Path:
+def _write_to_free_path(path: Path, data: bytes) -> Path:
     """Write to that path, or to one beside it: what is there already is not ours. Raises SettingsError."""
     free = path
     try:

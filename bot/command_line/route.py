@@ -16,7 +16,7 @@ from bot.models.choosing import ModelSettingsError, choose_model
 from bot.models.chosen_model import ChosenModel
 from bot.settings import Settings, SettingsError
 from bot.supervisor.planning import Planning
-from bot.supervisor.route_words import Routing, decided, in_words, told
+from bot.supervisor.route_words import Routing, decide_route, export_routing, in_words
 from bot.supervisor.track_record import TrackRecord
 from handoff.contracts import Artifact, Material
 from handoff.conversation.spoken import crew_called
@@ -34,14 +34,14 @@ async def route(options: argparse.Namespace, settings: Settings) -> int:
     several = bool(settings.more_crews or options.crew)
     settings, text = _chosen(options, settings)
     try:
-        routing = await _decided(options, text, settings, model)
+        routing = await _decide_route(options, text, settings, model)
     finally:
         await model.close()
     event = routing.event
     if isinstance(event, RequestFailed):
         print(f"leadhand: {event.step}: {event.reason}. {event.advice}", file=sys.stderr)  # noqa: T201
         return NOBODY
-    found = told(routing, text, model.label)
+    found = export_routing(routing, text, model.label)
     if several:
         found = {"crew": Path(settings.crew).name, **found}
     say(json.dumps(found, indent=2, ensure_ascii=False) if options.json else in_words(found))
@@ -57,9 +57,9 @@ def _chosen(options: argparse.Namespace, settings: Settings) -> tuple[Settings, 
     return (replace(settings, crew=named.get(crew, crew), more_crews=()) if alone else settings), text
 
 
-async def _decided(options: argparse.Namespace, text: str, settings: Settings, model: ChosenModel) -> Routing:
+async def _decide_route(options: argparse.Namespace, text: str, settings: Settings, model: ChosenModel) -> Routing:
     planning = Planning(open_crews(settings).usual, model, TrackRecord(), settings.terms)
-    return await decided(planning, text, time.time, tuple(_file(name) for name in options.file))
+    return await decide_route(planning, text, time.time, tuple(_file(name) for name in options.file))
 
 
 def _file(name: str) -> Material:

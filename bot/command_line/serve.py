@@ -58,7 +58,7 @@ async def _serve(settings: Settings, stop: StopSignal) -> None:
         async with sending, running(settings, store, model, crews, instruments=instruments) as app:
             watching = instruments.watching(app.instance, app.work, slots=settings.slots, token_fault=app.token_fault)
             with about(instance=app.instance.name), watching:
-                async with connected(app.bolt, settings, app.pages) as connection:
+                async with open_slack_connection(app.bolt, settings, app.pages) as connection:
                     stop.ready = True
                     keep_what_is_loaded()
                     instruments.health.slack_connected = connection.is_up
@@ -89,7 +89,9 @@ async def chosen_model(settings: Settings) -> ChosenModel:
 
 
 @contextlib.asynccontextmanager
-async def connected(bolt: Bolt, settings: Settings, pages: Sequence[web.RouteDef] = ()) -> AsyncIterator[Connection]:
+async def open_slack_connection(
+    bolt: Bolt, settings: Settings, pages: Sequence[web.RouteDef] = ()
+) -> AsyncIterator[Connection]:
     """The bot's connection: Socket Mode where there is an app token, else HTTP, with `pages` for browsers.
 
     Raises SettingsError if Slack does not let us in, or the port cannot be had.

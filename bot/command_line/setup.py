@@ -60,7 +60,7 @@ async def setup(options: argparse.Namespace, settings: Settings) -> int:
             asyncio.get_running_loop().run_in_executor(None, webbrowser.open, link)
     found: dict[str, str] = {}
     for question in _questions(options, settings, app):
-        answer = await _answered(question, getattr(options, question.option), settings.env.get(question.name, ""))
+        answer = await _resolve_answer(question, getattr(options, question.option), settings.env.get(question.name, ""))
         if answer:
             found[question.name] = answer
     found |= await _model(options, settings)
@@ -144,7 +144,7 @@ def _questions(options: argparse.Namespace, settings: Settings, app: Mapping[str
     ]
 
 
-async def _answered(question: Question, given: str | None, kept: str) -> str:
+async def _resolve_answer(question: Question, given: str | None, kept: str) -> str:
     """Return a proven answer: that of the option, what is typed, or what is set already."""
     if given is not None:
         if given and (fault := await question.prove(given)):
@@ -156,7 +156,7 @@ async def _answered(question: Question, given: str | None, kept: str) -> str:
         raise SettingsError(
             f"{question.name} is not set, and nobody is here to ask: give it as --{question.option.replace('_', '-')}."
         )
-    say(question.words + (f" (Enter keeps {_masked(kept)})" if kept else ""))
+    say(question.words + (f" (Enter keeps {_mask_value(kept)})" if kept else ""))
     for _ in range(TRIES):
         typed = (await console.ask("   > ", may_be_empty=bool(kept) or question.optional)) or ""
         answer = typed or kept
@@ -204,5 +204,5 @@ def _key_setting(key: str) -> dict[str, str]:
     return {name: key}
 
 
-def _masked(value: str) -> str:
+def _mask_value(value: str) -> str:
     return f"{value[:5]}…{value[-4:]}" if len(value) > 12 else "what is set"

@@ -19,7 +19,7 @@ PutNames = Callable[[str], Awaitable[str]]
 async def open_names(settings: Settings, *, ids: bool) -> AsyncIterator[PutNames]:
     """Ask Slack for names by the token of the settings. With `ids`, or without a token, ids stay as they are."""
     if ids or not settings.bot_token:
-        yield _unchanged
+        yield _keep_ids
         return
     client = make_client(settings.bot_token, settings.slack_api_url)
     people = People(client, WebCalls(Budget(unlimited=True)))
@@ -33,5 +33,5 @@ async def open_names(settings: Settings, *, ids: bool) -> AsyncIterator[PutNames
         await close_client(client)
 
 
-async def _unchanged(text: str) -> str:
+async def _keep_ids(text: str) -> str:
     return text

@@ -19,7 +19,7 @@ from handoff.contracts import ToolCall
 from specialists.crew import Crew
 from specialists.formats.inner_files import media_type_of
 from specialists.tools.tool import FolderWorkbench, Tool, ToolOutcome
-from specialists.turns.one_call import ToolBroke, check, perform, prepared
+from specialists.turns.one_call import ToolBroke, check, perform, prepare_call
 
 WORKED, FAILED = 0, 1
 YES = "yes"
@@ -71,7 +71,7 @@ async def _make_call(tool: Tool, arguments: dict[str, object], files: Sequence[P
     """Make the call as the runner does: checked, prepared, and if it writes, only after a yes."""
     workbench = FolderWorkbench.in_memory([await _read_file(path) for path in files], folder)
     ready = check(ToolCall(id="by_hand", name=tool.name, arguments=arguments), {tool.name: tool}, times=1)
-    ready = await prepared(ready, workbench)
+    ready = await prepare_call(ready, workbench)
     if isinstance(ready, ToolOutcome):
         return ready
     try:

@@ -44,7 +44,7 @@ def tool_lines(crew: Crew, *, idle: bool = True) -> tuple[str, list[str]]:
 
     A tool that somebody holds has a line of its own; those that nobody holds share some, unless `idle` is False.
     """
-    listed = _listed(crew)
+    listed = _collect_tools(crew)
     held = [one for one in listed if one.holders]
     writing = sum(one.tool.access == "write" for one in held)
     name, access = (max((len(text) for text in texts), default=0) for texts in _columns(held))
@@ -56,7 +56,7 @@ def tool_lines(crew: Crew, *, idle: bool = True) -> tuple[str, list[str]]:
         lines += [
             f"  {one.tool.name:<{name}}  {one.access:<{access}}  {', '.join(one.holders)}" for one in own if one.holders
         ]
-        if idle and (names := ", ".join(_named(one) for one in own if not one.holders)):
+        if idle and (names := ", ".join(_label_tool(one) for one in own if not one.holders)):
             lines += textwrap.wrap(_NOBODY + names, _WIDTH, initial_indent="  ", subsequent_indent="    ")
         for tool, why in left_out.get(origin, {}).items():
             lines += textwrap.wrap(f"left out: {tool}: {why}", _WIDTH, initial_indent="  ", subsequent_indent="    ")
@@ -67,11 +67,11 @@ def _columns(held: list[_Listed]) -> tuple[list[str], list[str]]:
     return [one.tool.name for one in held], [one.access for one in held]
 
 
-def _named(one: _Listed) -> str:
+def _label_tool(one: _Listed) -> str:
     return one.tool.name if one.tool.access == "read" else f"{one.tool.name} (writes)"
 
 
-def _listed(crew: Crew) -> list[_Listed]:
+def _collect_tools(crew: Crew) -> list[_Listed]:
     """List the tools there are, in the order of their toolkits, and then those that only a specialist brings."""
     found: dict[tuple[str, str], _Listed] = {}
     for tool in (tool for kit in toolkits_of(crew) for tool in kit.tools):
@@ -105,7 +105,7 @@ async def proofs(crew: Crew, proved: set[tuple[str, Path | None]]) -> AsyncGener
     Those of an origin and path in `proved` are left out, as crews of one bot share some; the others are added to it.
     """
     kits = {(kit.origin, kit.path): kit for kit in toolkits_of(crew) if kit.prove is not None}
-    works = [asyncio.create_task(_proved(kit)) for key, kit in kits.items() if key not in proved]
+    works = [asyncio.create_task(_prove_toolkit(kit)) for key, kit in kits.items() if key not in proved]
     proved |= set(kits)
     try:
         for work in asyncio.as_completed(works):
@@ -116,7 +116,7 @@ async def proofs(crew: Crew, proved: set[tuple[str, Path | None]]) -> AsyncGener
         await asyncio.gather(*works, return_exceptions=True)
 
 
-async def _proved(kit: Toolkit) -> tuple[str, tuple[str, ...]]:
+async def _prove_toolkit(kit: Toolkit) -> tuple[str, tuple[str, ...]]:
     origin = kit.origin or LEADHAND
     try:
         async with asyncio.timeout(PROOF_SECONDS):

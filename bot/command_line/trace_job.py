@@ -29,9 +29,9 @@ async def trace_job(options: argparse.Namespace, settings: Settings) -> int:
     trace = await _read(options.job, settings, options.team)
     wanted = [name for name in _FILES if getattr(options, name)]
     if options.json and options.out is None:
-        from bot.tracing.export import dumped  # noqa: PLC0415 - only where it is asked for
+        from bot.tracing.export import dump_trace  # noqa: PLC0415 - only where it is asked for
 
-        say(dumped(trace))
+        say(dump_trace(trace))
         wanted.remove("json")
     elif not wanted:
         from bot.slack.views.status import timeline  # noqa: PLC0415 - the same
@@ -95,9 +95,9 @@ async def _page(trace: Trace) -> bytes | str:
 
 
 async def _json(trace: Trace) -> bytes | str:
-    from bot.tracing.export import dumped  # noqa: PLC0415 - only where it is asked for
+    from bot.tracing.export import dump_trace  # noqa: PLC0415 - only where it is asked for
 
-    return dumped(trace).encode()
+    return dump_trace(trace).encode()
 
 
 _FILES: dict[str, Callable[[Trace], Awaitable[bytes | str]]] = {"html": _page, "png": _picture, "json": _json}

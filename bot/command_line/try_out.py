@@ -24,7 +24,7 @@ from bot.command_line import console, crew_demo, local_models
 from bot.command_line.console import say
 from bot.command_line.crew_demo import Staged
 from bot.command_line.one_job import do_one_job
-from bot.command_line.serve import connected
+from bot.command_line.serve import open_slack_connection
 from bot.command_line.tool_call import call_tool
 from bot.jobs.shutdown import wait_for_stop
 from bot.models.choosing import ModelSettingsError, choose_model
@@ -110,7 +110,7 @@ def _require_extras(options: argparse.Namespace) -> None:
 
 async def _demo(options: argparse.Namespace, settings: Settings) -> int:
     """Do a crew's demo: in the terminal, or on a page that has its request ready."""
-    async with crew_demo.staged(settings) as demo:
+    async with crew_demo.stage_demo(settings) as demo:
         if not options.page:
             options.ask, options.file = demo.demo.ask, list(demo.files)
             return await _one_job(options, demo.settings, demo)
@@ -131,14 +131,14 @@ async def _day(options: argparse.Namespace, settings: Settings) -> int:
         raise SettingsError(str(fault)) from None
     async with demo_day.staged_day(day, settings) as staged:
         with tempfile.TemporaryDirectory(prefix=TRIAL, dir=scratch()) as folder:
-            apart = _paced(dataclasses.replace(staged.settings, data=Path(folder), redis_url=""), QUICK)
+            apart = _set_pace(dataclasses.replace(staged.settings, data=Path(folder), redis_url=""), QUICK)
             with _log_to(Path(folder) / "leadhand.log", apart):
                 say(f"Playing a day of {len(day.scenes)} threads: this takes a minute or so ...")
                 async with _workspace(None, options.port) as workspace:
                     began = day.scenes[0].ago
                     workspace.clock.advance(-began)
                     async with _bot(apart, workspace, script=staged.script, behind=began) as (app, store):
-                        await _played(demo_day.DayPlayer(workspace, app, store, staged, began=began), day)
+                        await _play_day(demo_day.DayPlayer(workspace, app, store, staged, began=began), day)
                         workspace.notice(f"Answers come from: {app.model.label}")
                         say(f"Page:   {workspace.page_url}")
                         say("Ctrl-C stops all of it, and nothing is kept.")
@@ -146,7 +146,7 @@ async def _day(options: argparse.Namespace, settings: Settings) -> int:
     return 0
 
 
-async def _played(player: DayPlayer, day: Day) -> None:
+async def _play_day(player: DayPlayer, day: Day) -> None:
     from bot.command_line.demo_day import tell  # noqa: PLC0415 - only for the day
 
     began = time.monotonic()
@@ -164,11 +164,11 @@ async def _open_and_wait(options: argparse.Namespace, workspace: Workspace) -> N
 
 async def _page(options: argparse.Namespace, settings: Settings, demo: Staged | None = None) -> int:
     say("Starting the embedded Redis-compatible server, the local workspace and the bot ...")
-    settings = _paced(settings)
+    settings = _set_pace(settings)
     async with contextlib.AsyncExitStack() as stack:
         drafts, script = [Draft(demo.demo.ask, demo.files)] if demo is not None else [], None
         if demo is None:
-            shown = await stack.enter_async_context(crew_demo.offered(settings))
+            shown = await stack.enter_async_context(crew_demo.stage_offered_demos(settings))
             settings, script = shown.settings, shown.script
             drafts = [*shown.drafts, Draft(label="Ask about your own table"), SAMPLE_DRAFT]
         workspace = await stack.enter_async_context(_workspace(settings.data / "workspace", options.port, drafts))
@@ -245,7 +245,7 @@ async def _workspace(
 ) -> AsyncIterator[Workspace]:
     """`port` None: the usual one, or any where another program has that."""
     try:
-        workspace = await _started(data, PORT if port is None else port, drafts, fixed=port is not None)
+        workspace = await _start_workspace(data, PORT if port is None else port, drafts, fixed=port is not None)
     except OSError as error:
         why = os.strerror(error.errno) if error.errno else error
         raise SettingsError(
@@ -258,7 +258,7 @@ async def _workspace(
         await workspace.stop()
 
 
-async def _started(data: Path | None, port: int, drafts: Sequence[Draft] = (), *, fixed: bool) -> Workspace:
+async def _start_workspace(data: Path | None, port: int, drafts: Sequence[Draft] = (), *, fixed: bool) -> Workspace:
     """Raises OSError where the port cannot be had, and was asked for or is not just taken."""
     try:
         return await Workspace.start(manifest_path(), data=data, port=port, drafts=drafts)
@@ -312,7 +312,10 @@ async def bot_with(
     try:
         async with open_store(settings) as store:
             store.set_clock_ahead(-behind)
-            async with running(settings, store, model, crews, can_ask=can_ask) as app, connected(app.bolt, settings):
+            async with (
+                running(settings, store, model, crews, can_ask=can_ask) as app,
+                open_slack_connection(app.bolt, settings),
+            ):
                 yield app, store
     finally:
         await _stop_server(settings)
@@ -339,7 +342,7 @@ async def _stop_server(settings: Settings) -> None:
     await stop_embedded(settings.data)
 
 
-def _paced(settings: Settings, usual: str = PACE) -> Settings:
+def _set_pace(settings: Settings, usual: str = PACE) -> Settings:
     pace = settings.env.get("LEADHAND_REHEARSAL_PACE", usual)
     return dataclasses.replace(settings, env={**settings.env, "LEADHAND_REHEARSAL_PACE": pace})
 

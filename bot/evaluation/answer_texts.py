@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from decimal import Decimal, InvalidOperation
 
-from handoff.checking.figures import unsupported
+from handoff.checking.figures import find_unsupported_figures
 
 MARK = "\u26a0"
 """The sign that an answer has at what no source says."""
@@ -63,11 +63,11 @@ def leak(text: str) -> str:
     return found[0] if found else ""
 
 
-def unmarked(text: str, known: Iterable[str]) -> tuple[str, ...]:
+def find_unmarked_figures(text: str, known: Iterable[str]) -> tuple[str, ...]:
     """Return the figures of an answer that follow from nothing that is known, and that have no mark."""
     return tuple(
         one.text
-        for one in unsupported(text, known)
+        for one in find_unsupported_figures(text, known)
         if not text[one.end : one.end + _NEAR].lstrip(" %€$£").startswith(MARK)
     )
 

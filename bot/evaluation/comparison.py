@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bot.evaluation.harness import Record
 from bot.evaluation.run_file import RunFile
 from bot.evaluation.scoreboard import discordant
-from bot.evaluation.significance import mcnemar, paired
+from bot.evaluation.significance import mcnemar, paired_bootstrap
 
 BEYOND_CHANCE = 0.05
 NAMED = 12
@@ -48,22 +48,22 @@ def _changes(name: str, before: list[Record], after: list[Record]) -> list[str]:
     right = (sum(one.right for one, _ in pairs), sum(two.right for _, two in pairs))
     verdict = ("better" if won > lost else "worse") if p < BEYOND_CHANCE else "no change beyond chance"
     lines = [f"{name}: {right[0]} of {n} right before, {right[1]} after; {verdict} (p {p:.3f})"]
-    lines += _named("  now right", [two.id for one, two in pairs if two.right and not one.right])
-    lines += _named("  now wrong", [two.id for one, two in pairs if one.right and not two.right])
+    lines += _list_ids("  now right", [two.id for one, two in pairs if two.right and not one.right])
+    lines += _list_ids("  now wrong", [two.id for one, two in pairs if one.right and not two.right])
     tokens = [(one.tokens_in + one.tokens_out, two.tokens_in + two.tokens_out) for one, two in pairs]
     lines += _mean("tokens", tokens)
     lines += _mean("seconds", [(one.seconds, two.seconds) for one, two in pairs])
     return lines
 
 
-def _named(what: str, ids: list[str]) -> list[str]:
+def _list_ids(what: str, ids: list[str]) -> list[str]:
     more = f" and {len(ids) - NAMED} more" if len(ids) > NAMED else ""
     return [f"{what}: {', '.join(ids[:NAMED])}{more}"] if ids else []
 
 
 def _mean(what: str, pairs: Sequence[tuple[float, float]]) -> list[str]:
     """Say by how much a mean changed, if its interval leaves out that it did not."""
-    mean, low, high = paired([one for one, _ in pairs], [two for _, two in pairs])
+    mean, low, high = paired_bootstrap([one for one, _ in pairs], [two for _, two in pairs])
     if low <= 0 <= high or abs(mean) < LEAST:
         return []
     return [f"  {what} a case: {mean:+,.1f} (95 %: {low:+,.1f} to {high:+,.1f})"]

@@ -79,7 +79,7 @@ def _case(
         return "without an answer"
     kind, of = _kind(ask, specialists)
     reasons = [one.reason for one in said if one.reason]
-    heard = {"answered": _shown(ask.run.answer), "up": up, "down": down, "reasons": reasons}
+    heard = {"answered": _cut_answer(ask.run.answer), "up": up, "down": down, "reasons": reasons}
     files = list(dict.fromkeys(file.name for file in ask.artifacts))[:MOST_FILES]
     named = {"files": files} if files else {}
     about = {
@@ -117,5 +117,5 @@ def _kind(
     return "routing", {}
 
 
-def _shown(answer: str) -> str:
+def _cut_answer(answer: str) -> str:
     return answer if len(answer) <= LONGEST_ANSWER else f"{answer[:LONGEST_ANSWER]}\n(… cut here)"

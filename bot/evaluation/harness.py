@@ -103,7 +103,7 @@ async def run_sets(
     async def work() -> None:
         nonlocal finished
         for turn in ready:  # shared: each worker takes the next one
-            record = await _played(turn, bench, model)
+            record = await _play_case(turn, bench, model)
             finished += 1
             on_record(record, finished, len(turns))
 
@@ -120,7 +120,7 @@ def _turns(one: LabelledSet, trial: Trial, choice: Choice) -> list[_Turn]:
     return [_Turn(one, case, side, play) for case in choice.of(one.cases) for side, play in sides]
 
 
-async def _played(turn: _Turn, bench: Bench, model: ChosenModel) -> Record:
+async def _play_case(turn: _Turn, bench: Bench, model: ChosenModel) -> Record:
     counted, began = CountedModel(model), time.monotonic()
     bench = replace(bench, folders=(*turn.of.folders, *bench.folders))
     try:

@@ -97,7 +97,7 @@ def in_words(table: Iterable[Line]) -> str:
     """Write the table for people."""
     rows = [HEADINGS, *(_row(line) for line in table)]
     widths = [max(len(row[place]) for row in rows) for place in range(len(HEADINGS))]
-    return "\n".join(_padded(row, widths) for row in rows)
+    return "\n".join(_pad_row(row, widths) for row in rows)
 
 
 def _row(line: Line) -> tuple[str, ...]:
@@ -115,6 +115,6 @@ def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-def _padded(row: Sequence[str], widths: Sequence[int]) -> str:
+def _pad_row(row: Sequence[str], widths: Sequence[int]) -> str:
     cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
     return "  ".join(cells).rstrip()

@@ -38,7 +38,7 @@ def _faults(case: Labelled, crew: Crew, folders: tuple[Path, ...]) -> Iterator[s
     if isinstance(case, RoutingCase):
         yield from _strangers(case.expect, crew, LABELS)
     elif isinstance(case, PlanningCase):
-        yield from _strangers(_named(case.expect), crew)
+        yield from _strangers(_collect_names(case.expect), crew)
         least, most = case.expect.parts
         if least > most:
             yield f"parts are from {least} to {most}; write the least first"
@@ -52,7 +52,7 @@ def _faults(case: Labelled, crew: Crew, folders: tuple[Path, ...]) -> Iterator[s
         yield "the crew has no specialist of its own"
 
 
-def _named(expect: PlanExpected) -> list[str]:
+def _collect_names(expect: PlanExpected) -> list[str]:
     return [name.strip() for one in (*expect.must, *expect.may, *expect.must_not) for name in one.split(ARROW)]
 
 

@@ -29,7 +29,7 @@ def mcnemar(only_first: int, only_second: int) -> float:
     return min(1.0, 2.0 * tail / float(2**n))
 
 
-def paired(
+def paired_bootstrap(
     first: Sequence[float], second: Sequence[float], *, draws: int = 10_000, seed: int = 0
 ) -> tuple[float, float, float]:
     """Return the mean of second less first, paired by case, with its 95 % interval by bootstrap.

@@ -13,14 +13,14 @@ from functools import partial
 from typing import Any, TypeVar
 
 from bot.jobs.job_runner import JobRunner
-from bot.jobs.material_texts import handed, linked
+from bot.jobs.material_texts import add_given_addresses, build_handoff
 from bot.jobs.team_sign_ins import TeamSignIns
 from bot.limits.breakers import Breakers
 from bot.slack.show.people import StandingOf, nobody_stands
 from bot.store.interface import PayloadTooLarge, StoreError
 from bot.store.redis.redis_store import Store
 from handoff import events as ev
-from handoff.access.audit_entry import AuditEntry, Note, dropped
+from handoff.access.audit_entry import AuditEntry, Note, discard_entry
 from handoff.approval_values import Approval
 from handoff.briefs.context import said_before, said_to
 from handoff.briefs.provenance import provenance_of
@@ -55,7 +55,7 @@ class Around:
     somebody is by now, in that place.
     """
 
-    note: Note = dropped
+    note: Note = discard_entry
     approvers: tuple[str, ...] | None = ()
     messenger: Messenger | None = None
     standing: StandingOf = nobody_stands
@@ -80,7 +80,7 @@ async def run_attempt(
     """
     job, ask = runner.find(effect.request)
     work = ask.work[effect.subtask]
-    handoff, pack = await handed(job, ask, work, runner.now(), store, runner.claim.key)
+    handoff, pack = await build_handoff(job, ask, work, runner.now(), store, runner.claim.key)
     if work.state == "pending":  # first of all: only an attempt that has started can fail
         member = crew.specialists.get(effect.specialist)
         on = {"tier": effect.tier, "model": member.wish.name if member is not None else ""}
@@ -88,10 +88,10 @@ async def run_attempt(
     try:
         specialist = _specialist(crew, effect, runner)
     except NotLent as error:
-        return _failed(effect, runner, "unavailable", str(error), failed_calls=0, private=False)
+        return _make_failure_event(effect, runner, "unavailable", str(error), failed_calls=0, private=False)
     if specialist is None:
         text = f"the crew has no specialist called {effect.specialist!r} any more"
-        return _failed(effect, runner, "lost", text, private=False)
+        return _make_failure_event(effect, runner, "lost", text, private=False)
     specialist = decided_by(specialist, around.approvers or ())
     resumed = work.state == "in_progress"
     log = _Log(
@@ -120,14 +120,16 @@ async def run_attempt(
         return _call_failed(effect, runner, error, took=log.took(), **log.privacy)
     except ToolBroke as error:
         await breakers.specialist_failed(specialist.purpose)
-        return _failed(
+        return _make_failure_event(
             effect, runner, "tool", str(error), usage=error.usage, failed_calls=0, took=log.took(), **log.privacy
         )
     if isinstance(outcome, Escalation) and outcome.reason == "timeout":
         await breakers.specialist_failed(specialist.purpose)  # its model or a tool was silent until we cut it off
     if isinstance(outcome, Result):
-        outcome = await linked(outcome, *runner.find(effect.request), effect.subtask, store, runner.claim.key)
-    return _ended(effect, runner, outcome, log)
+        outcome = await add_given_addresses(
+            outcome, *runner.find(effect.request), effect.subtask, store, runner.claim.key
+        )
+    return _make_end_event(effect, runner, outcome, log)
 
 
 @contextlib.asynccontextmanager
@@ -140,8 +142,8 @@ async def _workbench(
     try:
         yield FolderWorkbench(
             (*handoff.artifacts, *made),
-            lambda digest: _reached(_bytes(digest, effect, runner, store)),
-            lambda data: _reached(store.blobs.put(runner.claim.key, data)),
+            lambda digest: _call_store(_bytes(digest, effect, runner, store)),
+            lambda data: _call_store(store.blobs.put(runner.claim.key, data)),
             folder,
             provenance_of(*runner.find(effect.request), _work(effect, runner)),
             messenger,
@@ -158,7 +160,7 @@ async def _bytes(digest: str, effect: RunSubtask, runner: JobRunner, store: Stor
     return text.encode() if text is not None else await store.blobs.get(runner.claim.key, digest)
 
 
-async def _reached(call: Awaitable[T]) -> T:
+async def _call_store(call: Awaitable[T]) -> T:
     """Give the store's answer to a tool. Raises WorkbenchLost if the store is away, which no tool is at fault for."""
     try:
         return await call
@@ -168,7 +170,7 @@ async def _reached(call: Awaitable[T]) -> T:
         raise WorkbenchLost(error) from error
 
 
-def _ended(effect: RunSubtask, runner: JobRunner, outcome: End, log: _Log) -> ev.Event:
+def _make_end_event(effect: RunSubtask, runner: JobRunner, outcome: End, log: _Log) -> ev.Event:
     if isinstance(outcome, UnknownWrite):
         of_call = {"call": outcome.call, "tool": outcome.tool, "what": outcome.what, "reason": outcome.reason}
         return ev.ToolInDoubt(**_of(effect, runner), **of_call, usage=log.usage)
@@ -206,7 +208,7 @@ def _specialist(crew: Crew, effect: RunSubtask, runner: JobRunner) -> Specialist
     return replace(found, form=form, channel_words=here, hands_over="\n".join(others) if run.is_first else "")
 
 
-def _elapsed(work: Work) -> float:
+def _elapsed_seconds(work: Work) -> float:
     """Return the seconds that the attempt took up to its last checkpoint, without time in which nobody worked."""
     return max(0.0, work.checkpoints[-1].at - work.attempt_started) if work.checkpoints else 0.0
 
@@ -248,7 +250,7 @@ class _Log:
         self._private = private_replies(self.history)
         turns = [point.turn for point in self.history if isinstance(point, ev.TurnTaken)]
         self._names = {call.id: call.name for call in (turns[-1].calls if turns else ())}
-        self.before = _elapsed(work) if resumed else 0.0
+        self.before = _elapsed_seconds(work) if resumed else 0.0
         self._began = time.monotonic()
         self.usage = sum((point.turn.usage for point in self.history if isinstance(point, ev.TurnTaken)), Usage())
 
@@ -361,7 +363,9 @@ class _Log:
         await self._runner.report(event)
 
 
-def _failed(effect: RunSubtask, runner: JobRunner, kind: ev.FailureKind, message: str, **more: Any) -> ev.AttemptFailed:
+def _make_failure_event(
+    effect: RunSubtask, runner: JobRunner, kind: ev.FailureKind, message: str, **more: Any
+) -> ev.AttemptFailed:
     return ev.AttemptFailed(**_of(effect, runner), kind=kind, message=message, **more)
 
 
@@ -374,7 +378,7 @@ def _call_failed(
     if isinstance(error, Withheld):
         kind, tries = "unavailable", 0
     spent = {"usage": error.usage, "failed_calls": tries, "pause": error.pause, "took": took, "partial": error.partial}
-    return _failed(effect, runner, kind, str(error), transient=error.transient, **spent, **privacy)
+    return _make_failure_event(effect, runner, kind, str(error), transient=error.transient, **spent, **privacy)
 
 
 def _handed_in(work: Work) -> Iterator[str]:

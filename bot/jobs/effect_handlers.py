@@ -11,7 +11,7 @@ from typing import Any
 
 from bot.jobs.attempt import Around, run_attempt
 from bot.jobs.job_runner import JobRunner
-from bot.jobs.material_texts import documents, handed, load
+from bot.jobs.material_texts import build_handoff, documents, load
 from bot.limits.breakers import Breakers
 from bot.slack.show.people import StandingOf, nobody_stands
 from bot.slack.show.thread import Thread
@@ -20,12 +20,12 @@ from bot.supervisor.planning import Planning
 from bot.supervisor.track_record import TrackRecord
 from handoff import effects as ef
 from handoff import events as ev
-from handoff.access.audit_entry import Note, dropped
+from handoff.access.audit_entry import Note, discard_entry
 from handoff.briefs.context import circumstances
 from handoff.contracts import NO_TERMS, ChannelTerms, Place, Request
 from handoff.engine import approvals, hearing, second_try
 from handoff.engine.nested import crew_at, handed_up, is_for_people, plan_around
-from handoff.materials.deleted import blanked
+from handoff.materials.deleted import blank_spans
 from handoff.planning import plan_brief
 from handoff.planning.adhoc import made_as
 from handoff.state.job_state import Ask, Job
@@ -73,7 +73,7 @@ class Services:
     breakers: Breakers
     record: TrackRecord
     planning: Planning
-    note: Note = dropped
+    note: Note = discard_entry
     """Keeps entries of the audit."""
     approvers_in: ApproversIn = as_the_crew_says
     """Gives the ids of those who approve in a channel of a team."""
@@ -97,14 +97,14 @@ class Inputs:
 
 async def gather_material(_: ef.GatherMaterial, inputs: Inputs) -> ev.Event:
     """Bring what people attached and said before into the store, and read it."""
-    from bot.jobs.gathering import bounded  # noqa: PLC0415 - only where there is something to read
+    from bot.jobs.gathering import fit_into_event  # noqa: PLC0415 - only where there is something to read
     from bot.jobs.recalling import gather_remembered  # noqa: PLC0415 - the same
     from bot.jobs.request_material import gather_named, gather_request  # noqa: PLC0415 - the same
 
     services, runner, job, ask = inputs.services, inputs.runner, inputs.job, inputs.ask
     read = await gather_request(job, ask, services.thread, services.store, runner.claim.key)
     told = await gather_remembered(job, ask, services.thread, services.store, runner.claim.key)
-    found = bounded(told + read + await gather_named(ask, services.crew, read, services.store, runner.claim.key))
+    found = fit_into_event(told + read + await gather_named(ask, services.crew, read, services.store, runner.claim.key))
     of: dict[str, Any] = {"at": runner.now(), "request": inputs.ask.id}
     materials = found.materials
     if materials:
@@ -121,7 +121,7 @@ async def drop_copies(effect: ef.DropCopies, inputs: Inputs) -> ev.Event:
         spans = [(one.start, one.end) for one in effect.copies if one.digest == digest]
         with contextlib.suppress(KeyError):  # it is no longer kept
             text = (await store.blobs.get(key, digest)).decode("utf-8", "replace")
-            whole[digest] = blanked(text, spans).encode()
+            whole[digest] = blank_spans(text, spans).encode()
     await store.blobs.drop(key, whole)
     await asyncio.to_thread(TableCache(cache_folder()).forget, whole)
     return ev.CopiesDropped(at=inputs.runner.now(), count=len(effect.copies))
@@ -146,7 +146,7 @@ async def make_plan(effect: ef.MakePlan, inputs: Inputs) -> ev.Event:
         return await _with_approvers(event.model_copy(update={"corrected": ask.corrections}), inputs)
     work = inputs.ask.work[effect.within]
     store, key = inputs.services.store, runner.claim.key
-    handoff, pack = await handed(inputs.job, inputs.ask, work, runner.now(), store, key)
+    handoff, pack = await build_handoff(inputs.job, inputs.ask, work, runner.now(), store, key)
     of: dict[str, Any] = {"request": effect.request, "subtask": effect.within, "attempt": effect.attempt}
     if work.state == "pending":  # committed before planning: only an attempt that has started can fail
         of_start = {"specialist": work.specialist, "tier": work.tier or "balanced", "pack": pack}

@@ -28,7 +28,7 @@ from bot.supervisor.planning import Planning
 from bot.supervisor.track_record import TrackRecord
 from handoff import effects as ef
 from handoff import events as ev
-from handoff.access.audit_entry import Note, dropped
+from handoff.access.audit_entry import Note, discard_entry
 from handoff.contracts import Terms
 from handoff.state.job_state import Ask, Job
 from handoff.summaries.summary import QuarantineNotice, TrialNotice
@@ -225,7 +225,7 @@ class EffectRunner:
         terms: Terms,
         board: InstanceBoard,
         *,
-        note: Note = dropped,
+        note: Note = discard_entry,
         approvers_in: ApproversIn = handlers.as_the_crew_says,
         standing: StandingOf = nobody_stands,
         terms_in: TermsIn = handlers.no_terms,

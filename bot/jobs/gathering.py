@@ -89,7 +89,7 @@ async def gather(attachments: Sequence[Attachment], fetch: Fetch, store: Store, 
     return sum(await asyncio.gather(*map(one, attachments)), Gathered())
 
 
-def bounded(found: Gathered) -> Gathered:
+def fit_into_event(found: Gathered) -> Gathered:
     """Return what of it one event of the log can hold: without the longest outlines, then without the last files.
 
     A text without its outline is cited by its lines.
@@ -116,10 +116,10 @@ def bounded(found: Gathered) -> Gathered:
 async def keep(name: str, media_type: str, data: bytes, store: Store, key: JobKey) -> Gathered:
     """Keep a file and its text in the store, with the files in it (one level deep), and tell what was read."""
     reading = await _reading(name, media_type, data)
-    found = await _kept(name, media_type, data, reading, store, key)
+    found = await _store_file(name, media_type, data, reading, store, key)
     for inside in reading.inside[:MOST_INSIDE]:
         read = await _reading(inside.name, inside.media_type, inside.data)
-        found += await _kept(f"{name}/{inside.name}", inside.media_type, inside.data, read, store, key)
+        found += await _store_file(f"{name}/{inside.name}", inside.media_type, inside.data, read, store, key)
     if (more := len(reading.inside) - MOST_INSIDE) > 0:
         left = f"{name}: {more:,} of the {len(reading.inside):,} files in it were not read."
         found += Gathered(faults=(left,))
@@ -141,7 +141,7 @@ async def _keep_message(message: Attachment, data: bytes, store: Store, key: Job
     )
 
 
-async def _kept(name: str, media_type: str, data: bytes, reading: Reading, store: Store, key: JobKey) -> Gathered:
+async def _store_file(name: str, media_type: str, data: bytes, reading: Reading, store: Store, key: JobKey) -> Gathered:
     """Put a file and its text into the store."""
     itself = next((one for one in reading.pictures if one.name == name.rpartition("/")[2]), None)
     if itself is not None:  # as models are to see it: turned, small enough, without where it was taken
@@ -160,7 +160,7 @@ async def _kept(name: str, media_type: str, data: bytes, reading: Reading, store
         size=len(text),
         text=await store.blobs.put(key, text.encode()) if text else "",
         file=file,
-        outline=_bounded(reading.outline, len(text)),
+        outline=_fit_outline(reading.outline, len(text)),
         fault=fault,
         gaps=tuple(gaps),
         notes=tuple(_sentence(name, note) for note in reading.notes[:MOST_GAPS]),
@@ -228,7 +228,7 @@ def _as_text(name: str, data: bytes) -> str:
         return ""
 
 
-def _bounded(outline: Sequence[Section], size: int) -> tuple[Section, ...]:
+def _fit_outline(outline: Sequence[Section], size: int) -> tuple[Section, ...]:
     """Return an outline that fits into the log, without what lies behind the text; of too long a one, nothing."""
     there = [one for one in outline if one.start < size]
     if len(there) > MOST_SECTIONS:

@@ -12,7 +12,7 @@ from bot.store.interface import Head, JobKey
 from bot.store.redis.redis_store import Store
 from handoff import events as ev
 from handoff.access import rights
-from handoff.access.audit_entry import AuditEntry, Deed, Note, dropped
+from handoff.access.audit_entry import AuditEntry, Deed, Note, discard_entry
 from handoff.contracts import Place
 
 Denied = Literal["unknown", "not_yours", "newer", "unreadable", "forgotten"]
@@ -44,7 +44,7 @@ class JobRecords:
         nudge: Callable[[JobKey], None],
         *,
         admins: frozenset[str],
-        note: Note = dropped,
+        note: Note = discard_entry,
         groups_of: GroupsOf = no_groups,
     ) -> None:
         self.store = store

@@ -18,7 +18,9 @@ LARGE = 300_000
 """Characters from which on the passages of texts are looked for beside the event loop."""
 
 
-async def handed(job: Job, ask: Ask, work: Work, now: float, store: Store, key: JobKey) -> tuple[Handoff, Packed]:
+async def build_handoff(
+    job: Job, ask: Ask, work: Work, now: float, store: Store, key: JobKey
+) -> tuple[Handoff, Packed]:
     """Return the handoff of a subtask, see `handoff_for`. Raises StoreError while the store is away."""
     texts = await load(texts_needed(job, ask, work), job, ask, store, key)
     if sum(map(len, texts.values())) < LARGE:
@@ -26,7 +28,7 @@ async def handed(job: Job, ask: Ask, work: Work, now: float, store: Store, key: 
     return await asyncio.to_thread(handoff_for, job, ask, work, now, texts)
 
 
-async def linked(result: Result, job: Job, ask: Ask, subtask: str, store: Store, key: JobKey) -> Result:
+async def add_given_addresses(result: Result, job: Job, ask: Ask, subtask: str, store: Store, key: JobKey) -> Result:
     """Add the addresses of a result that its material gave word for word. Raises StoreError while the store is away."""
     unknown = addresses_cited(result) - set(result.addresses)
     if not unknown:

@@ -15,7 +15,7 @@ from bot.store.interface import JobKey
 from bot.store.redis.redis_store import Store
 from handoff.contracts import Material
 from handoff.conversation.memory import Memory, place_for
-from handoff.materials.remembered import MEMORY, remembered
+from handoff.materials.remembered import MEMORY, render_memories
 from handoff.state.job_state import Ask, Job
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ async def gather_remembered(job: Job, ask: Ask, thread: Thread, store: Store, ke
     names = await thread.called(sorted(whose | {user}))
     above = f"({_heading().format(requester=names.get(user) or 'the requester')})"
     offset = await thread.offset_of(user)
-    told = remembered(kept, names, ask.text, above=above, offset=offset)
+    told = render_memories(kept, names, ask.text, above=above, offset=offset)
     # Before its text is kept: who has a thing forgotten must know who has it.
     await store.blobs.came_from(key, [section.message for section in told.outline])
     digest = await store.blobs.put(key, told.text.encode())

@@ -34,10 +34,10 @@ async def gather_request(job: Job, ask: Ask, thread: Thread, store: Store, key: 
     brought = (*request.attachments, *read.own_files)  # Slack's event may lack what the message has
     own = tuple({one.file_id: one for one in reversed(brought)}.values())[::-1]
     found = _came_with(own_message, await gather(own, thread.fetch, store, key))
-    found += Gathered(await _said(MESSAGE, read.about, "", store, key))
-    said = await _said(THREAD, read.thread, read.fault, store, key)
+    found += Gathered(await _store_thread_text(MESSAGE, read.about, "", store, key))
+    said = await _store_thread_text(THREAD, read.thread, read.fault, store, key)
     found += Gathered(said, (read.fault,) if read.fault else (), read.speakers)
-    return found + await _shared(read.thread.files, own, thread, store, key)
+    return found + await _gather_shared_files(read.thread.files, own, thread, store, key)
 
 
 async def gather_named(ask: Ask, crew: Crew, found: Gathered, store: Store, key: JobKey) -> Gathered:
@@ -48,7 +48,7 @@ async def gather_named(ask: Ask, crew: Crew, found: Gathered, store: Store, key:
     gathered = Gathered()
     for text in (ask.text, await _thread_text(found, store, key)):
         for finder in finders if text else ():
-            gathered += await _fetched(finder, text, store, key)
+            gathered += await _fetch_linked_files(finder, text, store, key)
         if gathered.materials or gathered.faults:
             break
     return gathered
@@ -57,9 +57,9 @@ async def gather_named(ask: Ask, crew: Crew, found: Gathered, store: Store, key:
 async def _channel(span: ChannelSpan, job: Job, ask: Ask, thread: Thread, store: Store, key: JobKey) -> Gathered:
     """Keep what was said in a channel or a thread of it, with who may read it. A channel's files are left alone."""
     name, audience, read = await thread.read_channel(span, job, ask)
-    kept = await _said(name, read.thread, read.fault, store, key)
+    kept = await _store_thread_text(name, read.thread, read.fault, store, key)
     files = tuple(one for one in read.thread.files if span.thread_ts or one.file.kind == "table")
-    found = Gathered(kept) + await _shared(files, (), thread, store, key)
+    found = Gathered(kept) + await _gather_shared_files(files, (), thread, store, key)
     labelled = tuple(one.model_copy(update={"audience": audience}) for one in found.materials)
     return Gathered(labelled, (*found.faults, *([read.fault] if read.fault else ())), read.speakers)
 
@@ -69,7 +69,7 @@ async def _thread_text(found: Gathered, store: Store, key: JobKey) -> str:
     return "\n\n".join([(await store.blobs.get(key, one)).decode("utf-8", "replace") for one in said])
 
 
-async def _fetched(finder: Toolkit, text: str, store: Store, key: JobKey) -> Gathered:
+async def _fetch_linked_files(finder: Toolkit, text: str, store: Store, key: JobKey) -> Gathered:
     if finder.finds is None:
         return Gathered()
     named = await finder.finds(text)
@@ -86,7 +86,9 @@ def _came_with(message: str, found: Gathered) -> Gathered:
     return Gathered(tuple(one.model_copy(update={"message": message}) for one in found.materials), found.faults)
 
 
-async def _said(name: str, said: ThreadText, fault: str, store: Store, key: JobKey) -> tuple[Material, ...]:
+async def _store_thread_text(
+    name: str, said: ThreadText, fault: str, store: Store, key: JobKey
+) -> tuple[Material, ...]:
     """Keep what was said. Where none of it could be read, the material is its fault alone."""
     if not said.text:
         return (Material(name=name, kind="thread", fault=fault),) if fault else ()
@@ -96,7 +98,7 @@ async def _said(name: str, said: ThreadText, fault: str, store: Store, key: JobK
     return (Material(name=name, kind="thread", size=size, text=digest, outline=said.outline, gaps=gaps),)
 
 
-async def _shared(
+async def _gather_shared_files(
     shared: tuple[Shared, ...], own: tuple[Attachment, ...], thread: Thread, store: Store, key: JobKey
 ) -> Gathered:
     """Fetch and read what others attached before; each file has its author, one that could not be had too."""

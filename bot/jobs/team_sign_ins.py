@@ -21,18 +21,18 @@ class TeamSignIns:
 
     async def keep(self, name: str, text: str, lasts: float | None = None) -> None:
         """See `KeptSignIns.keep`. Raises SignInFailed for a text that is too long."""
-        await _reached(self._store.sign_ins.keep(self._team, name, text, lasts))
+        await _call_store(self._store.sign_ins.keep(self._team, name, text, lasts))
 
     async def read(self, name: str) -> str:
         """See `KeptSignIns.read`."""
-        return await _reached(self._store.sign_ins.read(self._team, name))
+        return await _call_store(self._store.sign_ins.read(self._team, name))
 
     async def take(self, name: str) -> str:
         """See `KeptSignIns.take`."""
-        return await _reached(self._store.sign_ins.take(self._team, name))
+        return await _call_store(self._store.sign_ins.take(self._team, name))
 
 
-async def _reached(call: Awaitable[_T]) -> _T:
+async def _call_store(call: Awaitable[_T]) -> _T:
     try:
         return await call
     except PayloadTooLarge as error:

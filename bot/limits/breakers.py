@@ -86,17 +86,17 @@ class Breakers:
         try:
             for name in names if self._on else ():
                 probes[name] = (
-                    "" if last and _is_specialists(name) else await self._passed(name, began + patience, hold)
+                    "" if last and _is_specialists(name) else await self._wait_for_breaker(name, began + patience, hold)
                 )
                 self._under_way[name] += 1
             waited = time.monotonic() - began
-            async with self._kept(probes, hold):
+            async with self._renew_probes(probes, hold):
                 yield waited if waited > LOOK_AGAIN[0] / 2 else 0.0
         except ModelError as error:
             if isinstance(error, Withheld):
                 await self._give_back(probes)
             else:
-                await self._failed(probes, error)
+                await self._record_failure(probes, error)
             raise
         except BaseException:
             await self._give_back(probes)
@@ -110,7 +110,7 @@ class Breakers:
             self._ended = asyncio.Event()
 
     @asynccontextmanager
-    async def _kept(self, probes: Probes, hold: float) -> AsyncIterator[None]:
+    async def _renew_probes(self, probes: Probes, hold: float) -> AsyncIterator[None]:
         """Renew the places of the probes while this lasts."""
         mine = {name: probe for name, probe in probes.items() if probe}
         keeping = asyncio.create_task(self._keep(mine, hold)) if mine else None
@@ -130,7 +130,7 @@ class Breakers:
                 except StoreError as error:
                     log.warning("the probe of %s could not be renewed and is tried again: %s", name, error)
 
-    async def _passed(self, name: str, ends: float, hold: float) -> str:
+    async def _wait_for_breaker(self, name: str, ends: float, hold: float) -> str:
         """Wait until a call may be made, and return its id as a probe; empty for an ordinary call."""
         probe, pause = secrets.token_hex(8), LOOK_AGAIN[0]
         if _is_specialists(name):
@@ -161,7 +161,7 @@ class Breakers:
             finally:
                 waits.cancel()
 
-    async def _failed(self, probes: Probes, error: ModelError) -> None:
+    async def _record_failure(self, probes: Probes, error: ModelError) -> None:
         for name, probe in probes.items():
             if _is_specialists(name) and error.kind in OF_THE_PROVIDER:
                 await self._give_back({name: probe})

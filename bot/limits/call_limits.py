@@ -105,16 +105,16 @@ class CallLimits:
         waits = self.breakers.through(self._breakers_of(call), patience=patience, hold=HOLD, last=call.last)
         try:
             async with waits as rested:
-                limits, ticket = await self._admitted(payer, call, ends)
+                limits, ticket = await self._admit_call(payer, call, ends)
                 waited = rested + (ticket.wait if ticket else 0.0)
                 if waited:
                     self.on_wait(waited)
-                return await self._made(replace(call, deadline=call.deadline - waited), limits, ticket)
+                return await self._make_call(replace(call, deadline=call.deadline - waited), limits, ticket)
         except Withheld as error:
             self.on_withheld(error.reason)
             raise
 
-    async def _made(self, call: ModelCall, limits: Sequence[Limit], ticket: _Ticket | None) -> Turn:
+    async def _make_call(self, call: ModelCall, limits: Sequence[Limit], ticket: _Ticket | None) -> Turn:
         usage: Usage | None = None  # of a call that is cut off nobody knows it: its estimate stands
         try:
             turn = await self._model.reply(call)
@@ -130,14 +130,14 @@ class CallLimits:
         own = breaker_of(call.purpose)
         return [*([own] if own else []), f"model:{model_of(self._model, call)}"]
 
-    async def _admitted(self, payer: Payer, call: ModelCall, ends: float) -> tuple[list[Limit], _Ticket | None]:
+    async def _admit_call(self, payer: Payer, call: ModelCall, ends: float) -> tuple[list[Limit], _Ticket | None]:
         """Count the call by all limits that are set, and wait if that is all it takes. Raises Withheld."""
         rules = await self._rules_in(self.rules, payer.team, payer.channel)
         if not rules.counts:
             return [], None
         began, pause = time.monotonic(), LOOK_AGAIN[0]
         if rules.counts_dollars:
-            await self._priced(ends)
+            await self._wait_for_prices(ends)
         priced = time.monotonic() - began
         limits = self._limits(rules, payer, call)
         if not limits:
@@ -161,7 +161,7 @@ class CallLimits:
             await asyncio.sleep(pause)
             pause = min(2 * pause, LOOK_AGAIN[1])
 
-    async def _priced(self, ends: float) -> None:
+    async def _wait_for_prices(self, ends: float) -> None:
         """Wait until prices are known: a call of unknown cost would pass by the budgets in dollars. Raises Withheld."""
         try:
             async with asyncio.timeout(ends - time.monotonic()):
@@ -231,7 +231,7 @@ class CallLimits:
         ):
             self._note_unpriced(usage.model)
         counters = tuple(limit.counter for limit in limits)
-        amounts = tuple(_taken(limit, usage) for limit in limits)
+        amounts = tuple(_amount_used(limit, usage) for limit in limits)
         self._owed = [*self._owed, Settlement(ticket.operation, ticket.second, counters, amounts)][-MOST_OWED:]
         if self._noting is None or self._noting.done():
             self._noting = asyncio.create_task(self._note(0.0 if self.rules.at_once else SOON))
@@ -270,11 +270,13 @@ class CallLimits:
         """Return the budget that stands in the way of a new request; None if there is none. Raises StoreError."""
         kept = budgets(await self._rules_in(self.rules, payer.team, payer.channel), payer)
         full = [
-            limit for limit, spent in zip(kept, await self._spent(kept), strict=True) if spent >= limit.counter.limit
+            limit
+            for limit, spent in zip(kept, await self._read_spending(kept), strict=True)
+            if spent >= limit.counter.limit
         ]
         if not full:
             return None
-        spent, raised = await self._spent(full), await self._counters.raised([limit.counter for limit in full])
+        spent, raised = await self._read_spending(full), await self._counters.raised([limit.counter for limit in full])
         for limit, used, more in zip(full, spent, raised, strict=True):
             whole = replace(limit, counter=replace(limit.counter, limit=limit.counter.limit + more))
             if used >= whole.counter.limit:
@@ -306,12 +308,12 @@ class CallLimits:
             )
         hidden = {*([] if payer.job else ["job"]), *(["rate"] if self._several_teams else [])}
         kept = [limit for limit in every if limit.scope not in hidden]
-        raised = await self._raised(kept)
-        lines = status_lines(kept, await self._spent(kept), raised)
+        raised = await self._read_raises(kept)
+        lines = status_lines(kept, await self._read_spending(kept), raised)
         unpriced = [f"No price is known for {name}, so budgets in dollars do not count it." for name in self._unpriced]
         return [*lines, *unpriced, *await self.breakers.status()]
 
-    async def _raised(self, kept: Sequence[Limit]) -> dict[Limit, int]:
+    async def _read_raises(self, kept: Sequence[Limit]) -> dict[Limit, int]:
         of_money = [limit for limit in kept if limit.is_budget]
         return dict(zip(of_money, await self._counters.raised([one.counter for one in of_money]), strict=True))
 
@@ -319,7 +321,7 @@ class CallLimits:
         """Return True if nobody asked for this mark within the last hour."""
         return await self._counters.first(mark, seconds=3600.0)
 
-    async def _spent(self, kept: Sequence[Limit]) -> list[int]:
+    async def _read_spending(self, kept: Sequence[Limit]) -> list[int]:
         return await self._counters.spent([limit.counter for limit in kept]) if kept else []
 
 
@@ -353,7 +355,7 @@ class _BoundModel:
         """Do nothing: the model is shared."""
 
 
-def _taken(limit: Limit, usage: Usage | None) -> int:
+def _amount_used(limit: Limit, usage: Usage | None) -> int:
     if usage is None:
         return limit.counter.amount
     if limit.unit == "requests":

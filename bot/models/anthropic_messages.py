@@ -128,7 +128,7 @@ class AnthropicMessages:
         quiet = quiet_of(self._silence, 0 if self._own else prompt_tokens)
 
         async def post(request: dict[str, Any]) -> Reading:
-            opening = partial(_opened, connection.client, request)
+            opening = partial(_open_stream, connection.client, request)
             async with aclosing(read_events(opening, quiet, _kind_of)) as events:
                 return _read(await _collect(events, emitter))
 
@@ -139,7 +139,7 @@ class AnthropicMessages:
 
 
 @asynccontextmanager
-async def _opened(client: Any, request: dict[str, Any]) -> AsyncIterator[Any]:
+async def _open_stream(client: Any, request: dict[str, Any]) -> AsyncIterator[Any]:
     async with client.messages.with_streaming_response.create(**request) as response:
         yield response.http_response
 
@@ -279,7 +279,7 @@ async def _collect(events: AsyncIterator[Event], emitter: Emitter) -> dict[str, 
         if name == "error":
             raise WireError(*code_and_message(event.get("error")))
         if name == "message_start":
-            usage |= _known(event["message"].get("usage"))
+            usage |= _drop_nulls(event["message"].get("usage"))
         elif name == "content_block_start":
             opened = event["content_block"]
             wished += opened.get("type") == "tool_use"
@@ -294,7 +294,7 @@ async def _collect(events: AsyncIterator[Event], emitter: Emitter) -> dict[str, 
             await emitter.emit(last[event["index"]].add(event["delta"]))
         elif name == "message_delta":
             stop = event["delta"].get("stop_reason") or stop
-            usage |= _known(event.get("usage"))
+            usage |= _drop_nulls(event.get("usage"))
     return {"content": [block.whole() for block in blocks], "stop_reason": stop, "usage": usage}
 
 
@@ -331,5 +331,5 @@ class _Block:
         return self._opened | added
 
 
-def _known(usage: dict[str, Any] | None) -> dict[str, Any]:
+def _drop_nulls(usage: dict[str, Any] | None) -> dict[str, Any]:
     return {key: value for key, value in (usage or {}).items() if value is not None}

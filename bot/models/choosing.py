@@ -76,7 +76,7 @@ def _anthropic(env: Mapping[str, str]) -> ProviderModel:
     key = _key(env, "ANTHROPIC_API_KEY", "anthropic")
     wire = AnthropicMessages(key, env.get("ANTHROPIC_BASE_URL") or None, silence=_silence(env))
     return ProviderModel(
-        wire, _named(env, ANTHROPIC_TIERS), provider="anthropic", sees=_sees(env), efforts=_efforts(env)
+        wire, _name_models(env, ANTHROPIC_TIERS), provider="anthropic", sees=_sees(env), efforts=_efforts(env)
     )
 
 
@@ -88,12 +88,14 @@ async def _openai(env: Mapping[str, str]) -> ProviderModel:
     if base_url is None or urlsplit(base_url).hostname == "api.openai.com":
         key = _key(env, "OPENAI_API_KEY", "openai")
         wire = OpenAIResponses(key, base_url, silence=_silence(env))
-        return ProviderModel(wire, _named(env, OPENAI_TIERS), provider="openai", sees=_sees(env), efforts=_efforts(env))
+        return ProviderModel(
+            wire, _name_models(env, OPENAI_TIERS), provider="openai", sees=_sees(env), efforts=_efforts(env)
+        )
     key = env.get("OPENAI_API_KEY", "").strip() or "none"  # most servers at home ask for none
-    served = [] if all(_given(env).values()) else await served_models(base_url, key)
+    served = [] if all(_read_models(env).values()) else await served_models(base_url, key)
     strange = served and not set(OPENAI_TIERS.values()) & set(served)
     defaults = dict.fromkeys(_TIERS, served[0]) if strange else OPENAI_TIERS
-    names, host = _named(env, defaults), _host(base_url)
+    names, host = _name_models(env, defaults), _host(base_url)
     served_now = partial(served_models, base_url, key)
     return ProviderModel(
         _chat(env, key, base_url), names, provider=host, sees=_sees(env), efforts=_efforts(env), served=served_now
@@ -132,13 +134,13 @@ def _key(env: Mapping[str, str], name: str, wish: str) -> str:
     return key
 
 
-def _given(env: Mapping[str, str]) -> dict[Tier, str]:
+def _read_models(env: Mapping[str, str]) -> dict[Tier, str]:
     return {tier: env.get(f"LEADHAND_MODEL_{tier.upper()}", "").strip() for tier in _TIERS}
 
 
-def _named(env: Mapping[str, str], defaults: Mapping[Tier, str]) -> dict[Tier, str]:
+def _name_models(env: Mapping[str, str], defaults: Mapping[Tier, str]) -> dict[Tier, str]:
     """Name the model of each tier: the one given, else the default."""
-    return {tier: name or defaults[tier] for tier, name in _given(env).items()}
+    return {tier: name or defaults[tier] for tier, name in _read_models(env).items()}
 
 
 def _sees(env: Mapping[str, str]) -> dict[Tier, bool]:
@@ -222,7 +224,7 @@ async def _ollama(env: Mapping[str, str]) -> ProviderModel | None:
     best = _largest_for_chat(models)
     if best is None:
         return None
-    names = _named(env, dict.fromkeys(_TIERS, best))
+    names = _name_models(env, dict.fromkeys(_TIERS, best))
     wire = _chat(env, key="ollama", base_url=f"{url}/v1")
     served = partial(_ollama_served, url)
     return ProviderModel(wire, names, provider="ollama", sees=_sees(env), efforts=_efforts(env), served=served)

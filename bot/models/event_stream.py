@@ -64,7 +64,7 @@ async def read_events(opening: Opening, quiet: Quiet, kind_of: Callable[[Event],
     """
     patience = _Patience(quiet)
     async with contextlib.AsyncExitStack() as stack:
-        response = await patience.wait(_opened(stack, opening))
+        response = await patience.wait(_open_response(stack, opening))
         if any(kind in response.headers.get("content-type", "") for kind in _NO_STREAMS):
             yield json_object(await _whole(response, patience))
             return
@@ -93,7 +93,7 @@ def _event(line: bytes) -> Event:
     return event if isinstance(event, dict) else json_object(line)
 
 
-async def _opened(stack: contextlib.AsyncExitStack, opening: Opening) -> Any:
+async def _open_response(stack: contextlib.AsyncExitStack, opening: Opening) -> Any:
     """Send a request; once more if the connection was closed before all of it was sent, as it cost nothing then."""
     for _ in range(_ROUNDS):
         await asyncio.sleep(0)

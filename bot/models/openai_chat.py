@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from bot.models.chat_reply import collect, kind_of, read
 from bot.models.event_stream import SILENCE, quiet_of, read_events
-from bot.models.openai_client import connect, is_openai, is_plain, posted
+from bot.models.openai_client import connect, is_openai, is_plain, post_request
 from bot.models.refused_fields import RefusedFields
 from bot.models.schema_steps import as_steps, read_step, steps_schema
 from bot.models.server_facts import context_at, sees_at
@@ -114,7 +114,7 @@ class OpenAIChat:
 
         async def post(request: dict[str, Any]) -> Reading:
             heard = emitter if "tools" in request or not call.tools else Emitter(None)  # steps are for nobody's eyes
-            opening = partial(posted, connection.client, "chat/completions", request)
+            opening = partial(post_request, connection.client, "chat/completions", request)
             async with aclosing(read_events(opening, quiet, kind_of)) as chunks:
                 return read(await collect(chunks, heard))
 

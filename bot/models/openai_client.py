@@ -52,7 +52,9 @@ def is_openai(base_url: str | None) -> bool:
 
 
 @asynccontextmanager
-async def posted(client: openai.AsyncOpenAI, path: str, request: dict[str, Any]) -> AsyncIterator[httpx2.Response]:
+async def post_request(
+    client: openai.AsyncOpenAI, path: str, request: dict[str, Any]
+) -> AsyncIterator[httpx2.Response]:
     """Post a request to a path below the client's address, and give the response before its body is read.
 
     The SDK's typed methods walk through every field of request and reply, which doubles the CPU time of a

@@ -11,7 +11,7 @@ from typing import Any
 
 from bot.models.event_stream import SILENCE, Event, Kind, quiet_of, read_events
 from bot.models.model_faults import code_and_message
-from bot.models.openai_client import connect, is_openai, posted
+from bot.models.openai_client import connect, is_openai, post_request
 from bot.models.refused_fields import RefusedFields
 from bot.models.sight import OPENAI, openai_sees
 from bot.models.strict_schema import strict_schema
@@ -98,7 +98,7 @@ class OpenAIResponses:
         quiet = quiet_of(self._silence, 0 if self._own else prompt_tokens)
 
         async def post(request: dict[str, Any]) -> Reading:
-            opening = partial(posted, connection.client, "responses", request)
+            opening = partial(post_request, connection.client, "responses", request)
             async with aclosing(read_events(opening, quiet, _kind_of)) as events:
                 return _read(await _collect(events, emitter))
 

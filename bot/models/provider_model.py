@@ -181,7 +181,7 @@ class ProviderModel:
 
     async def _connect(self) -> Connection:
         """Return the connection; the first call makes it, in a thread that goes on if nobody waits any more."""
-        if self._connecting is None or (self._connecting.done() and _failed(self._connecting)):
+        if self._connecting is None or (self._connecting.done() and _has_failed(self._connecting)):
             self._connecting = asyncio.create_task(asyncio.to_thread(self.wire.connect))
         return await asyncio.shield(self._connecting)
 
@@ -205,7 +205,7 @@ class ProviderModel:
         )
 
 
-def _failed(task: asyncio.Task[Connection]) -> bool:
+def _has_failed(task: asyncio.Task[Connection]) -> bool:
     return task.cancelled() or task.exception() is not None
 
 

@@ -77,7 +77,7 @@ class Retrying:
             ) from None
         reading = replace(reading, text=replace_surrogates(reading.text))
         if call.answer_schema is None:  # an answer in a schema is read and not kept, and its reader names its faults
-            reading = _bounded(reading)
+            reading = _cut_reply(reading)
         thoughts = replace_surrogates(list(reading.thoughts))
         return Turn(
             text=reading.text,
@@ -128,7 +128,7 @@ class Retrying:
         return pause if pause < min(seconds_left, self.policy.patience) else None
 
 
-def _bounded(reading: Reading) -> Reading:
+def _cut_reply(reading: Reading) -> Reading:
     """Cut a reply that goes on and on, as from a server that knows no limit, as if at its token limit."""
     calls = sum(_size(call.arguments) for call in reading.calls)
     if _size(reading.text) + calls <= MOST_BYTES or reading.stop == "refused":

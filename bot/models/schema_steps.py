@@ -26,9 +26,11 @@ _PROMPT = Path(__file__).with_name("schema_steps.md")
 
 def as_steps(call: ModelCall) -> ModelCall:
     """Write a call with tools as one for a single step, see the module."""
-    system = f"{call.system}\n\n{_prompt().format(tools=_listed(call.tools))}".strip()
+    system = f"{call.system}\n\n{_prompt().format(tools=_list_tools(call.tools))}".strip()
     # What streams is JSON, which is for nobody's eyes.
-    return replace(call, system=system, messages=_told(call.messages), tools=(), tool_choice="auto", on_text=None)
+    return replace(
+        call, system=system, messages=_flatten_messages(call.messages), tools=(), tool_choice="auto", on_text=None
+    )
 
 
 def steps_schema(tools: Sequence[ToolSpec]) -> dict[str, Any]:
@@ -63,7 +65,7 @@ def _prompt() -> str:
     return _PROMPT.read_text(encoding="utf-8").strip()
 
 
-def _listed(tools: Sequence[ToolSpec]) -> str:
+def _list_tools(tools: Sequence[ToolSpec]) -> str:
     return "\n".join(f"- {tool.name}({_signature(tool.parameters)}): {_line(tool.description)}" for tool in tools)
 
 
@@ -111,7 +113,7 @@ def _arguments(schema: dict[str, Any]) -> dict[str, Any]:
     return {"additionalProperties": False, **bare}
 
 
-def _told(messages: Sequence[ModelMessage]) -> tuple[ModelMessage, ...]:
+def _flatten_messages(messages: Sequence[ModelMessage]) -> tuple[ModelMessage, ...]:
     """Tell the conversation so far in plain messages: calls as the JSON asked for, replies as the words of a user."""
     told, names = [], dict[str, str]()
     for message in messages:

@@ -40,11 +40,11 @@ async def context_at(base_url: str, model: str, headers: Mapping[str, str]) -> i
     props = await get_json(f"{root}/props", headers)
     if found := _count(_inside(props, "default_generation_settings"), "n_ctx"):
         return found
-    for entry in _named(await get_json(f"{address}/models", headers), "data", "id", model):
+    for entry in _find_entries(await get_json(f"{address}/models", headers), "data", "id", model):
         for about in (entry, _inside(entry, "meta")):
             if found := _count(about, "max_model_len", "context_length", "n_ctx"):
                 return found
-    for entry in _named(await get_json(f"{root}/api/ps", headers), "models", "name", model):
+    for entry in _find_entries(await get_json(f"{root}/api/ps", headers), "models", "name", model):
         return _count(entry, "context_length")
     return None
 
@@ -59,7 +59,7 @@ async def sees_at(base_url: str, model: str, headers: Mapping[str, str]) -> bool
     vision = _inside(_inside(await get_json(f"{root}/props", headers), "modalities"), "vision")
     if isinstance(vision, bool):
         return vision
-    for entry in _named(await get_json(f"{address}/models", headers), "data", "id", model):
+    for entry in _find_entries(await get_json(f"{address}/models", headers), "data", "id", model):
         takes = _inside(_inside(entry, "architecture"), "input_modalities")
         if isinstance(takes, list):
             return "image" in takes
@@ -71,7 +71,7 @@ def _inside(value: Any, key: str) -> Any:
     return value.get(key) if isinstance(value, dict) else None
 
 
-def _named(value: Any, key: str, by: str, name: str) -> list[dict[str, Any]]:
+def _find_entries(value: Any, key: str, by: str, name: str) -> list[dict[str, Any]]:
     entries = _inside(value, key)
     entries = entries if isinstance(entries, list) else []
     return [entry for entry in entries if isinstance(entry, dict) and entry.get(by) == name]

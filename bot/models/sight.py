@@ -69,12 +69,12 @@ def has_pictures(call: ModelCall) -> bool:
 
 def without_pictures(call: ModelCall, why: str = BLIND) -> tuple[ModelCall, tuple[str, ...]]:
     """Put a line in place of each picture, and return those lines."""
-    return _told(call, {id(picture): why for message in call.messages for picture in message.pictures})
+    return _replace_pictures(call, {id(picture): why for message in call.messages for picture in message.pictures})
 
 
 def within_limits(call: ModelCall, limits: PictureLimits) -> tuple[ModelCall, tuple[str, ...]]:
     """Put a line in place of each picture that the wire does not take, and return those lines."""
-    return _told(call, dict(_beyond(call, limits)))
+    return _replace_pictures(call, dict(_beyond(call, limits)))
 
 
 def refuses_pictures(error: Any) -> bool:
@@ -116,7 +116,7 @@ def _fault(picture: Picture, limits: PictureLimits, side: int) -> str:
     return f"as it has {size[0]:,} x {size[1]:,} pixels, and {side:,} a side are allowed" if max(size) > side else ""
 
 
-def _told(call: ModelCall, left_out: dict[int, str]) -> tuple[ModelCall, tuple[str, ...]]:
+def _replace_pictures(call: ModelCall, left_out: dict[int, str]) -> tuple[ModelCall, tuple[str, ...]]:
     """Put a line in place of the pictures that are left out, by their identity and why."""
     if not left_out:
         return call, ()

@@ -43,7 +43,7 @@ def strict_schema(schema: dict[str, Any], *, limits: bool = False) -> dict[str, 
     validates it again. A free map (`dict[str, str]`) stays one, which the providers refuse: ask for a list of names
     with values instead.
     """
-    kept = _enforced(schema) if limits else frozenset()
+    kept = _find_enforced_limits(schema) if limits else frozenset()
     strict = {
         key: _convert(key, value, limits=limits)
         for key, value in schema.items()
@@ -73,7 +73,7 @@ def enforced_schema(schema: dict[str, Any]) -> dict[str, Any]:
 
     Whoever runs the tool checks its arguments again.
     """
-    kept = _enforced(schema)
+    kept = _find_enforced_limits(schema)
     return {
         key: _each(key, value, enforced_schema) for key, value in schema.items() if key not in _LIMITS or key in kept
     }
@@ -89,7 +89,7 @@ def _map_of(schema: dict[str, Any], *, limits: bool) -> dict[str, Any]:
     return {"properties": {}, "required": [], "additionalProperties": False}
 
 
-def _enforced(schema: dict[str, Any]) -> frozenset[str]:
+def _find_enforced_limits(schema: dict[str, Any]) -> frozenset[str]:
     """Return the limits of a schema that llama.cpp, and with it Ollama and LM Studio, holds a model to."""
     kept = {
         key for key in ("minItems", "maxItems", "minLength", "maxLength") if schema.get(key, _LONGEST + 1) <= _LONGEST

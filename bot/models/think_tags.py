@@ -36,7 +36,7 @@ class ThinkTagStripper:
         if self._held is None:
             return piece
         self._held += piece
-        if self._closing and not self._ended():
+        if self._closing and not self._drop_thought():
             return ""
         if self._thought:  # blanks behind a thought are part of it
             self._held = self._held.lstrip()
@@ -54,7 +54,7 @@ class ThinkTagStripper:
         passed, self._held = "" if self._closing else strip_thinking(self._held or ""), None
         return passed
 
-    def _ended(self) -> bool:
+    def _drop_thought(self) -> bool:
         """Take off the thought under way, as far as it has come. Returns True once its end has."""
         _, closing, rest = (self._held or "").partition(self._closing)
         if not closing:

@@ -121,15 +121,15 @@ class MeteredEffects:
 def metered_crew(crew: Crew, metrics: Metrics) -> Crew:
     """Return the crew with tools whose calls are counted."""
     specialists = {
-        name: dataclasses.replace(one, tools=tuple(_metered(tool, metrics) for tool in one.tools))
+        name: dataclasses.replace(one, tools=tuple(_meter_tool(tool, metrics) for tool in one.tools))
         for name, one in crew.specialists.items()
     }
-    lent = {name: _metered(tool, metrics) for name, tool in crew.lent.items()}
+    lent = {name: _meter_tool(tool, metrics) for name, tool in crew.lent.items()}
     crews = {path: metered_crew(inner, metrics) for path, inner in crew.crews.items()}
     return dataclasses.replace(crew, specialists=specialists, lent=lent, crews=crews)
 
 
-def _metered(tool: Tool, metrics: Metrics) -> Tool:
+def _meter_tool(tool: Tool, metrics: Metrics) -> Tool:
     """Return the tool with its calls counted. `wraps` keeps its docstring, which models read."""
 
     @functools.wraps(tool.run)

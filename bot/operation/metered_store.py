@@ -80,11 +80,11 @@ class _Metered:
         if not inspect.ismethod(found):
             return found
         if inspect.iscoroutinefunction(found):
-            found = self._wrapped(name, found)
+            found = self._meter_call(name, found)
         setattr(self, name, found)
         return found
 
-    def _wrapped(self, name: str, call: Call) -> Call:
+    def _meter_call(self, name: str, call: Call) -> Call:
         seen, looking = self._seen.get(name), self._name + name in LOOKING
 
         @functools.wraps(call)

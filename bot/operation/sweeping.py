@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 from bot.store.interface import StoreError
-from specialists.sandbox.scratch import abandoned
+from specialists.sandbox.scratch import find_abandoned_folders
 from specialists.tools.tables.table_cache import TableCache, cache_folder
 
 log = logging.getLogger(__name__)
@@ -20,7 +20,7 @@ TRIAL = "leadhand-try-"
 async def sweep() -> None:
     """Remove the working folders of dead processes, and tables that nobody needs. Those of living ones stay."""
     swept = 0
-    for folder in abandoned():
+    for folder in find_abandoned_folders():
         for data in folder.glob(f"{TRIAL}*"):
             await _end_server(data)
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)

@@ -27,7 +27,7 @@ from handoff.state.job_state import Job
 from handoff.summaries.summary import QuarantineNotice, TrialNotice
 from specialists.outbound.clients import open_session
 from specialists.outbound.faults import network_fault
-from specialists.service_url import shown, web_fault
+from specialists.service_url import redact_url, web_fault
 from specialists.tools.extras import install_command
 
 log = logging.getLogger(__name__)
@@ -79,7 +79,7 @@ class Sender:
         self._url = _address(env)
         if fault := web_fault(self._url):
             raise NoCollector(f"{ENDPOINT} {fault}; it takes http://HOST:4318")
-        self.endpoint = shown(self._url)
+        self.endpoint = redact_url(self._url)
         contents = env.get("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "").strip().lower()
         self.contents = contents in {"true", "1", "span_only", "span_and_event"}
         headers = _headers(env.get("OTEL_EXPORTER_OTLP_HEADERS", ""))

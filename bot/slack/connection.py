@@ -21,13 +21,13 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.access.person_facts import Home
 from bot.settings import Address
-from bot.slack.receive.addressed import Addressed, addressed
+from bot.slack.receive.addressed import Addressed, read_addressed
 from bot.slack.receive.bolt_dispatch import SocketMode
 from bot.slack.receive.http import web_app
 from bot.slack.send.web_calls import close_client, make_client
 from bot.slack.token_proof import INSTALLATION_EVENTS, PASSING, REFUSED_TOKEN, TokenProof
 from specialists.outbound.faults import network_fault
-from specialists.service_url import shown
+from specialists.service_url import redact_url
 
 ADVICE: Mapping[str, str] = {
     **REFUSED_TOKEN,
@@ -78,7 +78,7 @@ async def bot_account(client: AsyncWebClient) -> BotAccount:
         bot = str(who.get("bot_id") or "")
         return BotAccount(str(who["user_id"]), str(who["user"]), str(who["team"]), scopes, home, url, bot)
     except (SlackApiError, OSError, TimeoutError, aiohttp.ClientError) as error:
-        raise explained(error, client, "auth.test") from error
+        raise explain_failure(error, client, "auth.test") from error
 
 
 def token_proof(client: AsyncWebClient, account: BotAccount) -> TokenProof:
@@ -112,12 +112,12 @@ async def prove_app_token(client: AsyncWebClient, app_token: str) -> None:
     try:
         await client.apps_connections_open(app_token=app_token)
     except (SlackApiError, OSError, TimeoutError, aiohttp.ClientError) as error:
-        raise explained(error, client, "apps.connections.open") from error
+        raise explain_failure(error, client, "apps.connections.open") from error
 
 
-def explained(error: Exception, client: AsyncWebClient, method: str) -> NotConnected:
+def explain_failure(error: Exception, client: AsyncWebClient, method: str) -> NotConnected:
     """Say in words for people what went wrong, without those of a library: they may quote an address and its login."""
-    where = shown(client.base_url)
+    where = redact_url(client.base_url)
     if not isinstance(error, SlackApiError):
         if fault := network_fault(error):
             return NotConnected(f"{where} cannot be reached: {fault}")
@@ -244,7 +244,7 @@ class Front(AsyncApp):
 
     async def async_dispatch(self, req: AsyncBoltRequest) -> BoltResponse:
         """Have the app of its workspace handle a request."""
-        app = await self._find(addressed(req))
+        app = await self._find(read_addressed(req))
         if app is None:
             return await super().async_dispatch(req)
         return await app.async_dispatch(req)

@@ -69,7 +69,7 @@ OPTIONAL_SCOPES = frozenset({"lists:read", "lists:write"})
 """Those that only a setting needs: tickets as rows of a list. Whoever installs the app may leave them out."""
 
 
-def needed() -> frozenset[str]:
+def collect_needed_scopes() -> frozenset[str]:
     """Collect all permissions that the bot token needs, whatever is set."""
     tables = (*METHOD_SCOPES.values(), *EVENT_SCOPES.values(), OTHER_SCOPES)
     return frozenset(scope for scopes in tables for scope in scopes) - OPTIONAL_SCOPES

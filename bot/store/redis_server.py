@@ -116,7 +116,7 @@ class Server:
         reply, *proof = await replicas.on_one_connection(self._client, commands, keys[0])
         if isinstance(reply, Exception):
             raise reply
-        if not replicas.confirmed(proof, wanted):
+        if not replicas.is_confirmed(proof, wanted):
             raise Unconfirmed(self._address.shown, wanted, reply)
         return reply
 
@@ -168,7 +168,7 @@ class Server:
     async def _guard(self, call: Callable[[], Awaitable[Any]]) -> Any:
         try:
             async with self._room:
-                return await cancellable(self._in_time(call) if self.is_cluster else self._answered(call))
+                return await cancellable(self._in_time(call) if self.is_cluster else self._call_with_retries(call))
         except BROKEN as error:
             raise explain(error, self._address.shown) from error
 
@@ -180,7 +180,7 @@ class Server:
         except TimeoutError:
             raise Silence(f"no answer within {(1 + RETRIES) * self._timeout:g} s") from None
 
-    async def _answered(self, call: Callable[[], Awaitable[Any]]) -> Any:
+    async def _call_with_retries(self, call: Callable[[], Awaitable[Any]]) -> Any:
         """Make a call, and again if the server stays silent or is no primary, then on new connections.
 
         A server that is no primary has refused the call, so a repeat does nothing twice.
@@ -287,7 +287,7 @@ class Server:
         """
         try:
             async with asyncio.timeout(self._timeout):
-                role, run_id = await cancellable(self._reached())
+                role, run_id = await cancellable(self._probe_server())
         except (*BROKEN, TimeoutError) as error:
             log.debug("a look at the store failed (%s)", type(error).__name__)  # calls meet the same, and tell
             return known
@@ -295,7 +295,7 @@ class Server:
             await self._leave_connections(self._generation)
         return run_id
 
-    async def _reached(self) -> tuple[bytes, bytes]:
+    async def _probe_server(self) -> tuple[bytes, bytes]:
         """Connect anew. Returns the role of the server that is reached, and the id of its run; empty if not told."""
         connection = self._client.connection_pool.make_connection()  # type: ignore[union-attr]
         try:

@@ -48,7 +48,7 @@ def after(key: str, wanted: int, within: float) -> list[Command]:
     return [("SET", mark, 1, "PX", MARK_MS), ("WAIT", wanted, round(1000 * within))]
 
 
-def confirmed(replies: Sequence[Any], wanted: int) -> bool:
+def is_confirmed(replies: Sequence[Any], wanted: int) -> bool:
     """True if the replies to `after` prove that enough replicas have the write."""
     mark, count = replies
     return not isinstance(mark, Exception) and isinstance(count, int) and count >= wanted

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.supervisor.json_replies import closed, json_object
+from bot.supervisor.json_replies import closed_object, json_object
 from bot.supervisor.prompts import call_of
 from bot.supervisor.roles import Case
 from handoff.contracts import Usage
@@ -31,37 +31,42 @@ async def perform(effect: SortMessage, case: Case) -> MessageSorted:
         terms=run.terms,
         max_tokens=MAX_TOKENS,
         deadline=SECONDS,
-        answer_schema=closed({"why": {"type": "string"}, "aim": {"type": "string", "enum": list(effect.aims)}}),
+        answer_schema=closed_object({"why": {"type": "string"}, "aim": {"type": "string", "enum": list(effect.aims)}}),
     )
     try:
         turn = await case.model.reply(call)
     except ModelError as error:
-        return _sorted(effect, case, effect.otherwise, f"nobody could be asked ({error})", error.usage)
+        return _make_sorted_event(effect, case, effect.otherwise, f"nobody could be asked ({error})", error.usage)
     said = json_object(turn.text)
     aim = next((aim for aim in effect.aims if aim == said.get("aim")), None)
     if aim is None:
-        return _sorted(effect, case, effect.otherwise, UNREADABLE, turn.usage)
-    return _sorted(effect, case, aim, " ".join(str(said.get("why") or "").split())[:200], turn.usage)
+        return _make_sorted_event(effect, case, effect.otherwise, UNREADABLE, turn.usage)
+    return _make_sorted_event(effect, case, aim, " ".join(str(said.get("why") or "").split())[:200], turn.usage)
 
 
-def _sorted(effect: SortMessage, case: Case, aim: Aim, why: str, usage: Usage) -> MessageSorted:
+def _make_sorted_event(effect: SortMessage, case: Case, aim: Aim, why: str, usage: Usage) -> MessageSorted:
     return MessageSorted(at=case.now(), message=effect.message, aim=aim, by="model", why=why, usage=usage)
 
 
 def describe(ask: Ask, effect: SortMessage) -> str:
     """Write what the dispatcher sees: what was asked, how far it is, an open question, and the message."""
-    parts = ["# The bot's last request", _shown(ask.text)]
+    parts = ["# The bot's last request", _cut_text(ask.text)]
     questions = [one for one in ask.open_questions.values() if one.approval is None]
     for asked in questions[:3]:
-        parts += ["", "# Open question of the bot", _shown(asked.message), *(f"- {one}" for one in asked.options[:5])]
+        parts += [
+            "",
+            "# Open question of the bot",
+            _cut_text(asked.message),
+            *(f"- {one}" for one in asked.options[:5]),
+        ]
     if not questions and (ask.over or ask.run.concluded):
-        parts += ["", "# It is over", _shown(ask.run.answer or "(without an answer)")]
+        parts += ["", "# It is over", _cut_text(ask.run.answer or "(without an answer)")]
     elif not questions:
         titles = [work.subtask.title for work in ask.inside("")][:8]
-        parts += ["", "# It is under way", *(f"- {_shown(title)}" for title in titles)]
+        parts += ["", "# It is under way", *(f"- {_cut_text(title)}" for title in titles)]
     parts += ["", f"# Message{' (it names the bot)' if effect.mentioned else ''}"]
     return "\n".join([*parts, demote_headings(effect.text[:MESSAGE])])
 
 
-def _shown(text: str) -> str:
+def _cut_text(text: str) -> str:
     return demote_headings(" ".join(text.split())[:AROUND])

@@ -21,7 +21,7 @@ def json_object(text: str) -> dict[str, Any]:
     return replace_surrogates(value) if isinstance(value, dict) else {}
 
 
-def closed(properties: dict[str, Any]) -> dict[str, Any]:
+def closed_object(properties: dict[str, Any]) -> dict[str, Any]:
     """Give the JSON Schema of an object with exactly these properties."""
     return {
         "type": "object",
@@ -59,7 +59,7 @@ def reply_schema(
         if schema["type"] == "object":
             paths = {name: f"{path}.{name}".lstrip(".") for name in schema["properties"]}
             kept = {name: part for name, part in schema["properties"].items() if paths[name] not in without}
-            return closed({name: bare(part, paths[name]) for name, part in kept.items()})
+            return closed_object({name: bare(part, paths[name]) for name, part in kept.items()})
         if schema["type"] == "array":
             limit = {"maxItems": most[path]} if path in most else {}
             return {"type": "array", "items": bare(schema["items"], path), **limit}

@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import Any
 
 from bot.supervisor.adhoc_offer import Making
-from bot.supervisor.json_replies import closed, reply_schema
+from bot.supervisor.json_replies import closed_object, reply_schema
 from bot.supervisor.prompts import call_of, crew_words, prompt
 from handoff.contracts import ANSWER, ASK, NOBODY, SEVERAL, Artifact, Material, Member, Note, Plan, Terms, Usage
 from handoff.effects import MakePlan
@@ -94,7 +94,7 @@ async def ask_planner(
         return RequestFailed(at=now(), request=effect.request, **failed)
     of: dict[str, Any] = {"at": now(), "request": effect.request}
     if turn.stop == "refused":
-        return _refused(effect, turn.text, turn.usage, now())
+        return _make_refusal(effect, turn.text, turn.usage, now())
     reply = read_reply(turn.text, brief, by_name, allowed, mended=bool(effect.faults))
     spent: dict[str, Any] = {"pack": packed.packed, "usage": turn.usage}
     if reply.answer:
@@ -112,7 +112,7 @@ async def ask_planner(
     return PlanProposed(**of, within=effect.within, plan=alone(brief.text, default), reasons=(why,), **spent)
 
 
-def _refused(effect: MakePlan, text: str, usage: Usage, now: float) -> RequestFailed:
+def _make_refusal(effect: MakePlan, text: str, usage: Usage, now: float) -> RequestFailed:
     reason = "the model declined this request" + (f": {text.strip()[:300]}" if text.strip() else "")
     advice = "Say what it is for, or ask for something else."
     return RequestFailed(at=now, request=effect.request, step="planning", reason=reason, advice=advice, usage=usage)
@@ -258,11 +258,11 @@ def decision_schema(
     words = [who for who, may in ((ANSWER, may_answer), (ASK, may_ask)) if may]
     if words:
         ways.append(_way(*words, text=text, options=several))
-    return closed({"why": text, "next": {"anyOf": ways}})
+    return closed_object({"why": text, "next": {"anyOf": ways}})
 
 
 def _way(*who: str, **properties: Any) -> dict[str, Any]:
-    return closed({"who": {"type": "string", "enum": list(who)}, **properties})
+    return closed_object({"who": {"type": "string", "enum": list(who)}, **properties})
 
 
 @lru_cache(maxsize=256)

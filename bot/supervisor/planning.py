@@ -30,10 +30,10 @@ from handoff.engine.nested import inner_plan
 from handoff.events import AttemptFailed, Escalated, PlanProposed, PlanRevised, RequestFailed
 from handoff.materials.at_hand import material_of, needed_by
 from handoff.planning.estimates import CHARACTERS, Worker, estimates, in_all
-from handoff.planning.pipeline import planned, takes
+from handoff.planning.pipeline import build_pipeline_plan, takes
 from handoff.planning.plan_brief import PlanBrief
 from handoff.planning.routing import FIRST, alone, route, spread
-from handoff.planning.tier_cap import capped_members, capped_plan, lowered
+from handoff.planning.tier_cap import cap_tier, capped_members, capped_plan
 from handoff.state.job_state import Ask, Job, Run, replace
 from specialists.crew import Crew, NotLent, adhoc_specialist
 from specialists.model import Model
@@ -83,7 +83,7 @@ class Planning:
     def _for_roles(self, terms: Terms, told: str, here: ChannelTerms) -> Terms:
         words = {"crew_words": self._words, "channel_words": here.instructions}
         terms = terms.model_copy(update={"roles": self._roles, "circumstances": told, **words})
-        roles = {role: lowered(terms.tier_of(role), here.highest) for role in ROLES} if here.highest != "deep" else {}
+        roles = {role: cap_tier(terms.tier_of(role), here.highest) for role in ROLES} if here.highest != "deep" else {}
         return terms.model_copy(update={"roles": roles}) if roles else terms
 
     @property
@@ -176,7 +176,7 @@ class Planning:
         event = event.model_copy(
             update={"members": members, "terms": self._terms, "estimates": self.estimates(event.plan)}
         )
-        return levelled(event, ask) if effect.within else event
+        return rename_inner_ids(event, ask) if effect.within else event
 
     def _without_asking(self, brief: PlanBrief, *, first: bool) -> dict[str, Any] | None:
         """Return the fields of `PlanProposed` for what a rule, the pipeline or the first responder takes.
@@ -187,7 +187,7 @@ class Planning:
         if routed := route(brief, self._crew.rules, load):
             return {"plan": routed.plan, "rule": routed.rule, "reasons": routed.reasons}
         if pipeline is not None and takes(pipeline, brief):
-            plan, reasons = spread(planned(pipeline, brief), self._crew.equals, load)
+            plan, reasons = spread(build_pipeline_plan(pipeline, brief), self._crew.equals, load)
             return {"plan": plan, "pipeline": True, "reasons": (pipeline.reason, *reasons)}
         name = self._crew.first
         if not name or not first or brief.handed_over:
@@ -259,7 +259,7 @@ class Planning:
     def of_steps(self, text: str) -> tuple[Estimate, ...]:
         """Return the estimates of the crew's fixed plan for a text; empty if it has none."""
         pipeline = self._crew.pipeline
-        return self.estimates(planned(pipeline, PlanBrief(text))) if pipeline is not None else ()
+        return self.estimates(build_pipeline_plan(pipeline, PlanBrief(text))) if pipeline is not None else ()
 
     def worker(self) -> Worker:
         """Return this crew as a worker for estimates: about `MEMBERS` average members do the work."""
@@ -309,7 +309,7 @@ def _out_of_scope(effect: MakePlan, event: PlanProposed) -> Escalated:
     return Escalated(**of, attempt=effect.attempt, escalation=escalation, usage=event.usage)
 
 
-def levelled(event: PlanProposed, ask: Ask) -> PlanProposed:
+def rename_inner_ids(event: PlanProposed, ask: Ask) -> PlanProposed:
     """Return the plan of an inner crew with its ids changed to those in the request."""
     plan = inner_plan(ask.work[event.within], event.plan)
     names = dict(zip((one.id for one in event.plan.subtasks), (one.id for one in plan.subtasks), strict=True))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bot.supervisor.prompts import call_of
 from bot.supervisor.roles import Case
-from handoff.answering.reducing import Part, condensed, render, uncondensed
+from handoff.answering.reducing import Part, build_notes_from_reply, render, truncate_notes
 from handoff.effects import ReduceMaterial
 from handoff.engine.answer import stage
-from handoff.engine.nested import asked
+from handoff.engine.nested import build_run_brief
 from handoff.events import MaterialReduced
 from handoff.state.job_state import Ask, Run
 from handoff.text.context_budget import Pack, Piece, pack
@@ -24,7 +24,7 @@ async def perform(effect: ReduceMaterial, case: Case) -> MaterialReduced:
     """
     ask, run, model, now = case.ask, case.run, case.model, case.now
     part = part_of(ask, run, effect)
-    request = asked(ask, run)
+    request = build_run_brief(ask, run)
     shown = describe(ask, run, part)
     call = call_of(
         "reducer",
@@ -35,11 +35,11 @@ async def perform(effect: ReduceMaterial, case: Case) -> MaterialReduced:
     try:
         turn = await model.reply(call)
     except ModelError as error:
-        notes, left_out = uncondensed(request, part)
+        notes, left_out = truncate_notes(request, part)
         usage = error.usage
     else:
         usable = turn.text.strip() and turn.stop != "refused"
-        notes, left_out = condensed(request, part, turn.text) if usable else uncondensed(request, part)
+        notes, left_out = build_notes_from_reply(request, part, turn.text) if usable else truncate_notes(request, part)
         usage = turn.usage
     of = {
         "request": ask.id,
@@ -64,6 +64,16 @@ def describe(ask: Ask, run: Run, part: Part) -> Pack:
     """Build the reducer's brief: the request, the goal, the most words of its notes, and its part of the material."""
     goal = run.plan.goal if run.plan else ""
     most = int(part.limit * WORDS_PER_TOKEN)
-    head = ["# Request", asked(ask, run).strip(), "", "# Goal", goal, "", "# Length", f"At most {most} words.", ""]
+    head = [
+        "# Request",
+        build_run_brief(ask, run).strip(),
+        "",
+        "# Goal",
+        goal,
+        "",
+        "# Length",
+        f"At most {most} words.",
+        "",
+    ]
     pieces = [Piece("the request", ("\n".join([*head, "# Material"]),)), Piece("the material", (render(part),))]
     return pack(pieces, run.terms.room_of("reducer"))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot.supervisor.json_replies import closed, json_object
-from bot.supervisor.part import packed
+from bot.supervisor.json_replies import closed_object, json_object
+from bot.supervisor.part import pack_part_brief
 from bot.supervisor.prompts import call_of
 from bot.supervisor.roles import Case
 from handoff.effects import RefineBrief
@@ -20,7 +20,7 @@ LONGEST = 6_000
 """Characters of a new brief; a longer one is refused."""
 HEADING = "# Brief to rewrite"
 
-SCHEMA = closed({"intent": {"type": "string"}})
+SCHEMA = closed_object({"intent": {"type": "string"}})
 
 
 async def perform(effect: RefineBrief, case: Case) -> BriefRefined:
@@ -60,4 +60,4 @@ def describe(effect: RefineBrief, ask: Ask, run: Run) -> Pack:
         parts.append(f"Criterion: {work.subtask.done_when}")
     parts.append(f"For: {work.specialist}" + (f" ({member.description})" if member else ""))
     error = Piece("the error", beginnings(f"Error: {demote_headings(effect.error)}"))
-    return packed("refiner", ask, run, HEADING, parts, [error])
+    return pack_part_brief("refiner", ask, run, HEADING, parts, [error])

@@ -10,7 +10,7 @@ from bot.supervisor.json_replies import reply_schema
 from bot.supervisor.planner import MATERIAL, MOST_NAMES, material_line
 from bot.supervisor.prompts import call_of, prompt
 from handoff.contracts import Material, Member
-from handoff.engine.nested import asked
+from handoff.engine.nested import build_run_brief
 from handoff.engine.replan import touchable
 from handoff.events import PlanRevised
 from handoff.planning.revision import MAX_ADDED, RevisionReply, read_revision
@@ -97,7 +97,12 @@ def describe(
     Of results that are too long, the summary is cut.
     """
     free = touchable(ask, trigger)
-    fixed = [HEADING, f"Asked: {demote_headings(asked(ask, run))}", f"Goal: {run.plan.goal if run.plan else ''}", ""]
+    fixed = [
+        HEADING,
+        f"Asked: {demote_headings(build_run_brief(ask, run))}",
+        f"Goal: {run.plan.goal if run.plan else ''}",
+        "",
+    ]
     who = {"failure": f"{trigger.subtask} failed", "correction": "The requester says since"}
     said = who.get(trigger.cause, f"{trigger.subtask} found")
     fixed += ["# News", f"{said}: {demote_headings(trigger.words)}", "", "# Done or under way"]

@@ -29,7 +29,7 @@ class Routing:
     first: str = ""
 
 
-async def decided(
+async def decide_route(
     planning: Planning,
     text: str,
     now: Callable[[], float],
@@ -50,7 +50,7 @@ async def decided(
     return Routing(again, (event,), first)
 
 
-def told(routing: Routing, text: str, label: str) -> dict[str, Any]:
+def export_routing(routing: Routing, text: str, label: str) -> dict[str, Any]:
     """Put a decision on the request `text` into plain values. `label` is the model's name for people.
 
     Raises TypeError for an event that is no decision.

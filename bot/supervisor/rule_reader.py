@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from bot.access.time_zones import zone_of
-from bot.supervisor.json_replies import closed, json_object
+from bot.supervisor.json_replies import closed_object, json_object
 from bot.supervisor.prompts import call_of
 from handoff.contracts import Terms
 from handoff.text.headings import demote_headings
@@ -23,7 +23,7 @@ async def read_rule(model: Model, text: str, *, now: float, zone: str, terms: Te
     """Return what a model reads of a schedule, by the fields of its prompt; None if it could not be asked or read."""
     here = datetime.fromtimestamp(now, zone_of(zone))
     flags = {"schedule": {"type": "boolean"}, "only_if_new": {"type": "boolean"}, "every_days": {"type": "integer"}}
-    schema = closed({**flags, **{name: {"type": "string"} for name in FIELDS}})
+    schema = closed_object({**flags, **{name: {"type": "string"} for name in FIELDS}})
     call = call_of(
         "rule_reader",
         f"It is {here:%A %Y-%m-%d %H:%M}, {zone}.\n\n# Words\n{demote_headings(text[:LONGEST])}",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bot.supervisor.json_replies import closed, json_object
+from bot.supervisor.json_replies import closed_object, json_object
 from bot.supervisor.prompts import call_of
 from bot.supervisor.roles import Case
 from bot.supervisor.synthesizer import describe, repair
@@ -39,7 +39,9 @@ async def perform(effect: SelectAnswer, case: Case) -> AnswerWritten:
             terms=run.terms,
             max_tokens=MAX_TOKENS,
             deadline=seconds_for_call(run, now()),
-            answer_schema=closed({"reason": {"type": "string"}, "chosen": {"type": "string", "enum": list(there)}}),
+            answer_schema=closed_object(
+                {"reason": {"type": "string"}, "chosen": {"type": "string", "enum": list(there)}}
+            ),
             last=True,
         )
         try:
@@ -50,7 +52,7 @@ async def perform(effect: SelectAnswer, case: Case) -> AnswerWritten:
         else:
             chosen, why = read(turn.text, there)
             usage = turn.usage
-    text = shown(ask, run, chosen, why)
+    text = render_choice(ask, run, chosen, why)
     return AnswerWritten(
         at=now(),
         request=ask.id,
@@ -74,7 +76,7 @@ def read(text: str, there: Mapping[str, Work]) -> tuple[str, str]:
     return _surest(there), "the surest of the results; the choice could not be read"
 
 
-def shown(ask: Ask, run: Run, chosen: str, why: str) -> str:
+def render_choice(ask: Ask, run: Run, chosen: str, why: str) -> str:
     """Return the chosen result word for word, and below it the results that it was chosen over."""
     there = rivals(ask, run)
     text = text_of(ask, run, there[chosen])

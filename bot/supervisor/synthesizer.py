@@ -12,7 +12,7 @@ from bot.supervisor.prompts import call_of
 from bot.supervisor.roles import Case
 from bot.supervisor.streaming import Streaming
 from handoff.answering.copied import tag, without_form
-from handoff.answering.findings import gravity, is_graded, listed
+from handoff.answering.findings import format_findings, gravity, is_graded
 from handoff.answering.fixed_words import phrase
 from handoff.answering.material import line
 from handoff.answering.reducing import Stage
@@ -31,7 +31,7 @@ from handoff.engine.answer import (
     text_of,
 )
 from handoff.engine.answer_sources import figures_of_no_result, figures_of_no_source
-from handoff.engine.nested import asked
+from handoff.engine.nested import build_run_brief
 from handoff.events import AnswerWritten
 from handoff.state.job_state import Ask, Run, Work
 from handoff.text.context_budget import Pack, Piece, pack
@@ -96,7 +96,7 @@ def _sections(ask: Ask, run: Run) -> dict[str, str]:
     """Return what stands under those headings of the brief that have no place in an answer."""
     plan = run.plan
     goal, instruction = (plan.goal, plan.instruction) if plan is not None else ("", "")
-    return {"Request": demote_headings(asked(ask, run)), "Plan": goal, "Instruction": instruction}
+    return {"Request": demote_headings(build_run_brief(ask, run)), "Plan": goal, "Instruction": instruction}
 
 
 def _lists(ask: Ask, run: Run, left_out: Sequence[str] = ()) -> dict[str, tuple[str, ...]]:
@@ -121,11 +121,11 @@ def describe(ask: Ask, run: Run, *, role: str = "synthesizer", below: str = "") 
     plan = run.plan
     if plan is None:
         raise ValueError("an answer cannot be written before there is a plan")
-    head = ["# Request", demote_headings(asked(ask, run)), "", "# Plan", plan.goal]
+    head = ["# Request", demote_headings(build_run_brief(ask, run)), "", "# Plan", plan.goal]
     head += [CONDENSE] if strategy(ask, run) == "reduce" else []
     head += ["", "# Results"]
     at, lost = stage(ask, run), contents(ask, run)[1]
-    results = [*(_condensed(ask, run, at) if at.rounds else _whole(ask, run)), *_shared(ask, run)]
+    results = [*(_collect_notes(ask, run, at) if at.rounds else _whole(ask, run)), *_list_findings(ask, run)]
     rest = _rest(ask, run, at)
     always = [Piece("the request", ("\n".join(head),)), Piece("the rest", ("\n".join(rest),)), Piece("below", (below,))]
     packed = pack([*always, *results], run.terms.room_of(role))
@@ -168,7 +168,7 @@ def _whole(ask: Ask, run: Run) -> list[Piece]:
     return pieces
 
 
-def _condensed(ask: Ask, run: Run, at: Stage) -> list[Piece]:
+def _collect_notes(ask: Ask, run: Run, at: Stage) -> list[Piece]:
     """Return the condensed notes in place of the results, with findings, and sources and files below them."""
     pieces = [
         Piece(
@@ -193,10 +193,10 @@ def _findings(work: Work) -> Piece | None:
     return _list_of(f"the findings of {work.subtask.title}", f"## Findings: {work.subtask.title}", told)
 
 
-def _shared(ask: Ask, run: Run) -> list[Piece]:
+def _list_findings(ask: Ask, run: Run) -> list[Piece]:
     """Return the findings with a severity, a place or a suggestion: a list of all results, the gravest first."""
     found = findings(ask, run) if strategy(ask, run) != "select" else ()
-    return [_list_of("the findings", FINDINGS, listed(found))] if found else []
+    return [_list_of("the findings", FINDINGS, format_findings(found))] if found else []
 
 
 def _list_of(name: str, heading: str, told: list[str]) -> Piece:

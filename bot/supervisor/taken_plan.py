@@ -28,7 +28,7 @@ def taken_up(ask: Ask, is_member: IsMember) -> Taken:
     before, again = ask.before, ask.again
     if before is None or again is None or before.run.plan is None:
         return Taken()
-    kept = second_try.kept(before, again)
+    kept = second_try.list_kept_subtasks(before, again)
     works = before.work.items()
     whose = {name: _specialist(work, again) for name, work in works if _is_open(before, work, kept)}
     lost = sorted({who for name, who in whose.items() if not _is_there(before, before.work[name], who, is_member)})

@@ -43,7 +43,7 @@ class TrackRecord:
         self._equals = frozenset(equals)
         self._board = board
         if board is not None and equals:
-            board.tells(self._told)
+            board.tells(self._report_busy)
         self._under_way: Counter[str] = Counter()
         self._past: dict[tuple[str, Tier], Past] = {}
         self._seconds: dict[str, Past] = {}
@@ -65,7 +65,7 @@ class TrackRecord:
         if self._board is not None and specialist in self._equals:
             self._board.put_soon()
 
-    def _told(self) -> Mapping[str, Busy]:
+    def _report_busy(self) -> Mapping[str, Busy]:
         return {f"{self._crew}:{name}": self._own(name) for name in self._equals}
 
     def _own(self, specialist: str) -> Busy:

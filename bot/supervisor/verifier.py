@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from bot.supervisor.json_replies import closed, json_object
+from bot.supervisor.json_replies import closed_object, json_object
 from bot.supervisor.prompts import call_of
 from bot.supervisor.roles import Case
-from handoff.answering.figure_names import named
+from handoff.answering.figure_names import name_figures
 from handoff.answering.material import whole
-from handoff.checking.figures import unsupported
+from handoff.checking.figures import find_unsupported_figures
 from handoff.contracts import Contradiction, Evidence, Refuted, Result
 from handoff.effects import VerifyAnswer
 from handoff.engine.answer import results, seconds_for_call
-from handoff.engine.nested import asked
+from handoff.engine.nested import build_run_brief
 from handoff.events import AnswerVerified
 from handoff.evidence.binding import Document
 from handoff.evidence.quotations import find_quotation
@@ -39,11 +39,11 @@ OF_MATERIAL, OF_TOOLS, OF_RESULTS = 3, 2, 1
 """How much it matters that the evidence is whole, by what it is."""
 
 _TEXT = {"type": "string"}
-SCHEMA = closed(
+SCHEMA = closed_object(
     {
         "sentences": {
             "type": "array",
-            "items": closed(
+            "items": closed_object(
                 {
                     "number": {"type": "integer"},
                     "quotation": _TEXT,
@@ -52,7 +52,7 @@ SCHEMA = closed(
             ),
         },
         "unanswered": {"type": "array", "items": _TEXT},
-        "contradictions": {"type": "array", "items": closed({"one": _TEXT, "other": _TEXT})},
+        "contradictions": {"type": "array", "items": closed_object({"one": _TEXT, "other": _TEXT})},
     }
 )
 """What the verifier returns: of each sentence the words that decide, then what follows from them."""
@@ -85,7 +85,7 @@ async def perform(effect: VerifyAnswer, case: Case) -> AnswerVerified:
         return AnswerVerified(at=now(), **of, doubt=doubt, usage=error.usage)
     there = (one for result in results(ask, run).values() for one in result.unsupported)
     in_doubt = tuple(dict.fromkeys((*run.unsupported, *there)))
-    found = read(turn.text, asked(ask, run), sentences, evidence, in_doubt)
+    found = read(turn.text, build_run_brief(ask, run), sentences, evidence, in_doubt)
     return AnswerVerified(at=now(), **of, **found, usage=turn.usage)
 
 
@@ -122,7 +122,7 @@ def describe(ask: Ask, run: Run, sentences: Sequence[str], evidence: Sequence[Do
     that are about the answer.
     """
     numbered = "\n".join(f"[{number}] {demote_headings(one)}" for number, one in enumerate(sentences, start=1))
-    head = f"# Request\n{demote_headings(asked(ask, run))}\n\n# Answer\n{numbered}\n\n# Evidence"
+    head = f"# Request\n{demote_headings(build_run_brief(ask, run))}\n\n# Answer\n{numbered}\n\n# Evidence"
     pieces = [Piece("the request and the answer", (head,))]
     pieces += [_piece(one, "\n".join(sentences)) for one in evidence]
     if unopened := receipts_of(ask).not_opened:
@@ -178,8 +178,10 @@ def read(
             dropped.append(sentence)
         else:
             refuted.append(Refuted(sentence=sentence, evidence=found))
-    contradictions = [one for one in (_pair(each, evidence) for each in _listed(given, "contradictions")) if one]
-    unanswered = [one for one in map(_line, _listed(given, "unanswered")) if find_quotation(request, one) is not None]
+    contradictions = [one for one in (_pair(each, evidence) for each in _read_list(given, "contradictions")) if one]
+    unanswered = [
+        one for one in map(_line, _read_list(given, "unanswered")) if find_quotation(request, one) is not None
+    ]
     return {
         "refuted": tuple(refuted[:MOST]),
         "unfound": tuple(dict.fromkeys(unfound))[:MOST],
@@ -196,7 +198,7 @@ def _verdicts(given: Iterable[Any]) -> Iterable[tuple[int, str, str]]:
             yield one["number"], _line(one.get("quotation")), str(one.get("verdict") or "").strip().lower()
 
 
-def _listed(given: dict[str, Any], name: str) -> list[Any]:
+def _read_list(given: dict[str, Any], name: str) -> list[Any]:
     found = given.get(name)
     return found if isinstance(found, list) else []
 
@@ -218,7 +220,11 @@ def _looked_up(quotation: str, evidence: Sequence[Document]) -> Evidence | None:
 def _follow(sentence: str, quotation: str, in_doubt: Iterable[str]) -> list[str]:
     """Return the figures in doubt of a sentence that the words behind it say, or that follow from these alone."""
     there = [one for one in in_doubt if one in sentence]
-    return [one for one in there if one not in named(sentence, unsupported(sentence, [quotation]))] if there else []
+    return (
+        [one for one in there if one not in name_figures(sentence, find_unsupported_figures(sentence, [quotation]))]
+        if there
+        else []
+    )
 
 
 def _pair(given: Any, evidence: Sequence[Document]) -> Contradiction | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from bot.tracing.open_calls import OpenCalls, Place
 from bot.tracing.span import SUPERVISORS_LANE, SpanState
-from bot.tracing.span_book import Draft, SpanBook, counted, less
+from bot.tracing.span_book import Draft, SpanBook, less, sum_usages
 from handoff import events as ev
 from handoff.contracts import ToolCall
 from handoff.state.job_state import SETTLED, Ask, Work
@@ -74,7 +74,7 @@ class Attempts:
         place = (event.request, event.subtask)
         if isinstance(event, ev.AttemptStarted):
             if before.work.get(event.subtask) is not after.work.get(event.subtask):
-                self._started(event, after, place)
+                self._begin_attempt(event, after, place)
             return
         running = self._running.get(place)
         if running is None or running["attempt"] != event.attempt:
@@ -86,11 +86,11 @@ class Attempts:
             case ev.ToolStarted():
                 self._intent(event, place)
             case ev.ToolReturned():
-                self._returned(event, running, place)
+                self._end_tool_call(event, running, place)
             case ev.ResultReturned() | ev.AttemptFailed() | ev.Escalated():
                 self._over(event, running, place, after.work.get(event.subtask))
 
-    def _started(self, event: ev.AttemptStarted, ask: Ask, place: Place) -> None:
+    def _begin_attempt(self, event: ev.AttemptStarted, ask: Ask, place: Place) -> None:
         work = ask.work[event.subtask]
         if (late := self._running.get(place)) is not None:
             self._stop(late, place, "")
@@ -158,7 +158,7 @@ class Attempts:
             draft.set(start=max(draft["start"], event.at), derived="", words=event.what)
             draft.touch(self._book.seq, event.at)
 
-    def _returned(self, event: ev.ToolReturned, running: Draft, place: Place) -> None:
+    def _end_tool_call(self, event: ev.ToolReturned, running: Draft, place: Place) -> None:
         call, draft = self._calls.take(place, event.reply.call_id)
         if draft is None:
             of = {"call": event.reply.call_id, "arguments": call.arguments if call else {}, "derived": SINCE_STEP}
@@ -187,7 +187,7 @@ class Attempts:
         if work is not None and work.question is not None and work.question.doubt is not None:
             return  # people are asked what became of a call, and it goes on from there
         usage = event.result.usage if isinstance(event, ev.ResultReturned) else event.usage
-        left = less(usage, counted(self._turns[place])) if usage.model_fields_set else None
+        left = less(usage, sum_usages(self._turns[place])) if usage.model_fields_set else None
         state: SpanState = "done" if isinstance(event, ev.ResultReturned) else "failed"
         fields: dict[str, Any] = {}
         match event:

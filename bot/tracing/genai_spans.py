@@ -170,7 +170,7 @@ def _attributes(span: Span, origin: Origin) -> Values:
             "gen_ai.tool.type": "function",
         }
     if span.usage is not None:
-        found |= _used(span.usage, span.model, origin.provider)
+        found |= _usage_attributes(span.usage, span.model, origin.provider)
     if origin.contents:
         found |= _contents(span)
     return {name: value for name, value in found.items() if value not in {None, ""}}
@@ -182,7 +182,7 @@ def _agent(span: Span, origin: Origin) -> str:
     return span.lane if span.lane == SUPERVISORS_LANE else origin.known(span.lane)
 
 
-def _used(usage: Usage, model: str, provider: str) -> Mapping[str, Any]:
+def _usage_attributes(usage: Usage, model: str, provider: str) -> Mapping[str, Any]:
     return {
         "gen_ai.provider.name": provider,
         "gen_ai.request.model": model or usage.model,

@@ -64,7 +64,7 @@ def picture_of(trace: Trace) -> dict[str, Any]:
     shown, rest = _chosen(figures.lanes, spans)
     lanes = [_lane(lane, spans, scale, end, crews) for lane in shown]
     if rest:
-        lanes.append(_merged(rest, spans, scale, end))
+        lanes.append(_merge_lanes(rest, spans, scale, end))
     return {
         "width": WIDTH,
         "margin": MARGIN,
@@ -72,7 +72,7 @@ def picture_of(trace: Trace) -> dict[str, Any]:
         "otherwise": f"Job {trace.job}",
         "facts": _facts(trace, figures, end),
         "gain": figures.gain,
-        "compared": _compared(figures),
+        "compared": _compare_times(figures),
         "ticks": [[0, "0"], *([place, took(scale.time(place) - figures.start)] for place in _ticks(scale))],
         "breaks": [[one, other, f"// {took(seconds)}"] for one, other, seconds in scale.breaks],
         "lanes": lanes,
@@ -81,7 +81,7 @@ def picture_of(trace: Trace) -> dict[str, Any]:
     }
 
 
-def described(trace: Trace) -> str:
+def describe_picture(trace: Trace) -> str:
     """Say in words what the picture shows, for who cannot see it; empty if there is nothing to draw."""
     if not trace.requests:
         return ""
@@ -106,7 +106,7 @@ def _facts(trace: Trace, figures: RequestFigures, end: float) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def _compared(figures: RequestFigures) -> list[list[Any]]:
+def _compare_times(figures: RequestFigures) -> list[list[Any]]:
     """Return the bars of the time one by one and side by side, as parts of the longer; none if there are not both."""
     apart, together = figures.one_by_one, figures.side_by_side
     if not apart or not together:
@@ -166,7 +166,7 @@ def _lane(lane: Lane, spans: Sequence[Span], scale: TimeScale, end: float, crews
     return {
         "name": f"{INSIDE} " * (len(names) - 1) + names[-1],
         "facts": _lane_facts(lane),
-        "rows": [_joined(row) for row in rows],
+        "rows": [_join_bars(row) for row in rows],
     }
 
 
@@ -194,7 +194,7 @@ def _bar(span: Span, scale: TimeScale, close: float, *, crew: bool = False) -> d
     }
 
 
-def _joined(row: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _join_bars(row: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Join narrow bars of a kind that nearly touch: 10,000 of them would be a blot."""
     found: list[dict[str, Any]] = []
     for bar in row:
@@ -208,7 +208,7 @@ def _joined(row: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
-def _merged(rest: Sequence[Lane], spans: Sequence[Span], scale: TimeScale, end: float) -> dict[str, Any]:
+def _merge_lanes(rest: Sequence[Lane], spans: Sequence[Span], scale: TimeScale, end: float) -> dict[str, Any]:
     """Return one lane for all that are not shown: when any of them worked, and what they cost together."""
     names = {lane.name for lane in rest}
     worked = [one for one in spans if one.lane in names and one.kind == "attempt"]

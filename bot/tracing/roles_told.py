@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from bot.tracing.attempts_told import BY_DURATION, Attempts, lane_of
 from bot.tracing.role_outcomes import outcome_of
 from bot.tracing.span import SUPERVISORS_LANE, SpanKind
-from bot.tracing.span_book import Draft, SpanBook, used
+from bot.tracing.span_book import Draft, SpanBook, has_usage
 from handoff import effects as ef
 from handoff import events as ev
 from handoff.contracts import Usage
@@ -71,7 +71,7 @@ class Roles:
             draft.set(start=max(draft["start"], event.at))
             end, derived = event.at + usage.duration, "the log holds when it began, and how long its model calls took"
         state, told = outcome_of(event)
-        if used(usage):
+        if has_usage(usage):
             self._book.told(
                 "chat",
                 usage.model or "model",
@@ -93,7 +93,7 @@ class Roles:
         now = {key: one for one in effects if (key := self._key(one)) is not None}
         for key in [key for key in self._open if key not in now]:
             self._end(key, self._open.pop(key))
-        if self._unnamed is not None and used(_usage_of(self._unnamed)):
+        if self._unnamed is not None and has_usage(_usage_of(self._unnamed)):
             self._late(self._unnamed)
         for key, effect in now.items():
             if key not in self._open:
@@ -185,7 +185,7 @@ def _key(effect: ef.Effect) -> Key | None:
     if isinstance(effect, ef.GatherMaterial):
         return Key("gather", "reader", effect.request)
     if isinstance(effect, ef.Post):
-        return Key("post", _posted(effect.request, effect.key), effect.request, "", "", (effect.key,))
+        return Key("post", _name_post(effect.request, effect.key), effect.request, "", "", (effect.key,))
     if isinstance(effect, ef.OpenThread):
         return Key("post", THREAD, effect.request)
     if isinstance(effect, ef.SortMessage):
@@ -203,7 +203,7 @@ THREAD = "the thread of the run"
 POSTS = {"card": "the plan card", "card_end": "the card's last state", "answer": "the answer", "file": "a file"}
 
 
-def _posted(request: str, key: str) -> str:
+def _name_post(request: str, key: str) -> str:
     kind = key.removeprefix(f"{request}:").partition(":")[0]
     return POSTS.get(kind, f"a {kind}")
 

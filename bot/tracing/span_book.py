@@ -143,12 +143,12 @@ def _about(drafts: list[Draft], decision: Decision) -> Draft | None:
     return min(there, key=lambda one: _TELLING.index(one["kind"]), default=None)
 
 
-def used(usage: Usage | None) -> bool:
+def has_usage(usage: Usage | None) -> bool:
     """Return True if there is anything to tell of a usage."""
     return usage is not None and bool(usage.calls or usage.tokens_in or usage.tokens_out or usage.duration)
 
 
-def counted(usages: Iterable[Usage | None]) -> Usage:
+def sum_usages(usages: Iterable[Usage | None]) -> Usage:
     """Add usages up."""
     return sum((one for one in usages if one is not None), Usage())
 

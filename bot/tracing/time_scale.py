@@ -65,7 +65,9 @@ def scale_of(spans: Sequence[Span], start: float, end: float) -> TimeScale:
     for one in spans:
         if (one.kind in BUSY or one.kind == "post") and one.id not in crews:
             busy += _without((one.start, end if one.end is None else one.end), sorted(waits.get(one.id, ())))
-    merged = _merged((max(start, one), min(end, other)) for one, other in busy if other >= start and one <= end)
+    merged = _merge_stretches(
+        (max(start, one), min(end, other)) for one, other in busy if other >= start and one <= end
+    )
     worked = sum(other - one for one, other in merged)
     gaps = [(one[1], other[0]) for one, other in pairwise(merged)]
     broken = [one for one in gaps if one[1] - one[0] > max(LEAST_BREAK, _SHARE_BROKEN * worked)]
@@ -82,7 +84,7 @@ def _without(stretch: Stretch, holes: Iterable[Stretch]) -> list[Stretch]:
     return [*found, (at, stretch[1])] if at < stretch[1] else found
 
 
-def _merged(stretches: Iterable[Stretch]) -> list[Stretch]:
+def _merge_stretches(stretches: Iterable[Stretch]) -> list[Stretch]:
     found: list[Stretch] = []
     for one, other in sorted(stretches):
         if found and one <= found[-1][1]:

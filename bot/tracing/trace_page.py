@@ -37,14 +37,14 @@ def trace_page(trace: Trace) -> str:
         "policy": _policy(style, script),
         "title": html.escape(f"Trace of {trace.job}: {title}"),
         "style": style,
-        "trace": _data(_shown(trace)),
+        "trace": _data(_build_page_data(trace)),
         "script": script,
     }
     parts = template.split("{{")
     return parts[0] + "".join(filled[name] + rest for name, rest in (part.split("}}", 1) for part in parts[1:]))
 
 
-def _shown(trace: Trace) -> dict[str, Any]:
+def _build_page_data(trace: Trace) -> dict[str, Any]:
     """Return what the page shows of a trace: the export without the log's own events, and how times are drawn.
 
     The few sentences on how times are known stand once, in `derived`; spans have their places in it.
@@ -56,12 +56,13 @@ def _shown(trace: Trace) -> dict[str, Any]:
     places = {words: place for place, words in enumerate(derived)}
     shown = [{**one, "derived": places[one["derived"]]} if "derived" in one else one for one in spans]
     requests = [
-        {**told, **_drawn(trace, figures)} for told, figures in zip(whole["requests"], trace.requests, strict=True)
+        {**told, **_lay_out_request(trace, figures)}
+        for told, figures in zip(whole["requests"], trace.requests, strict=True)
     ]
     return {**whole, "until": trace.until, "derived": derived, "requests": requests, "spans": shown}
 
 
-def _drawn(trace: Trace, figures: RequestFigures) -> dict[str, Any]:
+def _lay_out_request(trace: Trace, figures: RequestFigures) -> dict[str, Any]:
     """Say how a request is drawn: its state in words, and where its times stand."""
     scale = scale_of(trace.of(figures.id), figures.start, figures.end or trace.until)
     placed = {"times": scale.times, "places": scale.places, "breaks": scale.breaks}

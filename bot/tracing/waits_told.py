@@ -44,7 +44,7 @@ class Waits:
         """Begin the waits for what is asked now, and end those for what no longer is."""
         open_now = {(ask.id, name, one.number): one for name, one in ask.open_questions.items()}
         for key in [key for key in self._asked if key[0] == ask.id and key not in open_now]:
-            self._answered(key, self._asked.pop(key), ask)
+            self._close_wait(key, self._asked.pop(key), ask)
         for key, question in open_now.items():
             if key not in self._asked:
                 self._asked[key] = self._ask(ask, key[1], question)
@@ -77,7 +77,7 @@ class Waits:
             attempt=work.attempt if work is not None else 0,
         )
 
-    def _answered(self, key: tuple[str, str, int], draft: Draft, ask: Ask) -> None:
+    def _close_wait(self, key: tuple[str, str, int], draft: Draft, ask: Ask) -> None:
         _, name, number = key
         work = ask.work.get(name)
         given = ask.answered if not name else work.answered if work is not None else ()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from bot.store.interface import Entry
 from bot.tracing.span import SUPERVISORS_LANE, Span
-from bot.tracing.span_book import counted
+from bot.tracing.span_book import sum_usages
 from bot.tracing.spans import SpanReader
 from bot.tracing.steps import Step, walk
 from handoff.access.rights import is_step_of
@@ -188,9 +188,9 @@ def _lane(name: str, spans: Sequence[Span], crews: frozenset[str]) -> Lane:
     waited = _times(one for one in spans if one.kind in {"wait", "pause"})
     return Lane(
         name=name,
-        usage=counted(one.usage for one in spans),
-        busy=_covered(worked + waited) - _covered(waited),
-        waited=_covered(waited),
+        usage=sum_usages(one.usage for one in spans),
+        busy=_sum_covered_seconds(worked + waited) - _sum_covered_seconds(waited),
+        waited=_sum_covered_seconds(waited),
         attempts=len(attempts),
         failed=sum(one.state == "failed" for one in attempts),
     )
@@ -200,7 +200,7 @@ def _times(spans: Iterable[Span]) -> list[tuple[float, float]]:
     return [(one.start, one.end) for one in spans if one.end is not None]
 
 
-def _covered(times: list[tuple[float, float]]) -> float:
+def _sum_covered_seconds(times: list[tuple[float, float]]) -> float:
     """Return the seconds that the stretches of time cover; where they overlap, time counts once."""
     total, until = 0.0, float("-inf")
     for start, end in sorted(times):

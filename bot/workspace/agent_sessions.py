@@ -69,7 +69,7 @@ class Sessions:
 
     def all(self) -> list[dict[str, Any]]:
         """Return every session in the form that the page gets."""
-        return [_told(key, session) for key, session in self._sessions.items()]
+        return [_export_session(key, session) for key, session in self._sessions.items()]
 
     def rename(self, channel: str, thread_ts: str, title: str) -> Session | None:
         """Change a session's title and return the session; None when there is none."""
@@ -118,9 +118,9 @@ class Sessions:
 
     def _save(self, key: tuple[str, str], session: Session) -> None:
         self._state.record.put("session", ":".join(key), lambda: asdict(session))
-        self._state.changes.tell(Change(_told(key, session), channel=key[0]))
+        self._state.changes.tell(Change(_export_session(key, session), channel=key[0]))
 
 
-def _told(key: tuple[str, str], session: Session) -> dict[str, Any]:
+def _export_session(key: tuple[str, str], session: Session) -> dict[str, Any]:
     place = {"type": "session", "channel": key[0], "thread_ts": key[1]}
     return {**place, "status": session.status, "title": session.title}

@@ -23,7 +23,18 @@ from bot.workspace.elements import (
 )
 from bot.workspace.message_streams import TASK_STATES
 from bot.workspace.refusal import Refusal
-from bot.workspace.schema import Check, Complaints, anything, boolean, by_type, complain, items, number, string, typed
+from bot.workspace.schema import (
+    Check,
+    Complaints,
+    anything,
+    boolean,
+    by_type,
+    complain,
+    items,
+    number,
+    string,
+    typed_fields,
+)
 
 MOST_IN_MESSAGE = 50
 MOST_IN_VIEW = 100
@@ -31,9 +42,9 @@ MOST_MARKDOWN = 12_000
 MOST_CARD_BYTES = 10_600
 MOST_CARDS = 48
 BLOCK: Mapping[str, Check] = {"block_id": string(255)}
-SOURCES = items(by_type(lambda: {"url": typed({"url": string(least=1), "text": string()}, {})}), 100, least=0)
+SOURCES = items(by_type(lambda: {"url": typed_fields({"url": string(least=1), "text": string()}, {})}), 100, least=0)
 RICH = by_type(lambda: {"rich_text": RICH_TEXT})
-TASK_CARD = typed(
+TASK_CARD = typed_fields(
     {"task_id": string(255, least=1), "title": string(256, least=1)},
     {**BLOCK, "status": string(choices=TASK_STATES), "details": RICH, "output": RICH, "sources": SOURCES},
 )
@@ -45,7 +56,7 @@ def _task_of_plan(value: Any, pointer: str, complaints: Complaints) -> None:
     TASK({"type": "task_card", **value} if isinstance(value, dict) else value, pointer, complaints)
 
 
-CARD = typed(
+CARD = typed_fields(
     {},
     {
         **BLOCK,
@@ -59,29 +70,29 @@ CARD = typed(
 )
 CELL = by_type(
     lambda: {
-        "raw_text": typed({"text": string(least=1)}),
-        "raw_number": typed({"value": number}, {"text": string()}),
+        "raw_text": typed_fields({"text": string(least=1)}),
+        "raw_number": typed_fields({"value": number}, {"text": string()}),
         "rich_text": RICH_TEXT,
     }
 )
 CONTENT: dict[str, Check] = {
-    "section": typed(
+    "section": typed_fields(
         {},
         {**BLOCK, "text": text(3000), "fields": items(text(2000), 10), "accessory": IN_SECTION, "expand": boolean},
     ),
-    "divider": typed({}, BLOCK),
-    "image": typed(
+    "divider": typed_fields({}, BLOCK),
+    "image": typed_fields(
         {"alt_text": string(2000)}, {**BLOCK, "image_url": URL, "slack_file": SLACK_FILE, "title": plain(2000)}
     ),
-    "actions": typed({"elements": items(IN_ACTIONS, 25)}, BLOCK),
-    "context": typed({"elements": items(IN_CONTEXT, 10)}, BLOCK),
-    "header": typed({"text": plain(150)}, {**BLOCK, "level": number}),
-    "input": typed(
+    "actions": typed_fields({"elements": items(IN_ACTIONS, 25)}, BLOCK),
+    "context": typed_fields({"elements": items(IN_CONTEXT, 10)}, BLOCK),
+    "header": typed_fields({"text": plain(150)}, {**BLOCK, "level": number}),
+    "input": typed_fields(
         {"label": plain(2000), "element": IN_INPUT},
         {**BLOCK, "hint": plain(2000), "optional": boolean, "dispatch_action": boolean},
     ),
     "rich_text": RICH_TEXT,
-    "video": typed(
+    "video": typed_fields(
         {"alt_text": string(), "video_url": URL, "thumbnail_url": URL, "title": plain(199)},
         {
             **BLOCK,
@@ -94,17 +105,19 @@ CONTENT: dict[str, Check] = {
     ),
 }
 MESSAGE_ONLY: dict[str, Check] = {
-    "markdown": typed({"text": string(MOST_MARKDOWN, least=1)}, BLOCK),
-    "table": typed({"rows": items(items(CELL, 20), 100)}, {**BLOCK, "column_settings": items(anything, 20, least=0)}),
-    "context_actions": typed({"elements": items(IN_CONTEXT_ACTIONS, 5)}, BLOCK),
-    "plan": typed(
+    "markdown": typed_fields({"text": string(MOST_MARKDOWN, least=1)}, BLOCK),
+    "table": typed_fields(
+        {"rows": items(items(CELL, 20), 100)}, {**BLOCK, "column_settings": items(anything, 20, least=0)}
+    ),
+    "context_actions": typed_fields({"elements": items(IN_CONTEXT_ACTIONS, 5)}, BLOCK),
+    "plan": typed_fields(
         {"title": string(256, least=1)},
         {**BLOCK, "tasks": items(_task_of_plan, MOST_IN_MESSAGE, least=0)},
     ),
     "task_card": TASK_CARD,
     "card": CARD,
-    "carousel": typed({"elements": items(by_type(lambda: {"card": CARD}), 10)}, BLOCK),
-    "container": typed(
+    "carousel": typed_fields({"elements": items(by_type(lambda: {"card": CARD}), 10)}, BLOCK),
+    "container": typed_fields(
         {"child_blocks": items(by_type(lambda: {**CONTENT, **MESSAGE_ONLY}), 10)},
         {
             **BLOCK,
@@ -118,15 +131,15 @@ MESSAGE_ONLY: dict[str, Check] = {
             "has_header_divider": boolean,
         },
     ),
-    "file": typed({"external_id": string(), "source": string(choices=("remote",))}, BLOCK),
-    "call": typed({"call_id": string()}, {**BLOCK, "api_decoration_available": boolean, "call": anything}),
+    "file": typed_fields({"external_id": string(), "source": string(choices=("remote",))}, BLOCK),
+    "call": typed_fields({"call_id": string()}, {**BLOCK, "api_decoration_available": boolean, "call": anything}),
     "data_table": data_table,
     "data_visualization": data_visualization,
 }
-ALERT = typed(
+ALERT = typed_fields(
     {"text": text(3000)}, {**BLOCK, "level": string(choices=("default", "info", "warning", "error", "success"))}
 )
-AUTH_PROVIDER = typed(
+AUTH_PROVIDER = typed_fields(
     {"value": string(150, least=1), "name": plain(75), "is_connected": boolean},
     {
         **BLOCK,
@@ -213,14 +226,14 @@ def check_view(view: Any) -> dict[str, Any]:
     required = {"blocks": items(by_type(lambda: table), MOST_IN_VIEW, least=0)}
     complaints: Complaints = []
     if kind == "modal":
-        typed({**required, "title": plain(24)}, VIEW)(view, "/view", complaints)
+        typed_fields({**required, "title": plain(24)}, VIEW)(view, "/view", complaints)
         inputs = [
             block for block in view.get("blocks") or [] if isinstance(block, dict) and block.get("type") == "input"
         ]
         if inputs and "submit" not in view:
             complain(complaints, "missing required field: submit", "/view")
     else:
-        typed(required, {key: VIEW[key] for key in ("private_metadata", "callback_id", "external_id")})(
+        typed_fields(required, {key: VIEW[key] for key in ("private_metadata", "callback_id", "external_id")})(
             view, "/view", complaints
         )
     if not complaints:

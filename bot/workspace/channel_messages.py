@@ -167,7 +167,7 @@ class Messages:
         message.data["edited"] = edited
         self.offer(message)
         self._state.save_message(channel, message)
-        self._changed(channel, message, before)
+        self._emit_change(channel, message, before)
 
     def rewrite(self, channel: Channel, message: Message, text: str, attachments: Sequence[Json] | None = None) -> None:
         """Replace what a person typed (already in Slack's form), and what they attached; None leaves that.
@@ -188,7 +188,7 @@ class Messages:
             message.data = {**gone, **kept, "user": "USLACKBOT"}
             message.stream = None
             self._state.save_message(channel, message)
-            self._changed(channel, message, before)
+            self._emit_change(channel, message, before)
             return
         channel.remove(message)
         if before.get("thread_ts", message.ts) != message.ts:
@@ -217,7 +217,7 @@ class Messages:
         message.data["streaming_state"] = "completed"
         self.streamed(channel, message)
         self.offer(message)
-        self._changed(channel, message, before)
+        self._emit_change(channel, message, before)
 
     def react(self, channel: Channel, message: Message, user_id: str, name: str, *, add: bool) -> bool:
         """Add or remove a reaction; return False when nothing changed."""
@@ -237,7 +237,7 @@ class Messages:
         if not kept:
             del message.data["reactions"]
         self._state.save_message(channel, message)
-        self._reacted(channel, message, user_id, name, add=add)
+        self._emit_reaction(channel, message, user_id, name, add=add)
         return True
 
     def offer(self, message: Message) -> None:
@@ -270,7 +270,7 @@ class Messages:
         data = {key: value for key, value in message.data.items() if key not in HIDDEN_FROM_EVENTS}
         self._emit(channel, {**data, **(extra or {}), "event_ts": message.ts})
 
-    def _changed(self, channel: Channel, message: Message, before: Json) -> None:
+    def _emit_change(self, channel: Channel, message: Message, before: Json) -> None:
         event = {"subtype": "message_changed", "hidden": True, "message": dict(message.data)}
         stamp = self._state.clock.next_ts()
         self._emit(channel, {"type": "message", **event, "previous_message": before, "ts": stamp, "event_ts": stamp})
@@ -316,7 +316,7 @@ class Messages:
             if app._state.bot_is_in(channel):  # noqa: SLF001  # one of its own class
                 app._delivery.emit(name, event)  # noqa: SLF001  # the same
 
-    def _reacted(self, channel: Channel, message: Message, user_id: str, name: str, *, add: bool) -> None:
+    def _emit_reaction(self, channel: Channel, message: Message, user_id: str, name: str, *, add: bool) -> None:
         kind = "reaction_added" if add else "reaction_removed"
         item = {"type": "message", "channel": channel.id, "ts": message.ts}
         event: Json = {"type": kind, "user": user_id, "reaction": name, "item": item}

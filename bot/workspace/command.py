@@ -89,9 +89,9 @@ def run(options: argparse.Namespace) -> int:
     import asyncio  # noqa: PLC0415 - not needed for --help
 
     if options.methods:
-        from bot.workspace.supported import supported  # noqa: PLC0415 - the same
+        from bot.workspace.supported import render_support_tables  # noqa: PLC0415 - the same
 
-        sys.stdout.write(supported())
+        sys.stdout.write(render_support_tables())
         return 0
     try:
         options.manifest = options.manifest or find_manifest(Path())

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bot.workspace.elements import RICH_TEXT
-from bot.workspace.schema import Check, Complaints, by_type, complain, fields, items, number, string, typed
+from bot.workspace.schema import Check, Complaints, by_type, complain, fields, items, number, string, typed_fields
 
 MOST_ROWS = 101
 """With the heading."""
@@ -19,12 +19,15 @@ MOST_LABEL = 20
 LABEL = string(MOST_LABEL, least=1)
 TEXT = string(least=1)
 HEADING = by_type(
-    lambda: {"raw_text": typed({"text": string(least=1)}), "raw_number": typed({"value": number, "text": TEXT})}
+    lambda: {
+        "raw_text": typed_fields({"text": string(least=1)}),
+        "raw_number": typed_fields({"value": number, "text": TEXT}),
+    }
 )
 CELL = by_type(
     lambda: {
-        "raw_text": typed({"text": string(least=1)}),
-        "raw_number": typed({"value": number, "text": TEXT}),
+        "raw_text": typed_fields({"text": string(least=1)}),
+        "raw_number": typed_fields({"value": number, "text": TEXT}),
         "rich_text": RICH_TEXT,
     }
 )
@@ -49,7 +52,7 @@ def _figure(value: Any, pointer: str, complaints: Complaints) -> None:
         complain(complaints, "must be a number", pointer)
 
 
-_TABLE = typed(
+_TABLE = typed_fields(
     {"caption": string(least=1), "rows": items(items(CELL, MOST_COLUMNS), MOST_ROWS, least=2)},
     {"block_id": string(255), "page_size": _count(100, least=1), "row_header_column_index": _count(MOST_COLUMNS - 1)},
 )
@@ -74,14 +77,14 @@ AXES = fields(
     {"categories": items(LABEL, MOST_CATEGORIES)},
     {"x_label": string(MOST_TITLE), "y_label": string(MOST_TITLE)},
 )
-_PLOT = typed({"series": items(SERIES, MOST_SERIES), "axis_config": AXES})
+_PLOT = typed_fields({"series": items(SERIES, MOST_SERIES), "axis_config": AXES})
 CHART: Mapping[str, Check] = {
-    "pie": typed({"segments": items(fields({"label": LABEL, "value": _positive}), MOST_SEGMENTS)}),
+    "pie": typed_fields({"segments": items(fields({"label": LABEL, "value": _positive}), MOST_SEGMENTS)}),
     "bar": _PLOT,
     "line": _PLOT,
     "area": _PLOT,
 }
-_VISUALIZATION = typed(
+_VISUALIZATION = typed_fields(
     {"title": string(MOST_TITLE, least=1), "chart": by_type(lambda: CHART)}, {"block_id": string(255)}
 )
 

@@ -93,7 +93,7 @@ class Delivery:
         fault = self._faults.take_delivery(name)
         kind = fault.kind if fault else ""
         if kind == "lost_delivery":
-            self._failed(name, body, 0, Ack(ok=False, failure="timeout"))
+            self._retry_or_give_up(name, body, 0, Ack(ok=False, failure="timeout"))
             return
         if fault is not None and kind == "late_delivery":
             self._state.clock.call_in(fault.seconds, lambda: self._spawn(name, body, 0, None))
@@ -113,10 +113,10 @@ class Delivery:
         if ack.ok:
             self._state.record.drop("event", body["event_id"])
         else:
-            self._failed(name, body, attempt, ack)
+            self._retry_or_give_up(name, body, attempt, ack)
         self._state.changes.wake()
 
-    def _failed(self, name: str, body: dict[str, Any], attempt: int, ack: Ack) -> None:
+    def _retry_or_give_up(self, name: str, body: dict[str, Any], attempt: int, ack: Ack) -> None:
         if ack.final or attempt >= len(RETRY_DELAYS):
             self._state.record.drop("event", body["event_id"])
             log.warning("%s %s was not acknowledged %d times and is given up", name, body["event_id"], attempt + 1)

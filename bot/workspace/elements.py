@@ -14,7 +14,7 @@ from bot.workspace.schema import (
     items,
     number,
     string,
-    typed,
+    typed_fields,
 )
 
 SCHEMES = frozenset({"http", "https", "mailto", "slack", "tel"})
@@ -33,15 +33,15 @@ URL: Check = _url
 
 def plain(most: int) -> Check:
     """Check a plain_text object."""
-    table = {"plain_text": typed({"text": string(most, least=1)}, {"emoji": boolean})}
+    table = {"plain_text": typed_fields({"text": string(most, least=1)}, {"emoji": boolean})}
     return by_type(lambda: table)
 
 
 def text(most: int) -> Check:
     """Check a plain_text or mrkdwn object."""
     table = {
-        "plain_text": typed({"text": string(most, least=1)}, {"emoji": boolean}),
-        "mrkdwn": typed({"text": string(most, least=1)}, {"verbatim": boolean}),
+        "plain_text": typed_fields({"text": string(most, least=1)}, {"emoji": boolean}),
+        "mrkdwn": typed_fields({"text": string(most, least=1)}, {"verbatim": boolean}),
     }
     return by_type(lambda: table)
 
@@ -84,7 +84,7 @@ def _both(first: Check, second: Check) -> Check:
     return check
 
 
-BUTTON = typed(
+BUTTON = typed_fields(
     {"text": plain(75)},
     {
         "action_id": ACTION_ID,
@@ -98,29 +98,29 @@ BUTTON = typed(
         "visible_to_user_ids": items(string(), 100),
     },
 )
-IMAGE = typed({"alt_text": string(2000)}, {"image_url": URL, "slack_file": SLACK_FILE})
-OVERFLOW = typed({"options": items(LINKING_OPTION, 5)}, {"action_id": ACTION_ID, "confirm": CONFIRM})
+IMAGE = typed_fields({"alt_text": string(2000)}, {"image_url": URL, "slack_file": SLACK_FILE})
+OVERFLOW = typed_fields({"options": items(LINKING_OPTION, 5)}, {"action_id": ACTION_ID, "confirm": CONFIRM})
 STATIC = {"options": OPTIONS, "option_groups": OPTION_GROUPS}
 
 INTERACTIVE: dict[str, Check] = {
     "button": BUTTON,
     "overflow": OVERFLOW,
-    "checkboxes": typed({"options": items(CHOICE, 10)}, {**INPUT, "initial_options": items(CHOICE, 10)}),
-    "radio_buttons": typed({"options": items(CHOICE, 10)}, {**INPUT, "initial_option": CHOICE}),
-    "datepicker": typed({}, {**PLACED, "initial_date": string()}),
-    "timepicker": typed({}, {**PLACED, "initial_time": string(), "timezone": string()}),
-    "datetimepicker": typed({}, {**INPUT, "initial_date_time": number}),
-    "static_select": _both(typed({}, {**PLACED, **STATIC, "initial_option": OPTION}), _options),
+    "checkboxes": typed_fields({"options": items(CHOICE, 10)}, {**INPUT, "initial_options": items(CHOICE, 10)}),
+    "radio_buttons": typed_fields({"options": items(CHOICE, 10)}, {**INPUT, "initial_option": CHOICE}),
+    "datepicker": typed_fields({}, {**PLACED, "initial_date": string()}),
+    "timepicker": typed_fields({}, {**PLACED, "initial_time": string(), "timezone": string()}),
+    "datetimepicker": typed_fields({}, {**INPUT, "initial_date_time": number}),
+    "static_select": _both(typed_fields({}, {**PLACED, **STATIC, "initial_option": OPTION}), _options),
     "multi_static_select": _both(
-        typed({}, {**MANY, **STATIC, "initial_options": items(OPTION, MOST_OPTIONS)}), _options
+        typed_fields({}, {**MANY, **STATIC, "initial_options": items(OPTION, MOST_OPTIONS)}), _options
     ),
-    "external_select": typed({}, {**PLACED, "initial_option": OPTION, "min_query_length": number}),
-    "multi_external_select": typed(
+    "external_select": typed_fields({}, {**PLACED, "initial_option": OPTION, "min_query_length": number}),
+    "multi_external_select": typed_fields(
         {}, {**MANY, "initial_options": items(OPTION, MOST_OPTIONS), "min_query_length": number}
     ),
-    "users_select": typed({}, {**PLACED, "initial_user": string()}),
-    "multi_users_select": typed({}, {**MANY, "initial_users": items(string(), MOST_OPTIONS)}),
-    "conversations_select": typed(
+    "users_select": typed_fields({}, {**PLACED, "initial_user": string()}),
+    "multi_users_select": typed_fields({}, {**MANY, "initial_users": items(string(), MOST_OPTIONS)}),
+    "conversations_select": typed_fields(
         {},
         {
             **PLACED,
@@ -130,7 +130,7 @@ INTERACTIVE: dict[str, Check] = {
             "filter": FILTER,
         },
     ),
-    "multi_conversations_select": typed(
+    "multi_conversations_select": typed_fields(
         {},
         {
             **MANY,
@@ -139,20 +139,20 @@ INTERACTIVE: dict[str, Check] = {
             "filter": FILTER,
         },
     ),
-    "channels_select": typed({}, {**PLACED, "initial_channel": string(), "response_url_enabled": boolean}),
-    "multi_channels_select": typed({}, {**MANY, "initial_channels": items(string(), MOST_OPTIONS)}),
-    "workflow_button": typed(
+    "channels_select": typed_fields({}, {**PLACED, "initial_channel": string(), "response_url_enabled": boolean}),
+    "multi_channels_select": typed_fields({}, {**MANY, "initial_channels": items(string(), MOST_OPTIONS)}),
+    "workflow_button": typed_fields(
         {"text": plain(75), "workflow": anything},
         {"action_id": ACTION_ID, "style": STYLE, "accessibility_label": string(75)},
     ),
 }
 INPUTS: dict[str, Check] = {
-    "plain_text_input": typed({}, {**LINE, "multiline": boolean, "min_length": number, "max_length": number}),
-    "email_text_input": typed({}, LINE),
-    "url_text_input": typed({}, LINE),
-    "number_input": typed({"is_decimal_allowed": boolean}, {**LINE, "min_value": number, "max_value": number}),
-    "rich_text_input": typed({}, {**LINE, "initial_value": anything, "min_lines": number, "max_lines": number}),
-    "file_input": typed({}, {**INPUT, "filetypes": items(string(), 100), "max_files": number}),
+    "plain_text_input": typed_fields({}, {**LINE, "multiline": boolean, "min_length": number, "max_length": number}),
+    "email_text_input": typed_fields({}, LINE),
+    "url_text_input": typed_fields({}, LINE),
+    "number_input": typed_fields({"is_decimal_allowed": boolean}, {**LINE, "min_value": number, "max_value": number}),
+    "rich_text_input": typed_fields({}, {**LINE, "initial_value": anything, "min_lines": number, "max_lines": number}),
+    "file_input": typed_fields({}, {**INPUT, "filetypes": items(string(), 100), "max_files": number}),
 }
 
 RADIO = {"radio_buttons": INTERACTIVE["radio_buttons"]}
@@ -164,14 +164,16 @@ IN_INPUT = by_type(
 IN_CONTEXT = by_type(
     lambda: {
         "image": IMAGE,
-        "mrkdwn": typed({"text": string(3000, least=1)}, {"verbatim": boolean}),
-        "plain_text": typed({"text": string(3000, least=1)}, {"emoji": boolean}),
+        "mrkdwn": typed_fields({"text": string(3000, least=1)}, {"verbatim": boolean}),
+        "plain_text": typed_fields({"text": string(3000, least=1)}, {"emoji": boolean}),
     }
 )
 IN_CONTEXT_ACTIONS = by_type(
     lambda: {
-        "feedback_buttons": typed({"positive_button": FEEDBACK, "negative_button": FEEDBACK}, {"action_id": ACTION_ID}),
-        "icon_button": typed(
+        "feedback_buttons": typed_fields(
+            {"positive_button": FEEDBACK, "negative_button": FEEDBACK}, {"action_id": ACTION_ID}
+        ),
+        "icon_button": typed_fields(
             {"icon": string(), "text": plain(75)},
             {
                 "action_id": ACTION_ID,
@@ -197,39 +199,41 @@ RICH_STYLE = fields(
 )
 RICH_PART = by_type(
     lambda: {
-        "text": typed({"text": string(least=1)}, {"style": RICH_STYLE}),
-        "link": typed({"url": string(least=1)}, {"text": string(), "unsafe": boolean, "style": RICH_STYLE}),
-        "user": typed({"user_id": string()}, {"style": RICH_STYLE}),
-        "channel": typed({"channel_id": string()}, {"style": RICH_STYLE}),
-        "usergroup": typed({"usergroup_id": string()}, {"style": RICH_STYLE}),
-        "emoji": typed(
+        "text": typed_fields({"text": string(least=1)}, {"style": RICH_STYLE}),
+        "link": typed_fields({"url": string(least=1)}, {"text": string(), "unsafe": boolean, "style": RICH_STYLE}),
+        "user": typed_fields({"user_id": string()}, {"style": RICH_STYLE}),
+        "channel": typed_fields({"channel_id": string()}, {"style": RICH_STYLE}),
+        "usergroup": typed_fields({"usergroup_id": string()}, {"style": RICH_STYLE}),
+        "emoji": typed_fields(
             {"name": string()}, {"unicode": string(), "url": string(), "skin_tone": number, "style": RICH_STYLE}
         ),
-        "broadcast": typed({"range": string(choices=("here", "channel", "everyone"))}, {"style": RICH_STYLE}),
-        "color": typed({"value": string()}, {"style": RICH_STYLE}),
-        "date": typed(
+        "broadcast": typed_fields({"range": string(choices=("here", "channel", "everyone"))}, {"style": RICH_STYLE}),
+        "color": typed_fields({"value": string()}, {"style": RICH_STYLE}),
+        "date": typed_fields(
             {"timestamp": number, "format": string()}, {"url": string(), "fallback": string(), "style": RICH_STYLE}
         ),
     }
 )
 RICH_PARTS = items(RICH_PART, 10_000, least=0)
-RICH_SECTION = typed({"elements": RICH_PARTS})
-RICH_LIST = typed(
+RICH_SECTION = typed_fields({"elements": RICH_PARTS})
+RICH_LIST = typed_fields(
     {
         "elements": items(by_type(lambda: {"rich_text_section": RICH_SECTION}), 1_000),
         "style": string(choices=("bullet", "ordered")),
     },
     {"indent": number, "offset": number, "border": number},
 )
-RICH_TEXT = typed(
+RICH_TEXT = typed_fields(
     {
         "elements": items(
             by_type(
                 lambda: {
                     "rich_text_section": RICH_SECTION,
                     "rich_text_list": RICH_LIST,
-                    "rich_text_quote": typed({"elements": RICH_PARTS}, {"border": number}),
-                    "rich_text_preformatted": typed({"elements": RICH_PARTS}, {"border": number, "language": string()}),
+                    "rich_text_quote": typed_fields({"elements": RICH_PARTS}, {"border": number}),
+                    "rich_text_preformatted": typed_fields(
+                        {"elements": RICH_PARTS}, {"border": number, "language": string()}
+                    ),
                 }
             ),
             1_000,

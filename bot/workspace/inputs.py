@@ -96,7 +96,7 @@ def inputs_of(view: Json) -> Iterator[tuple[Json, Json]]:
             yield block, block["element"]
 
 
-def pressed(element: Json, block_id: str, value: Any, at: str) -> Json:
+def build_action_entry(element: Json, block_id: str, value: Any, at: str) -> Json:
     """Return the entry in `actions` for a press on an element.
 
     Raises:

@@ -7,12 +7,12 @@ from bot.workspace.blocks import check_view
 from bot.workspace.changes import Change
 from bot.workspace.channel_messages import Messages
 from bot.workspace.elements import OPTION_GROUPS, SUGGESTED
-from bot.workspace.inputs import initial_value, inputs_of, is_empty, is_input, pressed, value_of
+from bot.workspace.inputs import build_action_entry, initial_value, inputs_of, is_empty, is_input, value_of
 from bot.workspace.manifest import Command, Function, Shortcut
 from bot.workspace.refusal import ActionFailed, Refusal
 from bot.workspace.responses import Responses
 from bot.workspace.transport import Ack, PayloadKind, Transport
-from bot.workspace.typed_text import typed
+from bot.workspace.typed_text import encode_typed_text
 from bot.workspace.view_stacks import Views
 from bot.workspace.workflow_steps import StepRun, WorkflowSteps
 from bot.workspace.workspace_state import Channel, Json, Message, State
@@ -49,7 +49,7 @@ class Interactivity:
     def at_home(self, user_id: str, what: str) -> None:
         """Raise ActionFailed for a person of another workspace, who sees no commands and shortcuts of the app."""
         if self._state.users[user_id].team != self._state.identity.team_id:
-            raise self._failed(user_id, f"{what} belongs to an app that is not installed in your workspace.")
+            raise self._record_failure(user_id, f"{what} belongs to an app that is not installed in your workspace.")
 
     async def command(self, user_id: str, channel: Channel, command: Command, text: str) -> None:
         """Run a slash command.
@@ -68,7 +68,7 @@ class Interactivity:
             "user_id": user_id,
             "user_name": user.name,
             "command": command.command,
-            "text": typed(self._state, text) if command.should_escape else text,
+            "text": encode_typed_text(self._state, text) if command.should_escape else text,
             "api_app_id": who.app_id,
             "is_enterprise_install": str(self._state.installed == "organisation").lower(),
             **({"enterprise_id": who.enterprise_id} if who.enterprise_id else {}),
@@ -85,7 +85,7 @@ class Interactivity:
             ActionFailed: The app did not acknowledge it, or it has no such option.
         """
         try:
-            action = pressed(element, block_id, value, self._state.clock.next_ts())
+            action = build_action_entry(element, block_id, value, self._state.clock.next_ts())
         except ValueError as error:
             raise ActionFailed(str(error)) from error
         payload = {**self._base("block_actions", user_id), "actions": [action]}
@@ -117,7 +117,7 @@ class Interactivity:
         check, key = (OPTION_GROUPS, "option_groups") if "option_groups" in answer else (SUGGESTED, "options")
         check(answer.get(key), f"/{key}", complaints)
         if complaints:
-            raise self._failed(user_id, f"The app answered options that Slack refuses: {complaints}")
+            raise self._record_failure(user_id, f"The app answered options that Slack refuses: {complaints}")
         return list(answer[key])
 
     async def shortcut(
@@ -136,7 +136,7 @@ class Interactivity:
             payload |= {
                 "message_ts": message.ts,
                 "message": message.data,
-                "channel": _named(channel),
+                "channel": _describe_channel(channel),
                 "response_url": self._responses.url(user_id, channel, message),
             }
         await self._send(user_id, "interactive", payload, f"{shortcut.name} failed")
@@ -186,13 +186,15 @@ class Interactivity:
 
     async def _send(self, user_id: str, kind: PayloadKind, payload: Json, what: str) -> Ack:
         if kind == "interactive" and not self._state.app.interactivity:
-            raise self._failed(user_id, f"{what}: the app's manifest does not enable interactivity")
+            raise self._record_failure(user_id, f"{what}: the app's manifest does not enable interactivity")
         ack = await self._transport.send(kind, payload)
         if not ack.ok:
-            raise self._failed(user_id, f"{what} with the error “{FAILURES.get(ack.failure, 'dispatch_failed')}”")
+            raise self._record_failure(
+                user_id, f"{what} with the error “{FAILURES.get(ack.failure, 'dispatch_failed')}”"
+            )
         return ack
 
-    def _failed(self, user_id: str, text: str) -> ActionFailed:
+    def _record_failure(self, user_id: str, text: str) -> ActionFailed:
         self.errors.setdefault(user_id, []).append(text)
         self._state.changes.wake()
         return ActionFailed(text)
@@ -222,7 +224,7 @@ class Interactivity:
             container["thread_ts"] = message.data["thread_ts"]
         payload = {
             "container": container,
-            "channel": _named(channel),
+            "channel": _describe_channel(channel),
             "state": {"values": put_in},
             "response_url": self._responses.url(user_id, channel, message),
         }
@@ -265,7 +267,7 @@ class Interactivity:
             errors = answer.get("errors") or {}
             known = {block["block_id"] for block, _ in inputs_of(view)}
             if not errors or not set(errors) <= known:
-                raise self._failed(
+                raise self._record_failure(
                     user_id, f"The app answered errors for blocks the view does not have: {sorted(errors)}"
                 )
             self._tell_errors(user_id, view, errors)
@@ -277,9 +279,11 @@ class Interactivity:
             elif action == "push":
                 self._views.push_for(user_id, new)
             else:
-                raise self._failed(user_id, f"The app answered an unknown response_action: {action}")
+                raise self._record_failure(user_id, f"The app answered an unknown response_action: {action}")
         except Refusal as refusal:
-            raise self._failed(user_id, f"The app answered a view that Slack refuses: {refusal.messages}") from refusal
+            raise self._record_failure(
+                user_id, f"The app answered a view that Slack refuses: {refusal.messages}"
+            ) from refusal
         return True
 
     def _tell_errors(self, user_id: str, view: Json, errors: dict[str, str]) -> None:
@@ -287,7 +291,7 @@ class Interactivity:
         self._state.changes.tell(Change(body, user=user_id))
 
 
-def _named(channel: Channel) -> Json:
+def _describe_channel(channel: Channel) -> Json:
     return {"id": channel.id, "name": channel.name or "directmessage"}
 
 

@@ -209,7 +209,7 @@ class OAuth:
         if args.get("client_secret") != who.client_secret:
             raise Refusal("bad_client_secret")
         if args.get("grant_type") == "refresh_token":
-            return self._refreshed(str(args.get("refresh_token", "")))
+            return self._refresh_token(str(args.get("refresh_token", "")))
         team, wish = self._codes.pop(str(args.get("code", "")), ("", None))
         if wish is None:
             raise Refusal("invalid_code")
@@ -217,9 +217,9 @@ class OAuth:
             raise Refusal("bad_redirect_uri")
         for state in self._organisation() if team == ORGANISATION else [self.states[team]]:
             state.install("organisation" if team == ORGANISATION else "team")
-        return self._issued(team)
+        return self._issue_token(team)
 
-    def _refreshed(self, refresh: str) -> Json:
+    def _refresh_token(self, refresh: str) -> Json:
         used = next(((token, each) for token, each in self._tokens.items() if each.refresh == refresh), None)
         if not refresh or used is None:
             raise Refusal("invalid_refresh_token")
@@ -228,9 +228,9 @@ class OAuth:
         if each.used and now >= each.used + self.grace_seconds:
             raise Refusal("invalid_refresh_token")
         self.add_token(token, replace(each, used=each.used or now))
-        return self._issued(each.team)
+        return self._issue_token(each.team)
 
-    def _issued(self, team: str) -> Json:
+    def _issue_token(self, team: str) -> Json:
         state = self._state_of(team)
         who, expiring = state.identity, state.app.token_rotation
         token = f"{'xoxe.' if expiring else ''}xoxb-local-{secrets.token_hex(16)}"

@@ -10,8 +10,8 @@ from bot.workspace.channel_messages import interactive_elements
 from bot.workspace.identity import User
 from bot.workspace.interactivity import Place
 from bot.workspace.refusal import ActionFailed
-from bot.workspace.shared_content import Rows, forwarded, pasted_table
-from bot.workspace.typed_text import typed
+from bot.workspace.shared_content import Rows, build_forward_attachment, pasted_table
+from bot.workspace.typed_text import encode_typed_text
 from bot.workspace.workspace_state import Channel, Json, Message
 from bot.workspace.world import World
 
@@ -161,7 +161,7 @@ class Person:
             ActionFailed: Not a member of either, an archived channel, no such message or thread.
         """
         source = self.channel(channel)
-        share = forwarded(self._state, self._world.base_url, source, self._message(source, ts), 1)
+        share = build_forward_attachment(self._state, self._world.base_url, source, self._message(source, ts), 1)
         return self._put(self._writable(to), text, thread_ts, [], [share])
 
     def post(
@@ -174,9 +174,9 @@ class Person:
         Raises:
             ActionFailed: As in `say`.
         """
-        return self._put(self._writable(channel), text, thread_ts, files, self._pasted(tables))
+        return self._put(self._writable(channel), text, thread_ts, files, self._paste_tables(tables))
 
-    def _pasted(self, tables: Sequence[Rows]) -> list[Json]:
+    def _paste_tables(self, tables: Sequence[Rows]) -> list[Json]:
         try:
             return [pasted_table(self._state, rows, number) for number, rows in enumerate(tables, 1)]
         except ValueError as error:
@@ -195,7 +195,7 @@ class Person:
             thread_ts = self.app_at(place).messages.assistant_thread(place, self.id, self.viewed).ts
         for file in files:
             self._world.files.share(file, place.id)
-        words = typed(self._state, text)
+        words = encode_typed_text(self._state, text)
         extra = self._with_context("app_context", self.app_at(place)) if place.kind == "im" else {}
         message = self._world.messages.by_person(place, self.id, words, thread_ts, files, attachments, extra)
         return message.ts
@@ -214,11 +214,13 @@ class Person:
         """
         place, message = self._own(channel, ts)
         if tables is not None:
-            self._world.messages.rewrite(place, message, typed(self._state, text), self._pasted(tables))
+            self._world.messages.rewrite(
+                place, message, encode_typed_text(self._state, text), self._paste_tables(tables)
+            )
             return
         if not text.strip() and not message.data.get("files") and not message.data.get("attachments"):
             raise ActionFailed("There is nothing left of the message: delete it instead.")
-        self._world.messages.rewrite(place, message, typed(self._state, text))
+        self._world.messages.rewrite(place, message, encode_typed_text(self._state, text))
 
     async def delete(self, channel: str, ts: str) -> None:
         """Delete one's own message.
@@ -275,7 +277,7 @@ class Person:
         """
         place = self.channel(channel)
         message = self._world.messages.ephemerals[self.id].get(ts) or self._message(place, ts)
-        for found, element in self._offered(message, action_id):
+        for found, element in self._find_elements(message, action_id):
             if _fits(element, value) and block_id in (None, found):
                 where = Place(place, message, inputs=inputs)
                 app = self._world.find_app(str(message.data.get("app_id")))
@@ -302,7 +304,7 @@ class Person:
             place = self.channel(channel)
             message = self._world.messages.ephemerals[self.id].get(ts) or self._message(place, ts)
             app = self._world.find_app(str(message.data.get("app_id")))
-            where, found = Place(place, message), self._offered(message, action_id)
+            where, found = Place(place, message), self._find_elements(message, action_id)
         for block_id, element in found:
             if element["action_id"] == action_id and "external" in element["type"]:
                 return await app.interactivity.suggest(self.id, where, block_id, element, query)
@@ -443,7 +445,7 @@ class Person:
         if place.kind == "im" or bot not in place.members:
             raise ActionFailed("The app is not in this channel.")
         place.members.remove(bot)
-        self._moved(place, "member_left_channel", {})
+        self._update_membership(place, "member_left_channel", {})
 
     async def invite(self, channel: str) -> None:
         """Bring the bot (back) into a channel."""
@@ -452,7 +454,7 @@ class Person:
         if bot in place.members:
             raise ActionFailed("The app is in this channel already.")
         place.members.append(bot)
-        self._moved(place, "member_joined_channel", {"inviter": self.id})
+        self._update_membership(place, "member_joined_channel", {"inviter": self.id})
 
     # -- seeing ----------------------------------------------------------------------------------
 
@@ -517,12 +519,12 @@ class Person:
             raise ActionFailed("This view is not open.")
         return view
 
-    def _offered(self, message: Message, action_id: str) -> list[tuple[str, Json]]:
+    def _find_elements(self, message: Message, action_id: str) -> list[tuple[str, Json]]:
         now = [(block["block_id"], each) for block, each in interactive_elements(message.data.get("blocks") or [])]
         before = [(block_id, element) for (block_id, _), element in message.offered.items()]
         return [(block_id, each) for block_id, each in [*now, *before] if each.get("action_id") == action_id]
 
-    def _moved(self, place: Channel, kind: str, extra: Json) -> None:
+    def _update_membership(self, place: Channel, kind: str, extra: Json) -> None:
         self._state.save_channel(place)
         who = self._state.identity
         event = {"type": kind, "user": who.bot_user_id, "channel": place.id, "channel_type": "C", "team": who.team_id}

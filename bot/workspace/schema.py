@@ -103,6 +103,6 @@ def by_type(table: Callable[[], Mapping[str, Check]]) -> Check:
     return check
 
 
-def typed(required: Mapping[str, Check], optional: Mapping[str, Check] | None = None) -> Check:
+def typed_fields(required: Mapping[str, Check], optional: Mapping[str, Check] | None = None) -> Check:
     """Return `fields` plus the `type` that `by_type` already looked at."""
     return fields({"type": anything, **required}, optional)

@@ -9,7 +9,7 @@ METHOD_HEAD = "| method | does | must have | scope | a minute |\n| --- | --- | -
 EVENT_HEAD = "| event | sent | scope |\n| --- | --- | --- |"
 
 
-def supported() -> str:
+def render_support_tables() -> str:
     """Return both tables: the methods of the Web API, and the events."""
     methods = "\n".join(_method(name, METHODS[name]) for name in sorted(METHODS))
     events = "\n".join(_event(name) for name in sorted(SENT_EVENTS))

@@ -16,7 +16,7 @@ QUOTE = "&gt;"
 SPECIAL = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 
-def typed(state: State, text: str) -> str:
+def encode_typed_text(state: State, text: str) -> str:
     """Return the text as Slack stores it: `@name` as `<@U...>`, bare URLs in angle brackets, `&<>` escaped."""
     names = "|".join(re.escape(name) for name in sorted(state.by_name, key=len, reverse=True))
     mention = re.compile(rf"(?<![\w@])@({names})(?![\w-])", re.IGNORECASE)
@@ -25,20 +25,20 @@ def typed(state: State, text: str) -> str:
     parts: list[str] = []
     at = 0
     for kept in re.finditer(f"{KEPT.pattern}|{URL.pattern}", text):
-        parts.append(_escaped(text[at : kept.start()]))
+        parts.append(_escape_text(text[at : kept.start()]))
         found = kept.group(0)
-        parts.append(found if found.startswith("<") else f"<{_escaped(found)}>")
+        parts.append(found if found.startswith("<") else f"<{_escape_text(found)}>")
         at = kept.end()
-    return "".join([*parts, _escaped(text[at:])])
+    return "".join([*parts, _escape_text(text[at:])])
 
 
 def as_rich_text(text: str, block_id: str) -> Part:
-    """The rich_text block that Slack makes of what a person typed (`text` as `typed` returns it)."""
+    """The rich_text block that Slack makes of what a person typed (`text` as `encode_typed_text` returns it)."""
     elements: list[Part] = []
     at = 0
     for fence in FENCE.finditer(text):
         elements += _paragraphs(text[at : fence.start()])
-        code = {"type": "text", "text": _unescaped(fence[1])}
+        code = {"type": "text", "text": _unescape_text(fence[1])}
         elements.append({"type": "rich_text_preformatted", "elements": [code]})
         at = fence.end()
     elements += _paragraphs(text[at:])
@@ -53,7 +53,7 @@ def _paragraphs(text: str) -> Iterator[Part]:
             yield {"type": kind, "elements": list(_inline(joined.strip("\n"), {}))}
 
 
-def _styled(sign: str, name: str) -> str:
+def _style_pattern(sign: str, name: str) -> str:
     """Apply styles: one opens and closes where no letter or digit touches it from outside."""
     return rf"(?<![\w{sign}]){sign}(?P<{name}>[^\s{sign}](?:[^{sign}\n]*[^\s{sign}])?){sign}(?![\w{sign}])"
 
@@ -64,9 +64,9 @@ TOKEN = re.compile(
             r"`(?P<code>[^`\n]+)`",
             r"<(?P<bracket>[^<>\n]+)>",
             r"(?<![\w:]):(?P<emoji>[+-]1|100|(?=[0-9_'+-]*[a-z])[a-z0-9_'+-]+):(?!\w)",
-            _styled(r"\*", "bold"),
-            _styled("_", "italic"),
-            _styled("~", "strike"),
+            _style_pattern(r"\*", "bold"),
+            _style_pattern("_", "italic"),
+            _style_pattern("~", "strike"),
         ]
     )
 )
@@ -77,10 +77,10 @@ def _inline(text: str, style: dict[str, bool]) -> Iterator[Part]:
     at = 0
     for found in TOKEN.finditer(text):
         if found.start() > at:
-            yield {"type": "text", "text": _unescaped(text[at : found.start()]), **styled}
+            yield {"type": "text", "text": _unescape_text(text[at : found.start()]), **styled}
         kind, inner = str(found.lastgroup), found[str(found.lastgroup)]
         if kind == "code":
-            yield {"type": "text", "text": _unescaped(inner), "style": {**style, "code": True}}
+            yield {"type": "text", "text": _unescape_text(inner), "style": {**style, "code": True}}
         elif kind == "emoji":
             yield {"type": "emoji", "name": inner, **styled}
         elif kind == "bracket":
@@ -89,7 +89,7 @@ def _inline(text: str, style: dict[str, bool]) -> Iterator[Part]:
             yield from _inline(inner, {**style, kind: True})
         at = found.end()
     if at < len(text):
-        yield {"type": "text", "text": _unescaped(text[at:]), **styled}
+        yield {"type": "text", "text": _unescape_text(text[at:]), **styled}
 
 
 def _bracket(content: str) -> Part:
@@ -101,13 +101,13 @@ def _bracket(content: str) -> Part:
     if target in ("!here", "!channel", "!everyone"):
         return {"type": "broadcast", "range": target[1:]}
     if target.startswith("!"):
-        return {"type": "text", "text": _unescaped(label or f"<{content}>")}
-    return {"type": "link", "url": _unescaped(target), **({"text": _unescaped(label)} if label else {})}
+        return {"type": "text", "text": _unescape_text(label or f"<{content}>")}
+    return {"type": "link", "url": _unescape_text(target), **({"text": _unescape_text(label)} if label else {})}
 
 
-def _escaped(text: str) -> str:
+def _escape_text(text: str) -> str:
     return re.sub("[&<>]", lambda found: SPECIAL[found.group(0)], text)
 
 
-def _unescaped(text: str) -> str:
+def _unescape_text(text: str) -> str:
     return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")

@@ -71,7 +71,7 @@ from bot.workspace.safety import Guard
 from bot.workspace.scheduled_messages import ScheduledMessages
 from bot.workspace.socket_mode import SocketMode
 from bot.workspace.traffic import Entry, InspectedTransport, Traffic
-from bot.workspace.typed_text import typed
+from bot.workspace.typed_text import encode_typed_text
 from bot.workspace.view_stacks import Views
 from bot.workspace.virtual_clock import Clock
 from bot.workspace.web_api.dispatch import Dispatch
@@ -299,7 +299,7 @@ class Workspace:
     def bot_says(self, channel: str, text: str, thread_ts: str | None = None) -> str:
         """Post a message as the other app's bot, and return its ts; `@name` becomes a mention."""
         state = self._world.state
-        return self._world.messages.by_other_bot(self._channel(channel), typed(state, text), thread_ts).ts
+        return self._world.messages.by_other_bot(self._channel(channel), encode_typed_text(state, text), thread_ts).ts
 
     def deactivate(self, name: str) -> None:
         """Take a person's account away: they do nothing any more, and Slack tells little of them."""

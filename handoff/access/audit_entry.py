@@ -60,5 +60,5 @@ Note = Callable[[AuditEntry], Awaitable[None]]
 """Keeps an entry that follows from no event of a job, such as a refusal."""
 
 
-async def dropped(_: AuditEntry) -> None:
+async def discard_entry(_: AuditEntry) -> None:
     """Keep nothing: for those whom nobody gave a `Note`."""

@@ -48,7 +48,7 @@ def may_see(job: Job, actor: Actor) -> bool:
     return actor.admin or actor.user in job.people
 
 
-def traced(job: Job, actor: Actor) -> frozenset[str]:
+def find_traceable_requests(job: Job, actor: Actor) -> frozenset[str]:
     """Return the ids of the requests whose every step this person may see."""
     return frozenset(ask.id for ask in job.asks if may_stop(ask, actor))
 

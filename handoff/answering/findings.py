@@ -76,7 +76,7 @@ def gravity(finding: Finding) -> tuple[int, int]:
     return -_GRAVITY.index(finding.severity), -finding.confidence
 
 
-def shared(results: Mapping[str, Result], titles: Mapping[str, str]) -> tuple[Shared, ...]:
+def merge_graded_findings(results: Mapping[str, Result], titles: Mapping[str, str]) -> tuple[Shared, ...]:
     """Return the graded findings of results, each once, the gravest first. Both are by subtask."""
     groups: list[list[tuple[str, Finding]]] = []
     for name, result in results.items():
@@ -89,7 +89,7 @@ def shared(results: Mapping[str, Result], titles: Mapping[str, str]) -> tuple[Sh
                 groups.append([(title, one)])
             else:
                 group.append((title, one))
-    merged = [_merged(group) for group in groups]
+    merged = [_merge_group(group) for group in groups]
     return tuple(sorted(merged, key=lambda each: gravity(each.finding)))
 
 
@@ -114,24 +114,24 @@ def is_same(one: Finding, other: Finding) -> bool:
     return mine == theirs or len(mine & theirs) >= max(2.0, ALIKE * min(len(mine), len(theirs)))
 
 
-def listed(found: Iterable[Shared]) -> list[str]:
+def format_findings(found: Iterable[Shared]) -> list[str]:
     """Return the lines of findings for a model to read."""
     return [demote_headings(each.line) for each in found]
 
 
-def _merged(group: list[tuple[str, Finding]]) -> Shared:
+def _merge_group(group: list[tuple[str, Finding]]) -> Shared:
     first = min((one for _, one in group), key=gravity)
     rest = (one.message for _, one in group if words(one.message) - words(first.message))
     update = {
-        "message": _joined((first.message, *rest), " / "),  # what is worded otherwise may mean something else
+        "message": _join_distinct((first.message, *rest), " / "),  # what is worded otherwise may mean something else
         "confidence": max(one.confidence for _, one in group),
-        "source": _joined(one.source for _, one in group),
-        "suggestion": _joined(one.suggestion for _, one in group),
+        "source": _join_distinct(one.source for _, one in group),
+        "suggestion": _join_distinct(one.suggestion for _, one in group),
     }
     return Shared(first.model_copy(update=update), tuple(dict.fromkeys(title for title, _ in group)))
 
 
-def _joined(texts: Iterable[str], between: str = "; ") -> str:
+def _join_distinct(texts: Iterable[str], between: str = "; ") -> str:
     """Join what is there, each once, whatever its case and spaces."""
     each = {_key(text): " ".join(text.split()) for text in texts if text.strip()}
     return between.join(each.values())

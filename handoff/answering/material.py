@@ -35,7 +35,7 @@ def _tells(text: str, finding: Finding) -> bool:
     return all(holds(text, part) for part in parts if part.strip())
 
 
-def marked(result: Result, terms: Terms, request: str, *, listed: bool = False) -> str:
+def render_with_unsure_note(result: Result, terms: Terms, request: str, *, listed: bool = False) -> str:
     """Return the whole text with a line on the findings that are less sure than the terms ask for.
 
     A crew that keeps such findings apart has them counted instead, and those that its text lacks are not listed.

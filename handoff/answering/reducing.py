@@ -124,7 +124,7 @@ def _cut(text: str, limit: int) -> int:
     return max(1, high)
 
 
-def condensed(request: str, part: Part, reply: str) -> tuple[tuple[Note, ...], tuple[str, ...]]:
+def build_notes_from_reply(request: str, part: Part, reply: str) -> tuple[tuple[Note, ...], tuple[str, ...]]:
     """Return the notes that replace a part, made of the model's reply, and what they leave out.
 
     A figure that the request names, or asks for by the name of its measure, is put back word for word if the reply
@@ -145,11 +145,11 @@ def condensed(request: str, part: Part, reply: str) -> tuple[tuple[Note, ...], t
     return tuple(notes), (*cut, *named)
 
 
-def uncondensed(request: str, part: Part) -> tuple[tuple[Note, ...], tuple[str, ...]]:
+def truncate_notes(request: str, part: Part) -> tuple[tuple[Note, ...], tuple[str, ...]]:
     """Return the same without a model: the beginning of each note, and what is left out."""
     share = max(1, part.limit // len(part.notes))
     heads = [f"## {note.source}\n{note.text[: _cut(note.text, share)]}" for note in part.notes]
-    notes, left_out = condensed(request, part, "\n\n".join(heads))
+    notes, left_out = build_notes_from_reply(request, part, "\n\n".join(heads))
     whole = sum(len(note.text) for note in part.notes)
     return notes, (f"{_sources(part)}: only the beginning of {whole:,} characters", *left_out)
 

@@ -43,7 +43,7 @@ def _known_by(ask: Ask) -> frozenset[str]:
     return frozenset(known.union(*(result.addresses for result in results)))
 
 
-def cited(result: Result, given: Iterable[str]) -> tuple[str, ...]:
+def filter_cited_addresses(result: Result, given: Iterable[str]) -> tuple[str, ...]:
     """Return those of the given addresses that a result holds, in order."""
     return tuple(sorted(addresses_cited(result) & set(given)))
 

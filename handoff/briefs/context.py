@@ -56,7 +56,7 @@ def handoff_for(
         *_replaced_subtask(ask, work),
         *_lessons(work),
         *_sent_back(work),
-        *_written(ask, work),
+        *_note_earlier_writes(ask, work),
     ]
     others += [other for other in _built_on_outside(ask, work) if other not in others]
     needed = needed_by(job, ask, work)
@@ -80,7 +80,7 @@ def handoff_for(
         part_of=_part_of(ask.text, intent),
         circumstances=circumstances(work.attempt_started if work.state == "in_progress" else now, ask.setting),
         context=(*notes, *(Note(source=note.source, text=text) for note, text in zip(fixed, said, strict=True))),
-        given=tuple(_given(one, text) for one, text in zip(material, given, strict=True)),
+        given=tuple(_make_material_note(one, text) for one, text in zip(material, given, strict=True)),
         given_whole=tuple(one for one in material if read[one.name]),
         readable=(*_readable(needed, read, whole_task=whole[0]), *filter(None, map(result_material, cut_short))),
         artifacts=_files(job, ask, work, needed),
@@ -106,7 +106,7 @@ def _is_request(ask: Ask, intent: str) -> bool:
     return " ".join(ask.text.split()) == " ".join(intent.split())
 
 
-def _given(material: Material, text: str) -> Note:
+def _make_material_note(material: Material, text: str) -> Note:
     by = f"{BY}{_one_line(material.author)})" if material.author else ""
     return Note(source=material.name + by, text=text)
 
@@ -178,7 +178,7 @@ def _built_on_outside(ask: Ask, work: Work) -> list[Work]:
     return [] if outer is None else [*(ask.work[name] for name in outer.subtask.after), *_built_on_outside(ask, outer)]
 
 
-def _written(ask: Ask, work: Work) -> list[Note]:
+def _note_earlier_writes(ask: Ask, work: Work) -> list[Note]:
     """Return a note on what earlier attempts wrote, or may have written: it must not be written again."""
     writes = writes_before(ask, work)
     if not writes:
@@ -193,7 +193,9 @@ def _files(job: Job, ask: Ask, work: Work, needed: Needed) -> tuple[Artifact, ..
     intent = work.brief_text.casefold()
     wanted = {one.name for one in needed.given}
     named = {one.name for one in needed.aside if one.file is not None and one.name.casefold() in intent}
-    there = {one.file.id: _described(one) for one in needed.all if one.file is not None and one.name in wanted | named}
+    there = {
+        one.file.id: _describe_file(one) for one in needed.all if one.file is not None and one.name in wanted | named
+    }
     order = [one.file.id for earlier in job.asks if there for one in earlier.materials if one.file is not None]
     files = {name: there[name] for name in (*order, *there) if name in there}
     files |= {one.id: one for material in needed.given for one in material.pictures}
@@ -203,7 +205,7 @@ def _files(job: Job, ask: Ask, work: Work, needed: Needed) -> tuple[Artifact, ..
     return tuple(files.values())
 
 
-def _described(material: Material) -> Artifact:
+def _describe_file(material: Material) -> Artifact:
     """Return a file with what is known of it: a table's columns, how it was read, or that it cannot be read."""
     file = material.file or Artifact(id="", name=material.name)
     table = columns(material, COLUMNS) if material.is_table else ""

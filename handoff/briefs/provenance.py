@@ -78,24 +78,24 @@ def own_words(job: Job, ask: Ask) -> tuple[str, ...]:
     """Return what the requester of a request wrote in the job up to it."""
     user = ask.request.user
     mine = [one for one in job.asks[: (job.place_of(ask.id) or 0) + 1] if one.request.user == user]
-    said = [_said(one) for one in mine]
+    said = [_collect_requester_words(one) for one in mine]
     return (*[own for own, _ in said], *[one.text for _, typed in said for one in typed if one.user == user])
 
 
 @once
 def people_said(ask: Ask) -> tuple[str, ...]:
     """Return what people wrote in a request: its text without the names of files, and typed answers to questions."""
-    return (_without_file_names(ask, ask.text), *(said.text for said in _typed(ask)))
+    return (_without_file_names(ask, ask.text), *(said.text for said in _list_typed_answers(ask)))
 
 
 @once
-def _said(ask: Ask) -> tuple[str, tuple[Answered, ...]]:
+def _collect_requester_words(ask: Ask) -> tuple[str, tuple[Answered, ...]]:
     """Return the requester's own words of a request, and what was typed as answers."""
-    own = "\n\n".join((unquoted(ask.request), *(one.text for one in ask.correction_messages)))
-    return _without_file_names(ask, own), _typed(ask)
+    own = "\n\n".join((strip_quoted_text(ask.request), *(one.text for one in ask.correction_messages)))
+    return _without_file_names(ask, own), _list_typed_answers(ask)
 
 
-def unquoted(request: Request) -> str:
+def strip_quoted_text(request: Request) -> str:
     """Return the words of a request that its requester wrote: without quoted lines, and without the message quoted.
 
     An address that stands in the quoted message is nobody else's, even if the line around it was changed.
@@ -113,7 +113,7 @@ def _without_file_names(ask: Ask, text: str) -> str:
     return text
 
 
-def _typed(ask: Ask) -> tuple[Answered, ...]:
+def _list_typed_answers(ask: Ask) -> tuple[Answered, ...]:
     """Return the answers that people typed; one without a user was assumed."""
     return tuple(
         said
@@ -208,7 +208,7 @@ class _Views:
         """Tell what is private in the view of whoever works on a subtask."""
         key = work.subtask.id
         if key not in self.works:
-            view = _merged(
+            view = _merge_sources(
                 (
                     *self._materials(ask, needed_by(self.job, ask, work).all),
                     *_said_by_others(ask),
@@ -217,7 +217,7 @@ class _Views:
                 )
             )
             brief = [(f"{_WRITTEN} {name}", sources) for name, sources in self._brief(ask, work) if name not in view]
-            self.works[key] = view | _merged(brief)
+            self.works[key] = view | _merge_sources(brief)
         return self.works[key]
 
     def _behind(self, ask: Ask, work: Work) -> _Sources:
@@ -227,7 +227,7 @@ class _Views:
         return tuple(dict.fromkeys(seen))
 
     def _materials(self, ask: Ask, materials: Iterable[Material]) -> Iterator[tuple[str, _Sources]]:
-        return ((_named(one), self._sources_of(ask, one)) for one in materials)
+        return ((_name_material(one), self._sources_of(ask, one)) for one in materials)
 
     def _brief(self, ask: Ask, work: Work) -> Iterator[tuple[str, _Sources]]:
         """Tell what the writers of a brief had seen, unless it is what the requester wrote, whole and word for word.
@@ -236,7 +236,7 @@ class _Views:
         something as well. A step of a crew's pipeline is in the crew's words and the request's: nobody wrote it who had
         seen more than what is around it.
         """
-        brief, later = tuple(_briefed(work)), tuple(_told_later(ask, work))
+        brief, later = tuple(_list_brief_texts(work)), tuple(_told_later(ask, work))
         fixed = _is_fixed(ask, work)
         if self._are_own(ask, (*(() if fixed else brief), *later)):
             shown: _View = {}
@@ -265,7 +265,7 @@ class _Views:
                 *self._asked_before(ask),
                 *(read if ask.revisions else ()),
             )
-            self.planner = _merged(found)
+            self.planner = _merge_sources(found)
         return self.planner
 
     def _asked_before(self, ask: Ask) -> Iterator[tuple[str, _Sources]]:
@@ -282,7 +282,7 @@ class _Views:
         """
         if material.origin == "requester":
             return ()
-        own = (source("material", material.file.id if material.file else material.text, _named(material)),)
+        own = (source("material", material.file.id if material.file else material.text, _name_material(material)),)
         if material.origin != "model":
             return own
         key = (False, material.text) if material.file is None else (True, material.file.id)
@@ -290,7 +290,7 @@ class _Views:
         return sources if user == ask.request.user else tuple(dict.fromkeys((*own, *sources)))
 
 
-def _merged(found: Iterable[tuple[str, _Sources]]) -> _View:
+def _merge_sources(found: Iterable[tuple[str, _Sources]]) -> _View:
     """Put together what goes by one name. What has no source is not private."""
     view: _View = {}
     for name, sources in found:
@@ -307,7 +307,7 @@ def _is_fixed(ask: Ask, work: Work) -> bool:
     return ask.run_around(work).fixed and not (work.changed or work.brief or work.instead_of)
 
 
-def _briefed(work: Work) -> Iterator[str]:
+def _list_brief_texts(work: Work) -> Iterator[str]:
     """Yield the brief of a subtask, and when it is done."""
     yield work.brief_text
     yield work.subtask.done_when
@@ -341,7 +341,7 @@ def _said_by_others(ask: Ask) -> Iterator[tuple[str, _Sources]]:
     yield name, tuple(source("answer", _words(said), name) for said in _answers(ask) if said.user != ask.request.user)
 
 
-def _named(material: Material) -> str:
+def _name_material(material: Material) -> str:
     if material.of_channel:
         return material.name
     known = {"thread": "the thread", "memory": "what I was asked to remember", "answer": "an earlier answer"}

@@ -79,7 +79,7 @@ def text_of(result: Result) -> str:
     return "\n".join([result.content, *(finding.message for finding in result.findings), result.summary])
 
 
-def quoted(text: str) -> str:
+def quote_on_one_line(text: str) -> str:
     """Quote a text on one line, cut if it is long."""
     line = " ".join(text.split())
     return f"“{line if len(line) <= QUOTED else line[: QUOTED - 1] + '…'}”"
@@ -88,10 +88,10 @@ def quoted(text: str) -> str:
 def _shape(seen: Seen) -> Iterable[Remark]:
     """Check what the contract cannot: that the summary and the findings have words in them."""
     if _is_blank(seen.result.summary):
-        yield Remark("fault", f"The summary {quoted(seen.result.summary)} says nothing.")
+        yield Remark("fault", f"The summary {quote_on_one_line(seen.result.summary)} says nothing.")
     for finding in seen.result.findings:
         if _is_blank(finding.message):
-            yield Remark("fault", f"The finding {quoted(finding.message)} says nothing.")
+            yield Remark("fault", f"The finding {quote_on_one_line(finding.message)} says nothing.")
 
 
 def _is_blank(text: str) -> bool:
@@ -117,13 +117,17 @@ _FILE = re.compile(r"[\w-][\w .-]{0,80}\.(?:docx?|pdf|xlsx?|pptx?|csv|tsv|md|txt
 def _emptiness(seen: Seen) -> Iterable[Remark]:
     content = seen.result.content
     if _is_blank(content) or _NOTHING.fullmatch(content):
-        yield Remark("fault", f"The content is {quoted(content)}: nothing was handed in.")
+        yield Remark("fault", f"The content is {quote_on_one_line(content)}: nothing was handed in.")
     elif _FILE.fullmatch(name := content.strip("`*_\"' \n.")) and not _is_known_file(name, seen):
-        yield Remark("fault", f"The content is {quoted(content)}: a file's name, and no such file was made or given.")
+        yield Remark(
+            "fault", f"The content is {quote_on_one_line(content)}: a file's name, and no such file was made or given."
+        )
     elif found := _UNFILLED.search(content):
         # A letter may well leave its writer's name open.
         kind: Kind = "doubt" if found[0].casefold().startswith("[your") else "fault"
-        yield Remark(kind, f"The text holds {quoted(found[0])}, which looks like a place that was never filled in.")
+        yield Remark(
+            kind, f"The text holds {quote_on_one_line(found[0])}, which looks like a place that was never filled in."
+        )
 
 
 def _is_known_file(name: str, seen: Seen) -> bool:
@@ -138,7 +142,9 @@ def _echo(seen: Seen) -> Iterable[Remark]:
         return
     tasks = (f" {words_in_order(text)} " for text in seen.asked)
     if any(content in task and 2 * len(content) > len(task) for task in tasks):
-        yield Remark("fault", f"The content {quoted(seen.result.content)} repeats what was asked, word for word.")
+        yield Remark(
+            "fault", f"The content {quote_on_one_line(seen.result.content)} repeats what was asked, word for word."
+        )
 
 
 _ASKS_LINKS = re.compile(r"\b(links?|linked|urls?|verlinkt?)\b", re.IGNORECASE)
@@ -155,18 +161,20 @@ def _source(seen: Seen) -> Iterable[Remark]:
     if any(finding.source.strip() for finding in seen.result.findings) or _NAMES_SOURCE.search(seen.result.content):
         return
     links = _ASKS_LINKS.search(seen.done_when)
-    if not links and _named(seen.sources) & set(words_in_order(seen.result.content).split()):
+    if not links and _list_site_words(seen.sources) & set(words_in_order(seen.result.content).split()):
         return
     asked = links or _ASKS_SOURCES.search(seen.done_when)
     read = next((source for source in seen.sources if source.startswith("http")), "")
     if read:
         kind: Literal["fault", "doubt"] = "fault" if asked else "doubt"
-        yield Remark(kind, f"The tools read {quoted(read)}, and the result names no source.")
+        yield Remark(kind, f"The tools read {quote_on_one_line(read)}, and the result names no source.")
     elif asked:
-        yield Remark("fault", f"The criterion {quoted(seen.done_when)} asks for sources, and the result names none.")
+        yield Remark(
+            "fault", f"The criterion {quote_on_one_line(seen.done_when)} asks for sources, and the result names none."
+        )
 
 
-def _named(sources: Sequence[str]) -> set[str]:
+def _list_site_words(sources: Sequence[str]) -> set[str]:
     """Return the words by which a text may name the sites of these addresses."""
     sites = [found[1].casefold() for source in sources if (found := _SITE.match(source))]
     return {part for site in sites for part in re.split(r"\W", site) if len(part) >= _SHORTEST}

@@ -110,21 +110,21 @@ def worked_out(one: Numeral, groups: Iterable[tuple[Quantity, ...]], way: str) -
 def _families(group: tuple[Quantity, ...], way: str) -> tuple[list[float], ...]:
     """Return what follows from a group in one way, as sorted lists."""
     if way == "pairs":
-        return tuple(map(_sorted, (_sums(group), _ratios(group), _parts(group))))
+        return tuple(map(_sort_magnitudes, (_sums(group), _ratios(group), _parts(group))))
     if way == "products":
-        return tuple(map(_sorted, ([_rests(group)] if len(group) <= _FEW else []) + [_products(group)]))
-    return (_sorted(_multiples(group)),)
+        return tuple(map(_sort_magnitudes, ([_rests(group)] if len(group) <= _FEW else []) + [_products(group)]))
+    return (_sort_magnitudes(_multiples(group)),)
 
 
 @lru_cache(maxsize=512)
 def _as_share(group: tuple[Quantity, ...], points: bool) -> tuple[list[float], ...]:  # noqa: FBT001 - of a cached call
     """Return what follows from a group in per cent, or in percentage points."""
     if points:
-        return (_sorted(_points(group, bare=True)),)
-    return tuple(map(_sorted, (_shares(group), _points(group, bare=False), _changes(group))))
+        return (_sort_magnitudes(_points(group, bare=True)),)
+    return tuple(map(_sort_magnitudes, (_shares(group), _points(group, bare=False), _changes(group))))
 
 
-def _sorted(values: Iterable[float]) -> list[float]:
+def _sort_magnitudes(values: Iterable[float]) -> list[float]:
     return sorted(abs(value) for value in values)
 
 

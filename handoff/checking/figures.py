@@ -54,7 +54,7 @@ class Figure:
     fault: str = ""
 
 
-def unsupported(text: str, known: Iterable[str]) -> tuple[Figure, ...]:
+def find_unsupported_figures(text: str, known: Iterable[str]) -> tuple[Figure, ...]:
     """Return the figures of a text that no text of `known` says, and that do not follow from what they say.
 
     `known` begins with what is nearest: of a long thread all is read only for a figure that nothing nearer says.
@@ -177,7 +177,7 @@ def _follows(one: Numeral, ground: Known, shown: str, standing: Sequence[Numeral
     return not ground.opposes(one) and any(follows(one, way, chance) for way in ways)
 
 
-def misquoted(figure: str, known: Iterable[str]) -> str:
+def find_misquoted_figure(figure: str, known: Iterable[str]) -> str:
     """Return the figure, as some text of `known` writes it, that this one may be a misquotation of; empty if none is.
 
     That is the only one with the same digits and other noughts or units; else with two digits swapped; else with
@@ -196,7 +196,7 @@ def lines_behind(text: str, replies: Sequence[str]) -> Iterator[tuple[str, ...]]
     for one in figures_of(shown_figures(text)):
         written = text[one.start : one.end]
         lines = [line for reply in replies for line in said(reply).lines_of(one)]
-        if not lines and (near := misquoted(written, replies)):
+        if not lines and (near := find_misquoted_figure(written, replies)):
             lines = [line for reply in replies for line in said(reply).lines_with(near)]
         yield tuple(lines)
 

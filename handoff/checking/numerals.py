@@ -204,7 +204,7 @@ def numerals(text: str) -> list[Numeral]:
         numeral = _numeral(text, match, marks)
         last = found[-1] if found else None
         if last is not None and last.end == numeral.start and text[last.end - 1] in _CHINESE_SCALES:
-            found[-1] = _joined(last, numeral)  # 8兆1395億
+            found[-1] = _join_numerals(last, numeral)  # 8兆1395億
         else:
             found.append(numeral)
     if not text.isascii():
@@ -275,7 +275,7 @@ def _readings(written: str, marks: str) -> list[tuple[float, float]]:
     return [as_whole, as_part]
 
 
-def _joined(one: Numeral, other: Numeral) -> Numeral:
+def _join_numerals(one: Numeral, other: Numeral) -> Numeral:
     (value, _), (more, step) = one.readings[0], other.readings[0]
     return Numeral(one.start, other.end, ((value + more, step),), other.kind or one.kind, one.sign)
 

@@ -85,7 +85,7 @@ def own_words(text: str) -> str:
     return " ".join(" ".join(lines).split()).strip()
 
 
-def meant(kept: Mapping[str, Memory], text: str) -> tuple[str, ...]:
+def match_memories(kept: Mapping[str, Memory], text: str) -> tuple[str, ...]:
     """Return the names of what a text means: one, if it is plain which; several, the nearest first; or none."""
     wanted = set(words_of(text))
     shares = {name: _share(wanted, set(words_of(one.text))) for name, one in kept.items()}
@@ -98,7 +98,7 @@ def meant(kept: Mapping[str, Memory], text: str) -> tuple[str, ...]:
 
 
 def is_plain(kept: Mapping[str, Memory], found: Iterable[str], text: str) -> bool:
-    """Return True if it is plain which one thing a text means, of those that `meant` found."""
+    """Return True if it is plain which one thing a text means, of those that `match_memories` found."""
     names = tuple(found)
     return len(names) == 1 and _share(set(words_of(text)), set(words_of(kept[names[0]].text))) == 1.0
 

@@ -11,11 +11,11 @@ import unicodedata
 from collections.abc import Iterable
 
 
-def _listed(text: str) -> frozenset[str]:
+def _split_words(text: str) -> frozenset[str]:
     return frozenset(re.findall(r"[^\s]+", text))
 
 
-THANKS = _listed(
+THANKS = _split_words(
     """
     thanks thank thx ty tysm thankyou cheers ta danke dankeschön merci gracias grazie obrigado obrigada bedankt dank
     dankjewel tack tak takk kiitos dziękuję dzięki děkuji díky ευχαριστώ спасибо дякую teşekkürler teşekkür sağol شكرا
@@ -23,7 +23,7 @@ THANKS = _listed(
     """
 )
 """Words that thank."""
-PRAISE = _listed(
+PRAISE = _split_words(
     """
     great perfect nice good awesome excellent brilliant lovely cool wonderful amazing super toll prima klasse perfekt
     gut wunderbar spitze parfait génial bien excellent perfecto genial excelente perfetto ottimo benissimo perfeito
@@ -31,7 +31,7 @@ PRAISE = _listed(
     """
 )
 """Words that praise. Alone they thank; beside other words they leave doubt."""
-FILLERS = _listed(
+FILLERS = _split_words(
     """
     you u so very much a lot many all everyone again for the this that your help it is looks look works work well done
     job one ok okay yes yeah that's and really just what i needed dir ihnen euch sehr viel vielen tausend schön dafür
@@ -41,7 +41,7 @@ FILLERS = _listed(
     """
 )
 """Words that stand beside thanks without asking for anything."""
-ASKING = _listed(
+ASKING = _split_words(
     """
     and what why how which when where can could would is are was were does do did should might so but or und
     was warum wieso wie welche welcher welches welchen wann wo kann kannst könntest könnten würdest ist sind hat haben
@@ -52,7 +52,7 @@ ASKING = _listed(
     """
 )
 """Words with which a question begins that calls nobody by name."""
-EVERYBODY = _listed(
+EVERYBODY = _split_words(
     """
     who whose anyone anybody everyone everybody someone somebody all folks team guys y'all people we us jemand alle ihr
     euch leute wir uns wer wem wen quelqu'un qui tous tout monde équipe vous nous on alguien quién todos todas equipo
@@ -61,7 +61,7 @@ EVERYBODY = _listed(
     """
 )
 """Words that speak to people together: the bot may not be meant."""
-_GLAD = _listed("+1 thumbsup pray tada heart raised_hands clap ok_hand 100 star fire smile slightly_smiling_face")
+_GLAD = _split_words("+1 thumbsup pray tada heart raised_hands clap ok_hand 100 star fire smile slightly_smiling_face")
 _GLAD_SIGNS = frozenset("👍🙏🎉❤💙💚🙌👏👌💯⭐🔥😀😃😄😊🙂")
 _EMOJI_CODE = re.compile(r":([a-z0-9_+'-]+)(?:::[a-z0-9-]+)?:")
 _WORD = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*")

@@ -31,12 +31,12 @@ def after_work(since: float, seconds: float, asking: Asking, offset: int, quiet:
     than they open are taken to hold all day. Nor does it lie in the channel's `quiet` hours; where these leave nothing
     of the working time, they alone count.
     """
-    first = moment = _worked(since, seconds, asking, offset)
+    first = moment = _add_working_time(since, seconds, asking, offset)
     for _ in range(_MOST_TRIES):
         later = quiet_until(moment, quiet)
         if later == moment:
             return moment
-        moment = _worked(later, 0.0, asking, offset)
+        moment = _add_working_time(later, 0.0, asking, offset)
     return quiet_until(first, quiet)
 
 
@@ -65,7 +65,7 @@ def _past_weekend(local: float, quiet: Quiet) -> float:
     return float((day + 7 - weekday) * DAY) if quiet.weekends and weekday >= _WEEKEND else local
 
 
-def _worked(since: float, seconds: float, asking: Asking, offset: int) -> float:
+def _add_working_time(since: float, seconds: float, asking: Asking, offset: int) -> float:
     """Return when so many seconds of working time have passed since a moment."""
     opens, closes = (asking.opens, asking.closes) if asking.closes > asking.opens else (0, 24)
     now, left = since + offset, seconds

@@ -13,16 +13,16 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from handoff import events as ev
-from handoff.answering.findings import Shared, shared
+from handoff.answering.findings import Shared, merge_graded_findings
 from handoff.answering.fixed_words import phrase
 from handoff.answering.line_links import line_link
-from handoff.answering.material import marked, whole
+from handoff.answering.material import render_with_unsure_note, whole
 from handoff.checking.duplicates import without_duplicates
 from handoff.contracts import Note, Result, Strategy
 from handoff.effects import Effect, ReduceMaterial, SelectAnswer, VerifyAnswer, WriteAnswer
 from handoff.evidence.omissions import add_omissions
 from handoff.evidence.refutations import add_refutations
-from handoff.materials.at_hand import not_needed, unneeded
+from handoff.materials.at_hand import list_unneeded_files, not_needed
 from handoff.state.job_state import Ask, Run, Work, replace
 from handoff.state.state_values import PLEASE_CHECK
 
@@ -167,7 +167,7 @@ def findings(ask: Ask, run: Run) -> tuple[Shared, ...]:
             else one
             for name, one in there.items()
         }
-    found = shared(there, {name: ask.work[name].subtask.title for name in there})
+    found = merge_graded_findings(there, {name: ask.work[name].subtask.title for name in there})
     return tuple(Shared(one.finding, one.by, line_link(one.finding, ask.materials)) for one in found)
 
 
@@ -180,7 +180,7 @@ def text_of(ask: Ask, run: Run, work: Work, *, listed: bool = False) -> str:
         return ""
     if work.run is not None:
         return whole(work.result, listed=listed)
-    return marked(work.result, run.terms, ask.text, listed=listed)
+    return render_with_unsure_note(work.result, run.terms, ask.text, listed=listed)
 
 
 @lru_cache(maxsize=64)
@@ -223,7 +223,7 @@ def out_of_reach(ask: Ask, run: Run) -> tuple[str, ...]:
     passed = {line for one in not_needed(ask) for line in (one.fault, *one.gaps)}
     files = () if run.within else tuple(fault for fault in ask.file_faults if fault not in passed)
     parts = run.plan.missing if run.plan is not None else ()
-    unread = () if run.within else unneeded(ask)
+    unread = () if run.within else list_unneeded_files(ask)
     said = (phrase("unread", ask.text, what=one.name) for one in unread)
     return (*files, *said, *(phrase("nobody", ask.text, what=part) for part in parts))
 
@@ -294,12 +294,12 @@ def answer_written(ask: Ask, run: Run, event: ev.AnswerWritten) -> Ask:
     if again:
         ask = ask.with_decision(event.at, run.within, "figures of no source", ", ".join(again))
     if not event.draft and not again:
-        return concluded(ask, run, event.text, event.at, event.unsupported)
+        return conclude_run(ask, run, event.text, event.at, event.unsupported)
     kept = replace(run, draft=event.text, is_rewritten=run.draft is not None, verified=None)
     return ask.with_run(replace(kept, invented=again, unsupported=event.unsupported))
 
 
-def concluded(ask: Ask, run: Run, text: str, at: float, unsupported: tuple[str, ...] = ()) -> Ask:
+def conclude_run(ask: Ask, run: Run, text: str, at: float, unsupported: tuple[str, ...] = ()) -> Ask:
     """Return the request with the run's answer. In the answer that people get, code adds what it may not leave out."""
     inherited = (one for result in results(ask, run).values() for one in result.unsupported if one in text)
     figures = in_doubt(run, (*unsupported, *inherited))
@@ -334,7 +334,7 @@ def answer_verified(ask: Ask, run: Run, event: ev.AnswerVerified) -> Ask:
         return ask.with_run(run)
     why = event.doubt or "; ".join(one.sentence for one in event.refuted) or "the verifier refuted nothing"
     ask = ask.with_decision(event.at, run.within, "let the answer out", why)
-    return concluded(ask, run, run.draft or "", event.at, run.unsupported)
+    return conclude_run(ask, run, run.draft or "", event.at, run.unsupported)
 
 
 TRANSITIONS: Mapping[str, Callable[[Ask, Run, Any], Ask]] = {

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from handoff.answering.figure_names import named, without
+from handoff.answering.figure_names import name_figures, without
 from handoff.answering.findings import how_sure
-from handoff.checking.figures import unsupported
+from handoff.checking.figures import find_unsupported_figures
 from handoff.contracts import Result
 from handoff.engine.answer import gaps, results
-from handoff.engine.nested import asked
+from handoff.engine.nested import build_run_brief
 from handoff.state.job_state import Ask, Run
 
 
@@ -31,8 +31,8 @@ def _not_in(ask: Ask, run: Run, text: str, known: Sequence[str]) -> tuple[str, .
     if not any(sign.isdigit() for sign in text):
         return ()
     sure = {str(each) for result in results(ask, run).values() for each in how_sure(result)}
-    found = [one for one in unsupported(text, known) if one.text.rstrip(" %") not in sure]
-    return named(text, found)
+    found = [one for one in find_unsupported_figures(text, known) if one.text.rstrip(" %") not in sure]
+    return name_figures(text, found)
 
 
 def sources(ask: Ask, run: Run, earlier: Sequence[str] = ()) -> tuple[str, ...]:
@@ -42,7 +42,7 @@ def sources(ask: Ask, run: Run, earlier: Sequence[str] = ()) -> tuple[str, ...]:
     titles = (f"{work.subtask.title} {work.reason}" for work in own)
     ours = (*gaps(ask, run), *run.left_out)
     given = (text for result in results(ask, run).values() for text in _texts(result))
-    return (ask.text, asked(ask, run), *given, *answers, *titles, *ours, *earlier)
+    return (ask.text, build_run_brief(ask, run), *given, *answers, *titles, *ours, *earlier)
 
 
 def _texts(result: Result) -> Iterator[str]:

@@ -129,40 +129,40 @@ def decided(ask: Ask, event: ev.ApprovalDecided) -> Ask:
         return ask
     if event.decision == "deny":
         ruling = _ruling(ask, approval, "denied", event.at, (event.user,), reason=event.reason)
-        return _ruled(ask, work, question, ruling)
+        return _apply_ruling(ask, work, question, ruling)
     if event.decision == "apart":
         return _apart(ask, work, question, approval, event)
     if event.decision == "edit" and digest_of(approval.tool, event.arguments) != approval.digest:
-        return _edited(ask, work, question, approval, event)
+        return _apply_edit(ask, work, question, approval, event)
     question = dataclasses.replace(question, votes=tuple(one for one in question.votes if one.user not in event.lapsed))
     if any(vote.user == event.user for vote in question.votes):
         return ask
     alike = event.decision == "approve_alike" and approval.terms.mode == "ask"
     choice: ApprovalChoice = "approve_alike" if alike else "approve"  # an edit that changed nothing approves as well
     question = dataclasses.replace(question, votes=(*question.votes, Vote(event.user, choice, event.at)))
-    return _counted(ask, work, question, approval, event.at)
+    return _close_if_quorum(ask, work, question, approval, event.at)
 
 
-def expired(ask: Ask, work: Work, question: Question, at: float) -> Ask:
+def expire_approval(ask: Ask, work: Work, question: Question, at: float) -> Ask:
     """End an approval on which nobody decided in time. It is not denied: whoever worked on it is told so."""
     if question.approval is None:
         return ask
-    return _ruled(ask, work, question, _ruling(ask, question.approval, "expired", at, ()))
+    return _apply_ruling(ask, work, question, _ruling(ask, question.approval, "expired", at, ()))
 
 
 def _apart(ask: Ask, work: Work, question: Question, approval: Approval, event: ev.ApprovalDecided) -> Ask:
     """Ask about several calls one by one, in their order: nothing is decided yet."""
     if not approval.parts:
         return ask
-    work = _rested(work, question, Answered(question, event.user, "apart", event.at))
-    return ask_for(ask, work, _queued(approval.parts), event.at)
+    work = _close_question(work, question, Answered(question, event.user, "apart", event.at))
+    return ask_for(ask, work, _queue_calls(approval.parts), event.at)
 
 
-def _queued(calls: tuple[Approval, ...]) -> Approval:
+def _queue_calls(calls: tuple[Approval, ...]) -> Approval:
     return calls[0].model_copy(update={"then": calls[1:]})
 
 
-def _edited(ask: Ask, work: Work, question: Question, approval: Approval, event: ev.ApprovalDecided) -> Ask:
+def _apply_edit(ask: Ask, work: Work, question: Question, approval: Approval, event: ev.ApprovalDecided) -> Ask:
     """Put a person's arguments in place of the model's: who edited approves them, and all earlier approvals are void.
 
     If others have to approve as well, they are asked anew.
@@ -181,13 +181,13 @@ def _edited(ask: Ask, work: Work, question: Question, approval: Approval, event:
     vote = Vote(event.user, "edit", event.at)
     if approval.terms.quorum == 1:
         asked = dataclasses.replace(question, votes=(vote,))
-        return _ruled(ask, work, asked, _ruling(ask, changed, "edited", event.at, (event.user,)))
+        return _apply_ruling(ask, work, asked, _ruling(ask, changed, "edited", event.at, (event.user,)))
     ruling = _ruling(ask, changed, "edited", event.at, (event.user,))
-    work = _rested(work, question, Answered(question, event.user, "edited", event.at, ruling))
+    work = _close_question(work, question, Answered(question, event.user, "edited", event.at, ruling))
     return ask_for(ask, work, changed, event.at, (vote,))
 
 
-def _counted(ask: Ask, work: Work, question: Question, approval: Approval, at: float) -> Ask:
+def _close_if_quorum(ask: Ask, work: Work, question: Question, approval: Approval, at: float) -> Ask:
     """Go on if enough people have approved it by now; wait for the others if not."""
     votes = question.votes
     if len(votes) < approval.terms.quorum:
@@ -195,7 +195,7 @@ def _counted(ask: Ask, work: Work, question: Question, approval: Approval, at: f
     outcome: RulingOutcome = "edited" if any(vote.choice == "edit" for vote in votes) else "approved"
     alike = all(vote.choice == "approve_alike" for vote in votes)
     ruling = _ruling(ask, approval, outcome, at, tuple(vote.user for vote in votes), alike=alike)
-    return _ruled(ask, work, question, ruling)
+    return _apply_ruling(ask, work, question, ruling)
 
 
 def _ruling(
@@ -224,21 +224,21 @@ def _ruling(
     )
 
 
-def _ruled(ask: Ask, work: Work, question: Question, ruling: Ruling) -> Ask:
+def _apply_ruling(ask: Ask, work: Work, question: Question, ruling: Ruling) -> Ask:
     """Close the approval, and let the attempt go on from its checkpoints with the ruling as the last of them."""
     user = ruling.users[-1] if ruling.users else ""
-    work = _rested(work, question, Answered(question, user, ruling.outcome, ruling.at, ruling))
+    work = _close_question(work, question, Answered(question, user, ruling.outcome, ruling.at, ruling))
     approval = question.approval
     if approval is not None and approval.kind == "cost":
         return _cost_ruled(ask, work, ruling)
     points = (*work.checkpoints, *(ruling.of_calls(approval) if approval is not None else (ruling,)))
     work = replace(work, state="in_progress", checkpoints=points)
     if approval is not None and approval.then:
-        return ask_for(ask, work, _queued(approval.then), ruling.at)
+        return ask_for(ask, work, _queue_calls(approval.then), ruling.at)
     return ask.with_work(work)
 
 
-def _rested(work: Work, question: Question, answered: Answered) -> Work:
+def _close_question(work: Work, question: Question, answered: Answered) -> Work:
     """Close a question of a resting attempt: the seconds that people took do not count as its time."""
     started = work.attempt_started + max(0.0, answered.at - question.asked)
     return replace(work, question=None, answered=(*work.answered, answered), attempt_started=started)

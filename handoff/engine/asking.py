@@ -15,7 +15,7 @@ from handoff.contracts import ANYONE, NO_QUIET, REQUESTER, Asking, Escalation, K
 from handoff.conversation import spoken
 from handoff.conversation.working_time import after_work, span
 from handoff.engine import approvals
-from handoff.engine.subtask import ended
+from handoff.engine.subtask import end_subtask
 from handoff.state.job_state import Ask, Job, Work, replace
 from handoff.state.state_values import Answered, Failure, Question, Reminder
 from handoff.text.member_ids import PERSON
@@ -33,7 +33,7 @@ _MENTIONED = re.compile(rf"(?<!\w)@({PERSON.pattern})\b")
 # ---------------------------------------------------------------- whom a question is for
 
 
-def mentioned(text: str) -> tuple[str, ...]:
+def find_mentioned_people(text: str) -> tuple[str, ...]:
     """Return the ids of the people whom a request mentions, each once."""
     return tuple(dict.fromkeys(_MENTIONED.findall(text)))
 
@@ -41,7 +41,7 @@ def mentioned(text: str) -> tuple[str, ...]:
 def askable(job: Job, ask: Ask) -> tuple[str, ...]:
     """Return whom an asker may name beside the requester: whom they mentioned, and who spoke in the thread."""
     spoke = (*ask.speakers, *sorted(job.people))
-    found = dict.fromkeys((*mentioned(ask.text), *spoke))
+    found = dict.fromkeys((*find_mentioned_people(ask.text), *spoke))
     return tuple(one for one in found if one != ask.request.user)[:MOST_ASKABLE]
 
 
@@ -51,17 +51,17 @@ def whom_of(ask: Ask, rule: Sequence[str], named: Sequence[str], message: str) -
     Otherwise it is the requester. Empty: anybody in the thread.
     """
     if rule:
-        return () if ANYONE in rule else _resolved(ask, rule)
+        return () if ANYONE in rule else _resolve_requester(ask, rule)
     people = ask.setting.people if ask.setting is not None else ()
-    found = [user for name in named if (user := _known(name, people))] or _spoken_to(message, people)
+    found = [user for name in named if (user := _find_person(name, people))] or _spoken_to(message, people)
     return tuple(dict.fromkeys(found)) or (ask.request.user,)
 
 
-def _resolved(ask: Ask, words: Sequence[str]) -> tuple[str, ...]:
+def _resolve_requester(ask: Ask, words: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(ask.request.user if word == REQUESTER else word for word in words))
 
 
-def _known(name: str, people: Sequence[Known]) -> str:
+def _find_person(name: str, people: Sequence[Known]) -> str:
     """Return the one person whom a name or an id means; empty if that is nobody, or nobody knows which."""
     sought = " ".join(spoken.words_of(name))
     found = _USER.match(name.strip())
@@ -107,12 +107,12 @@ def question_of(
         options,
         at,
         whom=whom_of(ask, rule, named, message),
-        assumption=assumption.strip() or _assumed(asking, options),
+        assumption=assumption.strip() or _resolve_assumption(asking, options),
         asking=asking,
     )
 
 
-def escalated(ask: Ask, work: Work, at: float, escalation: Escalation) -> Question:
+def make_escalation_question(ask: Ask, work: Work, at: float, escalation: Escalation) -> Question:
     """Make the question that a specialist asks."""
     named, assumption = escalation.whom, escalation.assumption
     return question_of(ask, work, at, escalation.message, escalation.options, named=named, assumption=assumption)
@@ -126,12 +126,12 @@ def planners_question(ask: Ask, event: ev.PlannerAsked) -> Question:
         event.options,
         event.at,
         whom=whom_of(ask, event.asking.whom, event.whom, event.question),
-        assumption=event.assumption.strip() or _assumed(event.asking, event.options),
+        assumption=event.assumption.strip() or _resolve_assumption(event.asking, event.options),
         asking=event.asking,
     )
 
 
-def _assumed(asking: Asking, options: Sequence[str]) -> str:
+def _resolve_assumption(asking: Asking, options: Sequence[str]) -> str:
     if asking.assume.casefold() == FIRST:
         return next((option for option in options if option.strip()), "")
     return asking.assume
@@ -160,7 +160,7 @@ def _next_in_line(ask: Ask, question: Question) -> tuple[str, ...]:
     if question.only:
         return ()
     told = {*question.whom, *(one for reminder in question.reminders for one in reminder.to)}
-    line = _resolved(ask, (*question.asking.then, REQUESTER))
+    line = _resolve_requester(ask, (*question.asking.then, REQUESTER))
     return tuple([one for one in line if one not in told][:1])
 
 
@@ -200,16 +200,16 @@ def expired(ask: Ask, event: ev.QuestionExpired) -> Ask:
     if question is None or question.number != event.number or question.doubt is not None:
         return ask
     if question.approval is not None:
-        return approvals.expired(ask, ask.work[event.subtask], question, event.at)
+        return approvals.expire_approval(ask, ask.work[event.subtask], question, event.at)
     answered = Answered(question, "", question.assumption, event.at)
     words = f"nobody answered within {span(question.asking.expire_after)}"
-    ask = ask.with_decision(event.at, event.subtask, "question expired", words + _taken(question))
+    ask = ask.with_decision(event.at, event.subtask, "question expired", words + _format_assumption(question))
     if not event.subtask:
         return _planner_goes_on(replace(ask, question=None, answered=(*ask.answered, answered)), question, words, event)
-    return settled(ask, ask.work[event.subtask], answered, words)
+    return apply_answer(ask, ask.work[event.subtask], answered, words)
 
 
-def _taken(question: Question) -> str:
+def _format_assumption(question: Question) -> str:
     return f"; assumed: {question.assumption}" if question.assumption else ""
 
 
@@ -220,11 +220,11 @@ def _planner_goes_on(ask: Ask, question: Question, words: str, event: ev.Questio
     return replace(ask, run=replace(ask.run, failure=failure, written=event.at))
 
 
-def settled(ask: Ask, work: Work, answered: Answered, without: str = "") -> Ask:
+def apply_answer(ask: Ask, work: Work, answered: Answered, without: str = "") -> Ask:
     """Let a subtask go on with an answer. `without`, if not empty, is why it is left out where the answer is empty."""
     work = replace(work, question=None, answered=(*work.answered, answered))
     if wants_without(answered.question, answered.text) or (without and not answered.text):
-        return ended(ask, work, without or "a person said to go on without it", answered.at)
+        return end_subtask(ask, work, without or "a person said to go on without it", answered.at)
     return ask.with_work(replace(work, state="pending", answers=(*work.answers, answered.note)))
 
 

@@ -41,14 +41,14 @@ def add_correction(ask: Ask, message: str, words: str, at: float) -> tuple[Ask, 
     `message` is the id of the message that says it: who edits or deletes that changes the correction.
     """
     ask = replace(ask, correction_messages=(*ask.correction_messages, Correction(message, words)))
-    return _applied(ask, message, words, at)
+    return _apply_correction(ask, message, words, at)
 
 
 def apply_edit(before: Ask, ask: Ask, name: str, at: float) -> tuple[Ask, int, int]:
     """Do the same for a request whose message was edited; `ask` is as it reads now. `name` names the edit."""
     tables = (one for one in ask.request.attachments if one not in before.request.attachments)
     changed = (f"\n\n{NEW_TABLE.format(name=one.name)}\n{one.text.strip()}" for one in tables)
-    return _applied(ask, name, f"{NEW_WORDING} {ask.text}{''.join(changed)}", at)
+    return _apply_correction(ask, name, f"{NEW_WORDING} {ask.text}{''.join(changed)}", at)
 
 
 def find_correction(ask: Ask, message: str) -> Correction | None:
@@ -58,12 +58,12 @@ def find_correction(ask: Ask, message: str) -> Correction | None:
 
 def reword_correction(ask: Ask, old: Correction, new: Correction, name: str, at: float) -> tuple[Ask, int, int]:
     """Do the same for a correction whose message was edited. `name` names the edit."""
-    return _applied(ask := with_correction(ask, old, new), name, f"{CHANGED_CORRECTION} {ask.text}", at)
+    return _apply_correction(ask := with_correction(ask, old, new), name, f"{CHANGED_CORRECTION} {ask.text}", at)
 
 
 def take_back_correction(ask: Ask, old: Correction, name: str, at: float) -> tuple[Ask, int, int]:
     """Do the same for a correction whose message was deleted. `name` names the deletion."""
-    return _applied(ask := with_correction(ask, old, None), name, f"{TAKEN_BACK} {ask.text}", at)
+    return _apply_correction(ask := with_correction(ask, old, None), name, f"{TAKEN_BACK} {ask.text}", at)
 
 
 def with_correction(ask: Ask, old: Correction, new: Correction | None) -> Ask:
@@ -92,7 +92,7 @@ def with_correction(ask: Ask, old: Correction, new: Correction | None) -> Ask:
     )
 
 
-def _applied(ask: Ask, name: str, words: str, at: float) -> tuple[Ask, int, int]:
+def _apply_correction(ask: Ask, name: str, words: str, at: float) -> tuple[Ask, int, int]:
     ask = replace(ask, changes=(*ask.changes, words))
     ask = ask.with_decision(at, "", CORRECTED, words)
     if ask.run.plan is None:
@@ -104,7 +104,7 @@ def _applied(ask: Ask, name: str, words: str, at: float) -> tuple[Ask, int, int]
             now = replace(ask.work[work.subtask.id], answers=(*work.answers, note))
             ask, told = ask.with_work(now), told + (work.state == "in_progress" and not crew)
     waits = 0
-    for within in replan.followed(ask):
+    for within in replan.list_followed_plans(ask):
         if free := len(replan.waiting(ask, within)):
             trigger = ReplanTrigger(f"{name}{within}", words[: replan.LONGEST], "correction", within)
             ask, waits = replan.with_trigger(ask, trigger), waits + free

@@ -29,8 +29,8 @@ from handoff.effects import answer_key, card_end_key
 from handoff.engine import approvals, hearing, replan, second_try
 from handoff.engine.nested import is_open
 from handoff.engine.subtask import ready
-from handoff.engine.transitions import TRANSITIONS, cancelled, withdrawn
-from handoff.materials.deleted import deleted, without_deleted
+from handoff.engine.transitions import TRANSITIONS, cancel_request, withdrawn
+from handoff.materials.deleted import delete_sources, without_deleted
 from handoff.state.job_state import SETTLED, Ask, Job, RequestState, Run, SubtaskState, Work, replace
 from handoff.state.state_values import Failure
 from handoff.text.change_names import names_a_change
@@ -64,14 +64,14 @@ def apply(job: Job | None, event: ev.Event) -> Job:
     if isinstance(event, ev.OfRequest):
         return _of_request(job, event)
     if isinstance(event, SAID | GONE):
-        return replace(_heard(job, event), seq=job.seq + 1)
+        return replace(_apply_thread_event(job, event), seq=job.seq + 1)
     seq = job.seq + 1
     if isinstance(event, ev.CancelRequested):
-        return replace(_cancelled(job, event), seq=seq)
+        return replace(_cancel_requests(job, event), seq=seq)
     if isinstance(event, ev.TakenOver):
-        return replace(_resumed(job, event.at), takeovers=job.takeovers + 1, seq=seq)
+        return replace(_resume_clocks(job, event.at), takeovers=job.takeovers + 1, seq=seq)
     if isinstance(event, ev.WorkResumed):
-        return replace(_resumed(job, event.at, event.away), seq=seq)
+        return replace(_resume_clocks(job, event.at, event.away), seq=seq)
     if isinstance(event, ev.SetAside):
         return replace(job, quarantine=Failure(event.step, event.reason), seq=seq)
     if isinstance(event, ev.Released):
@@ -79,32 +79,32 @@ def apply(job: Job | None, event: ev.Event) -> Job:
     assert_never(event)
 
 
-def _cancelled(job: Job, event: ev.CancelRequested) -> Job:
+def _cancel_requests(job: Job, event: ev.CancelRequested) -> Job:
     """End what the person may stop. A job in quarantine leaves it to be reported, unless something else is left."""
     ends = {ask.id for ask in rights.stoppable(job, rights.Actor(event.user, event.groups, event.admin))}
-    asks = tuple(cancelled(ask, event) if ask.id in ends else ask for ask in job.asks)
+    asks = tuple(cancel_request(ask, event) if ask.id in ends else ask for ask in job.asks)
     left = any(rights.is_open(ask) for ask in asks)
     return replace(job, asks=asks, quarantine=job.quarantine if left else None)
 
 
-def _heard(job: Job, event: SAID | GONE) -> Job:
+def _apply_thread_event(job: Job, event: SAID | GONE) -> Job:
     """Take in what people say, edit or delete in the thread."""
     match event:
         case ev.MessageHeard():
-            return hearing.heard(job, event)
+            return hearing.record_message(job, event)
         case ev.MessageAcknowledged():
-            return hearing.acknowledged(job, event)
+            return hearing.drop_acknowledged_message(job, event)
         case ev.MessageSorted():
             after = hearing.sorted_out(job, event)
         case ev.RequestEdited():
-            after = hearing.edited(job, event)
+            after = hearing.apply_request_edit(job, event)
         case ev.RequestWithdrawn():
             after, gone = hearing.withdrawn(job, event)
             for ask in gone:
                 after = after.with_ask(withdrawn(ask, event))
-            after = deleted(after, event.message)
+            after = delete_sources(after, event.message)
         case ev.FileDeleted():
-            return deleted(job, event.file)
+            return delete_sources(job, event.file)
         case ev.CopiesDropped():
             return replace(job, copies=job.copies[event.count :])
     for ask, _ in after.changed_since(job):
@@ -125,7 +125,9 @@ def _request_added(job: Job | None, event: ev.RequestAdded) -> Job:
     if event.again is not None:
         ask = second_try.taken_up(job, ask, event.again, event.at)
     people = job.people | {event.request.user}
-    return hearing.queued(replace(job, asks=(*job.asks, ask), people=people, seq=job.seq + 1), ask.id, job.current)
+    return hearing.report_queued_request(
+        replace(job, asks=(*job.asks, ask), people=people, seq=job.seq + 1), ask.id, job.current
+    )
 
 
 def has_to_gather(request: Request) -> bool:
@@ -153,7 +155,7 @@ def _of_request(job: Job, event: ev.OfRequest) -> Job:
     return without_deleted(job) if isinstance(event, ev.MaterialGathered) else job
 
 
-def _resumed(job: Job, at: float, away: float = 0.0) -> Job:
+def _resume_clocks(job: Job, at: float, away: float = 0.0) -> Job:
     """Let the clocks go on after `away` seconds in which nobody worked on the job."""
     ask = job.current
     if ask is None:

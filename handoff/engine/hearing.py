@@ -128,7 +128,7 @@ def answers_plainly(text: str, options: Iterable[str]) -> bool:
 # ---------------------------------------------------------------- what is heard
 
 
-def heard(job: Job, event: ev.MessageHeard) -> Job:
+def record_message(job: Job, event: ev.MessageHeard) -> Job:
     """Keep a message until it is sorted; one that is for other people only counts as said."""
     message = event.message
     if job.ask(message.id) is not None or any(one.message.id == message.id for one in job.heard):
@@ -146,7 +146,7 @@ def spoke(job: Job, at: float) -> Job:
     return replace(job, talk=Talk(at))
 
 
-def queued(job: Job, request: str, before: Ask | None) -> Job:
+def report_queued_request(job: Job, request: str, before: Ask | None) -> Job:
     """Have the author of a new request told that it waits, if another one is under way."""
     ask = job.ask(request)
     if before is None or ask is None or ask.refusal:
@@ -154,7 +154,7 @@ def queued(job: Job, request: str, before: Ask | None) -> Job:
     return replace(job, heard=(*job.heard, Heard(f"{request}+", ask.request, outcome="queued")))
 
 
-def acknowledged(job: Job, event: ev.MessageAcknowledged) -> Job:
+def drop_acknowledged_message(job: Job, event: ev.MessageAcknowledged) -> Job:
     """Forget a message whose author was shown what became of it."""
     return replace(job, heard=tuple(one for one in job.heard if one.receipt != event.receipt))
 
@@ -167,29 +167,31 @@ def sorted_out(job: Job, event: ev.MessageSorted) -> Job:
     one = waiting(job, event.message)
     if one is None or one.outcome:
         return job
-    job = _charged(job, event.usage)
+    job = _charge_usage(job, event.usage)
     if event.aim == "unknown":
-        return _unsorted(job, one, event.at)
+        return _retry_sorting(job, one, event.at)
     aim: Aim = "request" if event.aim == "nothing" and one.mentioned else event.aim
     asked = asked_of(job, one)
     if asked and aim in {"answer", "explain"}:
         meant = meant_by(job, one)
         if meant is None:
-            return _marked(job, one, "which")
+            return _set_outcome(job, one, "which")
         name, question, text = meant
         if aim == "explain":
-            return _marked(job, one, "explained", question=name)
-        return _marked(_answered(job, one, (name, question), text, event.at), one, "taken")
+            return _set_outcome(job, one, "explained", question=name)
+        return _set_outcome(_answer_question(job, one, (name, question), text, event.at), one, "taken")
     if aim == "answer" and (approval := open_approval(job, one)):
-        return _marked(job, one, "explained", question=approval)
+        return _set_outcome(job, one, "explained", question=approval)
     if aim in {"answer", "explain"}:  # the question was closed meanwhile
         aim = "request" if one.mentioned else "nothing"
     if aim == "correction":
         return _correction(job, one, event.at)
-    return _without(job, one) if aim == "nothing" else _marked(job, one, "thanks" if aim == "thanks" else "request")
+    return (
+        _without(job, one) if aim == "nothing" else _set_outcome(job, one, "thanks" if aim == "thanks" else "request")
+    )
 
 
-def _answered(job: Job, one: Heard, asked: tuple[str, Question], text: str, at: float) -> Job:
+def _answer_question(job: Job, one: Heard, asked: tuple[str, Question], text: str, at: float) -> Job:
     ask = job.current
     if ask is None:
         return job
@@ -201,12 +203,12 @@ def _answered(job: Job, one: Heard, asked: tuple[str, Question], text: str, at: 
 def _correction(job: Job, one: Heard, at: float) -> Job:
     ask = job.current
     if ask is None or not _may_correct(ask, one):
-        return _marked(job, one, "request")
+        return _set_outcome(job, one, "request")
     after, told, waits = correcting.add_correction(ask, one.message.id, one.message.text, at)
-    return _marked(job.with_ask(after), one, "applied", told=told, waiting=waits)
+    return _set_outcome(job.with_ask(after), one, "applied", told=told, waiting=waits)
 
 
-def _unsorted(job: Job, one: Heard, at: float) -> Job:
+def _retry_sorting(job: Job, one: Heard, at: float) -> Job:
     """Have the dispatcher asked again about a message, and tell its author once that this takes a while.
 
     After the last try a mention is taken for a request, and of other messages whose author has asked for something here
@@ -219,7 +221,7 @@ def _unsorted(job: Job, one: Heard, at: float) -> Job:
         told = (Heard(f"{one.receipt}?", one.message, outcome="unsorted"),) if theirs and not one.tries else ()
         return replace(job, heard=(*heard, *told))
     if theirs:
-        return _marked(job, one, "request" if one.mentioned else "unclear")
+        return _set_outcome(job, one, "request" if one.mentioned else "unclear")
     return _without(job, one)
 
 
@@ -227,7 +229,7 @@ def _without(job: Job, one: Heard) -> Job:
     return replace(job, heard=tuple(each for each in job.heard if each.receipt != one.receipt))
 
 
-def edited(job: Job, event: ev.RequestEdited) -> Job:
+def apply_request_edit(job: Job, event: ev.RequestEdited) -> Job:
     """Take an edited request as corrected by its author."""
     waits = next((one for one in job.heard if one.message.id == event.message and not one.outcome), None)
     if waits is not None and waits.message.user == event.user:
@@ -375,12 +377,12 @@ def _same(ask: Ask, text: str) -> bool:
     return " ".join(text.split()).casefold() == " ".join(ask.request.text.split()).casefold()
 
 
-def _marked(job: Job, one: Heard, outcome: Outcome, *, question: str = "", told: int = 0, waiting: int = 0) -> Job:
+def _set_outcome(job: Job, one: Heard, outcome: Outcome, *, question: str = "", told: int = 0, waiting: int = 0) -> Job:
     marked = dataclasses.replace(one, outcome=outcome, question=question, told=told, waiting=waiting)
     return replace(job, heard=tuple(marked if each is one else each for each in job.heard))
 
 
-def _charged(job: Job, usage: Usage) -> Job:
+def _charge_usage(job: Job, usage: Usage) -> Job:
     if not usage.model_fields_set or not job.asks:
         return job
     ask = job.latest

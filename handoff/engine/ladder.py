@@ -13,7 +13,7 @@ from types import MappingProxyType
 from handoff.contracts import Member, Result, Tier, Usage
 from handoff.engine import replan
 from handoff.engine.asking import WITHOUT, question_of
-from handoff.engine.subtask import cut, ended, unsettled_inside
+from handoff.engine.subtask import cut, end_subtask, unsettled_inside
 from handoff.state.job_state import Ask, Work, replace
 from handoff.state.state_values import Candidate, ReplanTrigger, Rung, Trouble
 
@@ -123,17 +123,17 @@ def after_trouble(trouble: Trouble, now: Standing) -> Next:
     for place, rung in enumerate(rungs):
         if rung not in _UNCOUNTED and now.taken.count(rung) >= rungs[: place + 1].count(rung):
             continue
-        if found := _taken(rung, trouble, now):
+        if found := _evaluate_rung(rung, trouble, now):
             return found
     return Next("without", now.specialist, now.tier)
 
 
-def _taken(rung: Rung, trouble: Trouble, now: Standing) -> Next | None:
+def _evaluate_rung(rung: Rung, trouble: Trouble, now: Standing) -> Next | None:
     """Return the rung as it would be taken; None if it cannot be taken."""
     if rung == "ask":
-        asked = trouble == "ambiguous_input" or (now.critical and not _spent(now))
+        asked = trouble == "ambiguous_input" or (now.critical and not _has_failed_too_often(now))
         return Next(rung, now.specialist, now.tier) if asked and now.questions < MAX_QUESTIONS else None
-    if rung == "without" or _spent(now) or now.left < LEAST_SECONDS:
+    if rung == "without" or _has_failed_too_often(now) or now.left < LEAST_SECONDS:
         return None
     if rung == "fallback":
         steps_in = now.fallback and now.fallback not in (now.specialist, *now.tried)
@@ -158,7 +158,7 @@ def _stronger(now: Standing) -> Tier | None:
     return tier
 
 
-def _spent(now: Standing) -> bool:
+def _has_failed_too_often(now: Standing) -> bool:
     return now.failures >= MAX_FAILURES or now.failed_calls >= MAX_FAILURES
 
 
@@ -234,10 +234,10 @@ def step(ask: Ask, work: Work, trouble: Trouble, message: str, at: float, *, pau
     )
     ask = ask.with_decision(at, work.subtask.id, following.rung, f"{RUNGS[following.rung].what}: {message}")
     if following.rung == "without":
-        return ended(ask, replace(work, trouble=trouble), message, at)
+        return end_subtask(ask, replace(work, trouble=trouble), message, at)
     work = replace(work, rungs=(*work.rungs, following.rung))
     if following.rung == "ask":
-        return _asked(ask, work, trouble, message, at)
+        return _ask_people(ask, work, trouble, message, at)
     if following.rung == "replan":
         trigger = ReplanTrigger(work.subtask.id, message[: replan.LONGEST], "failure", work.within)
         return replan.with_trigger(ask.with_work(replace(work, state="pending", trouble=trouble)), trigger)
@@ -266,7 +266,7 @@ def _again(work: Work, following: Next, at: float) -> Work:
     )
 
 
-def _asked(ask: Ask, work: Work, trouble: Trouble, message: str, at: float) -> Ask:
+def _ask_people(ask: Ask, work: Work, trouble: Trouble, message: str, at: float) -> Ask:
     question = work.question
     if trouble != "ambiguous_input" or question is None:
         text = f"{work.subtask.title} cannot be done as it is: {message} What now?"

@@ -1,8 +1,8 @@
 """Runs inside a run: a subtask that is given to a crew has a plan, subtasks and an end of its own.
 
 All subtasks of a request lie flat in `Ask.work`, each with `within`, the id of the subtask that it is inside. The
-`Run` of a crew is kept in the subtask that it works on. It begins with the attempt (`opened`) and ends by handing its
-outcome up to the run around it (`handed_up`), where it counts like a specialist's result or failure.
+`Run` of a crew is kept in the subtask that it works on. It begins with the attempt (`begin_attempt`) and ends by
+handing its outcome up to the run around it (`handed_up`), where it counts like a specialist's result or failure.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def is_gone(ask: Ask, work: Work) -> bool:
     return work.dropped and (plan is None or work.subtask.id not in {one.id for one in plan.subtasks})
 
 
-def asked(ask: Ask, run: Run) -> str:
+def build_run_brief(ask: Ask, run: Run) -> str:
     """Return what a run has to answer: the brief of the subtask that a crew was given, or the request's text.
 
     What the requester answered to the planner belongs to the request.
@@ -108,7 +108,7 @@ def inner_plan(outer: Work, plan: Plan) -> Plan:
 # ---------------------------------------------------------------- how a crew's run begins and ends
 
 
-def opened(ask: Ask, work: Work, specialist: str, at: float) -> tuple[Ask, Work]:
+def begin_attempt(ask: Ask, work: Work, specialist: str, at: float) -> tuple[Ask, Work]:
     """Return the request and the subtask as an attempt begins, with a new run if a crew takes the subtask.
 
     Of the subtasks inside an earlier attempt only the tool writes are kept.
@@ -129,7 +129,7 @@ def opened(ask: Ask, work: Work, specialist: str, at: float) -> tuple[Ask, Work]
     return ask, replace(work, run=Run(within=work.subtask.id, terms=terms, since=at))
 
 
-def gathered(ask: Ask, run: Run, content: str = "") -> Result | None:
+def combine_results(ask: Ask, run: Run, content: str = "") -> Result | None:
     """Combine the results of a run into one; None if there are none. `content` is the answer that was made of them.
 
     Its findings are those of the answer: what several found at one place is one, and less sure ones that the crew keeps
@@ -188,19 +188,19 @@ def handed_up(ask: Ask, work: Work, at: float) -> ev.ResultReturned | ev.Attempt
     if run.failure is not None:
         message = f"{run.failure.step}: {run.failure.reason}"
         return ev.AttemptFailed.model_validate({**of, "kind": "crew", "message": message})
-    result = gathered(ask, run, run.answer or "")
+    result = combine_results(ask, run, run.answer or "")
     if run.answer is None or result is None:
         raise ValueError(f"subtask {work.subtask.id} is not concluded")
     results = [one.result for one in ask.inside(run.within) if one.result is not None]
     asked = (ask.text, work.brief_text)
     said_by_people = "\n\n".join([*asked, *(note.text for note in work.answers)])
     done_when, sources = work.subtask.done_when, _sources(results)
-    seen = checks.Seen(result, said_by_people, done_when, _said(results), sources, asked=asked)
+    seen = checks.Seen(result, said_by_people, done_when, _list_source_texts(results), sources, asked=asked)
     found = checks.look(seen) if not is_for_people(ask, run) else checks.Looked()
     return ev.ResultReturned.model_validate({**of, "result": result, "faults": found.faults, "doubts": found.doubts})
 
 
-def _said(results: list[Result]) -> tuple[str, ...]:
+def _list_source_texts(results: list[Result]) -> tuple[str, ...]:
     """Return the texts against which an answer's figures are checked: the results, and what tools said for them."""
     return tuple(text for result in results for text in (*result.evidence, whole(result)))
 

@@ -169,7 +169,7 @@ def _questions(ask: Ask, now: float) -> tuple[list[Effect], float | None]:
 
 
 def _files(ask: Ask) -> list[Effect]:
-    shown = {artifact for one in ask.tries for artifact in _shown(one)}
+    shown = {artifact for one in ask.tries for artifact in _list_posted_files(one)}
     return [
         Post(ask.id, key)
         for work in ask.inside("")  # a subtask's result has the files made inside it, too
@@ -180,7 +180,7 @@ def _files(ask: Ask) -> list[Effect]:
     ]
 
 
-def _shown(ask: Ask) -> set[str]:
+def _list_posted_files(ask: Ask) -> set[str]:
     """Return the ids of the files that a request has put into the thread."""
     made = (one for work in ask.inside("") if work.result is not None for one in work.result.artifacts)
     return {one.id for one in made if ask.posted.get(file_key(ask.id, one.id))}

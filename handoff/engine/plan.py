@@ -30,7 +30,7 @@ _WORDS = {
 # ---------------------------------------------------------------- a question before there is a plan
 
 
-def asked(ask: Ask, event: ev.PlannerAsked) -> Ask:
+def open_planner_question(ask: Ask, event: ev.PlannerAsked) -> Ask:
     """Wait for a person's answer. The planner may ask once for each request."""
     if ask.run.concluded or ask.run.plan is not None or ask.question is not None or ask.answers:
         return ask
@@ -39,7 +39,7 @@ def asked(ask: Ask, event: ev.PlannerAsked) -> Ask:
     return replace(ask, question=asking.planners_question(ask, event), usage=ask.usage + event.usage)
 
 
-def told(ask: Ask, event: ev.QuestionAnswered) -> Ask:
+def record_planner_answer(ask: Ask, event: ev.QuestionAnswered) -> Ask:
     """Keep the answer to the planner's question: the planner is asked again, with it."""
     question = ask.question
     if ask.run.concluded or question is None or not question.may_answer(event.user, event.groups):
@@ -75,7 +75,7 @@ def proposed(ask: Ask, run: Run, event: ev.PlanProposed) -> Ask:
     )
     if not run.within and not goes_on:  # a crew's run got its terms and its start time when its attempt began
         run = replace(run, since=event.at, paused=0.0, terms=event.terms)
-        ask, run = taken_works.begun(ask, run, event)
+        ask, run = taken_works.resume_stopped_run(ask, run, event)
     ask = replace(ask, work=MappingProxyType({**ask.work, **work})).with_run(run)
     return ask if taken is None else settle(ask, event.at)
 
@@ -147,12 +147,12 @@ def revised(ask: Ask, event: ev.PlanRevised) -> Ask:
     run = ask.run_of(event.within)
     faults = event.faults
     if event.plan is not None and run.plan is not None:
-        faults = _refused(ask, run, event, run.plan, event.plan, free)
+        faults = _find_revision_faults(ask, run, event, run.plan, event.plan, free)
     if faults or event.plan is None:
         why = " ".join(faults) or "the planner gave no other"
         ask = ask.with_decision(event.at, _about(trigger), "plan kept", why)
     else:
-        ask = _changed(ask, run, event, event.plan)
+        ask = _apply_revision(ask, run, event, event.plan)
     return settle(_next_rung(ask, trigger, event), event.at, event.within)
 
 
@@ -160,7 +160,9 @@ def _about(trigger: ReplanTrigger) -> str:
     return "" if trigger.cause == "correction" else trigger.subtask
 
 
-def _refused(ask: Ask, run: Run, event: ev.PlanRevised, old: Plan, plan: Plan, free: frozenset[str]) -> tuple[str, ...]:
+def _find_revision_faults(
+    ask: Ask, run: Run, event: ev.PlanRevised, old: Plan, plan: Plan, free: frozenset[str]
+) -> tuple[str, ...]:
     """Say why the new plan cannot replace the present one: it changes what has started since the planner was asked."""
     new = {subtask.id: subtask for subtask in plan.subtasks}
     known = {subtask.id: subtask for subtask in old.subtasks}
@@ -178,21 +180,21 @@ def _refused(ask: Ask, run: Run, event: ev.PlanRevised, old: Plan, plan: Plan, f
     return (*faults, *(f"There is no {name} in the crew." for name in sorted(strangers)))
 
 
-def _changed(ask: Ask, run: Run, event: ev.PlanRevised, plan: Plan) -> Ask:
+def _apply_revision(ask: Ask, run: Run, event: ev.PlanRevised, plan: Plan) -> Ask:
     """Return the request under its new plan, with each change and its reason among the decisions."""
     changes = {change.subtask: change for change in event.changes}
     estimates = {estimate.subtask: estimate for estimate in event.estimates}
     new = {subtask.id: subtask for subtask in plan.subtasks}
     instead = {name: change.subtask for change in event.changes for name in change.by}
     fresh = {
-        name: _added(run, subtask, changes.get(name), estimates.get(name), ask.work.get(instead.get(name, "")))
+        name: _make_subtask(run, subtask, changes.get(name), estimates.get(name), ask.work.get(instead.get(name, "")))
         for name, subtask in new.items()
         if name not in ask.work
     }
     work: dict[str, Work] = {}
     for name, one in ask.work.items():
         mine = one.within == run.within and not one.dropped
-        work[name] = _renewed(run, one, new.get(name), changes.get(name), event) if mine else one
+        work[name] = _revise_subtask(run, one, new.get(name), changes.get(name), event) if mine else one
         if name in estimates:
             work[name] = replace(work[name], estimate=estimates[name])
         work.update({other: fresh[other] for other, replaced in instead.items() if replaced == name and other in fresh})
@@ -202,7 +204,7 @@ def _changed(ask: Ask, run: Run, event: ev.PlanRevised, plan: Plan) -> Ask:
     return replace(ask, work=MappingProxyType(work)).with_run(replace(run, plan=plan))
 
 
-def _added(
+def _make_subtask(
     run: Run, subtask: Subtask, change: PlanChange | None, estimate: Estimate | None, before: Work | None
 ) -> Work:
     """Make a new subtask. One that replaces another takes over people's answers to it."""
@@ -218,7 +220,9 @@ def _added(
     )
 
 
-def _renewed(run: Run, work: Work, subtask: Subtask | None, change: PlanChange | None, event: ev.PlanRevised) -> Work:
+def _revise_subtask(
+    run: Run, work: Work, subtask: Subtask | None, change: PlanChange | None, event: ev.PlanRevised
+) -> Work:
     """Return a subtask of the old plan as it is under the new one. If nothing else changes, its dependencies may."""
     if subtask is None or (change is not None and change.kind in {"dropped", "replaced"}):
         gone = subtask is None

@@ -111,7 +111,7 @@ def _counts_not(trigger: ReplanTrigger) -> bool:
     return trigger.cause == "correction"
 
 
-def followed(ask: Ask) -> tuple[str, ...]:
+def list_followed_plans(ask: Ask) -> tuple[str, ...]:
     """Return the plans that somebody works by: the request's own (an empty id), and those of crews by their subtask."""
     inner = (work.subtask.id for work in ask.all_inside("") if work.run is not None and work.run.plan is not None)
     return ("", *(name for name in inner if _is_followed(ask, name)))

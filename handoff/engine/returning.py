@@ -13,7 +13,7 @@ MAX_ROUNDS = 3
 """Results of one subtask that may be found wanting; after the last, the best of them is taken, its faults named."""
 
 
-def returned(ask: Ask, work: Work, event: ev.ResultReturned) -> Ask:
+def review_result(ask: Ask, work: Work, event: ev.ResultReturned) -> Ask:
     """Take a result in which the free checks found nothing that they had not found before; send others back.
 
     A fault that a check finds again, word for word, is only a doubt: the check may be wrong. Words that were never

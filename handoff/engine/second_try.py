@@ -2,8 +2,8 @@
 
 A second try is a request of its own, so that its card, its budget, a Stop, its trace and its one visible end are those
 of any request; only its plan is given. It begins as `taken_up`. What was written already, and what is run again, is put
-to its requester before work begins (`decided`). Then the plan is proposed anew: `taken_works` has its subtasks. What is
-kept is fixed in the log (`PlanProposed.kept`), so that no later release counts it otherwise.
+to its requester before work begins (`apply_repeat_answer`). Then the plan is proposed anew: `taken_works` has its
+subtasks. What is kept is fixed in the log (`PlanProposed.kept`), so that no later release counts it otherwise.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LONG = 200
 def taken_up(job: Job, ask: Ask, again: Again, at: float) -> Ask:
     """Return a new request as the second try that it is, or as one that is refused."""
     before = job.ask(again.of)
-    why = refused(job, before, again, rights.Actor(ask.request.user, again.groups, again.admin))
+    why = explain_retry_refusal(job, before, again, rights.Actor(ask.request.user, again.groups, again.admin))
     if before is None or why:
         return replace(ask, refusal=why, run=Run(failure=Failure("the request", why)), gathered=True)
     before, again = with_a_plan(before, again)
@@ -55,7 +55,7 @@ def taken_up(job: Job, ask: Ask, again: Again, at: float) -> Ask:
     return replace(ask, question=_question(job, ask, before, again, at))
 
 
-def refused(job: Job, before: Ask | None, again: Again, actor: rights.Actor) -> str:
+def explain_retry_refusal(job: Job, before: Ask | None, again: Again, actor: rights.Actor) -> str:
     """Say in words for people why a request cannot be taken up; empty if it can."""
     if before is None or before.refusal or before.withdrawn:
         return "There is nothing here that I could try again."
@@ -70,7 +70,7 @@ def refused(job: Job, before: Ask | None, again: Again, actor: rights.Actor) -> 
     return ""
 
 
-def meant(job: Job, actor: rights.Actor, request: str = "") -> Ask | None:
+def find_request_to_retry(job: Job, actor: rights.Actor, request: str = "") -> Ask | None:
     """Return the request that is named, or the last one of the person's own that ended; of several tries the last one.
 
     None: there is none, or not one that they may have tried again.
@@ -94,7 +94,9 @@ def with_a_plan(before: Ask, again: Again) -> tuple[Ask, Again]:
 def said_plainly(job: Job, text: str, user: str) -> Again | None:
     """Return what somebody wants tried again by a word without a mention, if there is something to try; else None."""
     wish = wish_of(text)
-    before = meant(job, rights.Actor(user)) if wish is not None and not (wish.step or wish.when) else None
+    before = (
+        find_request_to_retry(job, rights.Actor(user)) if wish is not None and not (wish.step or wish.when) else None
+    )
     if wish is None or before is None:
         return None
     again = Again(of=before.id, mode=wish.mode)
@@ -189,7 +191,7 @@ def _around(there: Mapping[str, Work], name: str) -> set[str]:
     return {outer, *_around(there, outer)} if outer in there else set()
 
 
-def kept(ask: Ask, again: Again) -> tuple[str, ...]:
+def list_kept_subtasks(ask: Ask, again: Again) -> tuple[str, ...]:
     """Return the ids of the subtasks that are taken over: with their results, or, if a crew is among them, in part."""
     afresh, there = run_again(ask, again), _there(ask)
     return tuple(name for name in there if name not in afresh)
@@ -198,7 +200,7 @@ def kept(ask: Ask, again: Again) -> tuple[str, ...]:
 # ---------------------------------------------------------------- what people decide before it begins
 
 
-def repeated(ask: Ask, again: Again) -> tuple[Written, ...]:
+def list_repeated_calls(ask: Ask, again: Again) -> tuple[Written, ...]:
     """Return the calls that were made, or may have been, by what is run again."""
     afresh = run_again(ask, again)
     return tuple(dict.fromkeys(one for name in afresh for one in ask.work[name].own_writes))
@@ -215,7 +217,7 @@ def lost_files(job: Job, ask: Ask, again: Again) -> tuple[str, ...]:
 def _question(job: Job, ask: Ask, before: Ask, again: Again, at: float) -> Question | None:
     """Return what is asked before a second try begins; None if it may begin at once."""
     attached = {one.name for one in ask.request.attachments}
-    writes = repeated(before, again)
+    writes = list_repeated_calls(before, again)
     files = tuple(one for one in lost_files(job, before, again) if one not in attached)
     if not writes and not files:
         return None
@@ -260,16 +262,16 @@ def _short(words: str) -> str:
 
 def stops(text: str) -> bool:
     """Return True if the answer before a second try is that it is not to begin."""
-    return _said(text) == _said(STOP)
+    return _normalize_answer(text) == _normalize_answer(STOP)
 
 
-def decided(ask: Ask, question: Question, text: str) -> Ask:
+def apply_repeat_answer(ask: Ask, question: Question, text: str) -> Ask:
     """Take an answer: only who says that calls are to be made again has them forgotten as made."""
-    if _said(text) != _said(DO_AGAIN):
+    if _normalize_answer(text) != _normalize_answer(DO_AGAIN):
         return ask
     again = {one.digest for one in question.done}
     return replace(ask, done=tuple(one for one in ask.done if one.digest not in again))
 
 
-def _said(text: str) -> str:
+def _normalize_answer(text: str) -> str:
     return text.strip(" \t\n.!“”\"'").casefold()

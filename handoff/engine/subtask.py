@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from handoff.answering.fixed_words import phrase
-from handoff.checking.checks import quoted
+from handoff.checking.checks import quote_on_one_line
 from handoff.contracts import Result, Usage
 from handoff.engine import replan
-from handoff.engine.answer import concluded, is_draft, text_of
-from handoff.engine.nested import gathered, is_open
+from handoff.engine.answer import conclude_run, is_draft, text_of
+from handoff.engine.nested import combine_results, is_open
 from handoff.events import TurnTaken
 from handoff.state.job_state import SETTLED, Ask, Run, Work, replace
 from handoff.state.state_values import Candidate, Failure, ReplanTrigger
@@ -66,21 +66,21 @@ def _with_trigger(ask: Ask, work: Work, words: str, at: float) -> Ask:
     if not words:
         return ask
     if why_not := replan.why_not(ask, work.within):
-        return ask.with_decision(at, work.subtask.id, "plan kept", f"{quoted(words)}: {why_not}")
+        return ask.with_decision(at, work.subtask.id, "plan kept", f"{quote_on_one_line(words)}: {why_not}")
     ask = ask.with_decision(at, work.subtask.id, "ask the planner again", words)
     return replan.with_trigger(ask, ReplanTrigger(work.subtask.id, words, "finding", work.within))
 
 
-def failed(ask: Ask, work: Work, reason: str, at: float) -> Ask:
+def fail_subtask(ask: Ask, work: Work, reason: str, at: float) -> Ask:
     """End the subtask without a result."""
     over = replace(work, state="error", reason=reason, ended=at, refining="", question=None)
     return settle(ask.with_work(over), at, work.within)
 
 
-def ended(ask: Ask, work: Work, message: str, at: float) -> Ask:
+def end_subtask(ask: Ask, work: Work, message: str, at: float) -> Ask:
     """End the subtask with the best result so far and a named gap, or in error if there is no result."""
     if work.best is None:
-        return failed(ask, work, message, at)
+        return fail_subtask(ask, work, message, at)
     return complete(ask, work, with_gaps(work.best, message), at)
 
 
@@ -100,7 +100,7 @@ def cut(ask: Ask, late: list[Work], text: str, at: float) -> Ask:
         over, best = work.attempt_over(), work.best
         if is_open(work):
             ask = cut(ask, unsettled_inside(ask, work), text, at)
-            there = gathered(ask, ask.run_of(work.subtask.id))
+            there = combine_results(ask, ask.run_of(work.subtask.id))
             best = best if there is None else Candidate(there, partial=True)
         if best is not None:
             over = replace(over, state="complete", result=with_gaps(best, text), ended=at)
@@ -138,7 +138,7 @@ def settle(ask: Ask, at: float, within: str = "") -> Ask:
     if sum(not work.dropped for work in own) == 1 and results[0].result is not None:
         alone, inner = results[0].result, results[0].run
         text = alone.content if inner is not None else text_of(ask, run, results[0])
-        return ask.with_run(replace(run, draft=text)) if is_draft(ask, run, at) else concluded(ask, run, text, at)
+        return ask.with_run(replace(run, draft=text)) if is_draft(ask, run, at) else conclude_run(ask, run, text, at)
     return ask
 
 

@@ -24,7 +24,7 @@ def works(ask: Ask, event: ev.PlanProposed) -> dict[str, Work] | None:
     return taking.inside("")
 
 
-def begun(ask: Ask, run: Run, event: ev.PlanProposed) -> tuple[Ask, Run]:
+def resume_stopped_run(ask: Ask, run: Run, event: ev.PlanProposed) -> tuple[Ask, Run]:
     """Return the request and its run as they go on after a stop; as they are if they do not."""
     before = ask.before
     if before is None or ask.again is None or ask.again.mode != "continue" or event.kept is None:
@@ -65,7 +65,7 @@ class _Taking:
             elif self._is_whole(work):
                 found |= {each.subtask.id: self._as_it_stood(each) for each in self._with_inside(work)}
             else:
-                found[name] = self._reopened(work)
+                found[name] = self._reopen_crew_run(work)
                 found |= self.inside(name)
         return found
 
@@ -103,7 +103,7 @@ class _Taking:
         member = (known if work.within else {**known, **self._members}).get(work.subtask.specialist)
         return member.tier if member is not None else work.tier
 
-    def _reopened(self, work: Work) -> Work:
+    def _reopen_crew_run(self, work: Work) -> Work:
         """Let a crew go on with its plan, some parts of which begin afresh."""
         before = work.run
         if before is None:
@@ -141,7 +141,7 @@ def gone_on(work: Work, left: float, at: float) -> Work:
 
     What it had spent is charged to the earlier try. Nobody has seen its open question here: it is asked anew.
     """
-    points = tuple(_paid(point) for point in work.checkpoints)
+    points = tuple(_clear_usage(point) for point in work.checkpoints)
     now = replace(work, checkpoints=points, resumed=at, usage=Usage())
     if (question := work.question) is not None:
         waited = max(0.0, at - question.asked)
@@ -171,7 +171,7 @@ def approved_anew(work: Work, requester: str) -> Work:
     return replace(work, checkpoints=points, question=question)
 
 
-def _paid(point: Checkpoint) -> Checkpoint:
+def _clear_usage(point: Checkpoint) -> Checkpoint:
     if not isinstance(point, ev.TurnTaken):
         return point
     return point.model_copy(update={"turn": point.turn.model_copy(update={"usage": Usage()})})

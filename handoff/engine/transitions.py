@@ -14,7 +14,7 @@ from handoff import events as ev
 from handoff.effects import answer_key
 from handoff.engine import answer, approvals, asking, deadline, ladder, plan, returning, second_try, writes
 from handoff.engine.first_responder import HANDED_OVER, hand_over
-from handoff.engine.nested import is_open, opened
+from handoff.engine.nested import begin_attempt, is_open
 from handoff.engine.opening import thread_opened
 from handoff.engine.subtask import charged_so_far
 from handoff.state.job_state import SETTLED, Ask, Run, Work, replace
@@ -24,7 +24,7 @@ UNTOLD = "The requester has said since: “{words}” It was not taken in."
 """The fault of a result that was made without a correction."""
 
 
-def cancelled(ask: Ask, event: ev.CancelRequested) -> Ask:
+def cancel_request(ask: Ask, event: ev.CancelRequested) -> Ask:
     """End the request because a person stopped it. Only the report is left to post."""
     ask = charged_so_far(ask, (work for work in ask.work.values() if work.state not in SETTLED))
     run = replace(ask.run, failure=Failure("the job", "stopped by a person"), written=event.at)
@@ -36,7 +36,7 @@ def withdrawn(ask: Ask, event: ev.RequestWithdrawn) -> Ask:
     if answer_key(ask.id) in ask.posted:
         return ask
     stop = ev.CancelRequested(at=event.at, user=ask.request.user)
-    ask = cancelled(replace(ask, run=replace(ask.run, answer=None)), stop)
+    ask = cancel_request(replace(ask, run=replace(ask.run, answer=None)), stop)
     return replace(ask, withdrawn=True)
 
 
@@ -56,7 +56,7 @@ def _attempt_started(ask: Ask, event: ev.AttemptStarted) -> Ask:
     if work is None or work.state != "pending" or event.attempt != work.attempt + 1:
         return ask
     ask = ask.with_pack(event.at, event.subtask, event.pack)
-    ask, work = opened(ask, work, event.specialist, event.at)
+    ask, work = begin_attempt(ask, work, event.specialist, event.at)
     return ask.with_work(
         replace(
             work,
@@ -105,7 +105,7 @@ def _result_returned(ask: Ask, event: ev.ResultReturned) -> Ask:
     if missed:  # it was made before the requester said so
         faults = (*event.faults, *(UNTOLD.format(words=words) for words in missed))
         event = event.model_copy(update={"faults": faults})
-    return returning.returned(ask, work, event)
+    return returning.review_result(ask, work, event)
 
 
 def _attempt_failed(ask: Ask, event: ev.AttemptFailed) -> Ask:
@@ -137,7 +137,7 @@ def _escalated(ask: Ask, event: ev.Escalated) -> Ask:
     if run.is_first and escalation.reason in HANDED_OVER and not work.writes:
         return hand_over(ask, run, work, escalation.message, event.at)
     if escalation.reason == "ambiguous_input":
-        work = replace(work, question=asking.escalated(ask, work, event.at, escalation))
+        work = replace(work, question=asking.make_escalation_question(ask, work, event.at, escalation))
     partial = escalation.partial_result
     return ladder.climb(ask, work, escalation.reason, escalation.message, event.at, partial=partial)
 
@@ -148,7 +148,7 @@ def _escalated(ask: Ask, event: ev.Escalated) -> Ask:
 def question_answered(ask: Ask, event: ev.QuestionAnswered) -> Ask:
     """Take a person's answer to the open question of a subtask, or of the planner."""
     if not event.subtask:
-        return _told(ask, event)
+        return _apply_request_answer(ask, event)
     work = ask.work.get(event.subtask)
     question = work.question if work else None
     if ask.run.failure is not None or work is None or work.state != "input_required" or question is None:
@@ -157,19 +157,19 @@ def question_answered(ask: Ask, event: ev.QuestionAnswered) -> Ask:
         return ask
     answered = Answered(question, event.user, event.text, event.at)
     if question.doubt is None:
-        return asking.settled(ask, work, answered)
+        return asking.apply_answer(ask, work, answered)
     work = replace(work, question=None, answered=(*work.answered, answered))
-    return writes.cleared(ask, work, question.doubt, event, waited=event.at - question.asked)
+    return writes.settle_unknown_write(ask, work, question.doubt, event, waited=event.at - question.asked)
 
 
-def _told(ask: Ask, event: ev.QuestionAnswered) -> Ask:
+def _apply_request_answer(ask: Ask, event: ev.QuestionAnswered) -> Ask:
     """Take the answer to the planner's question, or to the one before a second try."""
-    after, question = plan.told(ask, event), ask.question
+    after, question = plan.record_planner_answer(ask, event), ask.question
     if after is ask or question is None or not question.second_try:
         return after
     if second_try.stops(event.text):
-        return cancelled(after, ev.CancelRequested(at=event.at, user=event.user))
-    return second_try.decided(after, question, event.text)
+        return cancel_request(after, ev.CancelRequested(at=event.at, user=event.user))
+    return second_try.apply_repeat_answer(after, question, event.text)
 
 
 # ---------------------------------------------------------------- the end of a request
@@ -202,7 +202,7 @@ def _of_run(change: Callable[[Ask, Run, Any], Ask]) -> Callable[[Ask, Any], Ask]
     return changed
 
 
-def _planned(change: Callable[[Ask, Any], Ask]) -> Callable[[Ask, Any], Ask]:
+def _skip_if_corrected(change: Callable[[Ask, Any], Ask]) -> Callable[[Ask, Any], Ask]:
     """Leave out what a planner made of a request that was corrected meanwhile: it is planned anew."""
 
     def changed(ask: Ask, event: Any) -> Ask:
@@ -214,15 +214,15 @@ def _planned(change: Callable[[Ask, Any], Ask]) -> Callable[[Ask, Any], Ask]:
 
 
 def _asked(ask: Ask, event: ev.PlannerAsked) -> Ask:
-    return plan.asked(ask, event) if event.corrected >= ask.corrections else ask
+    return plan.open_planner_question(ask, event) if event.corrected >= ask.corrections else ask
 
 
 TRANSITIONS: Mapping[str, Callable[[Ask, Any], Ask]] = {
     "MaterialGathered": _material_gathered,
     "SettingKnown": lambda ask, event: replace(ask, setting=ask.setting or event.setting),
     "PlannerAsked": _asked,
-    "PlanProposed": _planned(_of_run(plan.proposed)),
-    "PlanRejected": _planned(_of_run(plan.rejected)),
+    "PlanProposed": _skip_if_corrected(_of_run(plan.proposed)),
+    "PlanRejected": _skip_if_corrected(_of_run(plan.rejected)),
     "PlanRevised": plan.revised,
     "AttemptStarted": _attempt_started,
     "TurnTaken": _checkpoint,
@@ -240,7 +240,7 @@ TRANSITIONS: Mapping[str, Callable[[Ask, Any], Ask]] = {
     "BriefRefined": returning.refined,
     "DeadlineReached": deadline.reached,
     **{event: _of_run(change) for event, change in answer.TRANSITIONS.items()},
-    "AnswerWritten": _planned(_of_run(answer.answer_written)),
+    "AnswerWritten": _skip_if_corrected(_of_run(answer.answer_written)),
     "RequestFailed": _request_failed,
     "Posted": _posted,
     "ThreadOpened": thread_opened,

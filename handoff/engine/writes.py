@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from handoff import events as ev
 from handoff.contracts import Usage
-from handoff.engine.subtask import failed
+from handoff.engine.subtask import fail_subtask
 from handoff.state.job_state import Ask, Work, replace
 from handoff.state.state_values import Checked, DoubtVerdict, Question, UnknownWrite
 
@@ -41,7 +41,9 @@ def ask_about(ask: Ask, work: Work, intent: ev.ToolStarted, reason: str, usage: 
     return ask.with_work(replace(work, state="input_required", question=question, doubts=work.doubts + 1))
 
 
-def cleared(ask: Ask, work: Work, doubt: UnknownWrite, event: ev.QuestionAnswered, *, waited: float) -> Ask:
+def settle_unknown_write(
+    ask: Ask, work: Work, doubt: UnknownWrite, event: ev.QuestionAnswered, *, waited: float
+) -> Ask:
     """Let the attempt go on from its checkpoints, or end it if the person says so.
 
     The `waited` seconds do not count as time of the attempt.
@@ -49,7 +51,7 @@ def cleared(ask: Ask, work: Work, doubt: UnknownWrite, event: ev.QuestionAnswere
     verdict = verdict_of(event.text)
     if verdict == "stop":
         ask, work = ask.charged(work.attempt_over(), doubt.usage)
-        return failed(ask, work, "stopped by a person", event.at)
+        return fail_subtask(ask, work, "stopped by a person", event.at)
     checked = Checked(event.at, doubt.call, verdict, event.user, event.text)
     started = work.attempt_started + max(0.0, waited)
     points = (*work.checkpoints, checked)

@@ -13,9 +13,9 @@ from functools import cached_property
 from itertools import chain
 from typing import get_args
 
-from handoff.answering.figure_names import named
-from handoff.checking.checks import quoted, text_of
-from handoff.checking.figures import misquoted, unsupported, workings_of
+from handoff.answering.figure_names import name_figures
+from handoff.checking.checks import quote_on_one_line, text_of
+from handoff.checking.figures import find_misquoted_figure, find_unsupported_figures, workings_of
 from handoff.checking.workings import EXAMPLE, without_workings
 from handoff.contracts import Evidence, Finding, Result, Section
 from handoff.evidence.figure_cells import CellBinder
@@ -105,9 +105,9 @@ def bind_result(result: Result, documents: Sequence[Document], said: Iterable[st
     """
     materials = [one for one in documents if one.is_material and one.text]
     told, known = text_of(result), _known_figures(documents, said)
-    figures = unsupported(told, known)
+    figures = find_unsupported_figures(told, known)
     if result.invented and not any(one.text for one in documents if not one.is_brief):
-        figures = tuple(one for one in figures if misquoted(one.text, known))
+        figures = tuple(one for one in figures if find_misquoted_figure(one.text, known))
     findings = tuple(_with_places(one, documents) for one in result.findings)
     result = _as_people_read_it(result.model_copy(update={"findings": findings}))
     text = "\n\n".join([result.content, *(f"{one.message} {one.where}" for one in result.findings)])
@@ -127,7 +127,7 @@ def bind_result(result: Result, documents: Sequence[Document], said: Iterable[st
     unbound = tuple(faults)
     for figure in figures:
         faults.setdefault(figure.text, figure.fault or _of_nobody(figure.text, known))
-    names = named(told, figures)
+    names = name_figures(told, figures)
     given = {
         "unbound": unbound,
         "unsupported": names,
@@ -168,20 +168,20 @@ def _known_figures(documents: Sequence[Document], said: Iterable[str]) -> list[s
 
 def _of_nobody(figure: str, known: Sequence[str]) -> str:
     """Say that nobody said a figure, and which one it may be a misquotation of."""
-    if near := misquoted(figure, known):
-        return f"{quoted(figure)} stands nowhere; what you read has {quoted(near)}."
+    if near := find_misquoted_figure(figure, known):
+        return f"{quote_on_one_line(figure)} stands nowhere; what you read has {quote_on_one_line(near)}."
     return (
-        f"{quoted(figure)} is said by no tool, file or person, and follows from nothing that they say. "
+        f"{quote_on_one_line(figure)} is said by no tool, file or person, and follows from nothing that they say. "
         f"If you worked it out, write how behind it, as in {EXAMPLE}."
     )
 
 
 def _with_places(finding: Finding, documents: Sequence[Document]) -> Finding:
     """Return a finding with the place of each of its quotations, as far as a text has it."""
-    return finding.model_copy(update={"evidence": tuple(_located(one, documents) for one in finding.evidence)})
+    return finding.model_copy(update={"evidence": tuple(_locate_evidence(one, documents) for one in finding.evidence)})
 
 
-def _located(evidence: Evidence, documents: Sequence[Document]) -> Evidence:
+def _locate_evidence(evidence: Evidence, documents: Sequence[Document]) -> Evidence:
     wanted = evidence.source.casefold()
     for one in sorted(documents, key=lambda each: each.name.casefold() != wanted):
         at = one.find(evidence.quotation)
@@ -198,7 +198,9 @@ def _fault_of(quotation: Quotation, documents: Sequence[Document], materials: Se
     found = [(one, at) for one in documents if (at := one.find(quotation.words)) is not None]
     if found:
         there = [(one, at) for one, at in found if one.is_material]
-        return _misplaced(quotation, there) or _of_somebody_else(quotation, [one for one, _ in there], materials)
+        return _find_misplacement(quotation, there) or _of_somebody_else(
+            quotation, [one for one, _ in there], materials
+        )
     return _not_found(quotation.words, materials) if _is_attributed(quotation, materials) else ""
 
 
@@ -222,12 +224,11 @@ def _is_attributed(quotation: Quotation, materials: Sequence[Document]) -> bool:
 
 def _not_found(words_quoted: str, materials: Sequence[Document]) -> str:
     names = ", ".join(one.name for one in materials[:5])
-    return (
-        f"{quoted(words_quoted)} stands nowhere in {names}: quote it word for word, or say it without quotation marks."
-    )
+    quoted = quote_on_one_line(words_quoted)
+    return f"{quoted} stands nowhere in {names}: quote it word for word, or say it without quotation marks."
 
 
-def _misplaced(quotation: Quotation, found: Sequence[tuple[Document, int]]) -> str:
+def _find_misplacement(quotation: Quotation, found: Sequence[tuple[Document, int]]) -> str:
     """Say where a quotation stands if its line names another section or page of a text that has such numbers."""
     places = places_named(quotation.line)
     for kind, number in places:
@@ -240,7 +241,7 @@ def _misplaced(quotation: Quotation, found: Sequence[tuple[Document, int]]) -> s
         }
         named = {n for each, n in places if each == kind}
         if own and not own & named and not _stands_in(quotation.words, kind, number, [one for one, _ in found]):
-            return f"{quoted(quotation.words)} stands in {kind} {min(own)}, not in {kind} {number}."
+            return f"{quote_on_one_line(quotation.words)} stands in {kind} {min(own)}, not in {kind} {number}."
     return ""
 
 
@@ -248,9 +249,9 @@ def _of_somebody_else(quotation: Quotation, found: Sequence[Document], materials
     """Say which file or which speaker has a quotation, if a text says that another one has it."""
     named = file_named_for(quotation, (one.name for one in materials))
     if found and named and not any(one.name == named for one in found):
-        return f"{quoted(quotation.words)} stands in {found[0].name}, not in {named}."
+        return f"{quote_on_one_line(quotation.words)} stands in {found[0].name}, not in {named}."
     faults = [speaker_fault(quotation, one.text) for one in found]
-    return f"{quoted(quotation.words)} {faults[0]}." if faults and all(faults) else ""
+    return f"{quote_on_one_line(quotation.words)} {faults[0]}." if faults and all(faults) else ""
 
 
 def _stands_in(words_quoted: str, kind: Kind, number: int, documents: Sequence[Document]) -> bool:

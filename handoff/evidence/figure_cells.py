@@ -125,7 +125,7 @@ class CellBinder:
                 None,
                 (
                     check(sentence, told, bound)
-                    for check in (_other_row, _swapped, _other_column, _other_currency, self._all_rows)
+                    for check in (_other_row, _find_swapped_figures, _other_column, _other_currency, self._all_rows)
                 ),
             ),
             "",
@@ -297,7 +297,7 @@ def _name_of(grid: Grid, row: int) -> str:
     return ", ".join(grid.rows[row][column] for column in columns) or f"row {row + 1}"
 
 
-def _swapped(sentence: str, told: Sequence[_Bound], bound: Sequence[_Bound]) -> str:
+def _find_swapped_figures(sentence: str, told: Sequence[_Bound], bound: Sequence[_Bound]) -> str:
     """Say that figures stand in the order of other rows: each row is named once, and has one of the figures."""
     figures = [one for one in bound if one.cells and is_figure(one.figure)]
     for grid in {id(grid): grid for one in told for grid, _ in one.cells}.values():

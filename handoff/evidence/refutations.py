@@ -13,9 +13,9 @@ def add_refutations(answer: str, found: AnswerVerified | None, request: str) -> 
     """Return the answer with its refuted sentences, and with the contradictions of which it tells not both sides."""
     if found is None:
         return answer
-    refuted = [f"- “{one.sentence}” ↔ {cited(one.evidence)}" for one in found.refuted]
+    refuted = [f"- “{one.sentence}” ↔ {cite_evidence(one.evidence)}" for one in found.refuted]
     untold = [
-        f"- {cited(each.one)} ↔ {cited(each.other)}"
+        f"- {cite_evidence(each.one)} ↔ {cite_evidence(each.other)}"
         for each in found.contradictions
         if not (each.one.quotation in answer and each.other.quotation in answer)
     ]
@@ -23,7 +23,7 @@ def add_refutations(answer: str, found: AnswerVerified | None, request: str) -> 
     return "\n\n".join([answer.rstrip(), *parts]) if parts else answer
 
 
-def cited(evidence: Evidence) -> str:
+def cite_evidence(evidence: Evidence) -> str:
     """Return a quotation with its source and place, as one line of Markdown."""
     where = ", ".join(filter(None, (evidence.source, evidence.place)))
     return f"“{' '.join(evidence.quotation.split())}”" + (f" ({where})" if where else "")

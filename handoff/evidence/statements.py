@@ -36,11 +36,11 @@ def words_around(figure: str, answer: str) -> str:
             if text in {figure, whole}:
                 return ""
             if (found := exactly.search(text)) is not None:
-                return _shortened(text, found.start(), found.end())
+                return _cut_excerpt(text, found.start(), found.end())
     return ""
 
 
-def _shortened(text: str, start: int, end: int) -> str:
+def _cut_excerpt(text: str, start: int, end: int) -> str:
     """Cut a text at words, with room on both sides of a place in it."""
     first, last = max(0, start - _ROOM), min(len(text), end + _ROOM)
     first = text.find(" ", first, start) + 1 if first else 0

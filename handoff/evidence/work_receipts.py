@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from handoff.answering.fixed_words import phrase
 from handoff.evidence.statements import words_around
-from handoff.materials.at_hand import LAST_ANSWER, REQUEST, unneeded
+from handoff.materials.at_hand import LAST_ANSWER, REQUEST, list_unneeded_files
 from handoff.state.job_state import Ask, Work
 
 _COUNTED = re.compile(r": ([\d,]+) of ([\d,]+) rows$")
@@ -59,7 +59,7 @@ def receipts_of(ask: Ask) -> Receipts:
     parts = dict.fromkeys(one.name for one in readings if one.name not in whole)
     known = {*whole, *parts}
     there = (one for one in ask.materials if one.kind == "file" and not one.fault)
-    known |= {one.name for one in unneeded(ask)}  # which is told as a gap
+    known |= {one.name for one in list_unneeded_files(ask)}  # which is told as a gap
     return Receipts(
         read=tuple(whole),
         read_in_part=tuple(parts),

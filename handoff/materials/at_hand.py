@@ -86,10 +86,12 @@ def _answer(number: int) -> str:
 @once
 def _made_for(ask: Ask) -> tuple[Material, ...]:
     results = [work.result for work in ask.work.values() if work.result is not None and not work.within]
-    return tuple(_made(file) for result in results for file in result.artifacts if file.publish_as != "nothing")
+    return tuple(
+        _make_file_material(file) for result in results for file in result.artifacts if file.publish_as != "nothing"
+    )
 
 
-def _made(file: Artifact) -> Material:
+def _make_file_material(file: Artifact) -> Material:
     return Material(name=file.name, file=file, origin="model")
 
 
@@ -105,12 +107,12 @@ def _named_apart(found: Sequence[Material]) -> Iterator[Material]:
         name, number = one.name, 1
         while name.casefold() in taken:
             number += 1
-            name = _numbered(one, number)
+            name = _number_name(one, number)
         taken.add(name.casefold())
         yield one if name == one.name else one.model_copy(update={"name": name})
 
 
-def _numbered(one: Material, number: int) -> str:
+def _number_name(one: Material, number: int) -> str:
     """Return a name with a number in it, before the ending of a file: tools go by that."""
     head, dot, ending = one.name.rpartition(".")
     if one.kind != "file" or not head or not ending.isalnum():
@@ -126,7 +128,7 @@ def needed_by(job: Job, ask: Ask, work: Work) -> Needed:
     A subtask inside another has what that one needs to choose from.
     """
     outer = ask.work.get(work.within)
-    there = needed_by(job, ask, outer) if outer is not None else _offered(job, ask)
+    there = needed_by(job, ask, outer) if outer is not None else _choose_default_needs(job, ask)
     if work.subtask.needs is None:
         return there
     by_name = {one.name: one for one in there.all}
@@ -134,7 +136,7 @@ def needed_by(job: Job, ask: Ask, work: Work) -> Needed:
     return Needed(tuple(by_name[name] for name in dict.fromkeys(named) if name in by_name))
 
 
-def _offered(job: Job, ask: Ask) -> Needed:
+def _choose_default_needs(job: Job, ask: Ask) -> Needed:
     """Return what a subtask is given that names nothing."""
     given: list[Material] = []
     aside: list[Material] = []
@@ -144,7 +146,7 @@ def _offered(job: Job, ask: Ask) -> Needed:
     return Needed(tuple(given), tuple(aside))
 
 
-def unneeded(ask: Ask) -> tuple[Material, ...]:
+def list_unneeded_files(ask: Ask) -> tuple[Material, ...]:
     """Return the files that are attached to a request and that no subtask needs, though they could be read."""
     works = [work for work in ask.inside("") if not work.dropped]
     if not works or any(work.subtask.needs is None for work in works):

@@ -16,7 +16,7 @@ FAULT = "It was deleted in Slack, and my copy with it."
 BLANK = "(This message was deleted.)"
 
 
-def deleted(job: Job, *sources: str) -> Job:
+def delete_sources(job: Job, *sources: str) -> Job:
     """Return the job without what came from `sources`: ids of files and of messages. Copies wait to be dropped."""
     return without_deleted(replace(job, deleted=(*job.deleted, *sources)))
 
@@ -34,7 +34,7 @@ def without_deleted(job: Job) -> Job:
     return replace(job, asks=asks, copies=(*job.copies, *new))
 
 
-def blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
+def blank_spans(text: str, spans: Iterable[tuple[int, int]]) -> str:
     """Return a text with other words of the same length at the spans: outlines still hold, and so do line ends."""
     for start, end in spans:
         words = text[start:end].rstrip("\n")
@@ -43,11 +43,11 @@ def blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
 
 
 def _without(ask: Ask, gone: tuple[str, ...], copies: list[Copy]) -> Ask:
-    materials = tuple(_marked(one, gone, copies) for one in ask.materials)
+    materials = tuple(_mark_if_deleted(one, gone, copies) for one in ask.materials)
     return ask if materials == ask.materials else replace(ask, materials=materials)
 
 
-def _marked(one: Material, gone: tuple[str, ...], copies: list[Copy]) -> Material:
+def _mark_if_deleted(one: Material, gone: tuple[str, ...], copies: list[Copy]) -> Material:
     if one.kind in {"thread", "memory"}:
         return _thread(one, gone, copies)
     if not {one.file_id, one.message} & set(gone) or not _digests(one):

@@ -145,7 +145,7 @@ def find_part(text: str, outline: Sequence[Section], wanted: str, most: int) -> 
     chosen = next((index for index, one in enumerate(names) if name in {one, _heading(one)}), None)
     number = _NUMBER.fullmatch(name)
     if chosen is None and number:
-        start = _numbered(text, number[1].casefold(), int(number[2]))
+        start = _find_offset(text, number[1].casefold(), int(number[2]))
         return Part(start, min(len(text), start + most)) if 0 <= start < len(text) else None
     if chosen is None:
         chosen = next((index for index, one in enumerate(names) if len(name) > 2 and name in one), None)
@@ -156,7 +156,7 @@ def find_part(text: str, outline: Sequence[Section], wanted: str, most: int) -> 
     return Part(start, min(end, start + most))
 
 
-def _numbered(text: str, kind: str, number: int) -> int:
+def _find_offset(text: str, kind: str, number: int) -> int:
     """Return the character that a number means: itself, or the first of a line; -1 if there is none."""
     if kind == "at":
         return number

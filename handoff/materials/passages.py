@@ -64,10 +64,10 @@ def _cut(text: str, start: int, end: int) -> Iterable[tuple[int, int]]:
         yield start, end
 
 
-def ranked(text: str, outline: Sequence[Section], wanted: str) -> list[Passage]:
+def score_passages(text: str, outline: Sequence[Section], wanted: str) -> list[Passage]:
     """Return all passages in the order of the text, each with its score. None has one if no word is found."""
     parts = split(text, outline)
-    folded = [_folded(text[start:end]) for start, end in parts]
+    folded = [_fold_text(text[start:end]) for start, end in parts]
     scores = [0.0] * len(parts)
     for pieces in _words(wanted):
         shares = [_share(pieces, one) for one in folded]
@@ -82,7 +82,7 @@ def ranked(text: str, outline: Sequence[Section], wanted: str) -> list[Passage]:
 
 def search(text: str, outline: Sequence[Section], wanted: str, most: int) -> list[Passage]:
     """Return the best passages, the best first, at most `most`."""
-    hits = [one for one in ranked(text, outline, wanted) if one.score > 0]
+    hits = [one for one in score_passages(text, outline, wanted) if one.score > 0]
     return sorted(hits, key=lambda one: (-one.score, one.start))[:most]
 
 
@@ -93,7 +93,7 @@ def excerpt(text: str, outline: Sequence[Section], wanted: str, most: int, *, ne
     conversation the `newest` is at the end: that is always among them, and so is how it begins. Where no word is found,
     what is before the end comes next.
     """
-    passages = ranked(text, outline, wanted)
+    passages = score_passages(text, outline, wanted)
     starts = {one.start for one in outline}
     first = [one.start for one in (passages[-1:] if newest else passages[:1])]
     first += [one.start for one in passages if newest and outline and one.start >= outline[0].start][:1]
@@ -113,10 +113,10 @@ def excerpt(text: str, outline: Sequence[Section], wanted: str, most: int, *, ne
         if size <= left:
             chosen.append(one)
             left -= size
-    return _joined(text, outline, sorted(chosen, key=lambda one: one.start)) or text[:most]
+    return _join_passages(text, outline, sorted(chosen, key=lambda one: one.start)) or text[:most]
 
 
-def _joined(text: str, outline: Sequence[Section], chosen: Sequence[Passage]) -> str:
+def _join_passages(text: str, outline: Sequence[Section], chosen: Sequence[Passage]) -> str:
     lines: list[str] = []
     before, said = 0, ""
     for one in chosen:
@@ -131,7 +131,7 @@ def _joined(text: str, outline: Sequence[Section], chosen: Sequence[Passage]) ->
 def _words(wanted: str) -> list[tuple[str, ...]]:
     """Return the pieces of each word that is looked for, the longest words first."""
     found: dict[tuple[str, ...], None] = {}
-    for word in _WORD.findall(_folded(wanted)):
+    for word in _WORD.findall(_fold_text(wanted)):
         for run in _UNSPACED.findall(word):
             pairs = tuple(run[at : at + 2] for at in range(max(1, len(run) - 1)))
             found.update({pairs[at : at + 3]: None for at in range(0, len(pairs), 3)})
@@ -153,7 +153,7 @@ def _share(pieces: tuple[str, ...], folded: str) -> float:
     return held if held >= HELD else 0.0
 
 
-def _folded(text: str) -> str:
+def _fold_text(text: str) -> str:
     """Return a text for comparing: without case, width and accents."""
     if text.isascii():
         return text.casefold()

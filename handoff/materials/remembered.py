@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from handoff.contracts import Section
 from handoff.conversation.memory import Memory
 from handoff.conversation.working_time import day_of
-from handoff.materials.passages import ranked
+from handoff.materials.passages import score_passages
 from handoff.text.context_budget import tokens
 
 MEMORY = "memory"
@@ -29,7 +29,7 @@ class Remembered:
     left_out: int = 0
 
 
-def remembered(
+def render_memories(
     kept: Mapping[str, Memory],
     names: Mapping[str, str],
     wanted: str,
@@ -74,7 +74,7 @@ def _scores(order: Sequence[str], lines: Mapping[str, str], wanted: str) -> dict
     for name in order:
         starts[name] = len(text)
         text += f"{lines[name]}\n"
-    found = ranked(text, [Section(name=name, start=start) for name, start in starts.items()], wanted)
+    found = score_passages(text, [Section(name=name, start=start) for name, start in starts.items()], wanted)
     scores = {one.start: one.score for one in found}
     return {name: scores.get(start, 0.0) for name, start in starts.items()}
 

@@ -32,25 +32,27 @@ def settle(plan: Plan, there: Sequence[Material], own: Collection[str], *, mende
         return Settled(plan.model_copy(update={"subtasks": tuple(bare)}))
     done = Settled(plan)
     ids = {one.id for one in plan.subtasks}
-    subtasks = [_settled(one, there, ids, done, mended=mended) for one in plan.subtasks]
+    subtasks = [_settle_needs(one, there, ids, done, mended=mended) for one in plan.subtasks]
     done.plan = plan.model_copy(update={"subtasks": tuple(subtasks)})
     if not done.faults:
         _hand_out(done, [one for one in there if one.name in own and not one.fault])
     return done
 
 
-def named(wanted: Iterable[str], there: Sequence[Material]) -> tuple[str, ...]:
+def match_materials(wanted: Iterable[str], there: Sequence[Material]) -> tuple[str, ...]:
     """Return the names of the material that is certainly meant, each once; what is not there is left out."""
-    return tuple(dict.fromkeys(found for one in wanted if (found := _called(one, there))))
+    return tuple(dict.fromkeys(found for one in wanted if (found := _match_material(one, there))))
 
 
-def _settled(one: Subtask, there: Sequence[Material], ids: Collection[str], done: Settled, *, mended: bool) -> Subtask:
+def _settle_needs(
+    one: Subtask, there: Sequence[Material], ids: Collection[str], done: Settled, *, mended: bool
+) -> Subtask:
     if one.needs is None:
         return one
     needs: list[str] = []
     after = list(one.after)
     for wanted in one.needs:
-        if found := _called(wanted, there):
+        if found := _match_material(wanted, there):
             needs.append(found)
         elif wanted in ids:
             after += [wanted] if wanted != one.id else []
@@ -64,7 +66,7 @@ def _settled(one: Subtask, there: Sequence[Material], ids: Collection[str], done
     return one.model_copy(update=changed)
 
 
-def _called(wanted: str, there: Sequence[Material]) -> str:
+def _match_material(wanted: str, there: Sequence[Material]) -> str:
     """Return the name of the material that is certainly meant; empty if none is."""
     bare = " ".join(wanted.split()).strip("`'\"#").casefold()
     if not bare:
@@ -98,7 +100,7 @@ def _hand_out(done: Settled, own: Sequence[Material]) -> None:
     for material in own:
         if material.name in needed:
             continue
-        concerned = list(_concerned(subtasks, material))
+        concerned = list(_find_concerned_subtasks(subtasks, material))
         for place in concerned:
             one = subtasks[place]
             subtasks[place] = one.model_copy(update={"needs": (*(one.needs or ()), material.name)})
@@ -107,7 +109,7 @@ def _hand_out(done: Settled, own: Sequence[Material]) -> None:
     done.plan = done.plan.model_copy(update={"subtasks": tuple(subtasks)})
 
 
-def _concerned(subtasks: Sequence[Subtask], material: Material) -> Iterator[int]:
+def _find_concerned_subtasks(subtasks: Sequence[Subtask], material: Material) -> Iterator[int]:
     """Yield the places of the subtasks whose briefs name it; else of the only one that waits for no other."""
     name = material.name.casefold()
     named = [place for place, one in enumerate(subtasks) if material.file and name in one.intent.casefold()]

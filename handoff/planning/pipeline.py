@@ -65,7 +65,7 @@ def takes(pipeline: Pipeline | None, brief: PlanBrief) -> bool:
     return pipeline is not None and (pipeline.follow_ups == "pipeline" or not follows)
 
 
-def planned(pipeline: Pipeline, brief: PlanBrief) -> Plan:
+def build_pipeline_plan(pipeline: Pipeline, brief: PlanBrief) -> Plan:
     """Return the plan for a request, or for the subtask of a crew, with its text in the briefs as it was written."""
     text = brief.text.strip()
     by_reference = len(text) > INLINE and any(one.name == REQUEST for one in brief.materials)
@@ -79,13 +79,13 @@ def planned(pipeline: Pipeline, brief: PlanBrief) -> Plan:
 def faults_of(pipeline: Pipeline, members: Sequence[str]) -> tuple[str, ...]:
     """Return what the checks of plans find wrong with the steps; `members` are the names of those who can have one."""
     known: Mapping[str, Member] = {name: Member(name=name) for name in members}
-    return plan_check.check(planned(pipeline, PlanBrief(_SAMPLE)), known)
+    return plan_check.check(build_pipeline_plan(pipeline, PlanBrief(_SAMPLE)), known)
 
 
 def _subtask(step: Step, stands: str, there: Sequence[Material], *, by_reference: bool) -> Subtask:
     brief = step.brief.strip()
     intent = brief.replace(PLACE, stands) if PLACE in brief else f"{brief}\n\nThe request:\n{stands}"
-    needs = None if step.needs is None or not there else tuple(_needed(step.needs, there))
+    needs = None if step.needs is None or not there else tuple(_list_needed_names(step.needs, there))
     if needs is not None and by_reference and REQUEST not in needs:
         needs = (REQUEST, *needs)
     return Subtask(
@@ -102,7 +102,7 @@ def _subtask(step: Step, stands: str, there: Sequence[Material], *, by_reference
     )
 
 
-def _needed(words: Sequence[str], there: Sequence[Material]) -> Iterator[str]:
+def _list_needed_names(words: Sequence[str], there: Sequence[Material]) -> Iterator[str]:
     kinds = {NEEDS[word] for word in words if word in NEEDS}
     endings = tuple(word.casefold() for word in words if word not in NEEDS)
     for one in there:

@@ -81,7 +81,7 @@ def of_request(job: Job, ask: Ask, texts: Mapping[str, str] = MappingProxyType({
         ask.answers,
         _to_choose_from(materials),
         frozenset(one.name for one in own),
-        {one.name: _shown(one, texts[one.text]) for one in beginnings_of(job, ask) if one.text in texts},
+        {one.name: _excerpt_material(one, texts[one.text]) for one in beginnings_of(job, ask) if one.text in texts},
         may_answer=True,
         may_ask=not ask.answers,
         plan_before=_plan_before(ask, earlier),
@@ -111,7 +111,7 @@ def _to_choose_from(materials: Sequence[Material]) -> tuple[Material, ...]:
     return tuple(one for one in materials if one.kind != "memory")
 
 
-def _shown(material: Material, text: str) -> tuple[str, ...]:
+def _excerpt_material(material: Material, text: str) -> tuple[str, ...]:
     """Return what the planner is shown of a text: its beginning, or all of what was said in a thread.
 
     Of a thread there is a shorter form, for where the whole does not fit: its first message and its end.

@@ -28,7 +28,7 @@ _NOTHING = frozenset({"", "-", "none", "nothing", "n/a", "null"})
 """Words that small models put into `missing` if nothing is missing."""
 
 
-def parsed(text: str) -> tuple[Plan | None, tuple[str, ...]]:
+def parse_plan(text: str) -> tuple[Plan | None, tuple[str, ...]]:
     """Read a model's plan from JSON, unchecked. Return it, or None and the faults that keep it from being a plan.
 
     Whether a part is left out is no model's to say.
@@ -40,7 +40,7 @@ def parsed(text: str) -> tuple[Plan | None, tuple[str, ...]]:
             f"{'.'.join(str(part) for part in fault['loc']) or 'plan'}: {fault['msg']}"
             for fault in error.errors(include_url=False, include_input=False)
         ]
-        return None, capped(faults)
+        return None, cap_faults(faults)
     parts = (" ".join(part.split()).rstrip(".") for part in plan.missing)
     plan = plan.model_copy(update={"missing": tuple(part for part in parts if part.casefold() not in _NOTHING)})
     subtasks = tuple(one.model_copy(update={"only_for": None}) for one in plan.subtasks)
@@ -80,7 +80,7 @@ def check(
             faults.append(f"The plan is {len(layers)} steps deep; at most {MAX_DEPTH} are allowed.")
         else:
             judged += [*shared_decisions.faults_of(plan), *_chains(plan, layers)]
-    return capped([*faults, *judged]) if faults or not mended else ()
+    return cap_faults([*faults, *judged]) if faults or not mended else ()
 
 
 def _naming(plan: Plan) -> list[str]:
@@ -172,7 +172,7 @@ def _layers(plan: Plan) -> tuple[list[list[Subtask]], list[str]]:
     return layers, [subtask.id for subtask in left]
 
 
-def capped(faults: list[str]) -> tuple[str, ...]:
+def cap_faults(faults: list[str]) -> tuple[str, ...]:
     """Return the first faults, each cut, and the number of the others."""
     more = len(faults) - MAX_FAULTS
     faults = [fault if len(fault) <= MAX_FAULT_LENGTH else fault[:MAX_FAULT_LENGTH] + "…" for fault in faults]

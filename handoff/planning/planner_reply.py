@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from handoff.checking.figures import unsupported
+from handoff.checking.figures import find_unsupported_figures
 from handoff.contracts import ANSWER, ASK, NOBODY, SEVERAL, Member, Plan
 from handoff.planning import needs, plan_check
 from handoff.planning.adhoc import Allowance
@@ -89,7 +89,7 @@ def _answer(
     if not any(letter.isalpha() for letter in text) or text.endswith("..."):  # as small models copy examples
         return PlannerReply(faults=("The answer has no text.",))
     known = (*brief.texts, *(f"{one.name} {one.line}" for one in members.values()), str(len(members)))
-    if new := [figure.text for figure in unsupported(text, known)]:
+    if new := [figure.text for figure in find_unsupported_figures(text, known)]:
         return PlannerReply(faults=(f"The answer states {', '.join(new[:5])}: that is work; hand it on or plan it.",))
     return PlannerReply(answer=text, reasons=reasons)
 
@@ -118,14 +118,14 @@ def _plan(
     *,
     mended: bool,
 ) -> PlannerReply:
-    plan, faults = plan_check.parsed(json.dumps(fields))
+    plan, faults = plan_check.parse_plan(json.dumps(fields))
     if plan is None:
         return PlannerReply(faults=faults)
     settled = needs.settle(plan, brief.materials, brief.own, mended=mended)
     plan, changed = mend(settled.plan)
     faults = plan_check.check(plan, members, allowed, mended=mended, known=brief.texts)
     if faults or settled.faults:
-        return PlannerReply(faults=plan_check.capped([*settled.faults, *faults]))
+        return PlannerReply(faults=plan_check.cap_faults([*settled.faults, *faults]))
     passed = plan_check.check(plan, members, allowed, known=brief.texts) if mended else ()
     changed = (*settled.reasons, *changed)
     told = (*reasons, *(f"mended: {one}" for one in changed), *(f"taken as it is: {fault}" for fault in passed))

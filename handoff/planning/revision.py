@@ -99,12 +99,12 @@ def read_revision(text: str, ask: Ask, run: Run, trigger: ReplanTrigger, there: 
     draft = _Draft(ask, run, run.plan, trigger, touchable(ask, trigger), there)
     plan = draft.plan(reply)
     if draft.faults:
-        return Revision(faults=_capped(draft.faults))
+        return Revision(faults=_cap_faults(draft.faults))
     if not draft.changes:
         return Revision(faults=(f"{NOTHING}{f': {why}' if (why := _line(reply.why)) else ''}.",))
     plan, mended = mend(plan)
     faults = _faults(run, run.plan, plan)
-    return Revision(faults=_capped(faults)) if faults else Revision(plan, _with_reasons(draft.changes, mended))
+    return Revision(faults=_cap_faults(faults)) if faults else Revision(plan, _with_reasons(draft.changes, mended))
 
 
 def _with_reasons(changes: Sequence[PlanChange], mended: Sequence[str]) -> tuple[PlanChange, ...]:
@@ -145,15 +145,15 @@ class _Draft:
         if len(reply.add) > most:
             self.faults.append(f"The reply adds {len(reply.add)} subtasks; at most {most} are allowed.")
             return self.old
-        names = {one.id: self._named(one.id) for one in reply.add}
+        names = {one.id: self._make_subtask_id(one.id) for one in reply.add}
         if len(set(names.values())) < len(reply.add):
             self.faults.append("Two new subtasks have one id; ids must differ.")
         instead = self._replacements(reply, names)
-        gone = self._dropped(reply, instead)
+        gone = self._drop_subtasks(reply, instead)
         subtasks = {one.id: one for one in self.old.subtasks}
         self._reassigned_and_rebriefed(reply, subtasks, gone)
-        after = {name: self._rewired(one.after, instead, gone) for name, one in subtasks.items()}
-        added = [self._added(one, names, instead, gone) for one in reply.add]
+        after = {name: self._rewire_dependencies(one.after, instead, gone) for name, one in subtasks.items()}
+        added = [self._add_subtask(one, names, instead, gone) for one in reply.add]
         for one in reply.add:
             for other in one.needed_by:
                 name = names.get(other, other)
@@ -166,9 +166,9 @@ class _Draft:
             for name, one in subtasks.items()
             if name not in gone
         ]
-        return self.old.model_copy(update={"subtasks": _placed(kept, added, instead, self.old)})
+        return self.old.model_copy(update={"subtasks": _order_subtasks(kept, added, instead, self.old)})
 
-    def _named(self, short: str) -> str:
+    def _make_subtask_id(self, short: str) -> str:
         """Return the id of an added subtask as it stands in the job: inside a subtask it carries that subtask's id."""
         outer = self.ask.work.get(self.run.within)
         name = short.strip()
@@ -190,7 +190,7 @@ class _Draft:
             self.changes.append(PlanChange(kind="replaced", subtask=name, why=self._why(name, why), by=by))
         return found
 
-    def _dropped(self, reply: RevisionReply, instead: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
+    def _drop_subtasks(self, reply: RevisionReply, instead: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
         """Return the ids that leave the plan: replaced or needless ones.
 
         What is given up stays, and is named as a gap.
@@ -235,7 +235,7 @@ class _Draft:
                 PlanChange.model_validate({"kind": kind, "subtask": name, "why": self._why(name, told)})
             )
 
-    def _added(
+    def _add_subtask(
         self, one: _Addition, names: Mapping[str, str], instead: Mapping[str, tuple[str, ...]], gone: frozenset[str]
     ) -> Subtask:
         name = names[one.id]
@@ -243,7 +243,7 @@ class _Draft:
         after = tuple(names.get(other, other) for other in one.after if other != mine)
         if mine in instead and not after:
             after = self.ask.work[mine].subtask.after
-        after = self._rewired(after, instead, gone)
+        after = self._rewire_dependencies(after, instead, gone)
         self.faults += [
             f"{name} cannot wait for {other}, which brought nothing."
             for other in after
@@ -263,10 +263,10 @@ class _Draft:
     def _needs(self, one: _Addition, replaced: str) -> tuple[str, ...] | None:
         """Return what an added subtask needs; of one that says nothing, what the subtask needed that it replaces."""
         if one.needs is not None and self.there:
-            return needs.named(one.needs, self.there)
+            return needs.match_materials(one.needs, self.there)
         return self.ask.work[replaced].subtask.needs if replaced else None
 
-    def _rewired(
+    def _rewire_dependencies(
         self, after: Iterable[str], instead: Mapping[str, tuple[str, ...]], gone: frozenset[str]
     ) -> tuple[str, ...]:
         """Return the new dependencies: replacements for replaced ones, and a needless one's own dependencies."""
@@ -275,7 +275,7 @@ class _Draft:
             if name in instead:
                 found += instead[name]
             elif name in gone:
-                found += self._rewired(self.ask.work[name].subtask.after, instead, gone)
+                found += self._rewire_dependencies(self.ask.work[name].subtask.after, instead, gone)
             else:
                 found.append(name)
         return tuple(dict.fromkeys(found))
@@ -294,7 +294,7 @@ class _Draft:
         return line
 
 
-def _placed(
+def _order_subtasks(
     kept: list[Subtask], added: list[Subtask], instead: Mapping[str, tuple[str, ...]], old: Plan
 ) -> tuple[Subtask, ...]:
     """Order the subtasks: replacements stand where the replaced one stood, other new ones at the end."""
@@ -312,5 +312,5 @@ def _line(text: str) -> str:
     return line if len(line) <= MAX_WHY else line[: MAX_WHY - 1] + "…"
 
 
-def _capped(faults: Iterable[str]) -> tuple[str, ...]:
+def _cap_faults(faults: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(faults))[:MAX_FAULTS]

@@ -150,10 +150,10 @@ def lightest(names: Sequence[str], loads: Loads) -> tuple[str, str]:
         return load.out, (load.waiting + 1) * (usual if load.seconds is None else load.seconds)
 
     chosen = min(names, key=rank)
-    return chosen, f"{chosen} of {_told(known)}"
+    return chosen, f"{chosen} of {_describe_loads(known)}"
 
 
-def _told(known: Mapping[str, Load]) -> str:
+def _describe_loads(known: Mapping[str, Load]) -> str:
     told = []
     for name, load in known.items():
         seconds = "" if load.seconds is None else f", {load.seconds:.1f} s each"

@@ -16,7 +16,7 @@ TIERS: tuple[Tier, ...] = get_args(Tier)
 """All tiers, the lowest first."""
 
 
-def lowered(tier: Tier, highest: Tier) -> Tier:
+def cap_tier(tier: Tier, highest: Tier) -> Tier:
     """Return the tier, or the highest that there may be."""
     return min(tier, highest, key=TIERS.index)
 
@@ -28,13 +28,13 @@ def tiers_to(highest: Tier) -> tuple[Tier, ...]:
 
 def capped_members(members: Sequence[Member], highest: Tier, *, own_model: frozenset[str]) -> tuple[Member, ...]:
     """Return the members of a crew as they work under a highest tier. Those of `own_model` name a model themselves."""
-    return tuple(one if one.name in own_model else _capped(one, highest) for one in members)
+    return tuple(one if one.name in own_model else _cap_member(one, highest) for one in members)
 
 
-def _capped(one: Member, highest: Tier) -> Member:
+def _cap_member(one: Member, highest: Tier) -> Member:
     allowed = one.tiers or TIERS
     within = tuple(tier for tier in tiers_to(highest) if tier in allowed) or (highest,)
-    return one.model_copy(update={"tier": lowered(one.tier, highest), "tiers": within})
+    return one.model_copy(update={"tier": cap_tier(one.tier, highest), "tiers": within})
 
 
 def capped_plan(plan: Plan, highest: Tier) -> Plan:

@@ -113,7 +113,7 @@ class Run:
     names what they lack. `draft` is an answer that is read or written once more (`is_rewritten`: it was), and
     `verified` is what the verifier found in it (None: it has not read it). `unsupported` are figures of the draft or
     answer that no source has, and `invented` those of the draft that no result has either. `chosen` is the subtask
-    whose result was picked among rivals. The run ends with an `answer` or a `failure`, at `written`.
+    whose result was picked among rivals. The run ends with an `answer` or a `failure`, at `list_written_calls`.
     """
 
     within: str = ""
@@ -279,7 +279,7 @@ class Work:
     @property
     def own_writes(self) -> tuple[Written, ...]:
         """What its attempts wrote, or may have written, in order."""
-        return (*self.writes, *written(self.checkpoints))
+        return (*self.writes, *list_written_calls(self.checkpoints))
 
     @property
     def unknown(self) -> tuple[str, ...]:
@@ -577,9 +577,9 @@ def open_intents(checkpoints: Sequence[Checkpoint]) -> tuple[ToolStarted, ...]:
     return tuple(intent for intent, end in _writes(checkpoints) if end is None)
 
 
-def written(checkpoints: Sequence[Checkpoint]) -> tuple[Written, ...]:
+def list_written_calls(checkpoints: Sequence[Checkpoint]) -> tuple[Written, ...]:
     """List the calls that an attempt made, or may have made, in order."""
-    kept = (_written(intent, end) for intent, end in _writes(checkpoints))
+    kept = (_record_write(intent, end) for intent, end in _writes(checkpoints))
     return tuple(one for one in kept if one is not None)
 
 
@@ -601,7 +601,7 @@ def _writes(checkpoints: Iterable[Checkpoint]) -> list[tuple[ToolStarted, ToolRe
     return found
 
 
-def _written(intent: ToolStarted, end: ToolReturned | Checked | None) -> Written | None:
+def _record_write(intent: ToolStarted, end: ToolReturned | Checked | None) -> Written | None:
     """Return the call as it must be remembered; None if it certainly was not carried out."""
     if isinstance(end, ToolReturned):
         address = next((one for one in end.sources if "://" in one), "")

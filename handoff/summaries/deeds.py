@@ -60,8 +60,10 @@ def _of_event(event: ev.Event, before: Job | None, after: Job) -> Iterator[Found
             of = {"request": event.request, "user": event.user, "target": event.subtask}
             yield "answered", {**of, "outcome": "refused", "why": CLOSED}
         case ev.ApprovalDecided():
-            yield _decided(event, before, after)
-        case ev.CancelRequested() if before is None or _stopped(before) == _stopped(after):
+            yield _describe_decision(event, before, after)
+        case ev.CancelRequested() if before is None or _count_cancelled_requests(before) == _count_cancelled_requests(
+            after
+        ):
             yield "stopped", {"user": event.user, "outcome": "refused", "why": NOTHING_TO_STOP}
         case ev.Released():
             yield "released", {"user": event.user}
@@ -77,7 +79,7 @@ def _of_event(event: ev.Event, before: Job | None, after: Job) -> Iterator[Found
 _CHOSEN = {"approve_alike": "and similar calls", "edit": "as edited", "apart": "to be decided one by one"}
 
 
-def _decided(event: ev.ApprovalDecided, before: Job | None, after: Job) -> Found:
+def _describe_decision(event: ev.ApprovalDecided, before: Job | None, after: Job) -> Found:
     """Tell of a decision on an approval. One that changed nothing came too late, or was nobody's who may."""
     approval = _approval_of(before, event)
     where = (
@@ -124,7 +126,7 @@ def _count(job: Job | None, request: str) -> int:
     return _answers(job.ask(request)).total() if job is not None else 0
 
 
-def _stopped(job: Job) -> int:
+def _count_cancelled_requests(job: Job) -> int:
     return sum(bool(ask.cancelled_by) for ask in job.asks)
 
 

@@ -26,10 +26,10 @@ class ShownRow:
 def shown_rows(job: Job) -> dict[str, str]:
     """Return the field of the head: the first rows of the latest request's card, and none once that is over."""
     ask = job.latest
-    return {ROWS: "" if ask.over or ask.run.plan is None else _written(ask)}
+    return {ROWS: "" if ask.over or ask.run.plan is None else _encode_rows(ask)}
 
 
-def _written(ask: Ask) -> str:
+def _encode_rows(ask: Ask) -> str:
     every = rows(ask)
     kept = [[work.state, title_of(ask, work)[:STEP_TITLE], work.specialist] for work in every[:MOST]]
     return json.dumps([kept, len(every) - len(kept)], separators=(",", ":"))

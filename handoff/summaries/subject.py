@@ -36,13 +36,13 @@ def _named_by(ask: Ask, job: Job, place: int, named: int | None) -> int | None:
     if len(said) < ENOUGH:
         return named
     for one in (job.asks[named], *reversed(job.asks[named + 1 : place])):
-        new -= frozenset() if one.withdrawn else _heard(one)
+        new -= frozenset() if one.withdrawn else _collect_request_words(one)
         if len(said) - len(new) > SHARED * len(said):
             return named
     return place
 
 
-def _heard(ask: Ask) -> frozenset[str]:
+def _collect_request_words(ask: Ask) -> frozenset[str]:
     """Return the words of a request and of what was answered: a follow-up may take up either."""
     plan = ask.run.plan.goal if ask.run.plan else ""
     return words(ask.request.text) | words(plan) | words(ask.run.answer or "")

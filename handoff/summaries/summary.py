@@ -61,7 +61,7 @@ class QuarantineNotice:
     job: Job | None
 
 
-def begun(place: Place, request: Request) -> dict[str, str]:
+def build_initial_summary(place: Place, request: Request) -> dict[str, str]:
     """Return the summary fields of a job that nobody has taken up yet."""
     return {
         "state": "submitted",
@@ -90,7 +90,7 @@ def projection(job: Job) -> dict[str, str]:
         for name, one in ask.open_questions.items()
     ]
     return {
-        **begun(job.place, ask.request),
+        **build_initial_summary(job.place, ask.request),
         "state": ask.state,
         "step": step(ask),
         "title": (ask.run.plan.goal if ask.run.plan else ask.text)[:TITLE],
@@ -106,10 +106,10 @@ def waited_for(ask: Ask, within: str = "") -> tuple[str, ...] | None:
     """
     works = {within, *(work.subtask.id for work in ask.all_inside(within))}
     found = [question.whom for name, question in ask.open_questions.items() if name in works or not within]
-    return joined(found) if found else None
+    return merge_answerers(found) if found else None
 
 
-def joined(asked: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+def merge_answerers(asked: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     """Return who may answer one of several questions, each once; none: anybody in the thread may."""
     return tuple(dict.fromkeys(one for whom in asked for one in whom)) if all(asked) else ()
 

@@ -90,7 +90,7 @@ def pack(pieces: Sequence[Piece], budget: int) -> Pack:
             sizes[place] = tokens(pieces[place].forms[chosen[place]])
             total += sizes[place]
     texts = tuple(piece.forms[form] for piece, form in zip(pieces, chosen, strict=True))
-    left_out = tuple(_named(piece, form) for piece, form in zip(pieces, chosen, strict=True) if form)
+    left_out = tuple(_describe_cut(piece, form) for piece, form in zip(pieces, chosen, strict=True) if form)
     return Pack(texts, Packed(tokens=sum(sizes), budget=budget, left_out=left_out))
 
 
@@ -112,18 +112,18 @@ def fill(pieces: Sequence[Piece], budget: int) -> Pack:
             left.append(place)
     for number, place in enumerate(left):
         room = int((budget * FULL - sum(sizes)) / (len(left) - number)) + sizes[place]
-        text = _shortened(pieces[place], room, wholes[place])
+        text = _shorten_piece(pieces[place], room, wholes[place])
         if (size := tokens(text)) > sizes[place]:
             texts[place], sizes[place] = text, size
     left_out = [
-        f"{piece.name}: {len(text):,} of {len(piece.forms[0]):,} characters" if text else _named(piece, -1)
+        f"{piece.name}: {len(text):,} of {len(piece.forms[0]):,} characters" if text else _describe_cut(piece, -1)
         for piece, text in zip(pieces, texts, strict=True)
         if text != piece.forms[0]
     ]
     return Pack(tuple(texts), Packed(tokens=sum(sizes), budget=budget, left_out=tuple(left_out)))
 
 
-def _shortened(piece: Piece, room: int, whole: int) -> str:
+def _shorten_piece(piece: Piece, room: int, whole: int) -> str:
     """Return the longest form or part of a piece that fits into `room` tokens; its shortest form if none does."""
     form = next((form for form in piece.forms[1:] if tokens(form) <= room), piece.forms[-1])
     most = int(len(piece.forms[0]) * room / max(1, whole))
@@ -135,6 +135,6 @@ def _shortened(piece: Piece, room: int, whole: int) -> str:
     return form
 
 
-def _named(piece: Piece, form: int) -> str:
+def _describe_cut(piece: Piece, form: int) -> str:
     whole, kept = len(piece.forms[0]), len(piece.forms[form])
     return f"{piece.name}: {kept:,} of {whole:,} characters" if kept else f"{piece.name}: all {whole:,} characters"

@@ -22,15 +22,15 @@ def demote_headings(text: str) -> str:
         mark = _FENCE.fullmatch(line)
         if not fence:
             fence = mark[1] if mark else ""
-            (code if mark else finished).append(line if mark else _demoted(line))
+            (code if mark else finished).append(line if mark else _demote_heading(line))
             continue
         code.append(line)
         if mark and mark[1].startswith(fence) and not mark[2].strip():
             finished += code
             code, fence = [], ""
-    return "\n".join([*finished, *map(_demoted, code)]).strip()
+    return "\n".join([*finished, *map(_demote_heading, code)]).strip()
 
 
-def _demoted(line: str) -> str:
+def _demote_heading(line: str) -> str:
     found = _HEADING.match(line)
     return line if found is None else f"{found[1]}{'#' * min(6, len(found[2]) + 2)}{line[found.end() :]}"

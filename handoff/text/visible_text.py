@@ -47,7 +47,7 @@ _MARK = re.compile(r"\[(?:U\+[0-9A-F]{4,6}|[\d,]+ (?:blank lines|U\+[0-9A-F]{4,6
 def spelt(text: str) -> str:
     """Spell out what nobody would see, and count long runs of white space, which push words out of sight."""
     text = _MARK.sub(lambda mark: f"[U+005B]{mark.group()[1:]}", text)
-    text = _RUN.sub(lambda run: _spaced(run.group(), run.start(), run.end(), len(text)), text)
+    text = _RUN.sub(lambda run: _render_white_space(run.group(), run.start(), run.end(), len(text)), text)
     if visible(text) == text and not _DRAWN_OVER.search(text):
         return text
     text = _DRAWN_OVER.sub(lambda found: "".join(map(_code, found.group())), text)
@@ -87,17 +87,17 @@ def _number(text: str) -> int:
     return int(text.replace(",", ""))
 
 
-def _spaced(run: str, start: int, end: int, length: int) -> str:
+def _render_white_space(run: str, start: int, end: int, length: int) -> str:
     """Write white space as it is, or count it where it is long, or stands where nobody sees it: at an end."""
     breaks = run.count("\n")
     if run == "\n" * breaks and breaks > _BLANK:
         return f"\n[{breaks - 1:,} blank lines]\n"
     all_of_it = breaks > _BLANK or start == 0 or end == length
     groups = ("".join(group) for _, group in itertools.groupby(run))
-    return "".join(_counted(one) if all_of_it or len(one) > _LONG else one for one in groups)
+    return "".join(_spell_out_repeats(one) if all_of_it or len(one) > _LONG else one for one in groups)
 
 
-def _counted(same: str) -> str:
+def _spell_out_repeats(same: str) -> str:
     name = _NAMED.get(same[0])
     if name is None:
         return f"[{len(same):,} U+{ord(same[0]):04X}]"

@@ -32,11 +32,11 @@ def read_plainly(page: Page, keys: Collection[str]) -> dict[str, object]:
 def _value(lines: list[str]) -> object:
     items = [line[1:].strip() for line in lines[1:] if line.startswith("-")]
     if not lines[0] and items:
-        return [_unquoted(item) for item in items]
-    return _unquoted(" ".join(filter(None, lines)).removeprefix("|").removeprefix(">").strip())
+        return [_strip_quotes(item) for item in items]
+    return _strip_quotes(" ".join(filter(None, lines)).removeprefix("|").removeprefix(">").strip())
 
 
-def _unquoted(text: str) -> str:
+def _strip_quotes(text: str) -> str:
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"" else text
 
 

@@ -162,8 +162,8 @@ def _models(languages: tuple[str, ...]) -> tuple[_Model, ...]:
     known = [_model(language) for language in languages]
     if len(known) == 1:
         return tuple(known)
-    mixed = _mixed(known, [1 / _MIXED] * len(known))
-    return (*(_mixed([one, mixed], [1 - _FOREIGN, _FOREIGN]) for one in known), mixed)
+    mixed = _mix_models(known, [1 / _MIXED] * len(known))
+    return (*(_mix_models([one, mixed], [1 - _FOREIGN, _FOREIGN]) for one in known), mixed)
 
 
 class _Model:
@@ -176,7 +176,7 @@ class _Model:
         return self.shares.get(letter) or _other(letter, self.rest)
 
 
-def _mixed(models: list[_Model], parts: list[float]) -> _Model:
+def _mix_models(models: list[_Model], parts: list[float]) -> _Model:
     """Mix models, each by its part."""
     letters = {letter for model in models for letter in model.shares}
     shares = {

@@ -85,7 +85,7 @@ class Decoded:
     doubt: str = ""
 
 
-def decoded(data: bytes, *, charset: str = "") -> Decoded:
+def decode_text(data: bytes, *, charset: str = "") -> Decoded:
     """Decode the bytes.
 
     Args:
@@ -95,11 +95,11 @@ def decoded(data: bytes, *, charset: str = "") -> Decoded:
     Raises:
         NoText: the bytes are binary.
     """
-    found = _decoded(data, charset)
+    found = _decode_bytes(data, charset)
     return replace(found, text=found.text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
-def _decoded(data: bytes, charset: str) -> Decoded:
+def _decode_bytes(data: bytes, charset: str) -> Decoded:
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return _lossy(data, encoding)
@@ -107,7 +107,7 @@ def _decoded(data: bytes, charset: str) -> Decoded:
         return _without_mark(data) or _without_zeros(data, charset)
     if (said := charset or _said_inside(data)) and (encoding := _codec(said)):
         try:
-            return Decoded(data.decode(encoding), _called(encoding))
+            return Decoded(data.decode(encoding), _encoding_name(encoding))
         except UnicodeDecodeError:
             pass  # it does not keep to its own word
     if escaped := next((name for mark, name in _ESCAPES if mark in data), ""):
@@ -118,10 +118,10 @@ def _decoded(data: bytes, charset: str) -> Decoded:
     try:
         return Decoded(data.decode(), "UTF-8")
     except UnicodeDecodeError:
-        return _guessed(data)
+        return _decode_by_guess(data)
 
 
-def _guessed(data: bytes) -> Decoded:
+def _decode_by_guess(data: bytes) -> Decoded:
     """Decode what is neither marked nor UTF-8, unless it is that but for a few broken letters."""
     text = data.decode(errors="replace")
     broken, beyond = text.count("\ufffd"), len(text) - len(text.encode("ascii", "ignore"))
@@ -132,10 +132,10 @@ def _guessed(data: bytes) -> Decoded:
 
     found = guess(data)
     read = _lossy(data, found.encoding)
-    told = f"it does not name its encoding, so it was read as {_called(found.encoding)}"
+    told = f"it does not name its encoding, so it was read as {_encoding_name(found.encoding)}"
     if not found.other:
         return replace(read, note=told)
-    also = f"“{found.word}” may be “{found.other_word}”, which is {_called(found.other)}" if found.word else ""
+    also = f"“{found.word}” may be “{found.other_word}”, which is {_encoding_name(found.other)}" if found.word else ""
     return replace(read, doubt="; ".join(filter(None, (f"{told}: some letters may be wrong", also, read.doubt))))
 
 
@@ -149,7 +149,7 @@ def called_in_bytes(data: bytes, usual: str) -> str:
         return data.decode(guess(data, usual=usual).encoding, errors="replace")
 
 
-def _called(encoding: str) -> str:
+def _encoding_name(encoding: str) -> str:
     return _PEOPLE_CALL.get(encoding, encoding)
 
 
@@ -157,7 +157,7 @@ def _lossy(data: bytes, encoding: str) -> Decoded:
     text = data.decode(encoding, errors="replace")
     lost = text.count("\ufffd") - data.count(b"\xef\xbf\xbd")
     doubt = f"{lost:,} broken characters stand as \ufffd" if lost > 0 else ""
-    return Decoded(text, _called(encoding), doubt=doubt)
+    return Decoded(text, _encoding_name(encoding), doubt=doubt)
 
 
 def _without_mark(data: bytes) -> Decoded | None:
@@ -187,7 +187,7 @@ def _without_zeros(data: bytes, charset: str) -> Decoded:
     if len(rest) * 2 < len(data):
         raise NoText
     _refuse_binary(rest)
-    read = _decoded(rest, charset)
+    read = _decode_bytes(rest, charset)
     return replace(read, doubt=read.doubt or f"{len(data) - len(rest):,} zero bytes in it are left out")
 
 

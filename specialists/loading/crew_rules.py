@@ -9,7 +9,7 @@ import yaml
 from handoff.planning.routing import Files, Rule
 from specialists.files import crew_nodes as nodes
 from specialists.files.crew_nodes import Noting
-from specialists.loading.rule_patterns import BadPattern, compiled, ways
+from specialists.loading.rule_patterns import BadPattern, compile_pattern, ways
 
 MOST_RULES = 50
 MOST_PATTERNS = 10
@@ -67,7 +67,7 @@ def _patterns(noting: Noting, node: yaml.Node, key: str, each_ways: list[int]) -
         if not text:
             continue
         try:
-            found.append(compiled(text))
+            found.append(compile_pattern(text))
             each_ways.append(ways(text))
         except BadPattern as error:
             noting.fault(one, f"the pattern {text!r} may not be used: {error}")

@@ -53,7 +53,7 @@ def read_pages(folder: Path, crews: list[Path], around: Surroundings, faults: li
         if _depth(folder, one) > DEPTH_LIMIT
     )
     read = (frontmatter.read(one) for one in files if _depth(folder, one) <= DEPTH_LIMIT)
-    return [foreign_agents.translated(page, around.tools, around.skills) for page in read]
+    return [foreign_agents.translate_foreign_agent(page, around.tools, around.skills) for page in read]
 
 
 def _depth(folder: Path, path: Path) -> int:

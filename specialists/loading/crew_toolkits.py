@@ -63,7 +63,7 @@ def read(
     return without_clashes(found, tools, folder, faults)
 
 
-def explained(faults: Iterable[CrewFault], toolkits: Iterable[CrewFault]) -> list[CrewFault]:
+def blame_broken_toolkits(faults: Iterable[CrewFault], toolkits: Iterable[CrewFault]) -> list[CrewFault]:
     """Say of unknown tools that they may be those of toolkits with faults, which are to be mended first."""
     broken = ", ".join(sorted({fault.path.name for fault in toolkits}))
     return [

@@ -100,15 +100,15 @@ NO_WORDS = CrewWords()
 def read_instructions(noting: Noting, node: yaml.Node) -> dict[str, str]:
     """Read the instructions: one text for both roles, or a text for each by its name."""
     if isinstance(node, yaml.ScalarNode):
-        said = _bounded(noting, node, "instructions", LONGEST)
+        said = _read_bounded_text(noting, node, "instructions", LONGEST)
         return dict.fromkeys(ROLES, said) if said else {}
     given = nodes.mapping(noting, node, ROLES, "instructions")
-    return {role: said for role, (_, one) in given.items() if (said := _bounded(noting, one, role, LONGEST))}
+    return {role: said for role, (_, one) in given.items() if (said := _read_bounded_text(noting, one, role, LONGEST))}
 
 
 def read_answer(noting: Noting, node: yaml.Node) -> str:
     """Read the form of the answer."""
-    return _bounded(noting, node, "answer", LONGEST_FORM)
+    return _read_bounded_text(noting, node, "answer", LONGEST_FORM)
 
 
 def read_examples(noting: Noting, node: yaml.Node, members: tuple[str, ...]) -> tuple[Example, ...]:
@@ -127,21 +127,21 @@ def _example(noting: Noting, node: yaml.Node, members: tuple[str, ...]) -> Examp
         noting.fault(node, f"an example has a request and one of {', '.join(_BECOMES)}")
     if "request" not in keys or len(becomes) != 1:
         return None
-    request = " ".join(_bounded(noting, keys["request"][1], "request", LONGEST_REQUEST).split())
+    request = " ".join(_read_bounded_text(noting, keys["request"][1], "request", LONGEST_REQUEST).split())
     why = nodes.text(noting, keys["why"][1], "why").strip() if "why" in keys else ""
-    decided = _decided(noting, becomes[0], {key: value for key, (_, value) in keys.items()}, members)
+    decided = _read_decision(noting, becomes[0], {key: value for key, (_, value) in keys.items()}, members)
     if not request or decided is None:
         return None
     example = Example(request, {"why": why or _WHY[becomes[0]], "next": decided})
     if len(example.line) > LONGEST_EXAMPLE:
         noting.fault(node, f"the example has {len(example.line)} characters; at most {LONGEST_EXAMPLE} are allowed")
-    return example if _accepted(noting, keys[becomes[0]][1], example, members) else None
+    return example if _is_example_accepted(noting, keys[becomes[0]][1], example, members) else None
 
 
 _WHY = {"who": "one kind of work", "answer": "no work", "ask": "unclear", "nobody": "nobody's work", "plan": "several"}
 
 
-def _decided(
+def _read_decision(
     noting: Noting, becomes: str, keys: Mapping[str, yaml.Node], members: tuple[str, ...]
 ) -> dict[str, Any] | None:
     """Read what becomes of a request as the planner would write it; None if that cannot be read."""
@@ -188,7 +188,7 @@ def _plan(noting: Noting, node: yaml.Node) -> dict[str, Any]:
     return {"goal": rest["goal"], "subtasks": parts, "strategy": "merge", "instruction": "", "missing": [], **rest}
 
 
-def _accepted(noting: Noting, node: yaml.Node, example: Example, members: tuple[str, ...]) -> bool:
+def _is_example_accepted(noting: Noting, node: yaml.Node, example: Example, members: tuple[str, ...]) -> bool:
     """Note why the planner's own checks would refuse the reply, or mend it, and return if they would take it."""
     known = {name: Member(name=name) for name in members}
     brief = PlanBrief(example.request, may_answer=True, may_ask=True)
@@ -201,7 +201,7 @@ def _accepted(noting: Noting, node: yaml.Node, example: Example, members: tuple[
     return not reply.faults and not mended
 
 
-def _bounded(noting: Noting, node: yaml.Node, key: str, most: int) -> str:
+def _read_bounded_text(noting: Noting, node: yaml.Node, key: str, most: int) -> str:
     said = nodes.text(noting, node, key).strip()
     if len(said) > most:
         noting.fault(

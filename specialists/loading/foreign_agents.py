@@ -44,7 +44,7 @@ _BETWEEN = re.compile(r",(?![^(]*\))")
 _NO_NAME = re.compile(r"[^a-z0-9_-]+")
 
 
-def translated(page: Page, tools: Mapping[str, Tool], skills: Collection[str]) -> Page:
+def translate_foreign_agent(page: Page, tools: Mapping[str, Tool], skills: Collection[str]) -> Page:
     """Return the page in our words if it is an agent of Claude Code, else as it is.
 
     Args:
@@ -67,7 +67,7 @@ def translated(page: Page, tools: Mapping[str, Tool], skills: Collection[str]) -
     }
     servers = {name.split("__")[1] for name in tools if name.startswith("mcp__")}
     for key, word, there in (("skills", "skill", skills), ("mcpServers", "MCP server", servers)):
-        if named := _known(own, values, key, word, there):
+        if named := _read_known_names(own, values, key, word, there):
             own.values[key] = named
     if isinstance(turns := values.get("maxTurns"), int) and not isinstance(turns, bool):
         own.values["max_turns"] = min(max(turns, 1), TURNS_LIMIT)
@@ -79,7 +79,9 @@ def translated(page: Page, tools: Mapping[str, Tool], skills: Collection[str]) -
 
 
 def _is_marked(values: Mapping[str, Any]) -> bool:
-    return str(values.get("model", "")).lower() in TIERS or any(name[:1].isupper() for name in _named(values, "tools"))
+    return str(values.get("model", "")).lower() in TIERS or any(
+        name[:1].isupper() for name in _read_names(values, "tools")
+    )
 
 
 def _is_bare(values: Mapping[str, Any]) -> bool:
@@ -93,7 +95,7 @@ def _name(given: str, stem: str) -> str:
     return next((one for one in names if NAME.fullmatch(one)), names[0])
 
 
-def _named(values: Mapping[str, Any], key: str) -> list[str]:
+def _read_names(values: Mapping[str, Any], key: str) -> list[str]:
     """Read tools, a YAML list or separated by commas; `Bash(git log:*, ls)` is one."""
     value = values.get(key, [])
     names = _BETWEEN.split(value) if isinstance(value, str) else value if isinstance(value, list) else []
@@ -115,10 +117,10 @@ def _tools(page: Page, values: Mapping[str, Any], tools: Mapping[str, Tool]) -> 
     """Return their names of the tools that it gets, each with ours; what is left out is a warning each."""
     if "tools" not in values:
         page.warn("it names no tools, which means all of them in Claude Code and none here; name those it needs")
-    refused = {name.partition("(")[0] for name in _named(values, "disallowedTools")}
+    refused = {name.partition("(")[0] for name in _read_names(values, "disallowedTools")}
     found: dict[str, str] = {}
     lost: list[str] = []
-    for name in dict.fromkeys(one.partition("(")[0].strip() for one in _named(values, "tools")):
+    for name in dict.fromkeys(one.partition("(")[0].strip() for one in _read_names(values, "tools")):
         ours = name if name in tools else EQUALS.get(name, "")
         if name in refused:
             continue
@@ -133,9 +135,9 @@ def _tools(page: Page, values: Mapping[str, Any], tools: Mapping[str, Tool]) -> 
     return found
 
 
-def _known(page: Page, values: Mapping[str, Any], key: str, word: str, there: Collection[str]) -> list[str]:
+def _read_known_names(page: Page, values: Mapping[str, Any], key: str, word: str, there: Collection[str]) -> list[str]:
     """Return what it names under a key, as far as it is there; the rest is a warning."""
-    named = _named(values, key)
+    named = _read_names(values, key)
     if lost := [name for name in named if name not in there]:
         page.warn(f"there is no {word} {', '.join(lost)} here; the agent works without", key=key)
     return [name for name in named if name in there]

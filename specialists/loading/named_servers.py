@@ -22,7 +22,7 @@ def give(pages: Sequence[Page], tools: Mapping[str, Tool]) -> None:
     for page in pages:
         if KEY not in page.values:
             continue
-        named = _named(page)
+        named = _read_server_names(page)
         for server in named:
             if server not in servers:
                 known = ", ".join(servers) or "none"
@@ -40,7 +40,7 @@ def give(pages: Sequence[Page], tools: Mapping[str, Tool]) -> None:
             page.lines.setdefault("tools", page.lines.get(KEY, 1))
 
 
-def _named(page: Page) -> list[str]:
+def _read_server_names(page: Page) -> list[str]:
     value = page.values[KEY]
     if isinstance(value, str):
         value = [name.strip() for name in value.split(",") if name.strip()]

@@ -27,7 +27,7 @@ class BadPattern(ValueError):
     """A pattern that may not be used. The text says why, and what to do."""
 
 
-def compiled(text: str) -> re.Pattern[str]:
+def compile_pattern(text: str) -> re.Pattern[str]:
     """Compile a pattern that takes no notice of case. Raises BadPattern."""
     if not text.strip():
         raise BadPattern("a pattern is empty")

@@ -76,18 +76,18 @@ def _read(skill: Skill, name: str, start: int) -> ToolOutcome:
 def _files(folder: Path) -> list[str]:
     """List the files of a skill by their paths inside it, as far as they are listed."""
     found = []
-    for path in _walked(folder):
+    for path in _walk_files(folder):
         found.append(path.relative_to(folder).as_posix())
         if len(found) == FILES:
             break
     return found
 
 
-def _walked(folder: Path, depth: int = 3) -> Iterator[Path]:
+def _walk_files(folder: Path, depth: int = 3) -> Iterator[Path]:
     for path in sorted(folder.iterdir()):
         if path.name.startswith(".") or path.is_symlink():
             continue
         if path.is_dir() and depth:
-            yield from _walked(path, depth - 1)
+            yield from _walk_files(path, depth - 1)
         elif path.is_file():
             yield path

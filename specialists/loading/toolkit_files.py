@@ -60,7 +60,7 @@ def _read_file(path: Path, package: str, settings: ToolSettings, faults: list[Cr
 
     origin = f"{FOLDER}/{path.name}"
     try:
-        module = _imported(path, f"{package}.{path.stem}")
+        module = _import_file(path, f"{package}.{path.stem}")
         return replace(toolkit_of(module, origin, settings, fault), path=path)
     except Unfit as error:
         fault(str(error), error.line)
@@ -78,7 +78,7 @@ def toolkit_of(module: ModuleType, origin: str, settings: ToolSettings, fault: C
     tools = [value for value in values.values() if isinstance(value, Tool)]
     runs = {each for one in tools for each in (made_of(one), one.run, one.look_up, one.what, one.target, one.sends)}
     plain = [value for value in values.values() if _is_own_function(value, module) and value not in runs]
-    return _collected([*tools, *plain], Toolkit(origin), fault)
+    return _collect_tools([*tools, *plain], Toolkit(origin), fault)
 
 
 def _is_own_function(value: Any, module: ModuleType) -> bool:
@@ -98,14 +98,14 @@ def given_by(gives: Any, origin: str, settings: ToolSettings, fault: Callable[[s
         toolkit = in_time(given, deed="gives its tools")
     except Unfit as error:
         raise Unfit(str(error), _line_of(gives)) from None
-    return _collected(toolkit.tools, toolkit, fault)
+    return _collect_tools(toolkit.tools, toolkit, fault)
 
 
 def _line_of(function: Any) -> int:
     return getattr(getattr(inspect.unwrap(function), "__code__", None), "co_firstlineno", 0)
 
 
-def _collected(values: Iterable[Any], into: Toolkit, fault: Callable[[str, int], None]) -> Toolkit:
+def _collect_tools(values: Iterable[Any], into: Toolkit, fault: Callable[[str, int], None]) -> Toolkit:
     tools: list[Tool] = []
     lines: dict[str, int] = {}
     values = list(values)
@@ -150,7 +150,7 @@ class _Source(SourceFileLoader):
         return self.source_to_code(self.get_data(path), path)
 
 
-def _imported(path: Path, name: str) -> ModuleType:
+def _import_file(path: Path, name: str) -> ModuleType:
     """Import a file, in bounded time. Raises Unfit."""
     spec = importlib.util.spec_from_file_location(name, path, loader=_Source(name, str(path.absolute())))
     if spec is None or spec.loader is None:
@@ -175,7 +175,7 @@ def in_time(imports: Callable[[], _T], file: str = "", deed: str = "is imported"
     thread.start()
     thread.join(IMPORT_SECONDS)
     if raised:
-        text = f"it raises {_said(raised[0])} when it {deed}; fix it, or remove it"
+        text = f"it raises {_describe_error(raised[0])} when it {deed}; fix it, or remove it"
         raise Unfit(text, _line(raised[0], file))
     if not done:
         raise Unfit(f"it {deed} in more than {IMPORT_SECONDS:g} s; do such work when a function is called")
@@ -190,6 +190,6 @@ def _line(error: BaseException, file: str) -> int:
     return (lines[-1] if lines else 0) or 0
 
 
-def _said(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     text = " ".join((error.msg if isinstance(error, SyntaxError) else str(error)).split())[:_LINE_LIMIT]
     return f"{type(error).__name__} ({text})" if text else type(error).__name__

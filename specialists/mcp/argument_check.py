@@ -58,7 +58,7 @@ def arguments_by(schema: Mapping[str, Any]) -> type[ServerArguments]:
     """Make the model of arguments that are checked by a schema without faults (see `safe_schema`)."""
 
     class Checked(ServerArguments):
-        schema_checked = safe_schema.checked(schema)
+        schema_checked = safe_schema.build_validation_schema(schema)
 
     return Checked
 

@@ -49,7 +49,7 @@ class Grant(BaseModel):
     place: TokenPlace
 
 
-async def exchanged(place: TokenPlace, data: dict[str, str], server: str, now: float) -> Grant:
+async def request_grant(place: TokenPlace, data: dict[str, str], server: str, now: float) -> Grant:
     """Ask for tokens. Raises SignInFailed, GrantRefused where a person can do something about it."""
     await load_sdk()
     import httpx2  # noqa: PLC0415 - comes with the SDK
@@ -140,7 +140,7 @@ class KeptGrant:
             if grant is None or not (self._over(grant) or grant.access == refused):
                 return grant.access if grant is not None else ""
             try:
-                renewed = await self._renewed(grant)
+                renewed = await self._renew_grant(grant)
             except GrantRefused:
                 now = await self.read(kept)
                 if now is not None and now.access not in (grant.access, refused):
@@ -157,11 +157,11 @@ class KeptGrant:
             if grant is not None and grant.access == refused:
                 await kept.take(self._name)
 
-    async def _renewed(self, grant: Grant) -> Grant:
+    async def _renew_grant(self, grant: Grant) -> Grant:
         if not grant.refresh:
             raise GrantRefused("There is nothing to renew it with.")
         data = {"grant_type": "refresh_token", "refresh_token": grant.refresh}
-        return await exchanged(grant.place, data, self._server, self._clock())
+        return await request_grant(grant.place, data, self._server, self._clock())
 
     def _over(self, grant: Grant) -> bool:
         return grant.until is not None and self._clock() > grant.until - EARLY

@@ -17,7 +17,7 @@ from specialists.outbound.network import is_loopback
 from specialists.tools.blocking import load
 from specialists.tools.extras import missing
 from specialists.tools.signing_in import SignInFailed
-from specialists.tools.web.fetch import FetchSettings, guarded
+from specialists.tools.web.fetch import FetchSettings, open_guarded_client
 
 if TYPE_CHECKING:
     import httpx2
@@ -85,7 +85,9 @@ async def _at_home(request: httpx2.Request) -> httpx2.Response:
     async with client:
         response = await client.send(request, stream=True)
         try:
-            return _whole(response.status_code, response.headers, await _bounded(response.aiter_raw()), request)
+            return _whole(
+                response.status_code, response.headers, await _read_bounded_body(response.aiter_raw()), request
+            )
         finally:
             await response.aclose()
 
@@ -100,10 +102,12 @@ async def _elsewhere(request: httpx2.Request) -> httpx2.Response:
     headers["accept-encoding"] = "identity"
     try:
         async with (
-            guarded(url, FetchSettings(timeout=SECONDS)) as client,
+            open_guarded_client(url, FetchSettings(timeout=SECONDS)) as client,
             client.stream(request.method, url, headers=headers, content=request.content) as response,
         ):
-            return _whole(response.status_code, response.headers, await _bounded(response.aiter_raw()), request)
+            return _whole(
+                response.status_code, response.headers, await _read_bounded_body(response.aiter_raw()), request
+            )
     except SSRFGuardError:
         raise SignInFailed(f"The server names an address that is not public: {url[:120]}. It is not asked.") from None
     except (httpx.HTTPError, httpx.InvalidURL, OSError, UnicodeError) as error:
@@ -122,7 +126,7 @@ def _whole(status: int, headers: Mapping[str, str], body: bytes, request: httpx2
     return httpx2.Response(status, headers=kept, content=body, request=request)
 
 
-async def _bounded(pieces: object) -> bytes:
+async def _read_bounded_body(pieces: object) -> bytes:
     body = bytearray()
     async for piece in pieces:  # type: ignore[attr-defined]  # of either library
         body += piece

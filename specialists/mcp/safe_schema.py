@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from handoff.text.visible_text import visible
-from specialists.mcp.shown_schema import shown
+from specialists.mcp.shown_schema import schema_for_models
 
 DEEPEST = 24
 LARGEST = 64 * 1024
@@ -59,12 +59,12 @@ def _fault_of_arguments(schema: Mapping[str, Any]) -> str:
         return f"it takes {len(properties)} arguments, and at most {MOST_PROPERTIES} are allowed"
     if odd := next((name for name in properties if not _PROPERTY.fullmatch(name)), None):
         return f"it has an argument named {visible(odd)[:40]!r}, which models cannot spell"
-    if len(json.dumps(shown(schema), ensure_ascii=False)) > LARGEST_SHOWN:
+    if len(json.dumps(schema_for_models(schema), ensure_ascii=False)) > LARGEST_SHOWN:
         return f"its schema would add more than {LARGEST_SHOWN:,} characters to every call"
     return ""
 
 
-def checked(schema: Mapping[str, Any]) -> dict[str, Any]:
+def build_validation_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema by which arguments are checked."""
     return {**_without(dict(schema), _NOT_CHECKED), "type": "object"}
 

@@ -141,7 +141,7 @@ def _server(name: str, said: Any, env: Mapping[str, str]) -> ServerConfig:
             raise _Wrong(f"unknown key {str(key)[:40]!r}; the keys are {', '.join(_KEYS[kind])}")
     read_only, local = _ours(said.get(OURS, {}))
     if kind == "http":
-        url = _filled(_text(said, "url"), env)
+        url = _fill_variables(_text(said, "url"), env)
         if web_fault(url) or (parts := read_url(url, ("http", "https"))).user or parts.password:
             raise _Wrong("url must be an http or https address, without a name and password; those go into headers")
         headers = _texts(said, "headers", env)
@@ -150,10 +150,10 @@ def _server(name: str, said: Any, env: Mapping[str, str]) -> ServerConfig:
         return replace(reached, read_only=read_only, local=local)
     if any(key in said.get(OURS, {}) for key in _SIGN_IN_KEYS):
         raise _Wrong("auth is for a server at a url; a program gets its token under env")
-    command, args = _filled(_text(said, "command"), env), said.get("args", [])
+    command, args = _fill_variables(_text(said, "command"), env), said.get("args", [])
     if not isinstance(args, list) or not all(isinstance(one, str) for one in args):
         raise _Wrong("args must be a list of texts")
-    filled = tuple(_filled(one, env) for one in args)
+    filled = tuple(_fill_variables(one, env) for one in args)
     if any("\0" in one for one in (command, *filled)):
         raise _Wrong("there is a NUL character in its command; take it out")
     return ServerConfig(name, "stdio", command, filled, _texts(said, "env", env), read_only=read_only, local=local)
@@ -189,7 +189,7 @@ def _signing_in(
 ) -> tuple[bool, tuple[str, str]]:
     """Read if people sign in, and as which client of the authorization server."""
     auth = said.get("auth")
-    client = (_filled(_text(said, key), env) if key in said else "" for key in ("clientId", "clientSecret"))
+    client = (_fill_variables(_text(said, key), env) if key in said else "" for key in ("clientId", "clientSecret"))
     found = (next(client), next(client))
     if auth is None:
         if any(found):
@@ -216,13 +216,13 @@ def _texts(said: dict[str, Any], key: str, env: Mapping[str, str]) -> dict[str, 
     value = said.get(key, {})
     if not isinstance(value, dict) or not all(isinstance(one, str) for one in value.values()):
         raise _Wrong(f"{key} must be an object of texts")
-    filled = {name: _filled(one, env) for name, one in value.items()}
+    filled = {name: _fill_variables(one, env) for name, one in value.items()}
     if any(not name or set(f"{name}{one}") & {"\0", "\n", "\r"} for name, one in filled.items()):
         raise _Wrong(f"{key} holds an empty name, a line break or a NUL character; take it out")
     return filled
 
 
-def _filled(text: str, env: Mapping[str, str]) -> str:
+def _fill_variables(text: str, env: Mapping[str, str]) -> str:
     """Put the values of variables in, from `NAME_FILE` where `NAME` is not set.
 
     One that is not set and has no default is a fault: its name must not go out.

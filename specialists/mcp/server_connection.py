@@ -104,7 +104,7 @@ class ServerConnection:
             NotReached: It is not there.
         """
         await load_sdk()
-        await self._connected()
+        await self._ensure_client()
         return self._live
 
     async def call(self, tool: LockedTool, arguments: dict[str, Any], *, longest: float = CALLING) -> CallToolResult:
@@ -121,7 +121,7 @@ class ServerConnection:
         from mcp.shared.exceptions import MCPError  # noqa: PLC0415 - the same
         from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - beside the others
 
-        client = await self._connected()
+        client = await self._ensure_client()
         now = next((one for one in self._live if one.name == tool.name), None)
         if now is None or now.digest != tool.digest:
             raise Changed(gone=now is None)
@@ -177,7 +177,7 @@ class ServerConnection:
 
     # ------------------------------------------------------------ connecting
 
-    async def _connected(self) -> Client:
+    async def _ensure_client(self) -> Client:
         """Return the client of a connection that holds, made now if there is none."""
         async with self._beginning:
             if self._held is None or self._held.done() or self._over.is_set():
@@ -220,7 +220,7 @@ class ServerConnection:
                     Client(sieve.around(transport), read_timeout_seconds=CALLING, cache=None)
                 )
                 sieve.protocol = client.protocol_version
-                self._live = await self._listed(client, sieve)
+                self._live = await self._list_tools(client, sieve)
             self._why = ""
             ready.set_result(client)
             await over.wait()
@@ -236,11 +236,11 @@ class ServerConnection:
         from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415 - heavy
 
         auth = self.sign_in.auth(lambda: self._refused_with(0)) if self.sign_in is not None else None
-        client = http_client(self.config.url, self.config.headers, self._refused_with, self._flooded, auth)
+        client = http_client(self.config.url, self.config.headers, self._refused_with, self._stop_flood, auth)
         http = await stack.enter_async_context(client)
         return streamable_http_client(self.config.url, http_client=http)
 
-    async def _listed(self, client: Client, sieve: ToolSieve) -> tuple[LockedTool, ...]:
+    async def _list_tools(self, client: Client, sieve: ToolSieve) -> tuple[LockedTool, ...]:
         """Read the server's whole list of tools, up to `MOST_TOOLS`. What is broken in it has a name and a reason.
 
         Raises what the SDK raises where not even the first page can be read.
@@ -276,7 +276,7 @@ class ServerConnection:
     def _refused_with(self, status: int) -> None:
         self._status = status
 
-    def _flooded(self, words: str) -> None:
+    def _stop_flood(self, words: str) -> None:
         """End a connection over HTTP that brings too much."""
         self._flood = words
         self._over.set()

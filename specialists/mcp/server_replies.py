@@ -46,9 +46,9 @@ async def outcome_of(answer: CallToolResult, server: str, tool: str, workbench: 
     if len(answer.content) > MOST_PARTS:
         found.texts.append(f"[{len(answer.content) - MOST_PARTS} more parts left out]")
     told = "\n".join(text for text in found.texts if text.strip())
-    if extra := _structured(answer.structured_content, told):
+    if extra := _write_structured_part(answer.structured_content, told):
         told = f"{told}\n{extra}".strip()
-    kept = await _kept(found.pictures, f"{server}-{tool}", workbench)
+    kept = await _keep_pictures(found.pictures, f"{server}-{tool}", workbench)
     told = "\n".join([*([told] if told else []), *(f"Picture {one.name} is kept and will be posted." for one in kept)])
     text = visible(told[:MOST_READ])
     gaps: tuple[str, ...] = ()
@@ -69,20 +69,20 @@ def _read_part(part: Any, found: _Read) -> None:
     elif part.type == "image":
         picture = _picture(part.data)
         if picture is None or len(found.pictures) == MOST_PICTURES:
-            found.texts.append(f"[a picture ({_named(part.mime_type)}) that is not shown]")
+            found.texts.append(f"[a picture ({_visible_name(part.mime_type)}) that is not shown]")
         else:
             found.pictures.append(picture)
     elif part.type == "resource_link":
-        found.texts.append(f"[a link, not opened: {_named(part.name)}, {_named(part.uri)}]")
+        found.texts.append(f"[a link, not opened: {_visible_name(part.name)}, {_visible_name(part.uri)}]")
     elif part.type == "resource" and hasattr(part.resource, "text"):
-        found.texts.append(f"{_named(part.resource.uri)}:\n{part.resource.text[: MOST_READ + 1]}")
+        found.texts.append(f"{_visible_name(part.resource.uri)}:\n{part.resource.text[: MOST_READ + 1]}")
     elif part.type == "resource":
-        found.texts.append(f"[a file that is not read: {_named(part.resource.uri)}]")
+        found.texts.append(f"[a file that is not read: {_visible_name(part.resource.uri)}]")
     else:
-        found.texts.append(f"[{_named(part.type)} that is not read]")
+        found.texts.append(f"[{_visible_name(part.type)} that is not read]")
 
 
-def _named(value: object) -> str:
+def _visible_name(value: object) -> str:
     return " ".join(visible(str(value)[:_LONGEST_NAME]).split()) or "no name"
 
 
@@ -98,7 +98,7 @@ def _picture(data: str) -> tuple[str, str, bytes] | None:
     return None if kind is None else (*kind, picture)
 
 
-def _structured(value: Any, told: str) -> str:
+def _write_structured_part(value: Any, told: str) -> str:
     """Write out what stands in the structured part and not in the text already: most servers send it twice."""
     if value is None or value == {"result": told}:
         return ""
@@ -113,7 +113,9 @@ def _structured(value: Any, told: str) -> str:
     return text
 
 
-async def _kept(pictures: list[tuple[str, str, bytes]], name: str, workbench: Workbench) -> tuple[Artifact, ...]:
+async def _keep_pictures(
+    pictures: list[tuple[str, str, bytes]], name: str, workbench: Workbench
+) -> tuple[Artifact, ...]:
     about = "a picture that an MCP server gave"
     return tuple(
         [

@@ -19,7 +19,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from handoff.text.visible_text import visible
-from specialists.mcp.kept_grant import GrantRefused, KeptGrant, TokenPlace, exchanged
+from specialists.mcp.kept_grant import GrantRefused, KeptGrant, TokenPlace, request_grant
 from specialists.mcp.oauth_metadata import Authority, discover
 from specialists.mcp.oauth_requests import ask
 from specialists.mcp.sdk import load_sdk
@@ -147,7 +147,7 @@ class ServerSignIn:
             "code_verifier": pending.verifier,
         }
         try:
-            grant = await exchanged(pending.place, data, self._config.url, self._clock())
+            grant = await request_grant(pending.place, data, self._config.url, self._clock())
         except GrantRefused as refused:
             raise SignInFailed(f"{refused} Each address works once: {_AGAIN}.") from None
         await self._grant.keep(kept, grant)
@@ -180,7 +180,7 @@ class ServerSignIn:
                 "The server accepts only registered clients: whoever runs the bot registers one there, and puts its "
                 "clientId into .mcp.json."
             )
-        client_id, secret, method = await _registered(authority, self._config.url, lands)
+        client_id, secret, method = await _register_client(authority, self._config.url, lands)
         return TokenPlace(
             endpoint=endpoint, resource=resource, client_id=client_id, client_secret=secret, method=method
         )
@@ -231,7 +231,7 @@ class ServerSignIn:
             await self._grant.drop(self.kept, refused)
 
 
-async def _registered(authority: Authority, server: str, lands: str) -> tuple[str, str, str]:
+async def _register_client(authority: Authority, server: str, lands: str) -> tuple[str, str, str]:
     """Register us with the authorization server. Returns our id, a secret, and how that is sent."""
     from mcp.client.auth import OAuthFlowError, utils  # noqa: PLC0415 - heavy
     from mcp.client.auth.oauth2 import check_registration_usable  # noqa: PLC0415 - heavy

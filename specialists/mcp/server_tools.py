@@ -98,8 +98,8 @@ def toolkit_of(config: ServerConfig, tools: tuple[LockedTool, ...], settings: To
         f"{server_config.NAME}: {config.name}",
         tuple(made),
         left_out={" ".join(visible(name).split())[:60]: why for name, why in out.items()},
-        prove=functools.partial(_proved, config, tools, connection),
-        beside=_loaded,
+        prove=functools.partial(_prove_server, config, tools, connection),
+        beside=_preload_sdk,
         close=connection.close,
     )
 
@@ -146,13 +146,13 @@ def changes(accepted: tuple[LockedTool, ...], live: tuple[LockedTool, ...]) -> t
     return changed, [name for name in before if name not in now], [name for name in now if name not in before]
 
 
-async def _loaded() -> None:
+async def _preload_sdk() -> None:
     """Load the SDK before somebody waits for it."""
     if not missing("mcp", *MODULES):
         await load_sdk()
 
 
-async def _proved(
+async def _prove_server(
     config: ServerConfig, accepted: tuple[LockedTool, ...], connection: ServerConnection
 ) -> tuple[str, ...]:
     """Find out if a server is there and says what was accepted."""
@@ -206,8 +206,8 @@ class _Served:
             what=None if reads else self._what,
             target=None if reads else self._target,
             sends=None if self.config.local else self._sends,
-            description=described(self.locked),
-            parameters=shown_schema.shown(self.locked.schema),
+            description=describe_tool(self.locked),
+            parameters=shown_schema.schema_for_models(self.locked.schema),
             signs_in=self.connection.sign_in,
         )
 
@@ -266,11 +266,13 @@ class _Served:
 
 def weight(tools: Iterable[LockedTool]) -> int:
     """Count about how many tokens these tools take of each call of a specialist that has them."""
-    told = (f"{one.name} {described(one)} {json.dumps(shown_schema.shown(one.schema))}" for one in tools)
+    told = (
+        f"{one.name} {describe_tool(one)} {json.dumps(shown_schema.schema_for_models(one.schema))}" for one in tools
+    )
     return sum(map(tokens, told))
 
 
-def described(tool: LockedTool) -> str:
+def describe_tool(tool: LockedTool) -> str:
     """Return what models are told of a tool: the server's words, which are nobody's orders, bounded and visible."""
     text = visible(tool.description).strip() or " ".join(visible(tool.title).split()) or "No description."
     return text if len(text) <= LONGEST_DESCRIPTION else f"{text[:LONGEST_DESCRIPTION]}…"

@@ -27,7 +27,7 @@ _NOT_ON_TOP = (*_CHOICES, "description", "enum", "const", "default")
 """What interfaces of models take inside a tool's schema, and not on top of it."""
 
 
-def shown(schema: Mapping[str, Any]) -> dict[str, Any]:
+def schema_for_models(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema as models see it, an object on top."""
     built = _Builder(schema).part(schema, 0)
     top = {key: value for key, value in built.items() if key not in _NOT_ON_TOP}
@@ -43,7 +43,7 @@ class _Builder:
 
     def part(self, schema: Any, depth: int) -> dict[str, Any]:
         """Build a part; empty for what is none, what is too deep and what is too much."""
-        schema = self._followed(schema)
+        schema = self._follow_references(schema)
         self.left -= 1
         if not isinstance(schema, Mapping) or self.left < 0 or depth > DEEPEST:
             return {}
@@ -80,16 +80,16 @@ class _Builder:
         share = max(MOST_PARTS // max(len(properties), 1), LEAST_PARTS)
         return {visible(name): _Builder(self.root, share).part(one, depth) for name, one in properties.items()}
 
-    def _followed(self, schema: Any) -> Any:
+    def _follow_references(self, schema: Any) -> Any:
         """Follow references to where they lead; a few times, as they may lead in a circle."""
         for _ in range(DEEPEST):
             to = schema.get("$ref") if isinstance(schema, Mapping) else None
             if not isinstance(to, str):
                 return schema
-            schema = self._found(to)
+            schema = self._resolve_reference(to)
         return None
 
-    def _found(self, to: str) -> Any:
+    def _resolve_reference(self, to: str) -> Any:
         found: Any = self.root
         for step in to.removeprefix("#").strip("/").split("/"):
             if step:

@@ -185,10 +185,10 @@ async def _end(process: asyncio.subprocess.Process, tasks: list[asyncio.Task[Non
             _signal(process, name)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(PATIENCE):
-                await _exited(process)
+                await _wait_for_exit(process)
                 break
     _signal(process, signal.SIGKILL)  # also what it left behind in its group
-    await _exited(process)
+    await _wait_for_exit(process)
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
@@ -196,7 +196,7 @@ async def _end(process: asyncio.subprocess.Process, tasks: list[asyncio.Task[Non
     process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - see above
 
 
-async def _exited(process: asyncio.subprocess.Process) -> None:
+async def _wait_for_exit(process: asyncio.subprocess.Process) -> None:
     """Wait until the process has ended; `process.wait` waits for its pipes too, which a child of it may hold."""
     while process.returncode is None:  # noqa: ASYNC110 - asyncio has no event for it
         await asyncio.sleep(0.01)

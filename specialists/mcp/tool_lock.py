@@ -148,7 +148,7 @@ def write(path: Path, lock: ToolLock) -> None:
         OSError: It cannot be written.
     """
     servers = {
-        name: [{"sha256": one.digest, **_ordered(one.told)} for one in sorted(tools, key=lambda one: one.name)]
+        name: [{"sha256": one.digest, **_order_keys(one.told)} for one in sorted(tools, key=lambda one: one.name)]
         for name, tools in sorted(lock.servers.items())
     }
     body = yaml.dump(
@@ -160,7 +160,7 @@ def write(path: Path, lock: ToolLock) -> None:
     part.replace(path)
 
 
-def _ordered(told: Mapping[str, Any]) -> dict[str, Any]:
+def _order_keys(told: Mapping[str, Any]) -> dict[str, Any]:
     """Put the keys of a tool into one order at all levels, the name first: servers send them in any."""
     rest = json.loads(json.dumps({key: value for key, value in told.items() if key != "name"}, sort_keys=True))
     return {"name": told["name"], **rest}

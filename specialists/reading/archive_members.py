@@ -16,7 +16,7 @@ _PIECE = 1024 * 1024
 _NOISE = ("__MACOSX/", ".DS_Store", "Thumbs.db", "desktop.ini")
 
 
-def opened(data: bytes, kind: str) -> zipfile.ZipFile:
+def open_zip(data: bytes, kind: str) -> zipfile.ZipFile:
     """Open a ZIP, whatever it is the container of.
 
     Raises:
@@ -35,7 +35,7 @@ def read_zip(data: bytes, name: str, contents: Contents) -> None:
         Unreadable: it is damaged, empty, or protected by a password.
     """
     del name
-    with opened(data, "ZIP archive") as archive:
+    with open_zip(data, "ZIP archive") as archive:
         members = [member for member in archive.infolist() if not member.is_dir() and not _noise(member.filename)]
         if not members:
             raise Unreadable("is an empty archive; pack the files again and attach that")
@@ -47,7 +47,7 @@ def read_zip(data: bytes, name: str, contents: Contents) -> None:
         contents.say(f"[{len(members):,} files]\n")
         allowance = Allowance(contents)
         for member in members:
-            listed = _listed(member, contents) if len(contents.outline) < _MOST_LISTED else _said_name(member)
+            listed = _list_member(member, contents) if len(contents.outline) < _MOST_LISTED else _said_name(member)
             if not member.flag_bits & 1:
                 _unpack(archive, member, listed, contents, allowance)
         if len(members) > _MOST_LISTED:
@@ -55,7 +55,7 @@ def read_zip(data: bytes, name: str, contents: Contents) -> None:
         allowance.settle()
 
 
-def unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo, most: int) -> bytes | None:
+def unpack_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, most: int) -> bytes | None:
     """Unpack a member in pieces, since its size is only what it says. None if there is more than `most`."""
     pieces, size = [], 0
     with archive.open(member) as file:
@@ -67,7 +67,7 @@ def unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo, most: int) -> by
     return b"".join(pieces)
 
 
-def _listed(member: zipfile.ZipInfo, contents: Contents) -> str:
+def _list_member(member: zipfile.ZipInfo, contents: Contents) -> str:
     name = _said_name(member)
     contents.section(name)
     contents.say(f"{name} ({member.file_size:,} bytes)\n")
@@ -81,7 +81,7 @@ def _unpack(
         allowance.refuse(name)
         return
     try:
-        data = unpacked(archive, member, LARGEST_FILE)
+        data = unpack_member(archive, member, LARGEST_FILE)
     except BROKEN_ZIP:
         contents.gap(f"{name} inside is damaged and not read")
         return

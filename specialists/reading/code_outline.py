@@ -72,18 +72,18 @@ def _python(text: str) -> list[tuple[int, str]]:
             for number, line in enumerate(text.split("\n"), start=1)
             if (found := re.match(r"\s*(?:async +)?(def|class) +(\w+)", line))
         ]
-    return _nested(tree, "")
+    return _list_definitions(tree, "")
 
 
-def _nested(node: ast.AST, inside: str) -> list[tuple[int, str]]:
+def _list_definitions(node: ast.AST, inside: str) -> list[tuple[int, str]]:
     """List classes with their methods, and functions; not what is local to a function."""
     places = []
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.ClassDef):
             places.append((child.lineno, f"class {inside}{child.name}"))
-            places += _nested(child, f"{inside}{child.name}.")
+            places += _list_definitions(child, f"{inside}{child.name}.")
         elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
             places.append((child.lineno, f"def {inside}{child.name}"))
         elif isinstance(child, ast.If | ast.Try | ast.With):
-            places += _nested(child, inside)
+            places += _list_definitions(child, inside)
     return places

@@ -76,12 +76,12 @@ def _read_notebook(cells: list[Any], contents: Contents) -> None:
             continue
         kind = str(cell.get("cell_type", "cell"))[:20]
         contents.section(f"cell {number}")
-        contents.say(f"[cell {number}, {kind}]\n{_joined(cell.get('source'))}\n")
+        contents.say(f"[cell {number}, {kind}]\n{_join_lines(cell.get('source'))}\n")
         for output in cell.get("outputs") or []:
             data = output.get("data") if isinstance(output, dict) else None
             said = output.get("text") or (data or {}).get("text/plain") if isinstance(output, dict) else None
             if said:
-                contents.say(f"[output]\n{_joined(said)}\n")
+                contents.say(f"[output]\n{_join_lines(said)}\n")
             elif data:
                 contents.gap("pictures in its cells' output are not read")
         contents.say("\n")
@@ -89,5 +89,5 @@ def _read_notebook(cells: list[Any], contents: Contents) -> None:
         contents.gap(f"only the first {_MOST_CELLS:,} of {len(cells):,} cells are read")
 
 
-def _joined(source: Any) -> str:
+def _join_lines(source: Any) -> str:
     return "".join(map(str, source)) if isinstance(source, list) else str(source or "")

@@ -11,7 +11,7 @@ from email.message import Message
 from email.utils import collapse_rfc2231_value
 
 from specialists.formats.contents import Blob, Contents, Unreadable
-from specialists.formats.encodings import NoText, called_in_bytes, decoded
+from specialists.formats.encodings import NoText, called_in_bytes, decode_text
 from specialists.formats.inner_files import Allowance, media_type_of
 from specialists.reading.html_text import page_text
 from specialists.reading.plain_text import say_how_decoded
@@ -100,7 +100,7 @@ def _is_file(part: Message) -> bool:
 
 def _say(part: Message, contents: Contents) -> None:
     try:
-        read = decoded(_bytes(part), charset=str(part.get_content_charset("") or ""))
+        read = decode_text(_bytes(part), charset=str(part.get_content_charset("") or ""))
     except NoText:
         contents.gap("a part of its text is binary and not read")
         return
@@ -129,7 +129,7 @@ def _as_said(part: Message, data: bytes) -> bytes:
     if not charset or not part.get_content_type().startswith("text/") or part.get_content_type() == "text/html":
         return data
     try:
-        read = decoded(data, charset=charset)
+        read = decode_text(data, charset=charset)
     except NoText:
         return data
     return data if read.note or read.doubt or read.encoding == "UTF-8" else read.text.encode()

@@ -23,20 +23,20 @@ def fields_of(page: Any, form: Any) -> list[str]:
             continue
         if raw.FPDFAnnot_GetSubtype(annotation) == raw.FPDF_ANNOT_WIDGET:
             kind = raw.FPDFAnnot_GetFormFieldType(form, annotation)
-            name = _said(raw.FPDFAnnot_GetFormFieldName, form, annotation)
+            name = _read_form_text(raw.FPDFAnnot_GetFormFieldName, form, annotation)
             if kind in buttons:
                 value = "yes" if raw.FPDFAnnot_IsChecked(form, annotation) else "no"
-                export = _said(raw.FPDFAnnot_GetFormFieldExportValue, form, annotation)
+                export = _read_form_text(raw.FPDFAnnot_GetFormFieldExportValue, form, annotation)
                 value += f" ({export})" if export and kind == raw.FPDF_FORMFIELD_RADIOBUTTON else ""
             else:
-                value = _said(raw.FPDFAnnot_GetFormFieldValue, form, annotation)
+                value = _read_form_text(raw.FPDFAnnot_GetFormFieldValue, form, annotation)
             if name and kind != raw.FPDF_FORMFIELD_PUSHBUTTON:
                 lines.append(f"[field] {name}: {value or '(empty)'}")
         raw.FPDFPage_CloseAnnot(annotation)
     return list(dict.fromkeys(lines))
 
 
-def _said(ask: Any, form: Any, annotation: Any) -> str:
+def _read_form_text(ask: Any, form: Any, annotation: Any) -> str:
     """Call a function of PDFium that writes UTF-16 into a buffer, once for the length and once for the text."""
     length = min(ask(form, annotation, None, 0), _LONGEST)
     if length <= 2:

@@ -12,7 +12,7 @@ from specialists.formats.contents import Blob, Contents, Unreadable
 from specialists.formats.inner_files import Allowance, media_type_of
 from specialists.reading.pdf_forms import fields_of
 from specialists.reading.pdf_lines import page_lines
-from specialists.reading.picture_file import LONGEST_SIDE, compressed
+from specialists.reading.picture_file import LONGEST_SIDE, compress_picture
 
 _MOST_PAGES = 2_000
 _MOST_BOOKMARKS = 2_000
@@ -74,7 +74,7 @@ def _read_pages(document: Any, name: str, contents: Contents) -> None:
     if empty + len(broken) == read:
         words = "has only broken pages" if broken else "has only blank pages"
         raise Unreadable(f"is a PDF that {words}; print it to a new PDF and attach that")
-    _attached(document, contents)
+    _read_attachments(document, contents)
 
 
 def _titles(document: Any) -> dict[int, str]:
@@ -115,7 +115,7 @@ def _read_page(
         kind = _seen_only(page, text)
         if kind:
             text = "" if kind == "unmapped" else text
-            if _pictured(page, number, name, contents):
+            if _add_page_picture(page, number, name, contents):
                 text = f"{text}\n[this page is a picture]".strip()
             else:
                 unseen.append(number)
@@ -143,16 +143,16 @@ def _seen_only(page: Any, text: str) -> str:
     return ""
 
 
-def _pictured(page: Any, number: int, name: str, contents: Contents) -> bool:
+def _add_page_picture(page: Any, number: int, name: str, contents: Contents) -> bool:
     longest = max(page.get_size())
     if not 1 <= longest <= 20_000:
         return False
     image = page.render(scale=LONGEST_SIDE / longest).to_pil()
-    media_type, data = compressed(image)
+    media_type, data = compress_picture(image)
     return contents.picture(f"{name} page {number}", media_type, data)
 
 
-def _attached(document: Any, contents: Contents) -> None:
+def _read_attachments(document: Any, contents: Contents) -> None:
     import pypdfium2 as pdfium  # noqa: PLC0415
 
     allowance = Allowance(contents)

@@ -28,17 +28,17 @@ def read_picture(data: bytes, name: str, contents: Contents) -> None:
     from PIL import ImageFile  # noqa: PLC0415
 
     try:
-        image, words, frames = _opened(data)
+        image, words, frames = _open_picture(data)
     except OSError:
         ImageFile.LOAD_TRUNCATED_IMAGES = True
         try:
-            image, words, frames = _opened(data)
+            image, words, frames = _open_picture(data)
         except _BROKEN:
             raise Unreadable(_DAMAGED) from None
         contents.gap("it is damaged or cut off: a part of the picture may be missing")
     except _BROKEN:
         raise Unreadable(_DAMAGED) from None
-    media_type, small = compressed(image)
+    media_type, small = compress_picture(image)
     contents.picture(name, media_type, small)
     contents.say(f"[picture: {words}]")
     if frames > 1:
@@ -48,12 +48,12 @@ def read_picture(data: bytes, name: str, contents: Contents) -> None:
 def shrunk(data: bytes) -> tuple[str, bytes] | None:
     """Give the media type and bytes of a picture out of a document, small enough. None if it cannot be read."""
     try:
-        return compressed(_opened(data)[0])
+        return compress_picture(_open_picture(data)[0])
     except (Unreadable, *_BROKEN):
         return None
 
 
-def _opened(data: bytes) -> tuple[Any, str, int]:
+def _open_picture(data: bytes) -> tuple[Any, str, int]:
     """Open a picture, turned and scaled down: the image, what it was in words, and how many are in the file."""
     from PIL import Image, ImageOps  # noqa: PLC0415
 
@@ -74,7 +74,7 @@ def _opened(data: bytes) -> tuple[Any, str, int]:
     return image, f"{kind}, {width} x {height} pixels", frames
 
 
-def compressed(image: Any) -> tuple[str, bytes]:
+def compress_picture(image: Any) -> tuple[str, bytes]:
     """Give the media type and bytes of an image: PNG while that is small, as drawings and screens are, else JPEG."""
     from PIL import Image  # noqa: PLC0415
 

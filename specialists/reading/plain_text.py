@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 
 from specialists.formats.contents import Contents, Unreadable
-from specialists.formats.encodings import Decoded, NoText, decoded
+from specialists.formats.encodings import Decoded, NoText, decode_text
 from specialists.reading.code_outline import code_places
 from specialists.reading.log_times import is_log, time_of
 
@@ -30,7 +30,7 @@ def text_of(data: bytes, contents: Contents) -> str:
         Unreadable: it is binary.
     """
     try:
-        read = decoded(data)
+        read = decode_text(data)
     except NoText:
         raise Unreadable(
             "is a binary file of a kind that cannot be read here; attach its content as PDF, Word or plain text"

@@ -19,7 +19,7 @@ from typing import Any
 from specialists.formats.contents import Blob, Contents, Unreadable
 from specialists.formats.file_kind import kind_of
 from specialists.reading.table_columns import outline_columns
-from specialists.sandbox.confine import given, own_stdout
+from specialists.sandbox.confine import input_path, own_stdout
 from specialists.tools.extras import remedy
 
 Reader = Callable[[bytes, str, Contents], None]
@@ -54,7 +54,7 @@ def main() -> None:
     request = json.load(sys.stdin)
     reply = own_stdout()
     sys.setrecursionlimit(2000)
-    data = Path(given(request["file"])).read_bytes()
+    data = Path(input_path(request["file"])).read_bytes()
     contents = Contents()
     told: dict[str, Any] = {"text": "", "fault": "", "broke": ""}
     try:
@@ -71,7 +71,11 @@ def main() -> None:
         told["fault"] = _not_installed(error.name or "")
     except Exception as error:  # noqa: BLE001  # libraries raise all kinds for a broken file; this process is for one
         told |= {"fault": _DAMAGED, "broke": f"{type(error).__name__} at {_place(error)}"}
-    blobs = [] if told["fault"] else [*_told(contents.pictures, "picture"), *_told(contents.inside, "inside")]
+    blobs = (
+        []
+        if told["fault"]
+        else [*_describe_blobs(contents.pictures, "picture"), *_describe_blobs(contents.inside, "inside")]
+    )
     sections = [(name, start, contents.unnamed) for name, start in contents.outline]
     told |= {"outline": sections, "gaps": contents.gaps, "notes": contents.notes, "blobs": blobs}
     line = json.dumps(told).encode()
@@ -89,7 +93,7 @@ def read(data: bytes, name: str, media_type: str, contents: Contents) -> None:
     reader(data, name, contents)
 
 
-def _told(blobs: list[Blob], what: str) -> list[dict[str, Any]]:
+def _describe_blobs(blobs: list[Blob], what: str) -> list[dict[str, Any]]:
     return [{"what": what, "name": b.name, "media_type": b.media_type, "size": len(b.data)} for b in blobs]
 
 

@@ -39,7 +39,7 @@ def read_workbook(data: bytes, name: str, contents: Contents) -> None:
         sheets = book.sheet_names
         for sheet in sheets[:_MOST_SHEETS]:
             rows = book.get_sheet_by_name(sheet).to_python(skip_empty_area=False)
-            written = [[_written(cell) for cell in row] for row in rows]
+            written = [[_format_cell(cell) for cell in row] for row in rows]
             _say_sheet(f"sheet {sheet}", written, contents, names.get(sheet))
     except (CalamineError, ValueError, OSError):
         raise Unreadable("is a damaged workbook; open it, save it again as .xlsx and attach that") from None
@@ -77,7 +77,7 @@ def read_delimited(data: bytes, name: str, contents: Contents) -> None:
     lines = text.rstrip("\n").split("\n")
     head = "\n".join(lines[:_ROWS_SHOWN])[:_SNIFFED].encode(errors="replace")
     sheets = _sheets(lambda data: delimited_sheets(data, PurePosixPath(name.lower()).suffix or ".csv"), head)
-    contents.section("columns " + _listed(sheets[0].names if sheets else [lines[0]]))
+    contents.section("columns " + _list_columns(sheets[0].names if sheets else [lines[0]]))
     shown, length = 0, 0
     for line in lines:
         length += len(line) + 1
@@ -93,7 +93,7 @@ def _say_sheet(title: str, rows: list[list[str]], contents: Contents, names: lis
     if not filled:
         return
     header = next((row for _, row in filled[:20] if sum(map(bool, row)) > 1), filled[0][1])
-    contents.section(f"{title}: {_listed(names or [cell for cell in header if cell])}")
+    contents.section(f"{title}: {_list_columns(names or [cell for cell in header if cell])}")
     contents.say(f"[{title}, {len(filled):,} rows]\n")
     shown, length = 0, 0
     for number, row in filled[:_ROWS_SHOWN]:
@@ -115,11 +115,11 @@ def _say_cut(what: str, shown: int, held: int, contents: Contents) -> None:
         contents.gap(f"{shown:,} of {what} are in its text, out of {held:,}: the table tools read them all")
 
 
-def _listed(columns: list[str]) -> str:
+def _list_columns(columns: list[str]) -> str:
     return ", ".join(" ".join(column.split())[:40] for column in columns[:30])
 
 
-def _written(cell: Any) -> str:
+def _format_cell(cell: Any) -> str:
     if isinstance(cell, bool):
         return "true" if cell else "false"
     if isinstance(cell, float):

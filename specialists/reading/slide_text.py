@@ -41,7 +41,7 @@ def read_pptx(data: bytes, name: str, contents: Contents) -> None:
             before = contents.length
             found = _slide(slide, number, contents)
             bare = contents.length - before <= len(f"[slide {number}]\n\n")
-            if found and not (bare and _seen(found, f"{name} slide {number}", contents)):
+            if found and not (bare and _add_slide_picture(found, f"{name} slide {number}", contents)):
                 pictures.append(number)
         except _BROKEN:
             broken.append(number)
@@ -52,7 +52,7 @@ def read_pptx(data: bytes, name: str, contents: Contents) -> None:
             contents.gap(f"{words} {', '.join(map(str, dict.fromkeys(numbers[:30])))}")
 
 
-def _seen(shapes: list[Any], name: str, contents: Contents) -> bool:
+def _add_slide_picture(shapes: list[Any], name: str, contents: Contents) -> bool:
     """Pass on the largest picture of a slide that is nothing else. False if it cannot be."""
     largest = max(shapes, key=lambda shape: (shape.width or 0) * (shape.height or 0))
     found = shrunk(largest.image.blob) if hasattr(largest, "image") else None

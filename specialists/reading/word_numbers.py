@@ -52,7 +52,7 @@ class Numbers:
         def counted(found: re.Match[str]) -> str:
             its_depth = int(found[1]) - 1
             its_kind, _, its_start = rules.get(its_depth, ("decimal", "", 1))
-            return _written(counts[its_depth] or its_start, its_kind if its_depth == depth else _outer(its_kind))
+            return _format_number(counts[its_depth] or its_start, its_kind if its_depth == depth else _outer(its_kind))
 
         return re.sub(r"%([1-9])", counted, pattern)
 
@@ -88,7 +88,7 @@ def _outer(kind: str) -> str:
     return "decimal" if kind == "bullet" else kind
 
 
-def _written(number: int, kind: str) -> str:
+def _format_number(number: int, kind: str) -> str:
     if kind in ("lowerLetter", "upperLetter"):
         letter = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
         return letter if kind == "lowerLetter" else letter.upper()

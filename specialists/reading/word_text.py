@@ -53,7 +53,7 @@ class _Word:
 
     def read(self, name: str) -> None:
         self._blocks(self._body, 0)
-        if not self._paragraphs and not self._pictured(name):
+        if not self._paragraphs and not self._add_pictures(name):
             raise Unreadable(
                 "is a Word document without text; scanned pages can be read as PDF or pictures, so attach them as those"
             )
@@ -69,7 +69,7 @@ class _Word:
         for gap in self._runs.gaps():
             self._contents.gap(gap)
 
-    def _pictured(self, name: str) -> bool:
+    def _add_pictures(self, name: str) -> bool:
         """Pass on the pictures of a document that has nothing else, as one that was scanned. False if there is none."""
         seen = 0
         for kind, target in self._targets.values():

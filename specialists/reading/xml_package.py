@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 from specialists.formats.contents import Unreadable
 from specialists.formats.file_kind import BROKEN_ZIP
-from specialists.reading.archive_members import opened, unpacked
+from specialists.reading.archive_members import open_zip, unpack_member
 
 _MOST_MEMBERS = 5_000
 _MOST_XML = 32 * 1024 * 1024
@@ -40,7 +40,7 @@ class XmlPackage:
             Unreadable: it is damaged, protected by a password, or too large inside.
         """
         self._kind = kind
-        self._archive = opened(data, kind)
+        self._archive = open_zip(data, kind)
         self._left = _MOST_XML
         members = self._archive.infolist()
         self.names = {member.filename for member in members}
@@ -54,7 +54,7 @@ class XmlPackage:
     def read(self, name: str) -> bytes:
         """Unpack a member; nothing if it is broken."""
         try:
-            return unpacked(self._archive, self._archive.getinfo(name), _MOST_XML) or b""
+            return unpack_member(self._archive, self._archive.getinfo(name), _MOST_XML) or b""
         except BROKEN_ZIP:
             return b""
 
@@ -70,16 +70,16 @@ class XmlPackage:
         if member.flag_bits & 1:
             raise Unreadable("is protected by a password; save it without one and attach it again")
         try:
-            data = unpacked(self._archive, member, self._left) if member.file_size <= self._left else None
+            data = unpack_member(self._archive, member, self._left) if member.file_size <= self._left else None
         except BROKEN_ZIP:
-            raise self._damaged() from None
+            raise self._damage_error() from None
         if data is None:
             raise Unreadable(_TOO_LARGE)
         self._left -= len(data)
         try:
             return ET.fromstring(data)  # noqa: S314  # expat bounds entities; the child bounds the rest
         except ET.ParseError:
-            raise self._damaged() from None
+            raise self._damage_error() from None
 
     def optional(self, name: str) -> tuple[ET.Element | None, bool]:
         """Parse a member that the document can be read without: the tree, and whether it is broken."""
@@ -100,5 +100,5 @@ class XmlPackage:
             found[link.get("Id", "")] = (link.get("Type", "").rpartition("/")[2], target)
         return found
 
-    def _damaged(self) -> Unreadable:
+    def _damage_error(self) -> Unreadable:
         return Unreadable(f"is a damaged {self._kind}; open it, save it again and attach that")

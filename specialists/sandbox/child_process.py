@@ -67,7 +67,7 @@ class Given:
     """What a child is given beside its request and its own empty folder.
 
     Attributes:
-        files: What it is to read, by the name under which it finds it (see `confine.given`): bytes, a file, or a
+        files: What it is to read, by the name under which it finds it (see `confine.input_path`): bytes, a file, or a
             folder of files. What is gone by then is not there.
         reads: Other places that it may read.
         writes: Other places that it may read and write.
@@ -169,7 +169,7 @@ def _place() -> asyncio.Semaphore:
 async def _reply(
     boot: Sequence[str], folder: Path, environment: Mapping[str, str], request: Mapping[str, Any], largest: int
 ) -> ChildReply:
-    async with _started(boot, folder, environment) as process:
+    async with _start_child(boot, folder, environment) as process:
         output, errors = await _exchange(process, json.dumps(request).encode(), largest)
         if output is None:
             return ChildReply(failure="too_much")
@@ -232,7 +232,7 @@ def _python() -> tuple[str, ...]:
 
 
 @contextlib.asynccontextmanager
-async def _started(
+async def _start_child(
     boot: Sequence[str], folder: Path, extra: Mapping[str, str]
 ) -> AsyncIterator[asyncio.subprocess.Process]:
     environment = {"PATH": os.defpath, "LANG": "C.UTF-8", "TZ": "UTC", "HOME": str(folder)}

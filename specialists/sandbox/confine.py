@@ -78,7 +78,7 @@ def confine(
     return standing
 
 
-def given(name: str) -> str:
+def input_path(name: str) -> str:
     """Return where this child finds a file that it was given."""
     return f"../{INPUT}/{name}"
 

@@ -31,11 +31,11 @@ def scratch() -> Path:
     where = (os.getpid(), tempfile.gettempdir())
     found = _held.get(where)
     if found is None or not found[0].is_dir():
-        _held[where] = found = _made(Path(where[1]))
+        _held[where] = found = _make_folder(Path(where[1]))
     return found[0]
 
 
-def _made(parent: Path) -> tuple[Path, int]:
+def _make_folder(parent: Path) -> tuple[Path, int]:
     name = secrets.token_hex(8)
     new = parent / f"{_NEW}{name}"
     new.mkdir(mode=0o700)
@@ -52,7 +52,7 @@ def _remove(folder: Path, process: int) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def abandoned() -> Iterator[Path]:
+def find_abandoned_folders() -> Iterator[Path]:
     """Yield the folders that dead processes of this user left behind, each while its lock is held by us."""
     for folder in sorted(Path(tempfile.gettempdir()).glob(f"{PREFIX}*")):
         if not _OURS.fullmatch(folder.name):

@@ -149,12 +149,12 @@ def _program(numbers: _Numbers, *, programs: bool) -> bytes:
         _step(_LOAD, _NUMBER_AT),
     ]
     if numbers is _X86_64:
-        steps += [_step(_AT_LEAST, _X32, no=1), _refused(errno.EPERM)]
+        steps += [_step(_AT_LEAST, _X32, no=1), _refusal_step(errno.EPERM)]
     refused = numbers.network + numbers.others + _EVERYWHERE
     refused += () if programs else numbers.programs + numbers.pairs
-    steps += [_step(_AT_LEAST, _UNKNOWN, no=1), _refused(errno.ENOSYS)]
+    steps += [_step(_AT_LEAST, _UNKNOWN, no=1), _refusal_step(errno.ENOSYS)]
     for number in refused:
-        steps += [_step(_EQUAL, number, no=1), _refused(errno.EPERM)]
+        steps += [_step(_EQUAL, number, no=1), _refusal_step(errno.EPERM)]
     steps += _only_if(numbers.tgkill, _EQUAL, os.getpid())
     steps += _only_if(numbers.prlimit, _EQUAL, 0)
     steps += _only_if(numbers.fcntl, _EQUAL, *_DESCRIPTOR_DEEDS, at=_SECOND_ARGUMENT_AT)
@@ -166,7 +166,7 @@ def _program(numbers: _Numbers, *, programs: bool) -> bytes:
         steps += _only_if(numbers.pairs[0], _EQUAL, _STREAM, at=_SECOND_ARGUMENT_AT, bits=_KIND_OF_SOCKET)
     else:
         # With the answer that the call is unknown the C library makes its threads by the older one, whose flags show.
-        steps += [_step(_EQUAL, _CLONE3, no=1), _refused(errno.ENOSYS)]
+        steps += [_step(_EQUAL, _CLONE3, no=1), _refusal_step(errno.ENOSYS)]
         steps += _only_if(numbers.clone, _HAS_BIT, _CLONE_THREAD)
     return b"".join([*steps, _step(_RETURN, _ALLOW)])
 
@@ -174,11 +174,11 @@ def _program(numbers: _Numbers, *, programs: bool) -> bytes:
 def _only_if(number: int, test: int, *values: int, at: int = _FIRST_ARGUMENT_AT, bits: int = 0xFFFFFFFF) -> list[bytes]:
     """Refuse a call unless these bits of an argument pass the test with one of the values."""
     passes = [step for value in values for step in (_step(test, value, no=1), _step(_RETURN, _ALLOW))]
-    judged = [_step(_LOAD, at), _step(_AND, bits), *passes, _refused(errno.EPERM)]
+    judged = [_step(_LOAD, at), _step(_AND, bits), *passes, _refusal_step(errno.EPERM)]
     return [_step(_EQUAL, number, no=len(judged)), *judged]
 
 
-def _refused(code: int) -> bytes:
+def _refusal_step(code: int) -> bytes:
     return _step(_RETURN, _ERRNO | code)
 
 

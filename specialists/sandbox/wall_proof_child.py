@@ -26,11 +26,11 @@ def main() -> None:
     request = json.load(sys.stdin)
     reply = own_stdout()
     with reply:
-        told = {"standing": sorted(standing), "landlock": landlock_version(), "reached": _reached(request)}
+        told = {"standing": sorted(standing), "landlock": landlock_version(), "reached": _list_reachable(request)}
         reply.write(json.dumps(told).encode())
 
 
-def _reached(request: dict[str, Any]) -> list[str]:
+def _list_reachable(request: dict[str, Any]) -> list[str]:
     libc = ctypes.CDLL(None, use_errno=True)
     loopback = struct.pack("=H", _INET) + struct.pack(">H", request["port"]) + bytes([127, 0, 0, 1]) + bytes(8)
     local = struct.pack("=H", _UNIX) + os.fsencode(request["socket"]) + b"\0"

@@ -50,14 +50,14 @@ def tool_of(function: Callable[..., Any], **more: Any) -> Tool:
         NoTool: The function has no docstring, a parameter without a type, or the like.
     """
     said = said_of(function)
-    made = _Made(function, function.__name__, said.get("access", "read") == "write", *_taken(function))
+    made = _Made(function, function.__name__, said.get("access", "read") == "write", *_read_parameters(function))
     fields: dict[str, Any] = {"access": said.get("access", "read"), "public": said.get("public", False)}
     if "sends_to" in said:
         fields["sends"] = _sender(str(said["sends_to"]))
-    return Tool(name=made.name, arguments=made.arguments, run=_described(made, function), **{**fields, **more})
+    return Tool(name=made.name, arguments=made.arguments, run=_make_tool_run(made, function), **{**fields, **more})
 
 
-def _described(made: _Made, function: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, ToolOutcome]]:
+def _make_tool_run(made: _Made, function: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, ToolOutcome]]:
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise NoTool("yields, and might never end; return a list instead")
     prompt = inspect.cleandoc(function.__doc__ or "")
@@ -81,7 +81,7 @@ def made_of(tool: Tool) -> Callable[..., Any] | None:
     return getattr(tool.run, _MADE_OF, None)
 
 
-def _taken(function: Callable[..., Any]) -> tuple[type[BaseModel], str]:
+def _read_parameters(function: Callable[..., Any]) -> tuple[type[BaseModel], str]:
     """Return the model of a function's arguments, and which parameter takes the workbench; empty: none."""
     try:
         hints = typing.get_type_hints(function, include_extras=True)
@@ -132,7 +132,7 @@ class _Made:
         if self.bench:
             given[self.bench] = workbench
         try:
-            return await self._called(given)
+            return await self._call_function(given)
         except (WorkbenchLost, NotKept):
             raise
         except (Exception, SystemExit) as error:
@@ -141,25 +141,25 @@ class _Made:
                 raise RuntimeError(_words(error)) from error
             return ToolOutcome(f"{self.name} failed: {_words(error)}", failed=True)
 
-    async def _called(self, given: dict[str, Any]) -> ToolOutcome:
+    async def _call_function(self, given: dict[str, Any]) -> ToolOutcome:
         if inspect.iscoroutinefunction(self.function):
-            return self._worded(await self.function(**given))
+            return self._make_outcome(await self.function(**given))
         if not self.places.acquire(blocking=False):
             return ToolOutcome(f"{self.name} is busy with {MOST_AT_ONCE} other calls. Go on without it.", failed=True)
 
         def work() -> ToolOutcome | Awaitable[Any]:
             try:
                 value = self.function(**given)
-                return value if inspect.isawaitable(value) else self._worded(value)
+                return value if inspect.isawaitable(value) else self._make_outcome(value)
             except StopIteration as error:  # it would be lost between thread and loop
                 raise RuntimeError(_words(error)) from error
             finally:
                 self.places.release()
 
         found = await in_thread(work, _NO_CUT)
-        return found if isinstance(found, ToolOutcome) else self._worded(await found)
+        return found if isinstance(found, ToolOutcome) else self._make_outcome(await found)
 
-    def _worded(self, value: Any) -> ToolOutcome:
+    def _make_outcome(self, value: Any) -> ToolOutcome:
         if isinstance(value, ToolOutcome):
             return value
         if value is None:

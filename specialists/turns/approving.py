@@ -75,7 +75,7 @@ class Approvals:
         """Say that a call was denied, or that nobody decided on it; None if it is not so."""
         ruling = self._rulings.get(call.id)
         if ruling is not None and not ruling.approved:
-            return _refused(ruling)
+            return _report_refusal(ruling)
         if self._refused[call.name] >= MOST_REFUSED:
             return ToolOutcome(briefing.note("denied_often", tool=call.name), failed=True)
         return None
@@ -105,7 +105,7 @@ class Approvals:
                 return ToolOutcome(briefing.note("too_long_to_ask", tool=asked.tool), failed=True)
             new = tuple(dict.fromkeys(seen[one] for one in earlier.new))
             return asked.model_copy(update={"new": new})
-        return ruling if ruling.approved else _refused(ruling)
+        return ruling if ruling.approved else _report_refusal(ruling)
 
     async def sign_in(self, ready: Ready, way: SignIn) -> Approval | ToolOutcome:
         """Return the sign-in that a call waits for, on the terms of its crew; an outcome if it came to nothing."""
@@ -122,7 +122,7 @@ class Approvals:
         if ruling is None:
             return asked
         if not ruling.approved:
-            return _refused(ruling)
+            return _report_refusal(ruling)
         return ToolOutcome(briefing.note("sign_in_lost", tool=ready.tool.name, server=way.server), failed=True)
 
     async def _earlier(self, ready: Ready, asked: Approval) -> Earlier:
@@ -177,7 +177,7 @@ def _size(one: Approval) -> int:
     return len(spelt(json.dumps(one.arguments, ensure_ascii=False))) + len(spelt(one.leaves))
 
 
-def _refused(ruling: Ruling) -> ToolOutcome:
+def _report_refusal(ruling: Ruling) -> ToolOutcome:
     note = "not_decided" if ruling.outcome == "expired" else "denied"
     said = f" Their reason: “{ruling.reason}”" if ruling.reason else ""
     return ToolOutcome(briefing.note(note, tool=ruling.tool, reason=said), failed=True)
@@ -205,7 +205,7 @@ def _places(readers: Readers) -> dict[str, str]:
     return {"came": readers.came, "goes": readers.goes}
 
 
-def shown(arguments: BaseModel) -> dict[str, Any]:
+def dump_arguments(arguments: BaseModel) -> dict[str, Any]:
     """Return the arguments that a tool is run with, as JSON: what people are shown and what a digest is made of."""
     return arguments.model_dump(mode="json")
 
@@ -230,7 +230,7 @@ def _why(ready: Ready, leaving: Leaving | None, *, writes: bool) -> str:
 def _approval(
     ready: Ready, terms: ApprovalTerms | None, leaving: Leaving | None, usual: ApprovalTerms | None
 ) -> Approval:
-    tool, arguments = ready.tool, shown(ready.arguments)
+    tool, arguments = ready.tool, dump_arguments(ready.arguments)
     return Approval(
         kind="egress" if terms is None else "write",
         call=ready.call.id,

@@ -39,8 +39,8 @@ def render(handoff: Handoff, done_when: str = "") -> str:
         `## <source>` and its text for each note, `# Source material` in the same form, and `# Files` with
         `- name (media type, N bytes) — about` for each file.
     """
-    around = [demote_headings(_shortened(handoff.circumstances, MOST_CIRCUMSTANCES))]
-    if request := _shortened(handoff.part_of, MOST_PART_OF):
+    around = [demote_headings(_shorten_text(handoff.circumstances, MOST_CIRCUMSTANCES))]
+    if request := _shorten_text(handoff.part_of, MOST_PART_OF):
         around.append(f"{PART_OF}{request}")
     parts = ["\n".join(filter(None, around))] if any(around) else []
     parts.append(f"{TASK}\n{demote_headings(handoff.intent)}")
@@ -98,6 +98,6 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _shortened(text: str, most: int) -> str:
+def _shorten_text(text: str, most: int) -> str:
     line = _one_line(text)
     return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from pydantic import ValidationError
 
-from handoff.briefs.addresses import cited
+from handoff.briefs.addresses import filter_cited_addresses
 from handoff.contracts import Artifact, Finding, Reading, Result, ToolCall, ToolReply, Turn, Usage
 from handoff.events import ToolReturned
 from handoff.evidence.binding import Document
@@ -163,7 +163,7 @@ class Conversation:
             # Some models give several calls of a turn the same id, so the first open one is meant.
             if self._replies[index] is None and call.id == reply.call_id:
                 self._replies[index] = reply
-                self._heard(call, reply, brought.target if brought is not None else "")
+                self._record_reply(call, reply, brought.target if brought is not None else "")
                 if brought is not None and not reply.failed:
                     self._note_reading(call, reply, brought.sources)
                 break
@@ -176,7 +176,7 @@ class Conversation:
                 self.sources.extend(source for source in brought.sources if source not in self.sources)
         if self._replies and None not in self._replies:
             replies = zip(self._calls, filter(None, self._replies), strict=True)
-            self.room.add_replies([(call.name, each, self._repeated(call)) for call, each in replies])
+            self.room.add_replies([(call.name, each, self._find_reply_number(call)) for call, each in replies])
 
     def _note_reading(self, call: ToolCall, reply: ToolReply, sources: Sequence[str]) -> None:
         """Note what a call replied, and what that was read from. A query goes over the whole of a table."""
@@ -191,7 +191,7 @@ class Conversation:
         for source in sources:
             self.readings[source] = self.readings.get(source, False) or tool.only_queries
 
-    def _heard(self, call: ToolCall, reply: ToolReply, target: str) -> None:
+    def _record_reply(self, call: ToolCall, reply: ToolReply, target: str) -> None:
         """Take in what a call's reply changes."""
         self._count_sent(call)
         self.egress.reply_read(call.name, reply, target)
@@ -228,7 +228,7 @@ class Conversation:
         with suppress(ValidationError):  # then it was not made
             self.egress.judge(tool, tool.arguments.model_validate(call.arguments))
 
-    def _repeated(self, call: ToolCall) -> int | None:
+    def _find_reply_number(self, call: ToolCall) -> int | None:
         return self.room.number_of(call.arguments) if call.name == READ_REPLY else None
 
     def _count(self, calls: Sequence[ToolCall]) -> list[int]:
@@ -277,10 +277,10 @@ class Conversation:
     def complete(self, result: Result, *, gap: str = "") -> Result:
         """Complete a result with all that the specialist does not write itself: files, gaps, sources, usage."""
         gaps = dict.fromkeys((*result.gaps, *self.gaps, *((gap,) if gap else ())))
-        result = result.model_copy(update={"findings": tuple(self._sourced(one) for one in result.findings)})
+        result = result.model_copy(update={"findings": tuple(self._add_source(one) for one in result.findings)})
         return result.model_copy(
             update={
-                "addresses": cited(result, self.egress.given),
+                "addresses": filter_cited_addresses(result, self.egress.given),
                 "artifacts": tuple(self.artifacts),
                 "gaps": tuple(gaps),
                 "notes": tuple(self.notes),
@@ -303,7 +303,7 @@ class Conversation:
         draft = finish_tools.from_text("\n\n".join(parts))
         return self.complete(draft.model_copy(update={"confidence": 0}), gap=gap)
 
-    def _sourced(self, finding: Finding) -> Finding:
+    def _add_source(self, finding: Finding) -> Finding:
         if finding.source or not self.sources:
             return finding
         named, more = self.sources[:_SOURCES_NAMED], len(self.sources) - _SOURCES_NAMED

@@ -29,12 +29,12 @@ class Endings:
         if self.conversation.work_done.is_failure(result.content):
             return self.give_up("confidence_too_low", result.content)
         doubt = self.conversation.work_done.doubt(result.content)
-        return self.complete(finish_tools.doubted(result, doubt) if doubt else result, limit)
+        return self.complete(finish_tools.doubt_result(result, doubt) if doubt else result, limit)
 
     def cut_off(self, turn: Turn, limit: str) -> Result | Escalation | None:
         """End with a turn that was cut off; None if it is asked for once more. Words said whole before it stand."""
         if self.conversation.words:
-            return self._ended(self._in_words(self.conversation.words), limit)
+            return self._complete_outcome(self._in_words(self.conversation.words), limit)
         if self.conversation.cuts == 1 and not limit:
             return None
         gap = f"The answer was cut off: it repeated itself, or went beyond {self.max_tokens:,} tokens."
@@ -48,7 +48,7 @@ class Endings:
         text = turn.text.strip()
         # A call that cannot be read is no result, whatever was said before it.
         said = text if self.conversation.holds_call(text) else self.conversation.words
-        return self._ended(self._in_words(said), limit)
+        return self._complete_outcome(self._in_words(said), limit)
 
     def without_finish(self, turn: Turn, limit: str) -> Result | Escalation:
         """Hand over what the last call said though it brought no end, or give up."""
@@ -59,7 +59,7 @@ class Endings:
         if outcome is not None:
             return self.handed_in(outcome, limit)
         fault = f"Reached {limit} without a result."
-        return self._ended(self._in_words(turn.text.strip(), fault=fault), limit)
+        return self._complete_outcome(self._in_words(turn.text.strip(), fault=fault), limit)
 
     def escalated(self, escalation: Escalation) -> Escalation:
         """Complete the partial result of a specialist's own escalation."""
@@ -73,7 +73,7 @@ class Endings:
         """Escalate in the specialist's place, with what there is so far."""
         return Escalation(reason=reason, message=message, partial_result=self.conversation.partial(gap=message))
 
-    def _ended(self, outcome: Result | Escalation, limit: str) -> Result | Escalation:
+    def _complete_outcome(self, outcome: Result | Escalation, limit: str) -> Result | Escalation:
         return outcome if isinstance(outcome, Escalation) else self.complete(outcome, limit)
 
     def _in_words(self, text: str, *, fault: str = "The model gave no answer.") -> Result | Escalation:
@@ -85,4 +85,4 @@ class Endings:
         done = self.conversation.work_done
         if doubt := done.doubt(text) or (briefing.note("doubt_no_tool", file=done.unopened) if done.unopened else ""):
             return Escalation(reason="confidence_too_low", message=doubt)  # the words are no part of a result
-        return finish_tools.doubted(finish_tools.from_text(text), briefing.note("doubt_in_words"))
+        return finish_tools.doubt_result(finish_tools.from_text(text), briefing.note("doubt_in_words"))

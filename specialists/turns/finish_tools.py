@@ -217,7 +217,7 @@ def from_text(text: str) -> Result:
     return Result(summary=first_sentences(content), content=content, confidence=DEFAULT_CONFIDENCE)
 
 
-def doubted(result: Result, *doubts: str) -> Result:
+def doubt_result(result: Result, *doubts: str) -> Result:
     """Doubt a result: words that were never handed in, or a result without work behind it."""
     return result.model_copy(update={"confidence": min(result.confidence, DOUBTED), "doubts": doubts})
 

@@ -58,7 +58,7 @@ class _Readers:
 
     async def read_material(self, arguments: ReadMaterial, workbench: Workbench) -> ToolOutcome:
         """Read more of a material by its name. part: a page, heading or sheet, line 120, or at 12000 (a character)."""
-        material = self._named(arguments.name)
+        material = self._find_material(arguments.name)
         if material is None:
             return ToolOutcome(f"There is no {arguments.name!r}. {self._there()}", failed=True)
         text = await read_whole(material, workbench)
@@ -94,7 +94,7 @@ class _Readers:
             lines.append(f"[{material.name}, {where}]\n{words}")
         return ToolOutcome("\n\n".join(lines), sources=tuple(dict.fromkeys(one.name for _, one, _, _ in best)))
 
-    def _named(self, name: str) -> Material | None:
+    def _find_material(self, name: str) -> Material | None:
         wanted = " ".join(name.split()).casefold()
         alike = [one for one in self.texts if one.name.casefold() == wanted]
         alike = alike or [one for one in self.texts if wanted and wanted in one.name.casefold()]

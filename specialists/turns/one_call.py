@@ -75,24 +75,24 @@ def check(
     tool = tools.get(call.name)
     if tool is None:
         offered = ", ".join(tools) or "none"
-        return _failed(
+        return _failed_outcome(
             f"There is no tool {call.name!r}. Your tools: {offered}; return_result and escalate end the work."
         )
     if times > RUNS_OF_SAME:
-        return _failed(
+        return _failed_outcome(
             f"You have already called {call.name} {RUNS_OF_SAME} times with exactly these arguments; it was not "
             "run again. Use the replies you have, change the arguments, or finish."
         )
     if fault := name_fault(tool.arguments, call.arguments):
-        return _failed(f"{call.name} was not run: {fault}. Give only arguments that it has, spelt as they are.")
+        return _failed_outcome(f"{call.name} was not run: {fault}. Give only arguments that it has, spelt as they are.")
     made = call if ruled is None else ruled
     try:
         return Ready(made, tool, tool.arguments.model_validate(made.arguments))
     except ValidationError as error:
-        return _failed(f"{call.name} was not run. Correct its arguments: {faults_of(error)}")
+        return _failed_outcome(f"{call.name} was not run. Correct its arguments: {faults_of(error)}")
 
 
-async def prepared(ready: Ready | ToolOutcome, workbench: Workbench) -> Ready | ToolOutcome:
+async def prepare_call(ready: Ready | ToolOutcome, workbench: Workbench) -> Ready | ToolOutcome:
     """Have the tool of a call that writes prepare it, if it does that, or say why it cannot be made.
 
     Raises ToolBroke and WorkbenchLost, as `perform` does.
@@ -103,7 +103,7 @@ async def prepared(ready: Ready | ToolOutcome, workbench: Workbench) -> Ready | 
         async with asyncio.timeout(PREPARE_SECONDS):
             found = await ready.tool.prepare(ready.arguments, workbench)
     except TimeoutError:
-        return _failed(f"{ready.tool.name} was not run: where it would go to could not be found out in time.")
+        return _failed_outcome(f"{ready.tool.name} was not run: where it would go to could not be found out in time.")
     except WorkbenchLost:
         raise
     except Exception as error:
@@ -135,21 +135,23 @@ async def perform(ready: Ready, workbench: Workbench, *, until: float, longest: 
     clock = asyncio.timeout_at(min(until, ends))
     try:
         async with clock:
-            return capped(await tool.run(ready.arguments, workbench))
+            return cut_outcome(await tool.run(ready.arguments, workbench))
     except TimeoutError:
         if clock.expired() and until < ends:
-            return _failed(f"{tool.name} was stopped: the time for this task is nearly up.")
-        return _failed(f"{tool.name} took too long and was stopped.")
+            return _failed_outcome(f"{tool.name} was stopped: the time for this task is nearly up.")
+        return _failed_outcome(f"{tool.name} took too long and was stopped.")
     except WorkbenchLost:
         raise
     except NotKept as error:
-        return _failed(f"{error.name} is no longer kept, so it cannot be read. Say so, and go on with what there is.")
+        return _failed_outcome(
+            f"{error.name} is no longer kept, so it cannot be read. Say so, and go on with what there is."
+        )
     except Exception as error:
         _log.exception("the tool %s broke", tool.name)
         raise ToolBroke(tool.name, error) from error
 
 
-def capped(outcome: ToolOutcome) -> ToolOutcome:
+def cut_outcome(outcome: ToolOutcome) -> ToolOutcome:
     """Cut the text of an outcome to what a model gets to see."""
     length = len(outcome.text)
     if length <= OUTPUT_LIMIT:
@@ -158,5 +160,5 @@ def capped(outcome: ToolOutcome) -> ToolOutcome:
     return replace(outcome, text=text)
 
 
-def _failed(text: str) -> ToolOutcome:
+def _failed_outcome(text: str) -> ToolOutcome:
     return ToolOutcome(text, failed=True)

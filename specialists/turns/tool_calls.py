@@ -17,7 +17,7 @@ from specialists.turns import briefing, finish_tools
 from specialists.turns.approving import Approvals, on_one_card, where_to
 from specialists.turns.conversation import Conversation, key_of
 from specialists.turns.egress import Verdict
-from specialists.turns.one_call import Ready, check, perform, prepared
+from specialists.turns.one_call import Ready, check, perform, prepare_call
 from specialists.turns.signed_out import SignedOut
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class ToolCalls:
         elif isinstance(item, Ruling):
             self.approvals.heard(item)
         else:
-            self._ended(item.reply.call_id)
+            self._close_intent(item.reply.call_id)
             self.conversation.add_reply(item.reply, item)
 
     async def settle_writes(self) -> UnknownWrite | None:
@@ -107,7 +107,7 @@ class ToolCalls:
             for place, (call, times) in enumerate(writes):
                 rest = await _not_cut_short(self._write(call, times))
                 if isinstance(rest, Approval):
-                    beside = [await self._found(*one) for one in writes[place + 1 :]]
+                    beside = [await self._check_write(*one) for one in writes[place + 1 :]]
                     return on_one_card(rest, (one for one in beside if isinstance(one, Approval)))
                 if rest is not None:
                     return rest
@@ -121,7 +121,7 @@ class ToolCalls:
         outcome = replace(self.approvals.told(call, outcome), private=private)
         reply = ToolReply(call_id=call.id, text=outcome.text, failed=outcome.failed)
         await self.log.tool(reply, outcome)
-        self._ended(call.id)
+        self._close_intent(call.id)
         self.conversation.add_reply(reply, outcome)
 
     @property
@@ -163,7 +163,7 @@ class ToolCalls:
         """Return what people have to approve before a call that only reads is made; None if it is not for them."""
         if call.name in finish_tools.NAMES or self.conversation.earlier(call) is not None or self._late():
             return None
-        found = await self._checked(call, times)
+        found = await self._check_call(call, times)
         return found if isinstance(found, Approval) else None
 
     async def _read(self, call: ToolCall, times: int) -> None:
@@ -174,10 +174,10 @@ class ToolCalls:
         elif self._late():
             outcome = ToolOutcome(_LATE, failed=True)
         else:
-            found = await self._checked(call, times)
+            found = await self._check_call(call, times)
             if isinstance(found, Approval):  # a call beside it made it one: it stays open
                 return
-            outcome = await self._perform(found) if isinstance(found, Ready) else await self._refused(call, found)
+            outcome = await self._perform(found) if isinstance(found, Ready) else await self._refuse_call(call, found)
         await self.reply(call, outcome)
 
     async def _perform(self, ready: Ready) -> ToolOutcome:
@@ -185,20 +185,20 @@ class ToolCalls:
             await self.log.sent_out(ready.tool.name, ready.to, ruling=ready.ruling)
         return replace(await perform(ready, self.workbench, until=self.until), target=where_to(ready))
 
-    async def _refused(self, call: ToolCall, found: ToolOutcome | Verdict) -> ToolOutcome:
+    async def _refuse_call(self, call: ToolCall, found: ToolOutcome | Verdict) -> ToolOutcome:
         """Say why a call is not made, and record it if it would have sent something out."""
         if isinstance(found, ToolOutcome):
             return found
         await self.log.sent_out(call.name, found.to, refused=found.refused)
         return ToolOutcome(briefing.note(found.refused, tool=call.name), failed=True)
 
-    async def _checked(self, call: ToolCall, times: int) -> Ready | ToolOutcome | Verdict | Approval:
+    async def _check_call(self, call: ToolCall, times: int) -> Ready | ToolOutcome | Verdict | Approval:
         """See whether a call may be made: not a wrong one, nor one that the guard refuses or people have to approve."""
         if (refusal := self.approvals.refusal(call)) is not None:
             return refusal
-        return await self._judged(check(call, self.offered, times=times, ruled=self._as_ruled(call)))
+        return await self._judge_call(check(call, self.offered, times=times, ruled=self._as_ruled(call)))
 
-    async def _judged(self, ready: Ready | ToolOutcome) -> Ready | ToolOutcome | Verdict | Approval:
+    async def _judge_call(self, ready: Ready | ToolOutcome) -> Ready | ToolOutcome | Verdict | Approval:
         if not isinstance(ready, Ready):
             return ready
         verdict = self.conversation.egress.judge(ready.tool, ready.arguments)
@@ -209,31 +209,33 @@ class ToolCalls:
             return first
         needed = await self.approvals.needed(ready, verdict.asks, self.conversation.egress.sources)
         if isinstance(needed, Approval) and not self.log.can_ask:
-            return replace(verdict, refused="nobody_to_ask") if needed.kind == "egress" else _unasked(needed)
+            return (
+                replace(verdict, refused="nobody_to_ask") if needed.kind == "egress" else _report_nobody_to_ask(needed)
+            )
         return replace(ready, ruling=needed) if needed is None or isinstance(needed, Ruling) else needed
 
     async def _write(self, call: ToolCall, times: int) -> Rest | None:
         """Make a call that writes: its intent, the call, its outcome, each kept before anything follows from it."""
-        found = await self._found(call, times)
+        found = await self._check_write(call, times)
         if isinstance(found, Verdict):
-            found = await self._refused(call, found)
+            found = await self._refuse_call(call, found)
         outcome = await self._write_once(found) if isinstance(found, Ready) else found
         if isinstance(outcome, ToolOutcome):
             await self.reply(call, outcome)
             return None
         return outcome
 
-    async def _found(self, call: ToolCall, times: int) -> Ready | ToolOutcome | Verdict | Approval:
+    async def _check_write(self, call: ToolCall, times: int) -> Ready | ToolOutcome | Verdict | Approval:
         """See whether a call that writes may be made, as it would be made. Nobody is asked in vain."""
         ready = self.approvals.refusal(call) or check(call, self.offered, times=times, ruled=self._as_ruled(call))
-        ready = await prepared(ready, self.workbench)
+        ready = await prepare_call(ready, self.workbench)
         await self.signed_out.see(call, self.offered.get(call.name))
-        found = await self._judged(ready)
-        if isinstance(found, Approval) and (self._late() or self._barred(ready) is not None):
-            return ToolOutcome(self._barred(ready) or _LATE, failed=True)
+        found = await self._judge_call(ready)
+        if isinstance(found, Approval) and (self._late() or self._find_barred_reply(ready) is not None):
+            return ToolOutcome(self._find_barred_reply(ready) or _LATE, failed=True)
         return found
 
-    def _barred(self, ready: Ready | ToolOutcome) -> str | None:
+    def _find_barred_reply(self, ready: Ready | ToolOutcome) -> str | None:
         """Return the reply in place of a call that must not be made again; None if it may be."""
         from specialists.turns import write_calls  # noqa: PLC0415 - only where a call writes
 
@@ -263,7 +265,7 @@ class ToolCalls:
 
     def _hear(self, said: Checked) -> None:
         """Take a person's word for the outcome of a call that was in doubt."""
-        intent = self._ended(said.call)
+        intent = self._close_intent(said.call)
         if intent is None:
             return
         # A person who says "stop" ends the subtask, so that no attempt ever hears it.
@@ -273,7 +275,7 @@ class ToolCalls:
             self.barred[intent.digest] = text
         self.conversation.add_reply(ToolReply(call_id=said.call, text=text, failed=said.verdict != "happened"))
 
-    def _ended(self, call_id: str) -> ToolStarted | None:
+    def _close_intent(self, call_id: str) -> ToolStarted | None:
         """Close the intent of a call that has an outcome now; None if the call only read."""
         self.approvals.used(call_id)
         intent = next((one for one in self.intents if one.call == call_id), None)
@@ -282,7 +284,7 @@ class ToolCalls:
         return intent
 
 
-def _unasked(approval: Approval) -> ToolOutcome:
+def _report_nobody_to_ask(approval: Approval) -> ToolOutcome:
     gap = f"{approval.what}: not done, as a person has to approve it and nobody was there to ask"
     return ToolOutcome(briefing.note("nobody_to_ask", tool=approval.tool), failed=True, gaps=(gap,))
 

@@ -105,13 +105,13 @@ class WorkDone:
         readers = " or ".join(self.readers)
         if self._says_nothing(content):
             return briefing.note("no_work_foreign", tools=readers, given=self.last)
-        named = self._unasked()
+        named = self._list_unasked_names()
         return briefing.note("no_work_unasked", named=named, tools=readers) if named else ""
 
     def no_work(self, content: str) -> str:
         """Tell the specialist why no work is behind this, so that more of it is due; nothing if there is some."""
         tools = ", ".join(self._toolbox)
-        if text := self._noted("no_work", content, tools=tools):
+        if text := self._note_last_failure("no_work", content, tools=tools):
             return text
         if self.unopened and not self._handed:
             return briefing.note("no_work_unread", file=self.unopened, tools=tools)
@@ -121,11 +121,11 @@ class WorkDone:
 
     def doubt(self, content: str) -> str:
         """Tell why this may be no result; nothing if nothing stands against it."""
-        if text := self._noted("doubt", content):
+        if text := self._note_last_failure("doubt", content):
             return text
         if self._says_nothing(content):
             return briefing.note("doubt_foreign", tools=" or ".join(self.readers))
-        named = self._unasked()
+        named = self._list_unasked_names()
         return briefing.note("doubt_unasked", named=named) if named else ""
 
     def is_failure(self, content: str) -> bool:
@@ -143,7 +143,7 @@ class WorkDone:
         """Return True if a result about a described file has nothing of what was read of it."""
         return bool(self._named and self._read) and self._is_foreign(content, self._read)
 
-    def _unasked(self) -> str:
+    def _list_unasked_names(self) -> str:
         """Name what the task names of the described files though no other call asked for it or brought it."""
         if not self._read:
             return ""
@@ -151,7 +151,7 @@ class WorkDone:
         found = (name for name in self._named if _LETTER.search(name) and (of := words(name)) and of <= task - known)
         return ", ".join(dict.fromkeys(found))
 
-    def _noted(self, note: str, content: str, **values: str) -> str:
+    def _note_last_failure(self, note: str, content: str, **values: str) -> str:
         if not self._toolbox or not self._failed or (self._given and not self._is_foreign(content, self._given)):
             return ""
         name, text = self._failed[-1]

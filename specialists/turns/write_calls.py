@@ -18,7 +18,7 @@ from handoff.events import ToolStarted
 from handoff.state.state_values import UnknownWrite
 from specialists.tools.tool import ToolOutcome, Workbench, WorkbenchLost
 from specialists.turns import briefing
-from specialists.turns.one_call import Ready, capped, prepared
+from specialists.turns.one_call import Ready, cut_outcome, prepare_call
 
 if TYPE_CHECKING:
     from specialists.turns.attempt_log import AttemptLog
@@ -67,7 +67,7 @@ async def settle(ready: Ready | ToolOutcome, intent: ToolStarted, workbench: Wor
     """Find out what became of a call that somebody began, and make it now if it certainly was not carried out."""
     if isinstance(ready, ToolOutcome) or ready.tool.access != "write":
         return in_doubt(intent, _ELSEWHERE)
-    ready = await prepared(ready, workbench)
+    ready = await prepare_call(ready, workbench)
     if isinstance(ready, ToolOutcome) or (ready.tool.prepare is not None and digest(ready) != intent.digest):
         return in_doubt(intent, _OTHERWISE)
     return await _find_outcome(ready, intent, workbench, _NoOutcome(RESTARTED), cut=False)
@@ -82,7 +82,7 @@ async def _find_outcome(
     """
     seen = await _look_up(ready, intent, workbench)
     if isinstance(seen, ToolOutcome):
-        return capped(seen)
+        return cut_outcome(seen)
     if seen is None and cut:
         return ToolOutcome(briefing.note("not_carried_out", tool=ready.tool.name), failed=True)
     if seen is None or (ready.tool.key == "drops_repeats" and intent.key):
@@ -105,7 +105,7 @@ async def _call(ready: Ready, intent: ToolStarted, workbench: Workbench, until: 
     tool = ready.tool
     try:
         async with asyncio.timeout_at(until):
-            return capped(await tool.run(*_inputs(ready, intent, workbench)))
+            return cut_outcome(await tool.run(*_inputs(ready, intent, workbench)))
     except TimeoutError:  # ours or the tool's own: either way no answer came
         return _NoOutcome(_CUT)
     except WorkbenchLost:  # the attempt is interrupted: whoever takes it up again settles the intent

@@ -99,7 +99,11 @@ def written_call(text: str, tools: Sequence[ToolSpec]) -> ToolCall | None:
     if len(text) - sum(length for _, _, length in objects) > _WORDS_BESIDE:
         return None
     for before, value, _ in objects:
-        found = _named(_NAMED_BEFORE.search(before), value, by_name) or _call(value, by_name) or _bare(value, by_name)
+        found = (
+            _read_tagged_call(_NAMED_BEFORE.search(before), value, by_name)
+            or _call(value, by_name)
+            or _bare(value, by_name)
+        )
         if found is not None:
             name, arguments = found
             digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]
@@ -126,7 +130,7 @@ def _objects(text: str) -> Iterator[tuple[str, dict[str, Any], int]]:
         start = text.find("{", end)
 
 
-def _named(before: re.Match[str] | None, value: dict[str, Any], tools: dict[str, ToolSpec]) -> _Found | None:
+def _read_tagged_call(before: re.Match[str] | None, value: dict[str, Any], tools: dict[str, ToolSpec]) -> _Found | None:
     """Read arguments whose tool is named in a tag before them."""
     return _complete(before[1], value, tools) if before else None
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.app import open_store, running
-from bot.command_line.serve import connected, keep_what_is_loaded
+from bot.command_line.serve import keep_what_is_loaded, open_slack_connection
 from bot.jobs.shutdown import wait_for_stop
 from bot.models.choosing import choose_model
 from bot.settings import read_settings
@@ -29,7 +29,7 @@ async def main() -> None:
     async with (
         open_store(settings) as store,
         running(settings, store, model, crew) as app,
-        connected(app.bolt, settings),
+        open_slack_connection(app.bolt, settings),
     ):
         keep_what_is_loaded()
         print("ready", flush=True)

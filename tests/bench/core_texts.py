@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from handoff import events as ev
-from handoff.checking.figures import unsupported
+from handoff.checking.figures import find_unsupported_figures
 
 Row = Callable[..., None]
 
@@ -24,7 +24,11 @@ async def core_texts(_: Path, row: Row) -> None:
     text = " ".join(f"{at * 104_729 % 4_000_000 / 100:,.2f} and {at % 90}.3 %" for at in range(60))
     table = "order,customer,amount,qty\n" + rows
     beside(
-        row, "figures of a long reply", lambda: unsupported(text, [table]), lambda: NUMBER.findall(table), FIGURES_BAR
+        row,
+        "figures of a long reply",
+        lambda: find_unsupported_figures(text, [table]),
+        lambda: NUMBER.findall(table),
+        FIGURES_BAR,
     )
     turn = {"text": "word " * 100, "stop": "end", "usage": {}}
     line = ev.dump(

@@ -91,7 +91,7 @@ def test_what_does_not_go_together_is_said(
 
 
 async def test_a_demo_is_made_ready_on_a_copy_of_its_material(crew: Path) -> None:
-    async with crew_demo.staged(Settings(env={}, crew=str(crew))) as demo:
+    async with crew_demo.stage_demo(Settings(env={}, crew=str(crew))) as demo:
         (file,) = demo.files
         assert file.read_text() == "A note."
         assert crew not in file.parents
@@ -112,7 +112,7 @@ async def test_a_demo_is_made_ready_on_a_copy_of_its_material(crew: Path) -> Non
 async def test_a_demo_that_cannot_be_played_is_refused_in_a_line(crew: Path, file: str, text: str, words: str) -> None:
     (crew / "demo" / file).write_text(text)
     with pytest.raises(SettingsError) as refused:
-        async with crew_demo.staged(Settings(env={}, crew=str(crew))):
+        async with crew_demo.stage_demo(Settings(env={}, crew=str(crew))):
             pass
     assert words in str(refused.value)
     assert "\n" not in str(refused.value)
@@ -121,7 +121,7 @@ async def test_a_demo_that_cannot_be_played_is_refused_in_a_line(crew: Path, fil
 async def test_a_demo_is_played_with_its_real_tools_and_says_that_no_model_read_it(
     crew: Path, server_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async with crew_demo.staged(Settings(env={}, crew=str(crew))) as demo, scene_on(server_url) as scene:
+    async with crew_demo.stage_demo(Settings(env={}, crew=str(crew))) as demo, scene_on(server_url) as scene:
         told = argparse.Namespace(ask=demo.demo.ask, json=False, demo=True, out=tmp_path, timeout=30.0)
         model = demo.cast(RehearsalModel())
         tools = all_tools(settings=ToolSettings(demo.settings.env))
@@ -147,7 +147,7 @@ async def test_the_first_page_offers_two_demos_where_nothing_stands_against_it(
     env: dict[str, str], labels: list[str]
 ) -> None:
     settings = read_settings(env)
-    async with crew_demo.offered(settings) as shown:
+    async with crew_demo.stage_offered_demos(settings) as shown:
         assert [draft.label for draft in shown.drafts] == labels
         assert (shown.settings.crew, shown.settings.more_crews) == (settings.crew, settings.more_crews)
         for draft in shown.drafts:
@@ -173,7 +173,7 @@ async def test_a_step_that_writes_is_shown_and_denied_where_nobody_sits_at_the_t
     (crew / "scout.md").write_text(PAGE.replace("[web_search]", "[web_search, pin_note]"))
     steps = "[{web_search: {query: acme}}, {pin_note: {text: 'Acme charges.'}}, "
     (crew / "demo" / "demo.yml").write_text(DEMO.replace("[{web_search: {query: acme}}, ", steps))
-    async with crew_demo.staged(Settings(env={}, crew=str(crew))) as demo, scene_on(server_url) as scene:
+    async with crew_demo.stage_demo(Settings(env={}, crew=str(crew))) as demo, scene_on(server_url) as scene:
         told = argparse.Namespace(ask=demo.demo.ask, json=False, demo=True, out=tmp_path, timeout=30.0)
         settings = ToolSettings(demo.settings.env)
         made = load_crew(crew, all_tools(settings=settings), settings)

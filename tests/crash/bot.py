@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.app import running
-from bot.command_line.serve import connected
+from bot.command_line.serve import open_slack_connection
 from bot.settings import Settings
 from bot.store.redis.redis_store import Store
 from specialists.registry import load_crew
@@ -65,7 +65,7 @@ async def work(
         async with (
             watched_store(store, passages) as watched,
             running(settings, watched, model, crew, looks=(0.0,)) as app,
-            connected(app.bolt, settings),
+            open_slack_connection(app.bolt, settings),
         ):
             await asyncio.Event().wait()
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.evaluation.answer_texts import leak, says, says_figure, times_said, unmarked
+from bot.evaluation.answer_texts import find_unmarked_figures, leak, says, says_figure, times_said
 
 
 @pytest.mark.parametrize(
@@ -60,6 +60,6 @@ def test_plain_answers_are_clean() -> None:
 
 def test_a_made_up_figure_is_told_unless_it_is_marked() -> None:
     known = ["North 412 units, South 388 units"]
-    assert unmarked("Together 800 units; 412 in the North.", known) == ()
-    assert unmarked("It was 9,731 units.", known) == ("9,731",)
-    assert unmarked("It was 9,731 \u26a0 units, or 73.5 % \u26a0.", known) == ()
+    assert find_unmarked_figures("Together 800 units; 412 in the North.", known) == ()
+    assert find_unmarked_figures("It was 9,731 units.", known) == ("9,731",)
+    assert find_unmarked_figures("It was 9,731 \u26a0 units, or 73.5 % \u26a0.", known) == ()

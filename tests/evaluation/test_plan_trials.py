@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bot.evaluation.trials.plan_trials import decided
+from bot.evaluation.trials.plan_trials import read_decision
 from handoff import events as ev
 from handoff.engine.engine import fold
 from tests.evaluation.eval_kit import one_set, played
@@ -31,13 +31,13 @@ FAILED = ev.RequestFailed(**AT, step="planning", reason="nobody in the crew can 
 def test_each_decision_is_known_by_the_job_alone(event: ev.Event, said: str) -> None:
     job = fold((asked(), event))
     assert job is not None
-    assert str(decided(job.asks[-1])) == said
+    assert str(read_decision(job.asks[-1])) == said
 
 
 def test_a_call_that_failed_is_no_word_of_the_planner() -> None:
     job = fold((asked(), FAILED))
     assert job is not None
-    assert decided(job.asks[-1], erred=True).reply == "failed"
+    assert read_decision(job.asks[-1], erred=True).reply == "failed"
 
 
 async def test_a_model_that_declines_does_not_say_that_nobody_can_do_it() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.evaluation.significance import mcnemar, paired, wilson
+from bot.evaluation.significance import mcnemar, paired_bootstrap, wilson
 
 
 @pytest.mark.parametrize(
@@ -22,17 +22,17 @@ def test_six_against_none_is_the_least_that_is_beyond_chance(first: int, second:
 
 
 def test_a_difference_that_all_cases_have_has_no_spread() -> None:
-    assert paired([1.0, 2.0, 3.0], [2.0, 3.0, 4.0]) == (1.0, 1.0, 1.0)
+    assert paired_bootstrap([1.0, 2.0, 3.0], [2.0, 3.0, 4.0]) == (1.0, 1.0, 1.0)
 
 
 def test_a_difference_that_may_be_chance_has_zero_in_its_interval() -> None:
-    mean, low, high = paired([0, 1, 0, 1, 0, 1], [1, 0, 0, 1, 1, 0], seed=1)
+    mean, low, high = paired_bootstrap([0, 1, 0, 1, 0, 1], [1, 0, 0, 1, 1, 0], seed=1)
     assert mean == 0
     assert low < 0 < high
 
 
 def test_pairs_must_be_pairs() -> None:
     with pytest.raises(ValueError, match="shorter"):
-        paired([1.0], [])
+        paired_bootstrap([1.0], [])
     with pytest.raises(ValueError, match="at least one pair"):
-        paired([], [])
+        paired_bootstrap([], [])

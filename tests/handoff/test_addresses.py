@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handoff import events as ev
-from handoff.briefs.addresses import addresses_in, cited, endings, given_in, known_addresses
+from handoff.briefs.addresses import addresses_in, endings, filter_cited_addresses, given_in, known_addresses
 from handoff.contracts import Finding, Material, Request, Result, Section
 from tests.handoff.kit import PLACE, R, asked, job, planned, returned, started, subtask
 
@@ -50,8 +50,8 @@ def test_a_result_keeps_only_what_it_holds_and_was_given() -> None:
     result = Result(
         summary="In short.", content=f"See {A}. Or https://c.org/", findings=(Finding(message="m", source=B),)
     )
-    assert cited(result, {A, B, "https://d.org/"}) == (A, B)
-    assert cited(result, set()) == ()
+    assert filter_cited_addresses(result, {A, B, "https://d.org/"}) == (A, B)
+    assert filter_cited_addresses(result, set()) == ()
 
 
 def request(text: str, request_id: str = R, at: float = 1.0) -> ev.RequestAdded:

@@ -14,7 +14,7 @@ from bot.supervisor.synthesizer import describe
 from bot.supervisor.verifier import describe as for_verifier
 from bot.supervisor.verifier import evidence_of
 from handoff import events as ev
-from handoff.answering.reducing import MAX_PARTS, MAX_ROUNDS, condensed
+from handoff.answering.reducing import MAX_PARTS, MAX_ROUNDS, build_notes_from_reply
 from handoff.contracts import (
     Contradiction,
     Evidence,
@@ -72,7 +72,7 @@ def performed(job: Job, effect: Effect, rng: random.Random, at: float) -> ev.Eve
     ask = job.asks[0]
     if isinstance(effect, ReduceMaterial):
         reply = rng.choice(("", "- short", "x " * 40_000, "## s0\n- fine"))
-        notes, left_out = condensed(ask.request.text, part_of(ask, ask.run, effect), reply)
+        notes, left_out = build_notes_from_reply(ask.request.text, part_of(ask, ask.run, effect), reply)
         return ev.MaterialReduced(
             at=at, request=R, round=effect.round, part=effect.part, notes=notes, left_out=left_out
         )

@@ -259,7 +259,7 @@ def test_what_was_not_approved_is_named_as_a_gap_and_told_apart() -> None:
     denied = job(*asks(), decides("deny"), done)
     assert gaps(ask(denied), ask(denied).run) == ("not done, as a person denied it: post tea",)
     state = job(*asks())
-    late = state.with_ask(approvals.expired(ask(state), work(state), work(state).question, 400.0))
+    late = state.with_ask(approvals.expire_approval(ask(state), work(state), work(state).question, 400.0))
     late = apply(late, done)
     assert work(late).answered[0].ruling.outcome == "expired"
     assert gaps(ask(late), ask(late).run) == ("not done, as nobody approved it in time: post tea",)

@@ -9,7 +9,7 @@ from handoff.briefs.context import circumstances
 from handoff.briefs.provenance import provenance_of
 from handoff.contracts import Setting
 from handoff.effects import MakePlan, Post, RunSubtask, WriteAnswer, answer_key, card_end_key, card_key, question_key
-from handoff.engine.nested import asked as to_answer
+from handoff.engine.nested import build_run_brief as to_answer
 from handoff.engine.outstanding import CARD_FIRST, outstanding
 from handoff.engine.replay import open_log
 from handoff.planning.plan_brief import of_request

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from handoff.checking.figures import unsupported
+from handoff.checking.figures import find_unsupported_figures
 from handoff.contracts import Result
 from handoff.evidence.binding import Document, bind_result
 from handoff.evidence.period_words import periods_in
@@ -96,8 +96,8 @@ def test_a_number_typed_into_a_query_beside_a_column_is_nobodys() -> None:
 
 def test_a_working_may_hold_what_a_share_makes_of_a_whole() -> None:
     said = ["The budget is 8,250 euros; the price rises by 6 %."]
-    assert unsupported("It is 8,745 euros [[= 8,250 * 1.06]].", said) == ()
-    assert unsupported("It is 8,827.5 euros [[= 8,250 * 1.07]].", said)
+    assert find_unsupported_figures("It is 8,745 euros [[= 8,250 * 1.06]].", said) == ()
+    assert find_unsupported_figures("It is 8,827.5 euros [[= 8,250 * 1.07]].", said)
 
 
 @pytest.mark.parametrize(

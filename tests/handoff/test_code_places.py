@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from handoff.answering.code_places import CodePlace, place_in
-from handoff.answering.findings import shared
+from handoff.answering.findings import merge_graded_findings
 from handoff.answering.line_links import line_link
 from handoff.contracts import Finding, Material, Result, Section, Severity
 
@@ -35,7 +35,7 @@ def found(where: str, message: str, confidence: int = 90, severity: Severity = "
 
 def told(**findings: tuple[Finding, ...]) -> list[tuple[str, tuple[str, ...]]]:
     results = {name: Result(summary="s", content="c", findings=each) for name, each in findings.items()}
-    return [(one.finding.message, one.by) for one in shared(results, {})]
+    return [(one.finding.message, one.by) for one in merge_graded_findings(results, {})]
 
 
 def test_what_two_found_at_the_same_lines_is_one_item_with_all_that_was_said() -> None:

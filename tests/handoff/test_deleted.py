@@ -3,7 +3,7 @@
 from handoff import events as ev
 from handoff.contracts import Artifact, Material, Section
 from handoff.effects import DropCopies
-from handoff.materials.deleted import BLANK, FAULT, blanked
+from handoff.materials.deleted import BLANK, FAULT, blank_spans
 from handoff.state.job_state import Job
 from handoff.state.state_values import Copy
 from tests.handoff.kit import R, ask, asked, effects, job
@@ -80,13 +80,13 @@ def test_what_nobody_read_changes_nothing() -> None:
 
 def test_blanks_keep_the_places_of_everything_else() -> None:
     text = "head\nana: secret words here\nben: hello"
-    done = blanked(text, [(5, 28)])
+    done = blank_spans(text, [(5, 28)])
     assert len(done) == len(text)
     assert "secret" not in done
     assert done.endswith("\nben: hello")
     assert BLANK[:10] in done
-    assert blanked("abc", [(1, 99)]) == "a" + BLANK[:2]
-    assert blanked(done, [(5, 28)]) == done
+    assert blank_spans("abc", [(1, 99)]) == "a" + BLANK[:2]
+    assert blank_spans(done, [(5, 28)]) == done
 
 
 def test_a_thread_that_could_not_be_read_holds_nothing_to_delete() -> None:

@@ -11,7 +11,7 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from handoff.checking.figures import MOST_LINES, behind, misquoted, unsupported
+from handoff.checking.figures import MOST_LINES, behind, find_misquoted_figure, find_unsupported_figures
 from handoff.contracts import Finding, Result
 
 CASES: list[dict[str, Any]] = yaml.safe_load(
@@ -20,14 +20,14 @@ CASES: list[dict[str, Any]] = yaml.safe_load(
 
 
 def doubted(text: str, *known: str) -> tuple[str, ...]:
-    return tuple(one.text for one in unsupported(text, known))
+    return tuple(one.text for one in find_unsupported_figures(text, known))
 
 
 def finds(case: dict[str, Any]) -> bool:
     """Whether at least one of the wrong figures of a case is found, at its place."""
     text = case["result"]
     places = [(text.index(wrong), text.index(wrong) + len(wrong)) for wrong in case["wrong"]]
-    found = unsupported(text, case["known"])
+    found = find_unsupported_figures(text, case["known"])
     return any(one.start < end and start < one.end for one in found for start, end in places)
 
 
@@ -41,7 +41,7 @@ def test_most_wrong_figures_are_found(half: int) -> None:
 def test_hardly_any_right_result_is_doubted() -> None:
     right = [case for case in CASES if not case["wrong"]]
     assert len(right) >= 100
-    assert sum(bool(unsupported(case["result"], case["known"])) for case in right) / len(right) <= 0.03
+    assert sum(bool(find_unsupported_figures(case["result"], case["known"])) for case in right) / len(right) <= 0.03
 
 
 FOLLOWS = {
@@ -117,7 +117,7 @@ WRONG = {
 @pytest.mark.parametrize("name", WRONG)
 def test_what_does_not_follow_is_found(name: str) -> None:
     text, figure, known = WRONG[name]
-    (found,) = unsupported(text, [known])
+    (found,) = find_unsupported_figures(text, [known])
     assert figure in found.text
     assert text[found.start : found.end].strip() == found.text
 
@@ -133,13 +133,13 @@ def test_a_short_figure_of_a_long_table_needs_more_than_some_pair() -> None:
 
 
 def test_the_figure_that_was_meant_is_named() -> None:
-    assert misquoted("42,107", ["41,207 and 55"]) == "41,207"
-    assert misquoted("412,070", ["41,207 and 412"]) == "41,207"
-    assert misquoted("$1.62 million", ["$1.62 billion"]) == "1.62 billion"
-    assert misquoted("71", ["17 of 88"]) == "17"
-    assert misquoted("72", ["17 of 88"]) == ""
-    assert misquoted("5", ["5"]) == ""
-    assert misquoted("41,208", ["41,207 and 41,209"]) == "", "it may be either"
+    assert find_misquoted_figure("42,107", ["41,207 and 55"]) == "41,207"
+    assert find_misquoted_figure("412,070", ["41,207 and 412"]) == "41,207"
+    assert find_misquoted_figure("$1.62 million", ["$1.62 billion"]) == "1.62 billion"
+    assert find_misquoted_figure("71", ["17 of 88"]) == "17"
+    assert find_misquoted_figure("72", ["17 of 88"]) == ""
+    assert find_misquoted_figure("5", ["5"]) == ""
+    assert find_misquoted_figure("41,208", ["41,207 and 41,209"]) == "", "it may be either"
 
 
 def test_each_figure_of_a_result_keeps_its_line() -> None:
@@ -159,7 +159,7 @@ def test_each_figure_of_a_result_keeps_its_line() -> None:
 @given(text=st.text(max_size=200), known=st.lists(st.text(max_size=200), max_size=3))
 @settings(max_examples=90, deadline=None)
 def test_whatever_is_written_is_read(text: str, known: list[str]) -> None:
-    for one in unsupported(text, known):
+    for one in find_unsupported_figures(text, known):
         assert text[one.start : one.end].strip() == one.text
 
 

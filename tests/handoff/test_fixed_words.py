@@ -8,10 +8,10 @@ from typing import Any, get_args
 import pytest
 
 from handoff.answering.copied import tag, without_form
-from handoff.answering.figure_names import named
+from handoff.answering.figure_names import name_figures
 from handoff.answering.fixed_words import PHRASES, Language, Phrase, language_of, phrase
-from handoff.answering.material import NAMED, marked
-from handoff.checking.figures import unsupported
+from handoff.answering.material import NAMED, render_with_unsure_note
+from handoff.checking.figures import find_unsupported_figures
 from handoff.contracts import Finding, Result, Terms
 from handoff.text.text_words import sentences, words
 
@@ -70,7 +70,7 @@ def test_a_phrase_is_filled_in() -> None:
 
 def test_figures_are_named_with_their_signs() -> None:
     text = "They sold 47,231 at $21, i.e. 17.3 %."
-    assert named(text, unsupported(text, ["41,237 at $12"])) == ("47,231", "$21", "17.3 %")
+    assert name_figures(text, find_unsupported_figures(text, ["41,237 at $12"])) == ("47,231", "$21", "17.3 %")
 
 
 # ---------------------------------------------------------------- less sure
@@ -79,12 +79,12 @@ def test_figures_are_named_with_their_signs() -> None:
 def test_findings_that_are_less_sure_are_named_and_many_are_counted() -> None:
     findings = tuple(Finding(message=f"Thing {n} is so.", confidence=70) for n in range(NAMED + 2))
     result = Result(summary="s", content="\n".join(one.message for one in findings), findings=findings)
-    shown = marked(result, Terms(confidence=80), "What is so?")
+    shown = render_with_unsure_note(result, Terms(confidence=80), "What is so?")
     assert shown.startswith(result.content)
     assert shown.endswith("“Thing 4 is so”, and 2 more_")
-    assert marked(result, Terms(confidence=70), "x") == result.content
+    assert render_with_unsure_note(result, Terms(confidence=70), "x") == result.content
     long = result.model_copy(update={"findings": (Finding(message="word " * 100, confidence=1),)})
-    assert "…”_" in marked(long, Terms(confidence=80), "x")
+    assert "…”_" in render_with_unsure_note(long, Terms(confidence=80), "x")
 
 
 def test_a_crew_may_keep_them_apart_and_count_them() -> None:
@@ -92,7 +92,7 @@ def test_a_crew_may_keep_them_apart_and_count_them() -> None:
     result = Result(summary="s", content="Reviewed.", findings=(sure, *[unsure] * 4))
     terms = Terms(confidence=80, unsure="apart")
     assert (
-        marked(result, terms, "Review it please")
+        render_with_unsure_note(result, terms, "Review it please")
         == "Reviewed.\n\n- The lock is missing.\n\n_4 more that are less certain_"
     )
 

@@ -13,7 +13,7 @@ from handoff.contracts import Finding, OnlyFor, Subtask
 from handoff.effects import WriteAnswer
 from handoff.engine.answer import gaps
 from handoff.engine.engine import apply
-from handoff.planning.plan_check import parsed
+from handoff.planning.plan_check import parse_plan
 from handoff.state.job_state import Job
 from tests.handoff.kit import ask, asked, effects, failed, job, planned, returned, running, started, subtask
 from tests.handoff.test_taken_up import all_failed, ended, proposed, wants
@@ -100,6 +100,6 @@ def test_a_second_try_looks_again() -> None:
 
 def test_no_model_says_that_a_part_is_left_out() -> None:
     part = {"id": "a", "title": "A", "intent": "Do it.", "specialist": "x", "only_for": {"severity": "high"}}
-    plan, faults = parsed(json.dumps({"goal": "g", "subtasks": [part]}))
+    plan, faults = parse_plan(json.dumps({"goal": "g", "subtasks": [part]}))
     assert plan is not None
     assert (plan.subtasks[0].only_for, faults) == (None, ())

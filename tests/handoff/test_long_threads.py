@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 
 from bot.slack.receive.thread_reader import read_until
-from bot.slack.show.session import retitled
+from bot.slack.show.session import has_new_title
 from handoff import events as ev
 from handoff.briefs.addresses import known_addresses
 from handoff.briefs.context import handoff_for, said_before
 from handoff.briefs.provenance import provenance_of
-from handoff.checking.figures import unsupported
+from handoff.checking.figures import find_unsupported_figures
 from handoff.contracts import Plan, Request, Result, Subtask
 from handoff.effects import answer_key, card_end_key, card_key
 from handoff.engine.engine import apply
@@ -58,7 +58,7 @@ def looked_at(before: Job | None, event: ev.Event) -> Job:
     projection(after)
     deeds_of(before, event, after)
     if before is not None:
-        retitled(before, after)
+        has_new_title(before, after)
     ask = after.latest
     if isinstance(event, ev.RequestAdded):
         read_until(after, ask)
@@ -69,7 +69,7 @@ def looked_at(before: Job | None, event: ev.Event) -> Job:
         provenance_of(after, ask, ask.work["a"])
     if isinstance(event, ev.AnswerWritten):
         known_addresses(after, ask)
-        unsupported("Way 7 is 1,407 km.", ("1,407 km", said_before(after, ask)))
+        find_unsupported_figures("Way 7 is 1,407 km.", ("1,407 km", said_before(after, ask)))
     return after
 
 

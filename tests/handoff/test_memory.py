@@ -2,8 +2,8 @@
 
 import pytest
 
-from handoff.conversation.memory import Memory, Wish, is_plain, meant, place_for, wish_in
-from handoff.materials.remembered import ROOM, remembered
+from handoff.conversation.memory import Memory, Wish, is_plain, match_memories, place_for, wish_in
+from handoff.materials.remembered import ROOM, render_memories
 from handoff.text.context_budget import tokens
 
 
@@ -50,7 +50,7 @@ def test_what_is_meant_is_plain_or_several_or_nothing() -> None:
         ("margins were gross", (), False),
         ("that approach", (), False),
     ):
-        assert meant(kept, text) == found, text
+        assert match_memories(kept, text) == found, text
         assert is_plain(kept, found, text) is plain, text
 
 
@@ -58,10 +58,10 @@ def test_all_is_told_while_it_fits_and_then_what_fits_best_and_how_much_is_left_
     kept = {f"n{n}": Memory(text=f"Shelf {n} holds {'screws ' * 20}", user="U2", at=float(n)) for n in range(50)}
     kept["fy"] = Memory(text="Our fiscal year starts in April", user="U1", at=1.5, link="https://x.slack.com/p1")
     names = {"U1": "Ana [CEO]", "U2": "Ben"}
-    few = remembered({"fy": kept["fy"]}, names, "anything", above="(told)")
+    few = render_memories({"fy": kept["fy"]}, names, "anything", above="(told)")
     assert few.text == "(told)\n[Ana CEO on 1 Jan 1970, https://x.slack.com/p1] Our fiscal year starts in April"
     assert [(one.message, few.text[one.start]) for one in few.outline] == [("memory:fy", "[")]
-    many = remembered(kept, names, "When does the fiscal year begin?", above="(told)")
+    many = render_memories(kept, names, "When does the fiscal year begin?", above="(told)")
     assert tokens(many.text) <= ROOM + 60
     assert "Our fiscal year" in many.text
     assert many.left_out == len(kept) - len(many.outline) > 0

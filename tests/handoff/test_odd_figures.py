@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from handoff.answering.material import marked
+from handoff.answering.material import render_with_unsure_note
 from handoff.checking.checks import Seen, look
 from handoff.contracts import Finding, Result, Terms
 from handoff.evidence.statements import statements_of
@@ -31,5 +31,5 @@ def test_no_figure_breaks_a_check_or_hangs_it(odd: str) -> None:
     finding = Finding(message="It was a good year", confidence=10)
     result = Result(summary="s", content=text, findings=(finding,), confidence=90)
     look(Seen(result, odd, odd, (odd.replace("1", "2"), odd), (odd,)))
-    marked(result, Terms(confidence=80), text)
+    render_with_unsure_note(result, Terms(confidence=80), text)
     statements_of(text)

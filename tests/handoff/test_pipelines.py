@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from handoff.contracts import Artifact, Material
-from handoff.planning.pipeline import INLINE, Pipeline, Step, faults_of, planned, takes
+from handoff.planning.pipeline import INLINE, Pipeline, Step, build_pipeline_plan, faults_of, takes
 from handoff.planning.plan_brief import PlanBrief
 from tests.handoff.kit import ask, asked, job
 
@@ -16,7 +16,7 @@ PIPELINE = Pipeline((CAUSE, PAGE, LAST), strategy="reduce", instruction="The lik
 def test_a_pipeline_is_a_plan_with_the_request_as_it_was_written() -> None:
     files = [Artifact(id="1", name="app.log"), Artifact(id="2", name="a.csv")]
     there = (Material(name="thread", kind="thread"), *(Material(name=one.name, file=one) for one in files))
-    plan = planned(PIPELINE, PlanBrief("  why is  it down?\n", materials=there))
+    plan = build_pipeline_plan(PIPELINE, PlanBrief("  why is  it down?\n", materials=there))
     first, second, last = plan.subtasks
     assert (first.id, first.specialist, first.intent) == ("cause", "a", "Find the cause. why is  it down?")
     assert first.needs == ("app.log", "a.csv"), "each once"
@@ -28,7 +28,7 @@ def test_a_pipeline_is_a_plan_with_the_request_as_it_was_written() -> None:
 
 
 def test_where_there_is_nothing_a_step_needs_nothing() -> None:
-    assert [one.needs for one in planned(PIPELINE, PlanBrief("why?")).subtasks] == [None, None, None]
+    assert [one.needs for one in build_pipeline_plan(PIPELINE, PlanBrief("why?")).subtasks] == [None, None, None]
 
 
 def test_a_kind_of_material_or_an_ending_says_what_is_given() -> None:
@@ -36,7 +36,7 @@ def test_a_kind_of_material_or_an_ending_says_what_is_given() -> None:
     there = (Material(name="thread", kind="thread"), Material(name="answer", kind="answer"), log)
     for words, names in ((("thread",), ("thread",)), (("answers", ".log"), ("answer", "App.LOG")), ((".csv",), ())):
         step = Step("a", "a", "One", "Find it. {request}", needs=words)
-        assert planned(Pipeline((step,)), PlanBrief("why?", materials=there)).subtasks[0].needs == names
+        assert build_pipeline_plan(Pipeline((step,)), PlanBrief("why?", materials=there)).subtasks[0].needs == names
 
 
 def test_a_follow_up_goes_into_it_unless_the_crew_leaves_it_to_the_planner() -> None:
@@ -51,10 +51,10 @@ def test_a_follow_up_goes_into_it_unless_the_crew_leaves_it_to_the_planner() -> 
 def test_a_long_request_is_given_as_material_instead() -> None:
     text = "+ a line of a diff\n" * INLINE
     there = (Material(name="request", kind="request", text="d", origin="requester"),)
-    plan = planned(PIPELINE, PlanBrief(text, materials=there))
+    plan = build_pipeline_plan(PIPELINE, PlanBrief(text, materials=there))
     assert [one.needs for one in plan.subtasks] == [("request",), ("request",), None]
     assert all("stands below, under 'request'" in one.intent for one in plan.subtasks)
-    inside = planned(PIPELINE, PlanBrief(text))  # the brief of a crew inside another is no material
+    inside = build_pipeline_plan(PIPELINE, PlanBrief(text))  # the brief of a crew inside another is no material
     assert sum(len(one.intent) for one in inside.subtasks) < 41_000
     assert len(plan.goal) == INLINE
 

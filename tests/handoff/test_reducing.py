@@ -13,10 +13,10 @@ from handoff.answering.reducing import (
     SENTENCE,
     SHORTER,
     Part,
-    condensed,
+    build_notes_from_reply,
     size,
     stage,
-    uncondensed,
+    truncate_notes,
 )
 from handoff.contracts import Note
 from handoff.text.context_budget import fits, tokens
@@ -45,7 +45,7 @@ def test_every_run_ends_within_its_caps_with_its_losses_named(
         assert len(parts) <= MAX_PARTS
         part = parts[-1]  # in any order: each stands on its own
         reply = replies[calls % len(replies)]
-        made, left_out = uncondensed("churn?", part) if fails else condensed("churn?", part, reply)
+        made, left_out = truncate_notes("churn?", part) if fails else build_notes_from_reply("churn?", part, reply)
         most = part.limit + RESCUED * (SENTENCE + 3) + sum(tokens(note.source) for note in (*part.notes, *made)) + 20
         assert size(made) <= most
         if tokens(reply.strip()) > part.limit or fails:
@@ -93,16 +93,16 @@ def part(text: str) -> Part:
 )
 def test_a_figure_that_the_request_names_survives_word_for_word(request_: str, sentence: str) -> None:
     filler = "It all went well that day and nothing came up. " * 20
-    notes, left_out = condensed(request_, part(filler + sentence), "- All well.")
+    notes, left_out = build_notes_from_reply(request_, part(filler + sentence), "- All well.")
     assert any(sentence in note.text for note in notes)
     assert not left_out
-    notes, _ = condensed(request_, part(filler + sentence), f"- All well. {sentence}")
+    notes, _ = build_notes_from_reply(request_, part(filler + sentence), f"- All well. {sentence}")
     assert len(notes) == 1, "what survived is not put back"
 
 
 def test_figures_beyond_what_is_put_back_are_named_as_left_out() -> None:
     many = " ".join(f"Refund case {n} took {n} days." for n in range(2, 2 + RESCUED + 3))
-    notes, left_out = condensed("List the refund cases", part(many + " padding" * 400), "- Several cases.")
+    notes, left_out = build_notes_from_reply("List the refund cases", part(many + " padding" * 400), "- Several cases.")
     assert len(notes[-1].text.splitlines()) == RESCUED
     assert len(left_out) == 3
     assert all(line.startswith("Refunds: Refund case") for line in left_out)
@@ -110,14 +110,14 @@ def test_figures_beyond_what_is_put_back_are_named_as_left_out() -> None:
 
 def test_notes_that_are_too_long_are_cut_and_that_is_said() -> None:
     given_ = part("Nothing of note came up that day. " * 40)
-    notes, left_out = condensed("?", given_, "- so it went on and on\n" * 400)
+    notes, left_out = build_notes_from_reply("?", given_, "- so it went on and on\n" * 400)
     assert size(notes) <= given_.limit + tokens("Refunds")
     assert left_out[0].startswith("Refunds: notes cut at ")
 
 
 def test_notes_keep_the_headings_of_their_sources() -> None:
     both = Part(1, 1, (Note(source="Refunds", text="a " * 400), Note(source="Churn", text="b " * 400)), 200)
-    notes, _ = condensed("?", both, "Preface.\n## Churn\n- down\n## Refunds\n- up")
+    notes, _ = build_notes_from_reply("?", both, "Preface.\n## Churn\n- down\n## Refunds\n- up")
     assert [(note.source, note.text) for note in notes] == [
         ("Refunds, Churn", "Preface."),
         ("Churn", "- down"),

@@ -57,8 +57,12 @@ def test_who_spoke_may_see_and_who_asked_may_trace_that_alone() -> None:
     state = job(*TEAM, of_ben(), heard("U3"))
     assert [rights.may_see(state, Actor(user)) for user in ("U1", "U2", "U3", "U4")] == [True, True, True, False]
     assert rights.may_see(state, Actor("U4", admin=True))
-    assert [rights.traced(state, Actor(user)) for user in ("U1", "U2", "U3")] == [{R}, {BEN}, frozenset()]
-    assert rights.traced(state, Actor("U4", admin=True)) == {R, BEN}
+    assert [rights.find_traceable_requests(state, Actor(user)) for user in ("U1", "U2", "U3")] == [
+        {R},
+        {BEN},
+        frozenset(),
+    ]
+    assert rights.find_traceable_requests(state, Actor("U4", admin=True)) == {R, BEN}
 
 
 def test_the_steps_of_ben_hold_nothing_of_ana() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from handoff.answering.material import holds
-from handoff.answering.reducing import Part, condensed
+from handoff.answering.reducing import Part, build_notes_from_reply
 from handoff.checking.numerals import is_unit
 from handoff.contracts import Note
 from handoff.text.dollars import short
@@ -36,9 +36,9 @@ def test_a_message_is_held_by_its_words_and_all_of_its_figures(text: str, messag
 )
 def test_a_figure_that_notes_lost_is_put_back_in_any_language(request_: str, sentence: str, reply: str) -> None:
     part = Part(1, 1, (Note(source="Bericht", text=f"Sonst war an jenem Tag nichts. {sentence}"),), 200)
-    notes, _ = condensed(request_, part, reply)
+    notes, _ = build_notes_from_reply(request_, part, reply)
     assert sentence in notes[-1].text
-    notes, _ = condensed(request_, part, f"{reply} {sentence}")
+    notes, _ = build_notes_from_reply(request_, part, f"{reply} {sentence}")
     assert len(notes) == 1, "what survived is not put back"
 
 

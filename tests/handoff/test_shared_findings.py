@@ -6,7 +6,7 @@ import pytest
 
 from bot.supervisor.synthesizer import FINDINGS, describe
 from handoff import events as ev
-from handoff.answering.findings import is_same, shared
+from handoff.answering.findings import is_same, merge_graded_findings
 from handoff.answering.material import whole
 from handoff.contracts import Finding, Result
 from handoff.engine.engine import fold
@@ -97,7 +97,7 @@ def test_the_same_is_what_agrees_in_place_figures_and_words(message: str, where:
 def test_what_is_worded_otherwise_is_not_lost_where_two_findings_are_one() -> None:
     other = OFF.model_copy(update={"message": "The total is not off by 40 euros.", "confidence": 60})
     both = {name: Result(summary="s", content="c", findings=(one,)) for name, one in (("a", OFF), ("b", other))}
-    (found,) = shared(both, {"a": "Audit", "b": "Check"})
+    (found,) = merge_graded_findings(both, {"a": "Audit", "b": "Check"})
     assert found.finding.message == "The total is off by 40 euros. / The total is not off by 40 euros."
     assert found.by == ("Audit", "Check")
 

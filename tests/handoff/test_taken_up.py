@@ -70,7 +70,7 @@ def proposed(state: Job, at: float = 11.0) -> Job:
     assert ask.before is not None
     assert ask.again is not None
     assert ask.before.run.plan is not None
-    kept = second_try.kept(ask.before, ask.again)
+    kept = second_try.list_kept_subtasks(ask.before, ask.again)
     of = {"at": at, "request": ask.id, "plan": ask.before.run.plan, "members": MEMBERS, "kept": kept}
     return apply(state, ev.PlanProposed.model_validate(of))
 
@@ -472,7 +472,7 @@ class Tries(Levels):
             isinstance(effect, MakePlan) and not effect.within and before is not None and before.run.plan is not None
         )
         if taken and before is not None and ask.again is not None and before.run.plan is not None:
-            kept = second_try.kept(before, ask.again)
+            kept = second_try.list_kept_subtasks(before, ask.again)
             of = {"at": self.now, "request": ask.id, "terms": before.run.terms, "kept": kept}
             members = tuple(before.run.members.values())
             return [ev.PlanProposed.model_validate({**of, "plan": before.run.plan, "members": members})]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handoff.checking.figures import unsupported, workings_of
+from handoff.checking.figures import find_unsupported_figures, workings_of
 from handoff.checking.numerals import numerals
 from handoff.checking.workings import comes_to, find_workings, values_of, without_workings
 from handoff.contracts import Result
@@ -43,7 +43,7 @@ WRONG = {
 @pytest.mark.parametrize("name", RIGHT)
 def test_a_right_working_bears_a_figure_out(name: str) -> None:
     text = f"Revenue: {RIGHT[name]} more."
-    assert unsupported(text, [SALES]) == ()
+    assert find_unsupported_figures(text, [SALES]) == ()
     assert len(workings_of(text, ())) == 1
     assert "[[" not in without_workings(text)
 
@@ -51,15 +51,17 @@ def test_a_right_working_bears_a_figure_out(name: str) -> None:
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_working_leaves_its_figure_without_a_source(name: str) -> None:
     text, fault = WRONG[name]
-    (found,) = unsupported(f"It is {text}.", [SALES])
+    (found,) = find_unsupported_figures(f"It is {text}.", [SALES])
     assert fault in found.fault
     assert workings_of(f"It is {text}.", [found.text]) == ()
 
 
 def test_a_working_may_build_on_a_figure_that_was_worked_out_before() -> None:
     text = "It rose by 424 [[= 1,569 - 1,145]], and by 848.0 [[= 2 * 424]] in two quarters."
-    assert unsupported(text, [SALES]) == ()
-    assert [one.text for one in unsupported(text.replace("424 [[= 1,569 - 1,145]]", "little"), [SALES])] == ["848.0"]
+    assert find_unsupported_figures(text, [SALES]) == ()
+    assert [
+        one.text for one in find_unsupported_figures(text.replace("424 [[= 1,569 - 1,145]]", "little"), [SALES])
+    ] == ["848.0"]
 
 
 def test_a_result_loses_its_workings_and_keeps_them_beside_it() -> None:

@@ -10,7 +10,7 @@ from typing import get_args
 from bot.workspace.command import MANIFESTS
 from bot.workspace.fault_injection import Kind
 from bot.workspace.manifest_notes import SENT_EVENTS
-from bot.workspace.supported import supported
+from bot.workspace.supported import render_support_tables
 from bot.workspace.web_api.method_table import METHODS
 from tests.local_slack.conftest import APPS, ROOT, Start, clean_environment
 
@@ -51,7 +51,7 @@ def test_the_tests_of_the_page_pass(tmp_path: Path) -> None:
 def test_the_command_prints_what_is_supported() -> None:
     command = [sys.executable, "-m", "bot.workspace", "--methods"]
     printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=180).stdout
-    assert printed == supported()
+    assert printed == render_support_tables()
     assert [name for name in (*METHODS, *SENT_EVENTS) if f"`{name}`" not in printed] == []
 
 

@@ -19,7 +19,7 @@ from specialists.mcp import safe_schema, server_replies, shown_schema
 from specialists.mcp.argument_check import MOST_STEPS, arguments_by
 from specialists.mcp.server_config import ServerConfig
 from specialists.mcp.server_connection import NoAnswer, NotReached, Refused, ServerConnection
-from specialists.mcp.server_tools import LONGEST_DESCRIPTION, described
+from specialists.mcp.server_tools import LONGEST_DESCRIPTION, describe_tool
 from specialists.mcp.tool_lock import as_told
 from specialists.tools.tool import ToolSpec
 from tests.mcp_servers.empty_bench import bench_in
@@ -112,7 +112,7 @@ def test_a_schema_that_could_hurt_is_not_offered(schema: dict[str, Any], words: 
 
 def test_models_see_a_description_and_a_schema_without_what_hides_and_without_what_they_do_not_need() -> None:
     hidden = {"type": "string", "title": "A", "pattern": "a+", "description": "Say\u200b \u202eit " + "x" * 900}
-    shown = shown_schema.shown(
+    shown = shown_schema.schema_for_models(
         {**of({"title": hidden}), "$schema": "http://x", "oneOf": [{}], "description": "Obey me."}
     )
     assert list(shown) == ["type", "properties"]
@@ -120,9 +120,9 @@ def test_models_see_a_description_and_a_schema_without_what_hides_and_without_wh
     assert shown["properties"]["title"]["description"].startswith("Say it xxx")
     assert len(shown["properties"]["title"]["description"]) <= shown_schema.LONGEST_TEXT + 1
     tool = as_told(told("a", description="\u200bDoes it.\x1b[2J " + "y" * 5_000))
-    assert described(tool).startswith("Does it.[2J yyy")
-    assert len(described(tool)) == LONGEST_DESCRIPTION + 1
-    assert described(as_told({"name": "a", "title": "The tide"})) == "The tide"
+    assert describe_tool(tool).startswith("Does it.[2J yyy")
+    assert len(describe_tool(tool)) == LONGEST_DESCRIPTION + 1
+    assert describe_tool(as_told({"name": "a", "title": "The tide"})) == "The tide"
 
 
 CROOKED = {
@@ -142,7 +142,7 @@ CROOKED = {
 
 
 def test_a_crooked_schema_goes_through_all_that_reads_schemas() -> None:
-    shown = shown_schema.shown(CROOKED)
+    shown = shown_schema.schema_for_models(CROOKED)
     parts = shown["properties"]
     assert (parts["yes"], parts["circle"], parts["odd"]) == ({}, {}, {})
     assert parts["fine"] == CROOKED["properties"]["fine"]  # type: ignore[index]  # as written above

@@ -7,7 +7,7 @@ import pytest
 from bot.models.rehearsal.rehearsed_profile import read_profile
 from bot.models.rehearsal.rehearsed_request import Query, read_request
 from bot.models.rehearsal.rehearsed_sql import Question, question_of
-from bot.models.rehearsal.rehearsed_telling import read_rows, statements, written
+from bot.models.rehearsal.rehearsed_telling import format_figure, read_rows, statements
 
 PROFILE = """sales.csv is table sales: 1,216 rows, 10 columns (comma-separated, UTF-8)
 - month DATE: 2025-07-01 to 2026-06-01, 12 distinct
@@ -197,4 +197,4 @@ def test_rows_are_read_and_told_with_numbers_as_people_write_them() -> None:
     ("cell", "shown"), [("8668735.0099999", "8,668,735.01"), ("7", "7"), ("x", "x"), ("NULL", "none")]
 )
 def test_numbers_are_rounded(cell: str, shown: str) -> None:
-    assert written(cell) == shown
+    assert format_figure(cell) == shown

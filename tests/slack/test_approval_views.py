@@ -11,8 +11,8 @@ from bot.features.approvals.actions import refusal
 from bot.features.approvals.service import Refused
 from bot.features.approvals.view import AboutApproval, arguments_window, deny_window, edit_window, window_about
 from bot.slack.views.approval import Spot, approval, approval_decided, approval_dropped, people
-from bot.slack.views.argument_blocks import FIELD, fields, read_fields, written
-from bot.slack.views.carried import carried, carry
+from bot.slack.views.argument_blocks import FIELD, fields, format_value, read_fields
+from bot.slack.views.carried import carry, read_carried
 from bot.workspace.blocks import check_message_blocks, check_view
 from handoff import events as ev
 from handoff.approval_values import Approval, ApprovalTerms, digest_of
@@ -76,7 +76,7 @@ def test_a_hostile_argument_stands_there_as_plain_text() -> None:
 def test_a_button_carries_ids_a_number_and_the_digest_alone() -> None:
     card = drawn({"text": "a secret"})
     for button in buttons(card).values():
-        spot = carried(button["value"], Spot)
+        spot = read_carried(button["value"], Spot)
         assert spot is not None
         assert spot.digest == digest_of("post", {"text": "a secret"})
         assert "secret" not in button["value"]
@@ -86,7 +86,7 @@ def test_a_button_carries_ids_a_number_and_the_digest_alone() -> None:
     "value", ["", "{}", "[]", "null", '{"job": 1}', '{"job":"J","request":"1","subtask":"a","number":true,"digest":""}']
 )
 def test_a_forged_value_is_none_of_ours(value: str) -> None:
-    assert carried(value, Spot) is None
+    assert read_carried(value, Spot) is None
     assert window_about(value) is None
 
 
@@ -231,10 +231,10 @@ def test_a_field_that_cannot_be_read_is_named(name: str, value: str, wanted: str
 
 
 def test_nothing_that_is_there_is_hidden() -> None:
-    assert written("plain\ntext\t.") == "plain\ntext\t."
-    assert written("a\u200b") == "a[U+200B]"
-    assert written({"a": 1.5}) == '{"a": 1.5}'
-    assert written(["a@b", "c d"]) == '["a@b", "c d"]'
+    assert format_value("plain\ntext\t.") == "plain\ntext\t."
+    assert format_value("a\u200b") == "a[U+200B]"
+    assert format_value({"a": 1.5}) == '{"a": 1.5}'
+    assert format_value(["a@b", "c d"]) == '["a@b", "c d"]'
 
 
 def test_a_text_that_fits_the_card_is_shown_whole() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bot.access import crew_values
-from bot.access.access_values import NAMES, Access, ChannelValues, combined
+from bot.access.access_values import NAMES, Access, ChannelValues, merge_sources
 from bot.access.channel_settings import ChannelSettings
 from bot.access.channels_file import NAME, read
 from bot.access.quiet_hours import BadQuietHours, read_quiet_hours
@@ -145,7 +145,7 @@ async def test_the_budget_of_a_channel_takes_the_place_of_that_of_all_channels()
     class Fixed(ChannelSettings):
         async def of(self, team: str, channel: str) -> Access:
             del team
-            return combined([(ChannelValues(budget=channel), "file")] if channel else [])
+            return merge_sources([(ChannelValues(budget=channel), "file")] if channel else [])
 
     settings = Fixed(None, lambda _: ChannelValues(), {})  # type: ignore[arg-type] - nothing is read
     assert await settings.rules_in(usual, "T1", "") == usual

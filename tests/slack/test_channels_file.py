@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.access.access_values import NAMES, ChannelValues, Origin, combined
+from bot.access.access_values import NAMES, ChannelValues, Origin, merge_sources
 from bot.access.channels_file import NAME, read
 
 GOOD = """\
@@ -87,7 +87,7 @@ def test_the_form_comes_before_the_file_that_before_the_environment_and_each_val
             (ChannelValues(guests=None if source in left_out else value), by_ana if source == "form" else source)
             for source, value in values.items()
         ]
-        access = combined(sources)  # type: ignore[arg-type] - a mapping or the name of a source
+        access = merge_sources(sources)  # type: ignore[arg-type] - a mapping or the name of a source
         told = next(((source, values[source]) for source in values if source not in left_out), ("default", False))
         assert (access.origin("guests").source, access.guests) == told
         assert access.origin("guests") == (by_ana["guests"] if told[0] == "form" else Origin(told[0]))  # type: ignore[arg-type]

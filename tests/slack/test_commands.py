@@ -15,7 +15,7 @@ from bot.slack.receive.payloads import Click
 from bot.slack.receive.router import spoken_in
 from bot.slack.views.carried import carry
 from bot.slack.views.home import help_text
-from bot.slack.views.paging import page_buttons, page_of, turned
+from bot.slack.views.paging import page_buttons, page_of, read_turn
 from bot.slack.views.question import ANSWER, Choice
 from handoff.contracts import Place
 
@@ -101,9 +101,9 @@ def test_pages_hold_whatever_number_is_asked_for() -> None:
         assert page_of(rows, asked).number == got
     assert page_buttons(page_of(rows[:10], 1), "jobs") == []
     row, foot = page_buttons(page_of(rows, 2), "jobs", "done")
-    assert [(one["text"]["text"], turned(one["value"])) for one in row["elements"]] == [
-        ("Newer", turned('{"word": "jobs", "rest": "done", "page": 1}')),
-        ("Older", turned('{"word": "jobs", "rest": "done", "page": 3}')),
+    assert [(one["text"]["text"], read_turn(one["value"])) for one in row["elements"]] == [
+        ("Newer", read_turn('{"word": "jobs", "rest": "done", "page": 1}')),
+        ("Older", read_turn('{"word": "jobs", "rest": "done", "page": 3}')),
     ]
     assert foot["elements"][0]["text"] == "11 to 20 of 25"
     assert all(len(one["value"]) < 2000 for one in page_buttons(page_of(rows, 2), "jobs", "ä" * 9000)[0]["elements"])
@@ -111,7 +111,7 @@ def test_pages_hold_whatever_number_is_asked_for() -> None:
 
 @pytest.mark.parametrize("value", ["", "[]", "{}", '{"word": "jobs"}', '{"word": 1, "rest": 2, "page": "x"}'])
 def test_a_strange_button_turns_no_page(value: str) -> None:
-    assert turned(value) is None
+    assert read_turn(value) is None
 
 
 @pytest.mark.parametrize("value", ["", "[1]", "null", '{"job": 5}', '{"word": "mine"}'])

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.access.access_values import ChannelValues, Origin, combined
+from bot.access.access_values import ChannelValues, Origin, merge_sources
 from bot.access.channel_settings import ChannelSettings
 from bot.access.channels_file import NAME, read
 from bot.access.kept_form import FormValues
@@ -29,10 +29,10 @@ WINDOW = WindowOf("C0123ABCD", WORK, {})
 def test_the_form_comes_before_the_file_and_that_before_the_first_crew() -> None:
     form, file = ChannelValues(crew="review"), ChannelValues(crew="law")
     of_ana = {"crew": Origin("form", "U0ANA", 7.0)}
-    both = combined([(form, of_ana), (file, "file")], crew="general")
+    both = merge_sources([(form, of_ana), (file, "file")], crew="general")
     assert (both.crew, both.origin("crew").user) == ("review", "U0ANA")
-    assert combined([(NOTHING, {}), (file, "file")], crew="general").crew == "law"
-    alone = combined([(NOTHING, {})], crew="general")
+    assert merge_sources([(NOTHING, {}), (file, "file")], crew="general").crew == "law"
+    alone = merge_sources([(NOTHING, {})], crew="general")
     assert (alone.crew, alone.origin("crew").source) == ("general", "default")
 
 
@@ -51,7 +51,7 @@ def test_a_file_may_name_a_crew_that_is_there(tmp_path: Path) -> None:
 
 def window(form: ChannelValues, crews: tuple[str, ...] = CREWS) -> tuple[dict[str, Any], dict[str, str]]:
     """The window, and the options of its menu of crews by their values."""
-    without = combined([(ChannelValues(crew="law"), "file")])
+    without = merge_sources([(ChannelValues(crew="law"), "file")])
     drawn = Drawn(WORK, "C0123ABCD", without, without, FormValues(form), crews=crews)
     view = check_view(settings_modal(drawn))
     menu = next((block for block in view["blocks"] if block.get("block_id") == "crew"), None)
@@ -87,7 +87,7 @@ async def test_an_instance_with_one_crew_loses_no_crew_that_was_set(store: Store
 
 
 def test_everybody_can_read_which_crew_works() -> None:
-    access = combined([(ChannelValues(crew="review"), "file")], crew="general")
+    access = merge_sources([(ChannelValues(crew="review"), "file")], crew="general")
     assert "*Which crew works:* review (from channels.yml)" in str(
         settings_text("C0123ABCD", access, {}, form=False, crews=CREWS).blocks
     )

@@ -14,7 +14,7 @@ from bot.settings import SettingsError, read_settings, require_slack
 from bot.slack.installation.install_pages import OAuthStates
 from bot.slack.installation.records import InstallationRecords
 from bot.slack.installation.token_cipher import BadKey, TokenCipher
-from bot.slack.receive.addressed import Addressed, addressed
+from bot.slack.receive.addressed import Addressed, read_addressed
 from bot.slack.token_proof import TokenProof
 from bot.store.redis.redis_store import Store
 from tests.system.installing import KEY, OTHER_KEY
@@ -168,7 +168,7 @@ WIDE = {"team_id": None, "enterprise_id": "E1", "is_enterprise_install": True}
     ],
 )
 def test_whom_a_payload_is_for(body: dict[str, object], expected: Addressed) -> None:
-    assert addressed(AsyncBoltRequest(body=body, mode="socket_mode")) == expected
+    assert read_addressed(AsyncBoltRequest(body=body, mode="socket_mode")) == expected
 
 
 def test_settings_of_installations_are_whole_or_refused() -> None:

@@ -69,7 +69,7 @@ def test_every_called_method_has_its_scope_and_no_other_is_listed() -> None:
 def test_the_scopes_are_those_that_the_code_needs() -> None:
     granted = MANIFEST["oauth_config"]["scopes"]["bot"]
     assert sorted(granted) == granted
-    assert set(granted) == scopes.needed()
+    assert set(granted) == scopes.collect_needed_scopes()
     assert set(MANIFEST["oauth_config"]["scopes"]["bot_optional"]) == scopes.OPTIONAL_SCOPES
 
 

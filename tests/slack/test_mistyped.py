@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.features.catalogue import SUBCOMMANDS
-from bot.slack.receive.mistyped import distance, mistyped
+from bot.slack.receive.mistyped import distance, guess_subcommand
 
 NAMES = [one.name for one in SUBCOMMANDS]
 
@@ -27,7 +27,7 @@ NAMES = [one.name for one in SUBCOMMANDS]
     ],
 )
 def test_a_near_word_with_little_behind_it_is_a_subcommand(typed: str, meant: str) -> None:
-    assert mistyped(typed, NAMES) == meant
+    assert guess_subcommand(typed, NAMES) == meant
 
 
 @pytest.mark.parametrize(
@@ -46,12 +46,12 @@ def test_a_near_word_with_little_behind_it_is_a_subcommand(typed: str, meant: st
     ],
 )
 def test_everything_else_is_a_request(typed: str) -> None:
-    assert mistyped(typed, NAMES) == ""
+    assert guess_subcommand(typed, NAMES) == ""
 
 
 def test_a_job_behind_the_word_says_that_a_subcommand_was_meant() -> None:
-    assert mistyped("rety J0123456789 from prices and all", NAMES, names_job=True) == "retry"
-    assert mistyped("why J0123456789 did not end", NAMES, names_job=True) == ""
+    assert guess_subcommand("rety J0123456789 from prices and all", NAMES, names_job=True) == "retry"
+    assert guess_subcommand("why J0123456789 did not end", NAMES, names_job=True) == ""
 
 
 @given(st.text("abc", max_size=6), st.text("abc", max_size=6))

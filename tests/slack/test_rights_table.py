@@ -31,7 +31,7 @@ from handoff.access.audit_entry import AuditEntry
 from handoff.contracts import Place, Request
 from handoff.engine.engine import fold
 from handoff.state.job_state import Job
-from handoff.summaries.summary import begun, projection
+from handoff.summaries.summary import build_initial_summary, projection
 from tests.slack.memory_service import Real
 from tests.slack.signed import Door, signed_door
 
@@ -158,7 +158,7 @@ class Table:
         for name, ts in (("ana", where.thread_ts), ("ben", f"1700000500.{self.count:06}")):
             request = Request(id=ts, user=self.door.user(name), text=f"a question of {name}", at=at)
             log.append(ev.RequestAdded(at=at, place=where, request=request))
-            ids, fields = (f"made:{ts}",), begun(where, request)
+            ids, fields = (f"made:{ts}",), build_initial_summary(where, request)
             await self.store.jobs.ingest(key, ev.dump(log[-1]), dedupe=ids, user=request.user, fields=fields)
         asked = {"question": "Which city?", "options": ("Oslo", "Bergen")}
         of = {"at": at, "request": where.thread_ts}

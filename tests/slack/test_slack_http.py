@@ -18,7 +18,7 @@ from slack_sdk.errors import SlackApiError
 
 from bot.slack import token_proof as token_proof_module
 from bot.slack.connection import bot_account, make_bolt, token_proof
-from bot.slack.receive.bolt_dispatch import unhandled
+from bot.slack.receive.bolt_dispatch import answer_unhandled
 from bot.slack.receive.http import web_app
 from bot.slack.send.web_calls import NoReply, close_client, make_client
 from bot.slack.token_proof import REFUSED_TOKEN, TokenProof, TokenRefused
@@ -248,4 +248,4 @@ async def test_a_revoked_token_of_somebody_else_changes_nothing(door: Door) -> N
     ],
 )
 def test_what_was_not_recorded_comes_again_unless_the_payload_is_at_fault(error: Exception, status: int) -> None:
-    assert unhandled(error, {"type": "event_callback"}).status == status
+    assert answer_unhandled(error, {"type": "event_callback"}).status == status

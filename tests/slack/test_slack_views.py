@@ -10,10 +10,10 @@ import pytest
 
 from bot.features.catalogue import SPOKEN, SUBCOMMANDS
 from bot.slack.receive.router import shown_words, usage_lines
-from bot.slack.views.answer_message import MARKDOWN_LIMIT, answer, answer_end, cited, detail_lines
+from bot.slack.views.answer_message import MARKDOWN_LIMIT, answer, answer_end, detail_lines, list_sources
 from bot.slack.views.card import card_title, plan_card
-from bot.slack.views.carried import carried
-from bot.slack.views.ending import cancelled, failed, refused, unreachable
+from bot.slack.views.carried import read_carried
+from bot.slack.views.ending import render_cancellation, render_failure, render_refusal, unreachable
 from bot.slack.views.home import help_message, home_view, note_window, start_job_modal
 from bot.slack.views.home_part import HomePart
 from bot.slack.views.job_rows import JobLine, job_line
@@ -254,7 +254,7 @@ def test_a_question_offers_its_options_and_says_who_is_asked() -> None:
     elements = message.blocks[1]["elements"]
     assert [each["text"]["text"] for each in elements] == ["2025", "2026"]
     assert [each["action_id"] for each in elements] == ["answer:0", "answer:1"]
-    choice = carried(elements[1]["value"], Choice)
+    choice = read_carried(elements[1]["value"], Choice)
     assert choice is not None
     assert (choice.job, choice.request, choice.subtask, choice.number, choice.option) == (
         job_of(ask).id,
@@ -273,7 +273,7 @@ def test_long_and_many_options_become_numbers() -> None:
     taken(message)
     buttons = message.blocks[2]["elements"]
     assert [each["text"]["text"] for each in buttons] == ["1", "2", "3", "4", "5"]
-    assert [choice.option for each in buttons if (choice := carried(each["value"], Choice))] == [0, 1, 2, 3, 4]
+    assert [choice.option for each in buttons if (choice := read_carried(each["value"], Choice))] == [0, 1, 2, 3, 4]
 
 
 def test_an_answered_question_has_no_buttons_and_says_who_decided() -> None:
@@ -315,17 +315,17 @@ def test_a_doubt_asks_what_happened_and_says_what_each_answer_does() -> None:
     assert "I cannot tell: I was interrupted while it was under way." in shown
     elements = message.blocks[1]["elements"]
     assert [each["text"]["text"] for each in elements] == ["It happened", "It did not happen", "Stop this part"]
-    choices = [carried(each["value"], Choice) for each in elements]
+    choices = [read_carried(each["value"], Choice) for each in elements]
     assert [choice.option for choice in choices if choice] == [0, 1, 2]
 
 
 def test_what_may_have_been_carried_out_is_named_in_every_end() -> None:
     ask = replace(doubtful("post_note(text='tea')", "it was cut off"), cancelled_by="U0000000A")
     assert "Unknown, please check* whether this was carried out:\\n• post_note(text='tea')" in taken(
-        cancelled(job_of(ask), ask)
+        render_cancellation(job_of(ask), ask)
     )
     broken = changed(ask, cancelled_by="", failure=Failure("Do a", "stopped by a person"))
-    assert "• post_note(text='tea')" in taken(failed(job_of(broken), broken))
+    assert "• post_note(text='tea')" in taken(render_failure(job_of(broken), broken))
     assert "• unknown, please check: post_note(text='tea')" in json.dumps(
         answer_end(job_of(ask), ask, "m"), ensure_ascii=False
     )
@@ -334,7 +334,7 @@ def test_what_may_have_been_carried_out_is_named_in_every_end() -> None:
 
 @pytest.mark.parametrize("value", ["", "{}", "[]", "null", '{"job": 1}', '{"job":"J","request":"r","subtask":"s"}'])
 def test_a_foreign_buttons_value_is_no_choice(value: str) -> None:
-    assert carried(value, Choice) is None
+    assert read_carried(value, Choice) is None
 
 
 def answered(**more: Any) -> Ask:
@@ -356,7 +356,7 @@ def test_an_answer_tells_its_sources_cost_and_gain() -> None:
     (message,) = answer(job_of(ask), ask, "claude (Anthropic)")
     shown = taken(message)
     assert message.blocks[0] == {"type": "markdown", "text": "# Result\n\nSales rose."}
-    assert cited(ask) == ["sales.csv", "https://evil.com/report"]
+    assert list_sources(ask) == ["sales.csv", "https://evil.com/report"]
     assert "Sources: sales.csv · `https://evil.com/report`" in shown
     assert '"text": "7.0 s"' in shown
     assert "claude" not in shown
@@ -410,10 +410,10 @@ def test_a_long_answer_comes_in_parts_that_fit(text: str) -> None:
 
 def test_a_failure_names_step_reason_and_what_to_do() -> None:
     ask = ask_of(work("a", "error", reason="r"), failure=Failure("Do a", "no key", "Set one."), written=1002.0)
-    shown = taken(failed(job_of(ask), ask))
+    shown = taken(render_failure(job_of(ask), ask))
     assert "*I could not answer this.*\\nno key\\nSet one." in shown
     assert "*Failed:*" not in shown, "the one part that there is was named"
-    several = taken(failed(job_of(two := two_parts(ask)), two))
+    several = taken(render_failure(job_of(two := two_parts(ask)), two))
     assert "*Do a:* no key\\nSet one." in several
     assert "*Done:* Do b" in several
 
@@ -424,7 +424,7 @@ def test_a_failure_names_the_files_that_could_not_be_had_and_what_nobody_can_do(
     )
     assert ask.run.plan is not None
     ask = changed(ask, plan=ask.run.plan.model_copy(update={"missing": ("read c.txt",)}))
-    shown = taken(failed(job_of(ask), ask))
+    shown = taken(render_failure(job_of(ask), ask))
     assert "*Missing from the start:*\\n• b.csv is too large.\\n• nobody in the crew can read c.txt" in shown
     assert gaps(ask, ask.run)[:2] == out_of_reach(ask, ask.run)
 
@@ -438,14 +438,14 @@ def test_a_stop_leaves_a_report() -> None:
     ask = ask_of(
         work("a", "complete"), work("b", "in_progress"), work("c"), cancelled_by="U0000000A", failure=Failure("j", "s")
     )
-    shown = taken(cancelled(job_of(ask), ask))
+    shown = taken(render_cancellation(job_of(ask), ask))
     assert "*Stopped* by <@U0000000A>." in shown
     assert "*Done:* Do a\\n*Not finished:* Do b\\n*Left:* Do c" in shown
     written = ask_of(work("a", "complete"), cancelled_by="U0000000A", failure=Failure("j", "s"))
-    assert "the answer was being written" in taken(cancelled(job_of(written), written))
+    assert "the answer was being written" in taken(render_cancellation(job_of(written), written))
     assert "the answer" not in shown
     unplanned = ask_of(cancelled_by="U0000000A", failure=Failure("j", "s"))
-    assert "No plan was made yet" in taken(cancelled(job_of(unplanned), unplanned))
+    assert "No plan was made yet" in taken(render_cancellation(job_of(unplanned), unplanned))
 
 
 def test_status_lists_and_tells() -> None:
@@ -552,7 +552,7 @@ def test_home_help_and_window_are_valid() -> None:
     check_view(start_job_modal("x" * 9000, "{}"))
     check_view(start_job_modal("", "{}"))
     taken(help_message(usage_lines(SUBCOMMANDS), shown_words(SPOKEN)))
-    taken(refused("no"))
+    taken(render_refusal("no"))
 
 
 def test_no_view_lets_hostile_words_through() -> None:
@@ -592,12 +592,12 @@ def test_no_view_lets_hostile_words_through() -> None:
         plan_card(job, changed(ask, plan=None, work=MappingProxyType({}), failure=None), 3.0),
         question_answered(EVIL, Answered(asked, "U0000000A", EVIL, 1.0)),
         question_dropped(EVIL, asked_of(in_doubt)),
-        cancelled(job, in_doubt),
-        failed(job, in_doubt),
+        render_cancellation(job, in_doubt),
+        render_failure(job, in_doubt),
         *answer(job, ask, EVIL),
-        failed(job, ask),
-        cancelled(job, replace(ask, cancelled_by="U0000000A")),
-        refused(EVIL),
+        render_failure(job, ask),
+        render_cancellation(job, replace(ask, cancelled_by="U0000000A")),
+        render_refusal(EVIL),
         status_list(page_of([JobLine("J1", EVIL, EVIL, "C1", 1.0)], 1), "U0000000A"),
         status_job(job, 3.0, "U0000000A"),
     ]

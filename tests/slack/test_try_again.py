@@ -7,7 +7,7 @@ from typing import Any, get_args
 from bot.features.retries.service import Tried, Untried, UntriedWhy
 from bot.features.retries.view import begun_words, later_words, untried_words
 from bot.slack.views.answer_message import answer, detail_lines
-from bot.slack.views.ending import cancelled, failed
+from bot.slack.views.ending import render_cancellation, render_failure
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.question import question
 from bot.slack.views.try_again import try_again, try_line
@@ -41,12 +41,12 @@ def test_buttons_stand_below_an_end_that_lacks_something() -> None:
     job, halted = in_part(), stopped()
     whole, half = job.asks[0], halted.asks[0]
     assert labels(answer(job, whole, "model")[-1]) == ["Evidence", "Try what is missing again"]
-    assert labels(cancelled(halted, half)) == ["Continue", "Restart the open parts"]
-    assert labels(cancelled(halted, half, alone=True)) == []
+    assert labels(render_cancellation(halted, half)) == ["Continue", "Restart the open parts"]
+    assert labels(render_cancellation(halted, half, alone=True)) == []
     unplanned = apply(apply(None, asked()), ev.CancelRequested(at=2, user="U1"))
-    assert labels(cancelled(unplanned, unplanned.asks[0])) == ["Continue"]
+    assert labels(render_cancellation(unplanned, unplanned.asks[0])) == ["Continue"]
     broke = apply(apply(None, asked()), ev.RequestFailed(at=2, request="1.0", step="s", reason="r", advice="a"))
-    assert labels(failed(broke, broke.asks[0])) == ["Try again"]
+    assert labels(render_failure(broke, broke.asks[0])) == ["Try again"]
     assert try_again(job, replace(whole, refusal="no")) == try_again(job, replace(whole, withdrawn=True)) == []
     done = replace(whole, work={"t2": whole.work["t2"]})
     assert try_again(job, done) == [], "nothing of it failed"

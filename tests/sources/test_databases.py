@@ -168,7 +168,7 @@ async def test_a_refused_database_is_left_out_by_name_and_the_start_logs_it(
     users: dict[str, str], notes: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     setting = f"shop={users['shop'].format(user='heir')}, notes={notes}, away=postgresql://x@127.0.0.1:1/x"
-    toolkit = database_tools.named(ToolSettings({"LEADHAND_DATABASES": setting}))
+    toolkit = database_tools.make_database_toolkit(ToolSettings({"LEADHAND_DATABASES": setting}))
     outcome = await toolkit.tools[0].run(ListTables(), bench())
     assert not outcome.failed
     assert "The database shop is not queried: its user has superuser" in outcome.text
@@ -193,7 +193,7 @@ async def test_a_refused_database_is_left_out_by_name_and_the_start_logs_it(
 
 
 def kit(url: str) -> Toolkit:
-    return database_tools.named(ToolSettings({"LEADHAND_DATABASES": f"shop={url}", ANY_USER: "shop"}))
+    return database_tools.make_database_toolkit(ToolSettings({"LEADHAND_DATABASES": f"shop={url}", ANY_USER: "shop"}))
 
 
 async def query(toolkit: Toolkit, sql: str, database: str = "") -> Any:
@@ -228,7 +228,7 @@ async def test_a_query_that_is_cut_off_is_stopped_in_the_server(shop: str) -> No
 
 def test_a_database_that_is_away_is_one_line_without_its_password() -> None:
     (database,) = named_databases.read("shop=postgresql://ada:s3cret@127.0.0.1:1/s3cret")[0].values()
-    line = database_tools.told(database, ask(database, task="tables"))
+    line = database_tools.unwrap_answer(database, ask(database, task="tables"))
     assert isinstance(line, str)
     assert line.startswith("The database shop cannot be reached (")
     assert "127.0.0.1" in line
@@ -237,9 +237,9 @@ def test_a_database_that_is_away_is_one_line_without_its_password() -> None:
 
 
 async def test_what_is_not_set_up_or_not_named_is_said(notes: str) -> None:
-    unset = database_tools.named(None)
+    unset = database_tools.make_database_toolkit(None)
     assert "LEADHAND_DATABASES" in (await query(unset, "select 1")).text
-    two = database_tools.named(ToolSettings({"LEADHAND_DATABASES": f"a={notes}, b={notes}"}))
+    two = database_tools.make_database_toolkit(ToolSettings({"LEADHAND_DATABASES": f"a={notes}, b={notes}"}))
     assert (await query(two, "select 1")).text == "Say which database; there are: a, b."
     assert (await query(two, "select 1", "c")).text == "There is no database 'c'; there are: a, b."
     outcome = await two.tools[0].run(ListTables(database="c"), bench())

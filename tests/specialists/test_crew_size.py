@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from specialists.crew import Crew
-from specialists.crew_size import FLAT, crowded
+from specialists.crew_size import FLAT, suggest_inner_crews
 from specialists.registry import load_crew
 from specialists.several_crews import Crews
 
@@ -22,12 +22,12 @@ def crew_of(folder: Path, size: int, text: str = "") -> Crew:
 
 
 def test_many_side_by_side_are_told_to_be_put_into_crews(tmp_path: Path) -> None:
-    assert crowded(crew_of(tmp_path / "few", FLAT - 1)) == ""
-    assert crowded(crew_of(tmp_path / "many", FLAT)).startswith("8 specialists are in one crew")
+    assert suggest_inner_crews(crew_of(tmp_path / "few", FLAT - 1)) == ""
+    assert suggest_inner_crews(crew_of(tmp_path / "many", FLAT)).startswith("8 specialists are in one crew")
     fixed = "pipeline:\n- {specialist: s0, title: One, brief: Find the bugs of it.}\n"
-    assert crowded(crew_of(tmp_path / "fixed", FLAT, fixed)) == "", "no planner chooses among them"
+    assert suggest_inner_crews(crew_of(tmp_path / "fixed", FLAT, fixed)) == "", "no planner chooses among them"
     crew_of(tmp_path / "outer" / "law", FLAT, "description: Knows the law.\n")
-    assert "in law, 8 specialists" in crowded(crew_of(tmp_path / "outer", 1))
+    assert "in law, 8 specialists" in suggest_inner_crews(crew_of(tmp_path / "outer", 1))
 
 
 def test_several_crews_have_different_names(tmp_path: Path) -> None:

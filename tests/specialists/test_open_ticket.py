@@ -13,7 +13,7 @@ from aiohttp import web
 
 from specialists.tools.messenger import Readers
 from specialists.tools.tickets import issue_tracker, tickets
-from specialists.tools.tickets.issue_text import defused
+from specialists.tools.tickets.issue_text import defuse_body
 from specialists.tools.tickets.ticket_desk import desk_of
 from specialists.tools.tool import Prepared, Tool, ToolOutcome
 from specialists.tools.toolkit import ToolSettings
@@ -190,8 +190,8 @@ def test_nothing_in_an_issue_acts() -> None:
         "Ask @ops and (@ben), not a@b.example.\n/assign @eve\n  /label ~x\n![pixel](https://evil.example/p.png)\n"
         "<img src=x>\u202e <!-- leadhand:other -->\n```\n@code stays\n```\n@end"
     )
-    text = defused(body)
-    assert defused(text) == text
+    text = defuse_body(body)
+    assert defuse_body(text) == text
     assert text == (
         "Ask `@ops` and (`@ben`), not a@b.example.\n\\/assign `@eve`\n  \\/label ~x\n[pixel](https://evil.example/p.png)\n"
         "&lt;img src=x> &lt;!-- leadhand:other -->\n```\n@code stays\n```\n`@end`"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specialists.loading.rule_patterns import LONGEST, MOST_WAYS, BadPattern, compiled
+from specialists.loading.rule_patterns import LONGEST, MOST_WAYS, BadPattern, compile_pattern
 
 GOOD = [
     (r"^(please )?translate\b", "Please translate this", "I translate"),
@@ -23,7 +23,7 @@ GOOD = [
 
 @pytest.mark.parametrize(("text", "fits", "not_this"), GOOD)
 def test_what_may_be_used_finds_what_it_says(text: str, fits: str, not_this: str) -> None:
-    pattern = compiled(text)
+    pattern = compile_pattern(text)
     assert pattern.search(fits)
     assert not pattern.search(not_this)
 
@@ -60,14 +60,14 @@ def test_what_may_be_used_finds_what_it_says(text: str, fits: str, not_this: str
 )
 def test_what_may_not_be_used_is_told_why(text: str, why: str) -> None:
     with pytest.raises(BadPattern, match=re.escape(why)):
-        compiled(text)
+        compile_pattern(text)
 
 
 @given(st.text(alphabet="ab .*+?{}()[]|^$\\wsb,-:12", max_size=30))
 @settings(max_examples=180, deadline=None)
 def test_any_text_is_a_pattern_that_fits_not_everything_or_none(text: str) -> None:
     try:
-        pattern = compiled(text)
+        pattern = compile_pattern(text)
     except BadPattern:
         return
     assert not pattern.search("")
@@ -76,7 +76,7 @@ def test_any_text_is_a_pattern_that_fits_not_everything_or_none(text: str) -> No
 @pytest.mark.parametrize("text", [r"a*a*[ab]b?x", r"(a|aa)(a|aa)(a|aa)(a|aa)(a|aa)(a|aa)(a|aa)(a|aa)x", r"\w*\w*x"])
 def test_the_worst_text_for_the_worst_pattern_is_soon_done(text: str) -> None:
     try:
-        pattern = compiled(text)
+        pattern = compile_pattern(text)
     except BadPattern:
         pytest.fail(f"it should be within {MOST_WAYS} ways")
     assert pattern.search("a" * 1_000) is None

@@ -17,7 +17,7 @@ import yaml
 
 from bot.app import App, running
 from bot.command_line.app_manifest import made_for
-from bot.command_line.serve import connected
+from bot.command_line.serve import open_slack_connection
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Address, Settings
 from bot.store.redis.redis_store import Store
@@ -98,7 +98,7 @@ class Town(Browser):
         try:
             async with (
                 running(settings, store, RehearsalModel(pace=pace), planned_at_once(settings)) as app,
-                connected(app.bolt, settings, app.pages),
+                open_slack_connection(app.bolt, settings, app.pages),
             ):
                 yield app
         finally:

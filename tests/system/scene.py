@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import pytest
 
 from bot.app import App, manifest_path, open_crews, running
-from bot.command_line.serve import connected
+from bot.command_line.serve import open_slack_connection
 from bot.models.chosen_model import ChosenModel
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Settings
@@ -74,7 +74,7 @@ async def bot_in(
     try:
         async with (
             running(settings, store, model or RehearsalModel(), crew or planned_at_once(settings)) as app,
-            connected(app.bolt, settings, app.pages),
+            open_slack_connection(app.bolt, settings, app.pages),
         ):
             yield app
     finally:

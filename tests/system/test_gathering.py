@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.jobs.gathering import MOST_INSIDE, Gathered, bounded, gather, is_table
+from bot.jobs.gathering import MOST_INSIDE, Gathered, fit_into_event, gather, is_table
 from bot.store.interface import BLOB_LIMIT, EVENT_LIMIT
 from handoff import events as ev
 from handoff.contracts import Attachment
@@ -91,12 +91,12 @@ async def test_what_was_gathered_fits_into_an_event_of_the_log(scene: Scene) -> 
         scene, *((f"{n}.md", (long + str(n)).encode()) for n in range(4)), ("a.md", NOTE.encode())
     )
     assert [bool(one.outline) for one in found.materials] == [True] * 5
-    kept = bounded(found)
+    kept = fit_into_event(found)
     event = ev.MaterialGathered(at=1.0, request="1.0", materials=kept.materials, faults=kept.faults)
     assert len(ev.dump(event).encode()) < EVENT_LIMIT
     assert [one.name for one in kept.materials] == [one.name for one in found.materials]
     assert kept.materials[4].outline, "the longest outlines go first"
-    many = bounded(Gathered(found.materials[:1] * 3_000, ("x.pdf is broken.",) * 3_000))
+    many = fit_into_event(Gathered(found.materials[:1] * 3_000, ("x.pdf is broken.",) * 3_000))
     event = ev.MaterialGathered(at=1.0, request="1.0", materials=many.materials, faults=many.faults)
     assert len(ev.dump(event).encode()) < EVENT_LIMIT
     assert "of 3,000 files are more than one request can hold" in many.faults[0]

@@ -11,7 +11,7 @@ from bot.store.interface import JobKey
 from bot.store.redis.redis_store import Store
 from handoff import events as ev
 from handoff.contracts import Place, Request
-from handoff.summaries.summary import begun
+from handoff.summaries.summary import build_initial_summary
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
 from tests.system.brains import connect, escalation, plan, provider, result, subtask
@@ -130,7 +130,7 @@ async def kept(store: Store, place: Place, user: str, text: str, *, over: bool) 
     """A job as its log and head are kept, so far in the future that nobody begins to work on it."""
     key = JobKey(place.team, place.job_id)
     request = Request(id=place.thread_ts, user=user, text=text, at=store.clock())
-    fields = begun(place, request) | ({"state": "completed"} if over else {})
+    fields = build_initial_summary(place, request) | ({"state": "completed"} if over else {})
     event = ev.RequestAdded(at=request.at, place=place, request=request)
     await store.jobs.ingest(key, ev.dump(event), dedupe=(), user=user, fields=fields)
     claim = await store.jobs.claim("seed", lease=60, schema=99, prefer=key)

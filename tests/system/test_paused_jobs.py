@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from bot.app import App, running
-from bot.command_line.serve import connected
+from bot.command_line.serve import open_slack_connection
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Settings
 from bot.store.redis.redis_store import Store
@@ -114,7 +114,7 @@ async def bot_on(scene: Scene, store: Store) -> AsyncIterator[App]:
     settings = Settings(env={}, bot_token=place.bot_token, app_token=place.app_token, slack_api_url=place.api_url)
     async with (
         running(settings, store, RehearsalModel(), planned_at_once(settings)) as app,
-        connected(app.bolt, settings),
+        open_slack_connection(app.bolt, settings),
     ):
         yield app
 

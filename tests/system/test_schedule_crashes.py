@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bot.app import running
-from bot.command_line.serve import connected
+from bot.command_line.serve import open_slack_connection
 from bot.features.schedules.schedule import Rule, Schedule
 from bot.features.schedules.service import ScheduleDesk, begin_run, run_place
 from bot.models.rehearsal.rehearsal import RehearsalModel
@@ -73,7 +73,7 @@ async def test_whoever_dies_where_there_is_one_line_and_one_request(scene: Scene
     place = scene.workspace
     settings = Settings(env={}, bot_token=place.bot_token, app_token=place.app_token, slack_api_url=place.api_url)
     faulty = Faulty(scene.store, deaths)
-    async with running(settings, faulty, RehearsalModel()) as app, connected(app.bolt, settings):  # type: ignore[arg-type]
+    async with running(settings, faulty, RehearsalModel()) as app, open_slack_connection(app.bolt, settings):  # type: ignore[arg-type]
 
         async def all_died() -> bool:
             return not faulty.left

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from specialists.sandbox.confine import given, own_stdout
+from specialists.sandbox.confine import input_path, own_stdout
 
 X86 = platform.machine() == "x86_64"
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -26,7 +26,7 @@ def main() -> None:
     request = json.load(sys.stdin)
     reply = own_stdout()
     with reply:
-        reply.write(json.dumps(outcomes(request["file"], request["parent"], given("own"))).encode())
+        reply.write(json.dumps(outcomes(request["file"], request["parent"], input_path("own"))).encode())
 
 
 def outcomes(file: str, parent: int, own: str) -> dict[str, int]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from specialists.tools.tables.cells import shown
+from specialists.tools.tables.cells import format_cell
 from specialists.tools.tables.sheet import Sheet
 from tests.toolkits_data.test_table_reading import column, loaded
 
@@ -155,4 +155,4 @@ def test_another_column_shows_the_order_of_day_and_month(tmp_path: Path) -> None
     ],
 )
 def test_numbers_are_said_rounded(value: float | None, said: str) -> None:
-    assert shown(value) == said
+    assert format_cell(value) == said

@@ -12,7 +12,7 @@ import pytest
 
 from specialists.sandbox.child_process import ChildReply, Given, Limits, run_child
 from specialists.tools.tables import tables
-from specialists.tools.tables.database import opened, shut
+from specialists.tools.tables.database import open_duckdb, shut
 from specialists.tools.tables.query import query
 from specialists.tools.tables.refused import TableRefused
 from specialists.tools.tables.tables import QueryFailed, QueryTable, run_query
@@ -58,7 +58,7 @@ _OUTSIDE = "SQL reads the attached tables only, no files and no network."
     ],
 )
 def test_hostile_and_wrong_sql_is_refused(tmp_path: Path, sql: str, said: str) -> None:
-    with opened() as connection:
+    with open_duckdb() as connection:
         connection.execute("CREATE TABLE a AS SELECT 1::BIGINT AS n")
         shut(connection)
         with pytest.raises(TableRefused, match=re.escape(said)) as refused:

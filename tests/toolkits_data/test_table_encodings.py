@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specialists.formats.encodings import called_in_bytes, decoded
+from specialists.formats.encodings import called_in_bytes, decode_text
 from specialists.tools.tables.delimited import delimited_sheets
 
 from .conftest import Bench
@@ -69,13 +69,13 @@ def test_a_table_of_few_names_is_right_or_the_doubt_is_said(encoding: str, rng: 
     assert sheet.rows == rows or any(
         fault.startswith("it does not name its encoding, so it was read as ") for fault in sheet.faults
     )
-    read = decoded(data)
+    read = decode_text(data)
     assert [line.split(",") for line in read.text.split("\n")[1:]] == sheet.rows, "a text is decoded as a table is"
 
 
 def test_a_name_that_stands_there_three_times_makes_no_guess_surer() -> None:
     rows = [[str(number), "タナカ ユキ", "さいたま", "12.5"] for number in range(1, 4)]
-    assert "“正瓜市”" in decoded(csv_of(rows, "euc-jp")).doubt
+    assert "“正瓜市”" in decode_text(csv_of(rows, "euc-jp")).doubt
 
 
 async def test_a_guess_is_said_in_the_profile_and_in_what_a_query_gives(bench: Bench) -> None:
@@ -90,7 +90,7 @@ async def test_a_guess_is_said_in_the_profile_and_in_what_a_query_gives(bench: B
 
 
 def test_a_doubt_shows_both_readings() -> None:
-    read = decoded("id,name\n1,Jiří\n".encode("cp1250"))
+    read = decode_text("id,name\n1,Jiří\n".encode("cp1250"))
     assert all(told in read.doubt for told in ("“Jiří”", "“Jiøí”", "Windows-1250", "Windows-1252"))
 
 
@@ -103,15 +103,15 @@ def test_a_doubt_shows_both_readings() -> None:
     ],
 )
 def test_what_a_file_says_of_its_encoding_counts(text: str, encoding: str) -> None:
-    read = decoded(text.encode(encoding))
+    read = decode_text(text.encode(encoding))
     assert (read.text, read.note, read.doubt) == (text, "", "")
 
 
 def test_what_a_mail_says_counts_unless_it_cannot_be_true() -> None:
-    assert decoded("Łódź".encode("iso-8859-2"), charset="ISO-8859-2").text == "Łódź"
+    assert decode_text("Łódź".encode("iso-8859-2"), charset="ISO-8859-2").text == "Łódź"
     said = "Уважаемые коллеги, отчёт готов."
-    assert decoded(said.encode("koi8-r"), charset="us-ascii").text == said
-    assert decoded("東京".encode("iso2022_jp")).text == "東京"
+    assert decode_text(said.encode("koi8-r"), charset="us-ascii").text == said
+    assert decode_text("東京".encode("iso2022_jp")).text == "東京"
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from specialists.tools.tables.database import LoadedTable, opened
+from specialists.tools.tables.database import LoadedTable, open_duckdb
 from specialists.tools.tables.decoding import text_of
 from specialists.tools.tables.delimited import delimited_sheets
 from specialists.tools.tables.jsonrows import json_sheets
@@ -18,7 +18,7 @@ from specialists.tools.tables.sheet_loading import load_sheet
 
 def loaded(folder: Path, sheet: Sheet) -> tuple[dict[str, str], list[tuple[Any, ...]], LoadedTable]:
     """The column types, the rows, and the table with its notes."""
-    with opened() as connection:
+    with open_duckdb() as connection:
         table = LoadedTable("t", "t.csv")
         load_sheet(connection, table, sheet, folder / "rows.csv")
         types = {name: kind for name, kind, *_ in connection.execute("DESCRIBE t").fetchall()}

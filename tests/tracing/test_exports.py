@@ -15,9 +15,9 @@ from PIL import Image
 
 from bot.store.interface import Entry
 from bot.tracing.cut_texts import cut, cut_all, fitting_cap
-from bot.tracing.export import VERSION, dumped, export, trace_json
+from bot.tracing.export import VERSION, dump_trace, export, trace_json
 from bot.tracing.picture import NOTHING_TO_DRAW, draw_picture
-from bot.tracing.picture_layout import MOST_LANES, TRACK, described, picture_of
+from bot.tracing.picture_layout import MOST_LANES, TRACK, describe_picture, picture_of
 from bot.tracing.time_scale import scale_of
 from bot.tracing.trace_page import MOST_CHARACTERS, trace_page
 from bot.tracing.whole_trace import Trace, read_trace
@@ -66,7 +66,7 @@ def test_the_export_keeps_the_documented_schema() -> None:
     for trace in traces:
         jsonschema.validate(json.loads(json.dumps(export(trace))), SCHEMA)
     assert export(traces[-2])["unreadable"] == {"from_seq": 21, "entries": len(broken) - 20}
-    assert '"request": "?"' in dumped(traces[-2]).encode().decode(), "half a letter is no text"
+    assert '"request": "?"' in dump_trace(traces[-2]).encode().decode(), "half a letter is no text"
     assert trace_json([], None)["events"] == []
 
 
@@ -127,7 +127,7 @@ def test_the_picture_tells_waits_retries_and_the_critical_path_apart_by_more_tha
 
 
 def test_the_picture_is_described_in_words() -> None:
-    words = described(read_trace(entries(a_day())))
+    words = describe_picture(read_trace(entries(a_day())))
     assert "5 specialists side by side: 1.5x faster than one by one" in words
     assert "researcher: 20 s · $0.0090 · waited 6.0 s · 2 attempts" in words
     assert words.endswith("The end waited for: supervisor, legal, legal/checker, writer")

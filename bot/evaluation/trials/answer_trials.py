@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bot.evaluation.answer_texts import leak, says, times_said, unmarked
+from bot.evaluation.answer_texts import find_unmarked_figures, leak, says, times_said
 from bot.evaluation.cases import AggregationCase, Kept
 from bot.evaluation.counted_model import CountedModel
 from bot.evaluation.naive_prompts import ask_naively
@@ -20,7 +20,7 @@ async def aggregate(case: AggregationCase, bench: Bench, model: CountedModel) ->
     run = job.ask.run
     if run.answer is None:
         return Outcome(False, "", f"no answer: {run.failure.reason if run.failure else job.ask.state}")
-    return _scored(case, run.answer)
+    return _score_answer(case, run.answer)
 
 
 async def aggregate_naively(case: AggregationCase, _bench: Bench, model: CountedModel) -> Outcome:
@@ -30,13 +30,13 @@ async def aggregate_naively(case: AggregationCase, _bench: Bench, model: Counted
         for one in case.results
     ]
     text = "\n\n".join([f"user: {case.input}", *said])
-    return _scored(case, await ask_naively(model, "synthesizer", text))
+    return _score_answer(case, await ask_naively(model, "synthesizer", text))
 
 
-def _scored(case: AggregationCase, text: str) -> Outcome:
+def _score_answer(case: AggregationCase, text: str) -> Outcome:
     expected = case.expect
     faults = {
-        "planted facts kept": list(_lost(expected, text)),
+        "planted facts kept": list(_find_lost_facts(expected, text)),
         "contradictions shown": list(_hidden(expected, text)),
         "gaps told": list(_untold(expected, text)),
         "duplicates merged": [f"{one!r} is told twice" for one in expected.once if times_said(text, one) > 1],
@@ -50,7 +50,9 @@ def _scored(case: AggregationCase, text: str) -> Outcome:
     }
     measures = {name: not faults[name] for name, given in asked.items() if given}
     known = [case.input, *(part for one in case.results for part in (one.title, one.content, one.source, one.failed))]
-    measures["a figure that follows from no result, unmarked"] = bool(unmarked(text, [*known, *_gaps(case)]))
+    measures["a figure that follows from no result, unmarked"] = bool(
+        find_unmarked_figures(text, [*known, *_gaps(case)])
+    )
     measures["a tool call, schema or heading in the answer"] = bool(leak(text))
     said = [fault for listed in faults.values() for fault in listed] + wrong
     return Outcome(not said, text, "; ".join(said), measures)
@@ -60,7 +62,7 @@ def _gaps(case: AggregationCase) -> list[str]:
     return [gap for one in case.results for gap in one.gaps]
 
 
-def _lost(expected: Kept, text: str) -> Iterator[str]:
+def _find_lost_facts(expected: Kept, text: str) -> Iterator[str]:
     yield from (f"{fact!r} is lost" for fact in expected.facts if not says(text, fact))
 
 

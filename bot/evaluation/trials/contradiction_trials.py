@@ -22,16 +22,16 @@ async def contradiction_product(case: ContradictionCase, bench: Bench, model: Co
     await job.play(lambda ask: ask.run.verified is not None)
     verified = job.ask.run.verified
     found = verified is not None and bool(verified.contradictions)
-    return _scored(case, found=found, said="; ".join(f"{one.what}: {one.why}" for one in job.ask.decisions))
+    return _score_case(case, found=found, said="; ".join(f"{one.what}: {one.why}" for one in job.ask.decisions))
 
 
 async def contradiction_naive(case: ContradictionCase, _bench: Bench, model: CountedModel) -> Outcome:
     """Ask whether two statements contradict each other."""
     text = await ask_naively(model, "contradictions", f"A: {case.a}\nB: {case.b}")
-    return _scored(case, found=yes_or_no(text) or False, said=text)
+    return _score_case(case, found=yes_or_no(text) or False, said=text)
 
 
-def _scored(case: ContradictionCase, *, found: bool, said: str) -> Outcome:
+def _score_case(case: ContradictionCase, *, found: bool, said: str) -> Outcome:
     right = found == case.contradict
     measure = "contradictions found" if case.contradict else "harmless pairs called contradictions"
     why = "" if right else ("not found" if case.contradict else "there is none")

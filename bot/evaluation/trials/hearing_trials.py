@@ -30,16 +30,16 @@ async def dispatcher_product(case: DispatcherCase, bench: Bench, model: CountedM
     _hear(job, MESSAGE, case.by, case.input, mentioned=case.mentioned)
     effect = job.due("dispatcher")
     if effect is None:
-        return _scored(case, NO_VERDICT, "the message was not looked at", free=True)
+        return _score_aim(case, NO_VERDICT, "the message was not looked at", free=True)
     event: Any = await job.perform(effect)
-    return _scored(case, NO_VERDICT if model.errors else event.aim, event.why, free=event.by == "rules")
+    return _score_aim(case, NO_VERDICT if model.errors else event.aim, event.why, free=event.by == "rules")
 
 
 async def dispatcher_naively(case: DispatcherCase, _bench: Bench, model: CountedModel) -> Outcome:
     """Ask what a message is for."""
-    text = await ask_naively(model, "dispatcher", _told(case))
+    text = await ask_naively(model, "dispatcher", _write_naive_prompt(case))
     found = _ONE_AIM.search(text)
-    return _scored(case, found[1].lower() if found else NO_VERDICT, text)
+    return _score_aim(case, found[1].lower() if found else NO_VERDICT, text)
 
 
 def _brought_to(job: StagedJob, case: DispatcherCase) -> None:
@@ -66,7 +66,7 @@ def _hear(job: StagedJob, name: str, speaker: Speaker, words: str, *, mentioned:
     job.report_soon(ev.MessageHeard(at=at, message=message, mentioned=mentioned))
 
 
-def _told(case: DispatcherCase) -> str:
+def _write_naive_prompt(case: DispatcherCase) -> str:
     names = {speaker: PEOPLE[user] for speaker, user in _USERS.items()}
     asked = f"The bot asked: {case.question} ({', '.join(case.options)})"
     at_work = f"The bot is working on: {'; '.join(case.parts)}"
@@ -79,7 +79,7 @@ def _told(case: DispatcherCase) -> str:
     return "\n".join(lines)
 
 
-def _scored(case: DispatcherCase, found: str, said: str, *, free: bool | None = None) -> Outcome:
+def _score_aim(case: DispatcherCase, found: str, said: str, *, free: bool | None = None) -> Outcome:
     right = found in case.expect
     measures = {"left alone, and for the bot": found == "nothing"}
     if "nothing" in case.expect:

@@ -61,7 +61,7 @@ class Decided:
 # ---------------------------------------------------------------- what was decided
 
 
-def decided(ask: Ask, *, erred: bool = False) -> Decided:
+def read_decision(ask: Ask, *, erred: bool = False) -> Decided:
     """Read off a request what the planner made of it. The one place that knows how a job tells that.
 
     `erred`: a call brought nothing, or the model declined. A request that fails without that, and without a plan that
@@ -100,13 +100,13 @@ def _after(one: dict[str, object]) -> tuple[str, ...]:
     return tuple(str(each) for each in listed)
 
 
-async def _planned(case: RoutingCase | PlanningCase, bench: Bench, model: CountedModel) -> Decided:
+async def _run_planner(case: RoutingCase | PlanningCase, bench: Bench, model: CountedModel) -> Decided:
     job = StagedJob(bench, model, case.input, case.files)
     await job.play(lambda ask: ask.run.plan is not None)
-    return decided(job.ask, erred=bool(model.errors) or model.declined)
+    return read_decision(job.ask, erred=bool(model.errors) or model.declined)
 
 
-def _asked(case: RoutingCase | PlanningCase, bench: Bench) -> str:
+def _write_naive_prompt(case: RoutingCase | PlanningCase, bench: Bench) -> str:
     members = [f"- {one.name}: {one.description}" for one in bench.crew.specialists.values()]
     members += [f"- {path}: {inner.about.description}" for path, inner in bench.crew.crews.items()]
     files = f"\nFiles: {', '.join(case.files)}" if case.files else ""
@@ -118,22 +118,22 @@ def _asked(case: RoutingCase | PlanningCase, bench: Bench) -> str:
 
 async def route_product(case: RoutingCase, bench: Bench, model: CountedModel) -> Outcome:
     """Have the product decide who gets a request: the right one alone counts."""
-    found = await _planned(case, bench, model)
+    found = await _run_planner(case, bench, model)
     got = "+".join(sorted(found.specialists)) if found.parts else found.reply
     among = bool(set(found.specialists) & set(case.expect)) or got in case.expect
-    return _routed(case, got, str(found), among=among)
+    return _score_route(case, got, str(found), among=among)
 
 
 async def route_naive(case: RoutingCase, bench: Bench, model: CountedModel) -> Outcome:
     """Ask for a name."""
-    text = await ask_naively(model, "router", _asked(case, bench))
+    text = await ask_naively(model, "router", _write_naive_prompt(case, bench))
     names = [*bench.crew.specialists, *bench.crew.crews, *LABELS]
     found = re.search("|".join(rf"\b{re.escape(name)}\b" for name in names), text, re.IGNORECASE)
     got = found[0].lower() if found else "none"
-    return _routed(case, got, text, among=got in case.expect)
+    return _score_route(case, got, text, among=got in case.expect)
 
 
-def _routed(case: RoutingCase, got: str, said: str, *, among: bool) -> Outcome:
+def _score_route(case: RoutingCase, got: str, said: str, *, among: bool) -> Outcome:
     right = got in case.expect
     why = "" if right else f"{got}, not {' or '.join(case.expect)}"
     return Outcome(right, said, why, {"the right one is among them": among})
@@ -144,15 +144,15 @@ def _routed(case: RoutingCase, got: str, said: str, *, among: bool) -> Outcome:
 
 async def plan_product(case: PlanningCase, bench: Bench, model: CountedModel) -> Outcome:
     """Have the product plan a request."""
-    return _scored(case.expect, await _planned(case, bench, model))
+    return _score_plan(case.expect, await _run_planner(case, bench, model))
 
 
 async def plan_naive(case: PlanningCase, bench: Bench, model: CountedModel) -> Outcome:
     """Ask for parts."""
-    return _scored(case.expect, naive_plan(await ask_naively(model, "planner", _asked(case, bench))))
+    return _score_plan(case.expect, naive_plan(await ask_naively(model, "planner", _write_naive_prompt(case, bench))))
 
 
-def _scored(expected: PlanExpected, found: Decided) -> Outcome:
+def _score_plan(expected: PlanExpected, found: Decided) -> Outcome:
     faults = list(_faults(expected, found))
     named = {one for one in (*expected.must, *expected.may) if ARROW not in one}
     extra = sorted(set(found.specialists) - named)

@@ -28,7 +28,7 @@ async def review_product(case: ReviewCase, bench: Bench, model: CountedModel) ->
         return Outcome(False, work.reason, f"no result: {work.reason}", _measures(case, (), ()))
     found = work.result.findings
     said = "\n".join(_line(one) for one in found) or "no findings"
-    return _scored(case, said, [one for one in found if one.confidence >= SHOWN], found)
+    return _score_review(case, said, [one for one in found if one.confidence >= SHOWN], found)
 
 
 async def review_naively(case: ReviewCase, bench: Bench, model: CountedModel) -> Outcome:
@@ -36,10 +36,10 @@ async def review_naively(case: ReviewCase, bench: Bench, model: CountedModel) ->
     texts = [f"## {name}\n{(file_bytes(name, bench.folders) or b'').decode()}" for name in case.files]
     reply = await ask_naively(model, "lens", "\n\n".join((f"Look for: {case.lens}. {case.input}", *texts)))
     found = [Finding(message=line, where=line) for line in reply.splitlines() if place_in(line)]
-    return _scored(case, reply, found, found)
+    return _score_review(case, reply, found, found)
 
 
-def _scored(case: ReviewCase, said: str, shown: Iterable[Finding], found: Iterable[Finding]) -> Outcome:
+def _score_review(case: ReviewCase, said: str, shown: Iterable[Finding], found: Iterable[Finding]) -> Outcome:
     seen = tuple(place for one in shown if (place := place_in(one.where)))
     missed = [place for place in case.expect if not _is_met(place, seen)]
     every = tuple(place for one in found if (place := place_in(one.where)))

@@ -40,7 +40,7 @@ async def ask_specialist(case: SpecialistCase, bench: Bench, model: CountedModel
     if run.answer is None:
         why = run.failure.reason if run.failure else job.ask.work["part"].reason or f"it is {job.ask.state}"
         return Outcome(False, why, f"no answer: {why}", dict.fromkeys(_COMPLETED, False))
-    return _scored(case.expect, run.answer, completed=job.ask.work["part"].state == "complete")
+    return _score_answer(case.expect, run.answer, completed=job.ask.work["part"].state == "complete")
 
 
 async def ask_specialist_naively(case: SpecialistCase, bench: Bench, model: CountedModel) -> Outcome:
@@ -48,7 +48,7 @@ async def ask_specialist_naively(case: SpecialistCase, bench: Bench, model: Coun
     specialist = bench.crew.specialists[case.specialist]
     listed = f"\n\nFiles: {', '.join(case.files)}" if case.files else ""
     text = await answer_naively(case.input + listed, case.files, specialist, bench, model)
-    return _scored(case.expect, text, completed=bool(text.strip()))
+    return _score_answer(case.expect, text, completed=bool(text.strip()))
 
 
 async def answer_naively(
@@ -63,7 +63,7 @@ async def answer_naively(
             turn = await model.reply(naive_call("specialist", *messages, tools=tools, tier=specialist.tier))
             if not turn.calls:
                 return turn.text
-            replies = await _called(turn, specialist, workbench)
+            replies = await _perform_calls(turn, specialist, workbench)
             messages += [
                 ModelMessage(role="assistant", text=turn.text, calls=turn.calls, thoughts=turn.thoughts),
                 ModelMessage(role="tool", replies=replies),
@@ -71,7 +71,7 @@ async def answer_naively(
     return ""
 
 
-async def _called(turn: Turn, specialist: Specialist, workbench: Workbench) -> tuple[ToolReply, ...]:
+async def _perform_calls(turn: Turn, specialist: Specialist, workbench: Workbench) -> tuple[ToolReply, ...]:
     until = asyncio.get_running_loop().time() + 120
     replies = []
     for call in turn.calls:
@@ -87,7 +87,7 @@ def _workbench(files: Sequence[str], bench: Bench, folder: Path) -> FolderWorkbe
     return FolderWorkbench.in_memory(given, folder)
 
 
-def _scored(expected: Said, text: str, *, completed: bool) -> Outcome:
+def _score_answer(expected: Said, text: str, *, completed: bool) -> Outcome:
     faults = faults_of(expected, text)
     if not completed:
         faults.insert(0, "not completed")

@@ -22,13 +22,13 @@ async def verify_product(case: VerifierCase, bench: Bench, model: CountedModel) 
     job = with_results(bench, model, REQUEST, (given,), verifier=True, texts={SOURCE: case.passage})
     effect = job.due("verifier")
     if effect is None:
-        return _scored(case, "no verdict", "the verifier was not asked")
+        return _score_verdict(case, "no verdict", "the verifier was not asked")
     event: Any = await job.perform(effect)
     if model.errors or event.doubt.startswith("the verifier"):
-        return _scored(case, "no verdict", event.doubt)
+        return _score_verdict(case, "no verdict", event.doubt)
     found = "contradicted" if event.refuted else "not_found" if event.unfound else "supported"
     said = "; ".join((*(one.evidence.quotation for one in event.refuted), *event.unfound, event.doubt))
-    return _scored(case, found, said)
+    return _score_verdict(case, found, said)
 
 
 async def verify_naively(case: VerifierCase, _bench: Bench, model: CountedModel) -> Outcome:
@@ -36,10 +36,10 @@ async def verify_naively(case: VerifierCase, _bench: Bench, model: CountedModel)
     text = await ask_naively(model, "verifier", f"Text: {case.passage}\nStatement: {case.statement}")
     first = text.strip().strip("\"'*.").casefold()
     found = next((one for one in ("supported", "contradicted", "not found") if first.startswith(one)), "no verdict")
-    return _scored(case, found.replace(" ", "_") if found != "no verdict" else found, text)
+    return _score_verdict(case, found.replace(" ", "_") if found != "no verdict" else found, text)
 
 
-def _scored(case: VerifierCase, found: str, said: str) -> Outcome:
+def _score_verdict(case: VerifierCase, found: str, said: str) -> Outcome:
     """Score a verdict. What people see is whether a statement is marked: so both kinds of mark count as one there."""
     right = found == case.expect
     marked = found in {"contradicted", "not_found"}

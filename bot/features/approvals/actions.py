@@ -29,7 +29,7 @@ from bot.slack.show.notices import note, open_window, tell
 from bot.slack.text.cleaning import mention
 from bot.slack.views.approval import ALIKE, APART, APPROVE, DENY, EDIT, SHOW, Spot, people
 from bot.slack.views.argument_blocks import FIELD, read_fields
-from bot.slack.views.carried import carried, carry
+from bot.slack.views.carried import carry, read_carried
 from bot.slack.views.outgoing import moment
 from handoff.approval_values import ApprovalChoice
 from handoff.state.state_values import Ruling
@@ -83,7 +83,7 @@ class ApprovalClicks:
             return None
         given = _values(sent)
         found = await self._approvals.look(about.place, about.spot, sent.user, decides=True)
-        verdict = found if isinstance(found, Refused) else await self._edited(about, sent, given, found)
+        verdict = found if isinstance(found, Refused) else await self._decide_edit(about, sent, given, found)
         if isinstance(verdict, Refused) and verdict.why == "wrong":
             beside = verdict.field if verdict.field in given else next(iter(given), "")
             return wrong(f"{FIELD}{beside}", verdict.words[:150])
@@ -91,7 +91,7 @@ class ApprovalClicks:
             self._tell(client, about, sent.user, refusal(verdict))
         return None
 
-    async def _edited(self, about: AboutApproval, sent: Window, given: Mapping[str, str], found: Found) -> Verdict:
+    async def _decide_edit(self, about: AboutApproval, sent: Window, given: Mapping[str, str], found: Found) -> Verdict:
         try:
             arguments = read_fields(given, found.approval.arguments, found.schema)
         except ValueError as error:
@@ -117,7 +117,7 @@ class ApprovalClicks:
 
 def _spot(click: Click) -> Spot | None:
     """Read which approval a button is about; None if it is none of this thread."""
-    spot = carried(click.value, Spot)
+    spot = read_carried(click.value, Spot)
     return spot if spot is not None and spot.job == click.place.job_id else None
 
 
@@ -131,7 +131,7 @@ def _about(sent: Window) -> AboutApproval | None:
 def refusal(refused: Refused) -> str:
     """Say to a person why the decision does not count, and what holds instead."""
     if refused.ruling is not None:
-        return _ended(refused.ruling)
+        return _describe_ruling(refused.ruling)
     may = people(refused.whom) if refused.whom else "others"
     return {
         "unknown": notices.UNKNOWN,
@@ -150,7 +150,7 @@ def refusal(refused: Refused) -> str:
     }[refused.why]
 
 
-def _ended(ruling: Ruling) -> str:
+def _describe_ruling(ruling: Ruling) -> str:
     when = moment(ruling.at)
     if ruling.outcome == "expired":
         return f"This expired {when}: nobody had decided by then, so it was not done. Your click changed nothing."

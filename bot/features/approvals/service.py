@@ -19,7 +19,7 @@ from bot.slack.views.approval import Spot
 from bot.store.interface import JobKey
 from bot.store.redis.redis_store import Store
 from handoff import events as ev
-from handoff.access.audit_entry import AuditEntry, Deed, Note, dropped
+from handoff.access.audit_entry import AuditEntry, Deed, Note, discard_entry
 from handoff.access.rights import Actor
 from handoff.approval_values import Approval, ApprovalChoice
 from handoff.contracts import Place
@@ -30,7 +30,7 @@ from specialists.crew import Crew
 from specialists.several_crews import Crews
 from specialists.tools.signing_in import SignIn
 from specialists.tools.tool import Tool
-from specialists.turns.approving import digest_of_sign_in, shown
+from specialists.turns.approving import digest_of_sign_in, dump_arguments
 from specialists.turns.argument_names import name_fault
 from specialists.turns.egress import leaving_text
 from specialists.turns.finish_tools import faults_of
@@ -114,7 +114,7 @@ class ApprovalDesk:
         groups: GroupsOf = no_groups,
         standing: StandingOf = nobody_stands,
         approvers_in: ApproversIn = as_the_crew_says,
-        note: Note = dropped,
+        note: Note = discard_entry,
     ) -> None:
         self._store = store
         self._note = note
@@ -128,11 +128,11 @@ class ApprovalDesk:
     async def look(self, place: Place, spot: Spot, user: str, *, decides: bool) -> Found | Refused:
         """Return what an approval is about; with `decides`, only to a person who may decide on it now."""
         job = await self._job(place)
-        refused = await self._refused(job, spot, place, user) if decides else None
+        refused = await self._find_refusal(job, spot, place, user) if decides else None
         if refused is not None:
             await self._refuse(place, spot, user, "approved", refused)
             return refused
-        asked = _asked(job, spot)
+        asked = _find_approval(job, spot)
         if asked is None:
             return Refused("unknown")
         question, work = asked
@@ -147,8 +147,8 @@ class ApprovalDesk:
     ) -> Verdict:
         """Record a decision. The verdict says if it counts, as the log stands now."""
         job = await self._job(place)
-        refused = await self._refused(job, spot, place, user)
-        asked = _asked(job, spot)
+        refused = await self._find_refusal(job, spot, place, user)
+        asked = _find_approval(job, spot)
         if refused is not None or asked is None:
             refused = refused or Refused("unknown")
             await self._refuse(place, spot, user, "denied" if decision.choice == "deny" else "approved", refused)
@@ -160,7 +160,7 @@ class ApprovalDesk:
             and not (decision.choice == "deny" or decision.signed_in)
         ):
             return Refused("unknown")  # no card has such a button
-        checked = self._checked(job, spot, asked[1], approval, decision)
+        checked = self._check_edit(job, spot, asked[1], approval, decision)
         if isinstance(checked, Refused):
             return checked
         event = ev.ApprovalDecided(
@@ -174,7 +174,7 @@ class ApprovalDesk:
             admin=user in self._admins,
             decision=decision.choice,
             reason=decision.reason,
-            lapsed=await self._lapsed(job, spot, place, asked[0]),
+            lapsed=await self._find_lapsed_voters(job, spot, place, asked[0]),
             **checked,
         )
         key = JobKey(place.team, place.job_id)
@@ -182,7 +182,9 @@ class ApprovalDesk:
         self._nudge(key)
         return _outcome(await self._job(place), spot, event) if new else Taken()
 
-    async def _lapsed(self, job: Job | None, spot: Spot, place: Place, question: Question) -> tuple[str, ...]:
+    async def _find_lapsed_voters(
+        self, job: Job | None, spot: Spot, place: Place, question: Question
+    ) -> tuple[str, ...]:
         """Return who of those who approved it so far may not decide on it any more."""
         ask = job.ask(spot.request) if job is not None else None
         if ask is None or question.approval is None:
@@ -205,7 +207,7 @@ class ApprovalDesk:
         ways = (one.signs_in for one in _tools(crew) if one.name == found.approval.tool and one.signs_in is not None)
         return next((way for way in ways if digest_of_sign_in(way) == found.approval.digest), Refused("no_server"))
 
-    def _checked(
+    def _check_edit(
         self, job: Job | None, spot: Spot, work: Work, approval: Approval | None, decision: Decision
     ) -> dict[str, Any] | Refused:
         """Check edited arguments as the tool does, and return them as it is run with them."""
@@ -231,7 +233,7 @@ class ApprovalDesk:
         specialist = crew.everyone.get(work.specialist) if crew is not None else None
         return specialist.toolbox.get(approval.tool) if specialist is not None else None
 
-    async def _refused(self, job: Job | None, spot: Spot, place: Place, user: str) -> Refused | None:
+    async def _find_refusal(self, job: Job | None, spot: Spot, place: Place, user: str) -> Refused | None:
         """Say why a person's decision would not count; None if it would."""
         ask = job.ask(spot.request) if job is not None else None
         if ask is None or spot.subtask not in ask.work:
@@ -272,7 +274,7 @@ def _as_edited(tool: Tool, arguments: BaseModel) -> dict[str, Any] | Refused:
     if leaves is None:
         return Refused("wrong", words="That is too long to be shown whole, and what cannot be shown is not sent.")
     target = (tool.target(arguments) if tool.target is not None else "") or (sends.to if sends is not None else "")
-    return {"arguments": shown(arguments), "what": tool.words(arguments), "target": target, "leaves": leaves}
+    return {"arguments": dump_arguments(arguments), "what": tool.words(arguments), "target": target, "leaves": leaves}
 
 
 def _tools(crew: Crew) -> Iterator[Tool]:
@@ -284,7 +286,7 @@ def _tools(crew: Crew) -> Iterator[Tool]:
         yield from _tools(inside)
 
 
-def _asked(job: Job | None, spot: Spot) -> tuple[Question, Work] | None:
+def _find_approval(job: Job | None, spot: Spot) -> tuple[Question, Work] | None:
     """Return the approval that a card is about, open or closed, with its subtask; None if it is not known."""
     ask = job.ask(spot.request) if job is not None else None
     work = ask.work.get(spot.subtask) if ask is not None else None
@@ -295,7 +297,7 @@ def _asked(job: Job | None, spot: Spot) -> tuple[Question, Work] | None:
     return (found, work) if found is not None else None
 
 
-def _closed(ask: Ask, spot: Spot) -> Answered | None:
+def _find_closed_question(ask: Ask, spot: Spot) -> Answered | None:
     work = ask.work.get(spot.subtask)
     closed = work.answered if work is not None else ()
     return next((one for one in closed if one.question.number == spot.number), None)
@@ -303,7 +305,7 @@ def _closed(ask: Ask, spot: Spot) -> Answered | None:
 
 def _late(ask: Ask, spot: Spot) -> Refused:
     """Say how an approval that is not open any more has ended."""
-    closed = _closed(ask, spot)
+    closed = _find_closed_question(ask, spot)
     if closed is None:
         return Refused("over")
     return Refused("late", ruling=closed.ruling) if closed.ruling is not None else Refused("apart")
@@ -318,7 +320,7 @@ def _outcome(job: Job | None, spot: Spot, event: ev.ApprovalDecided) -> Verdict:
     if question is not None and question.number == spot.number:
         mine = any((vote.user, vote.at) == (event.user, event.at) for vote in question.votes)
         return Taken() if mine else Refused("again")
-    closed = _closed(ask, spot)
+    closed = _find_closed_question(ask, spot)
     if closed is None:
         return Refused("over")
     votes = {(vote.user, vote.at) for vote in closed.question.votes}

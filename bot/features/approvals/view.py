@@ -8,8 +8,8 @@ from typing import Any
 
 from bot.slack.text.cleaning import clean, plain
 from bot.slack.views.approval import Spot
-from bot.slack.views.argument_blocks import fields, is_editable, quoted, whole_blocks
-from bot.slack.views.carried import carried
+from bot.slack.views.argument_blocks import fields, is_editable, quote_text, whole_blocks
+from bot.slack.views.carried import read_carried
 from bot.slack.views.outgoing import Block, context, section
 from handoff.approval_values import Approval
 from handoff.contracts import Place
@@ -59,7 +59,7 @@ def deny_window(asked: Approval, metadata: str) -> Block:
             "max_length": REASON_LIMIT,
         },
     }
-    return _window("Deny", "Deny", DENIED, metadata, [quoted(asked.what)[0], field])
+    return _window("Deny", "Deny", DENIED, metadata, [quote_text(asked.what)[0], field])
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class AboutApproval:
 
 def window_about(metadata: str) -> AboutApproval | None:
     """Read what a window is about. None if it is none of ours."""
-    about = carried(metadata, AboutApproval)
+    about = read_carried(metadata, AboutApproval)
     return about if about is not None and about.spot.job == about.place.job_id else None
 
 

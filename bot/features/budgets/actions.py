@@ -5,13 +5,13 @@ from __future__ import annotations
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.features.budgets.service import Budgets
-from bot.features.budgets.view import ALLOW_MORE, ASK_MORE, Wanted, allowed, asks_for_more, place_of
+from bot.features.budgets.view import ALLOW_MORE, ASK_MORE, Wanted, asks_for_more, place_of, render_allowed_request
 from bot.slack.receive.payloads import Click
 from bot.slack.receive.router import Router, Said
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import note, redraw, tell, tell_directly
-from bot.slack.views.carried import carried
+from bot.slack.views.carried import read_carried
 
 
 class MoreBudget:
@@ -29,7 +29,7 @@ class MoreBudget:
 
     async def on_ask(self, click: Click, client: AsyncWebClient) -> Said:
         """Send the admins what a person asks for, once an hour for a budget."""
-        wanted = carried(click.value, Wanted)
+        wanted = read_carried(click.value, Wanted)
         if wanted is None or wanted.user != click.user:
             return notices.OLD_BUTTON
         if not await self._budgets.asks_for_more(place_of(wanted, click.place.team), click.user, wanted.scope):
@@ -40,7 +40,7 @@ class MoreBudget:
 
     async def on_allow(self, click: Click, client: AsyncWebClient) -> Said:
         """Raise a budget, and tell who asked for it."""
-        wanted = carried(click.value, Wanted)
+        wanted = read_carried(click.value, Wanted)
         if wanted is None:
             return notices.OLD_BUTTON
         place = place_of(wanted, click.place.team)
@@ -48,7 +48,7 @@ class MoreBudget:
         now = await self._budgets.raise_budget(place, wanted.user, wanted.scope, by=click.user, operation=operation)
         if not now:
             return notices.NOT_ADMIN if now is None else notices.OLD_BUTTON
-        done = redraw(client, click.place.channel, click.message_ts, allowed(wanted, click.user, now))
+        done = redraw(client, click.place.channel, click.message_ts, render_allowed_request(wanted, click.user, now))
         self._background.start(done, "say that more was allowed")
         told_at = place if wanted.thread_ts != wanted.ask else place.model_copy(update={"thread_ts": ""})
         words = note(f"An admin allowed more: {now} Mention me again with your request.")

@@ -42,7 +42,7 @@ def asks_for_more(wanted: Wanted) -> Outgoing:
     return Outgoing(text=text, blocks=(section(text), actions([allow]), context(small)))
 
 
-def allowed(wanted: Wanted, by: str, now: str) -> Outgoing:
+def render_allowed_request(wanted: Wanted, by: str, now: str) -> Outgoing:
     """Redraw what an admin was asked: who allowed it, and what the budget is now."""
     text = f"{mention(wanted.user)} asked for more. {mention(by)} allowed it: {clean(now)}"
     return Outgoing(text=text, blocks=(section(text),))

@@ -14,7 +14,15 @@ from bot.access.channel_settings import ChannelSettings, NotSet
 from bot.access.kept_form import FormValues
 from bot.features.channel_settings.reading import Faults, settings_of
 from bot.features.channel_settings.view import CHANGE, settings_text
-from bot.features.channel_settings.window import SETTINGS, Drawn, WindowOf, meanwhile, merged, settings_modal, window_of
+from bot.features.channel_settings.window import (
+    SETTINGS,
+    Drawn,
+    WindowOf,
+    meanwhile,
+    merge_edits,
+    settings_modal,
+    window_of,
+)
 from bot.slack.receive.payloads import Click, Command, Window
 from bot.slack.receive.router import Router, Said, all_wrong, drawn_anew, wrong
 from bot.slack.receive.subcommand import Given
@@ -24,7 +32,7 @@ from bot.slack.show.notices import note, open_window, tell
 from bot.slack.show.people import People
 from bot.slack.views.channel_words import SECTIONS, names_in
 from bot.slack.views.outgoing import Outgoing
-from handoff.access.audit_entry import AuditEntry, Note, dropped
+from handoff.access.audit_entry import AuditEntry, Note, discard_entry
 from handoff.contracts import Place
 
 log = logging.getLogger(__name__)
@@ -50,7 +58,7 @@ class SettingsForm:
         people: People,
         *,
         clock: Callable[[], float],
-        note: Note = dropped,
+        note: Note = discard_entry,
     ) -> None:
         self._settings = settings
         self._people = people
@@ -66,9 +74,9 @@ class SettingsForm:
 
     async def show(self, command: Command) -> Outgoing:
         """Give the values of the channel, with buttons that change them for an admin. Raises StoreError."""
-        return await self._shown(command.team, command.channel, admin=command.user in self._people.admins)
+        return await self._render_settings(command.team, command.channel, admin=command.user in self._people.admins)
 
-    async def _shown(self, team: str, channel: str, *, admin: bool) -> Outgoing:
+    async def _render_settings(self, team: str, channel: str, *, admin: bool) -> Outgoing:
         form = await self._settings.form(team, channel)
         access = await self._settings.of(team, channel)
         crews, handles = tuple(self._settings.crews), await self._handles(access)
@@ -89,10 +97,10 @@ class SettingsForm:
             return notices.NO_SETTINGS
         window = WindowOf(click.place.channel, section, {})
         form = await self._settings.form(click.place.team, window.channel)
-        view = settings_modal(await self._drawn(click.place.team, window, form))
+        view = settings_modal(await self._gather_window_data(click.place.team, window, form))
         return None if await open_window(client, click.trigger, view) else NOT_OPENED
 
-    async def _drawn(
+    async def _gather_window_data(
         self,
         team: str,
         window: WindowOf,
@@ -160,16 +168,16 @@ class SettingsForm:
     ) -> Drawn:
         """Draw a window again after others saved: with what was typed, and what they changed meanwhile."""
         changed = [name for name in names if form.stamp(name) != window.seen.get(name, form.stamp(name))]
-        shown, both = merged(found, window, form, names)
+        shown, both = merge_edits(found, window, form, names)
         told = meanwhile(await self._settings.of(team, window.channel), changed, both)
         next_round = WindowOf(window.channel, window.section, {}, window.round + 1)
-        return await self._drawn(team, next_round, form, shown=shown, told=tuple(told))
+        return await self._gather_window_data(team, next_round, form, shown=shown, told=tuple(told))
 
     async def _confirm(self, client: AsyncWebClient, place: Place, user: str, changed: tuple[str, ...]) -> None:
         """Record what an admin changed, and show them what holds now."""
         for name in changed:
             await self._note(place, user, "done", "", name)
-        await tell(client, place, user, await self._shown(place.team, place.channel, admin=True))
+        await tell(client, place, user, await self._render_settings(place.team, place.channel, admin=True))
 
     async def _note(self, place: Place, user: str, outcome: Any, why: str, target: str = "") -> None:
         named = {"team": place.team, "channel": place.channel, "user": user}

@@ -62,7 +62,7 @@ def field_of(name: str, window: WindowOf) -> str:
 def _value(values: Mapping[str, Any], name: str, known: ChannelValues) -> object:
     """Return what was put in for a value; None: it is left to the other sources."""
     if name not in _CHOSEN:
-        return str(_given(values, name, name).get("value") or "").strip() or None
+        return str(_find_input(values, name, name).get("value") or "").strip() or None
     chosen = _chosen(values, name)
     if chosen in {AS_BEFORE, ""}:
         return None
@@ -70,28 +70,28 @@ def _value(values: Mapping[str, Any], name: str, known: ChannelValues) -> object
         return chosen
     if chosen in {YES, NO}:
         return chosen == YES
-    return () if chosen == EVERYBODY else _named(values, name, known)
+    return () if chosen == EVERYBODY else _read_ids(values, name, known)
 
 
 def _chosen(values: Mapping[str, Any], name: str) -> str:
-    option = _given(values, name, name).get("selected_option")
+    option = _find_input(values, name, name).get("selected_option")
     return str(option.get("value", "")) if isinstance(option, Mapping) else ""
 
 
-def _named(values: Mapping[str, Any], name: str, known: ChannelValues) -> tuple[str, ...]:
+def _read_ids(values: Mapping[str, Any], name: str, known: ChannelValues) -> tuple[str, ...]:
     if name == "strangers":
-        text = str(_given(values, "strangers_teams", "teams").get("value") or "")
+        text = str(_find_input(values, "strangers_teams", "teams").get("value") or "")
         return tuple(one.strip().upper() for one in text.split(",") if one.strip())
-    people = _given(values, f"{name}_people", "people").get("selected_users") or []
+    people = _find_input(values, f"{name}_people", "people").get("selected_users") or []
     if f"{name}_groups" not in values:
         groups = sorted(groups_in(getattr(known, name) or ()))
     else:
-        options = _given(values, f"{name}_groups", "groups").get("selected_options") or []
+        options = _find_input(values, f"{name}_groups", "groups").get("selected_options") or []
         groups = [str(option.get("value", "")) for option in options if isinstance(option, Mapping)]
     return tuple(str(one) for one in [*people, *groups])
 
 
-def _given(values: Mapping[str, Any], block: str, action: str) -> Mapping[str, Any]:
+def _find_input(values: Mapping[str, Any], block: str, action: str) -> Mapping[str, Any]:
     held = values.get(block)
     found = held.get(action) if isinstance(held, Mapping) else None
     return found if isinstance(found, Mapping) else {}

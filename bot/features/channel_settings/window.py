@@ -9,7 +9,7 @@ from typing import Any
 from bot.access.access_values import LONGEST_INSTRUCTIONS, MOST_NAMED, Access, ChannelValues, groups_in
 from bot.access.kept_form import FormValues, stamp_of
 from bot.slack.text.cleaning import clean, mention, plain
-from bot.slack.views.carried import carried, carry
+from bot.slack.views.carried import carry, read_carried
 from bot.slack.views.channel_words import (
     CHOICES,
     LABELS,
@@ -140,14 +140,14 @@ def settings_modal(drawn: Drawn) -> Block:
 
 def window_of(metadata: str) -> WindowOf | None:
     """Read what a window carries. None if it is none of ours."""
-    about = carried(metadata, AboutSettings)
+    about = read_carried(metadata, AboutSettings)
     of = next((one for one in SECTIONS if about is not None and one.key == about.section), None)
     if about is None or of is None or not about.channel:
         return None
     return WindowOf(about.channel, of, about.seen, about.round)
 
 
-def merged(
+def merge_edits(
     given: ChannelValues, window: WindowOf, now: FormValues, names: Iterable[str]
 ) -> tuple[ChannelValues, tuple[str, ...]]:
     """Put what somebody typed over what others set meanwhile: what they did not touch is taken from the others.

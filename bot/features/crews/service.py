@@ -11,7 +11,7 @@ from bot.limits.rules import Payer
 from bot.models.chosen_model import ChosenModel
 from bot.store.redis.redis_store import Store
 from bot.supervisor.planning import Planning
-from bot.supervisor.route_words import decided, in_words, told
+from bot.supervisor.route_words import decide_route, export_routing, in_words
 from bot.supervisor.track_record import TrackRecord
 from handoff.contracts import Terms
 from handoff.conversation.spoken import crew_called
@@ -101,8 +101,8 @@ class CrewDesk:
         name, words = crew_called(text, self._crews.described)
         crew = await self._crew(team, channel, name) or self._crews.usual
         planning = Planning(crew, self._model, TrackRecord(), self._terms)
-        routing = await decided(planning, words, self._store.clock, model=self._limits.bound(payer))
+        routing = await decide_route(planning, words, self._store.clock, model=self._limits.bound(payer))
         if isinstance(event := routing.event, RequestFailed):
             return f"{event.step}: {event.reason}. {event.advice}"
-        found = told(routing, words, self._model.label)
+        found = export_routing(routing, words, self._model.label)
         return in_words({"crew": crew.name, **found} if self._crews.names else found)

@@ -18,7 +18,7 @@ from bot.slack.receive.subcommand import Given
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import note, open_window, tell
-from bot.slack.views.carried import carried, carry
+from bot.slack.views.carried import carry, read_carried
 from bot.slack.views.outgoing import Outgoing
 from handoff.text.member_ids import PERSON
 
@@ -92,7 +92,7 @@ class ForgetWindow:
 
     async def on_forget(self, sent: Window, client: AsyncWebClient) -> None:
         """Have erased what the window named. Who may is asked again: much can happen while it is open."""
-        wish = carried(sent.metadata, ToForget)
+        wish = read_carried(sent.metadata, ToForget)
         if wish is None:
             log.warning("a window without its wish was left alone")
             return

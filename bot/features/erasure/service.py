@@ -30,7 +30,7 @@ from bot.slack.send.web_calls import NoReply
 from bot.slack.show.direct_message import tell_person
 from bot.store.interface import EVERYBODY, Head, JobKey, StoreError
 from bot.store.redis.redis_store import Store
-from handoff.access.audit_entry import AuditEntry, Note, dropped
+from handoff.access.audit_entry import AuditEntry, Note, discard_entry
 from handoff.access.forgettable import askers, kept_files, may_forget, sources
 from handoff.contracts import Place
 from handoff.state.job_state import ENDED, Job
@@ -71,7 +71,7 @@ class Forgetting:
         *,
         team: str = "",
         admins: frozenset[str],
-        note: Note = dropped,
+        note: Note = discard_entry,
         tables: TableCache | None = None,
         memories: MemoryDesk | None = None,
     ) -> None:
@@ -213,7 +213,7 @@ class Forgetting:
                 if one.job not in work["done"]:
                     work["done"][one.job] = dataclasses.asdict(await self._take_back(team, one, work))
                     await self._keep(team, name, work)
-            await tell_person(self._outbox, work["by"], receipt(_erased(jobs, work), work["by"]))
+            await tell_person(self._outbox, work["by"], receipt(_summarize_erasure(jobs, work), work["by"]))
             await self._store.schedules.put(team, name, "", None)
         except NoReply as error:
             log.warning("what a forgotten job posted is still in Slack: %s; tried again later", error)
@@ -283,7 +283,7 @@ class Forgetting:
         return self._store.clock() + HELD
 
 
-def _erased(jobs: list[ToForget], work: dict[str, Any]) -> Erased:
+def _summarize_erasure(jobs: list[ToForget], work: dict[str, Any]) -> Erased:
     done = list(work["done"].values())
     kept: Counter[str] = Counter()
     for one in done:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bot.slack.text.cleaning import clean, mention, plain
-from bot.slack.views.outgoing import Block, Outgoing, context, counted, sections
+from bot.slack.views.outgoing import Block, Outgoing, context, format_count, sections
 
 FORGET = "forget"
 """The callback of the window."""
@@ -93,22 +93,22 @@ def _what(found: Forgettable, reader: str) -> list[str]:
     posts, size = sum(one.posts for one in found.jobs), sum(one.bytes for one in found.jobs)
     whose = "that you asked for" if found.person == reader else f"of {mention(found.person)}"
     if found.person:
-        lines = [f"*{counted(len(found.jobs), 'job')}* {whose} will be erased:"]
+        lines = [f"*{format_count(len(found.jobs), 'job')}* {whose} will be erased:"]
         lines += [f"• `{one.job}` {_title(one)}" for one in found.jobs[:SHOWN]]
         lines += [f"• and {len(found.jobs) - SHOWN:,} more"] if len(found.jobs) > SHOWN else []
     else:
         lines = [f"*`{found.jobs[0].job}`* {_title(found.jobs[0])} will be erased:"]
-    lines.append(f"*In my store:* the record of {counted(steps, 'step')} and {_pieces(files, size)}.")
-    lines.append(f"*In Slack:* {counted(posts, 'message and file', 'messages and files')} that I posted for it.")
+    lines.append(f"*In my store:* the record of {format_count(steps, 'step')} and {_pieces(files, size)}.")
+    lines.append(f"*In Slack:* {format_count(posts, 'message and file', 'messages and files')} that I posted for it.")
     if found.remembered:
         whose = "you" if found.person == reader else "they"
-        lines.append(f"*Remembered:* {counted(found.remembered, 'thing')} that {whose} had me remember.")
+        lines.append(f"*Remembered:* {format_count(found.remembered, 'thing')} that {whose} had me remember.")
     if found.schedules:
-        lines.append(f"*Schedules:* {counted(found.schedules, 'schedule')}. They no longer run.")
+        lines.append(f"*Schedules:* {format_count(found.schedules, 'schedule')}. They no longer run.")
     if busy := [one for one in found.jobs if one.under_way]:
         lines.append(f"*Under way, and stopped first, without a report:* {', '.join(f'`{one.job}`' for one in busy)}.")
     if found.shared:
-        lines.append(_shared(found.shared))
+        lines.append(_describe_shared_jobs(found.shared))
     return lines
 
 
@@ -116,20 +116,21 @@ def receipt(done: Erased, reader: str) -> Outgoing:
     """Make the receipt: what was erased where, and what could not be."""
     named = ", ".join(f"`{job}`" for job in done.jobs[:SHOWN]) + (" …" if len(done.jobs) > SHOWN else "")
     whose = " that you asked for" if done.person == reader else f" of {mention(done.person)}" if done.person else ""
+    messages, files = format_count(done.messages, "message"), format_count(done.posted_files, "file")
     lines = [
-        f"*Forgotten: {counted(len(done.jobs), 'job')}{whose}*" + (f" ({named})" if named else ""),
-        f"*Erased in my store:* the record of {counted(done.steps, 'step')}, {_pieces(done.files, done.bytes)}.",
-        f"*Deleted in Slack:* {counted(done.messages, 'message')} and {counted(done.posted_files, 'file')} of mine.",
+        f"*Forgotten: {format_count(len(done.jobs), 'job')}{whose}*" + (f" ({named})" if named else ""),
+        f"*Erased in my store:* the record of {format_count(done.steps, 'step')}, {_pieces(done.files, done.bytes)}.",
+        f"*Deleted in Slack:* {messages} and {files} of mine.",
     ]
     if done.remembered:
-        lines.append(f"*No longer remembered:* {counted(done.remembered, 'thing')}.")
+        lines.append(f"*No longer remembered:* {format_count(done.remembered, 'thing')}.")
     if done.schedules:
-        lines.append(f"*Removed:* {counted(done.schedules, 'schedule')}.")
+        lines.append(f"*Removed:* {format_count(done.schedules, 'schedule')}.")
     failed = [f"{clean(why)} ({count:,})" for why, count in done.kept.items() if count]
     if failed:
         lines.append(f"*Not deleted in Slack:* {'; '.join(failed)}.")
     if done.shared:
-        lines.append(_shared(done.shared))
+        lines.append(_describe_shared_jobs(done.shared))
     lines.append(
         "*What I cannot erase:* what you and others wrote and attached, traces sent to somebody's direct messages, the "
         "audit's entries (ids, no contents), the store's append-only file until its next rewrite, tables that another "
@@ -141,17 +142,17 @@ def receipt(done: Erased, reader: str) -> Outgoing:
             f"What {who} said in threads of others' jobs stays with these jobs until they expire, and what {who} spent "
             "today is counted until midnight (UTC)."
         )
-    return Outgoing(text=plain(f"Forgotten: {counted(len(done.jobs), 'job')}"), blocks=tuple(sections(lines)))
+    return Outgoing(text=plain(f"Forgotten: {format_count(len(done.jobs), 'job')}"), blocks=tuple(sections(lines)))
 
 
 def nothing_to_forget(found: Forgettable) -> str:
     """Say why there is nothing that could be forgotten."""
     if found.shared:
-        return _shared(found.shared)
+        return _describe_shared_jobs(found.shared)
     return "There is nothing to forget: I keep no job that only this person asked for."
 
 
-def _shared(jobs: Sequence[str]) -> str:
+def _describe_shared_jobs(jobs: Sequence[str]) -> str:
     named = ", ".join(f"`{job}`" for job in jobs[:SHOWN]) + (" …" if len(jobs) > SHOWN else "")
     return f"*Stays:* {named}, as others asked for things there too. An admin can have it forgotten, job by job."
 
@@ -161,7 +162,7 @@ def _title(one: ToForget) -> str:
 
 
 def _pieces(number: int, size: int) -> str:
-    return f"{counted(number, 'file or text', 'files and texts')} ({_size(size)})"
+    return f"{format_count(number, 'file or text', 'files and texts')} ({_size(size)})"
 
 
 def _size(size: int) -> str:

@@ -16,7 +16,7 @@ from bot.slack.send.web_calls import Background, replace_message
 from bot.slack.show import notices
 from bot.slack.show.notices import tell
 from bot.slack.views.answer_message import FEEDBACK, Thumb
-from bot.slack.views.carried import carried
+from bot.slack.views.carried import read_carried
 from handoff.contracts import Place
 from handoff.effects import answered_by
 
@@ -38,7 +38,7 @@ class Thumbs:
     async def on_feedback(self, click: Click, client: AsyncWebClient) -> Said:
         """A thumb below an answer."""
         del client
-        thumb = carried(click.value, Thumb)
+        thumb = read_carried(click.value, Thumb)
         if thumb is None:
             return notices.OLD_BUTTON
         of: dict[str, Any] = {"good": thumb.good, "dedupe": click.dedupe}
@@ -62,9 +62,9 @@ class Thumbs:
 
     async def on_reaction(self, found: Reaction, client: AsyncWebClient) -> None:
         """An emoji on a message of ours, put there or taken away. All but thumbs mean nothing here."""
-        self._background.start(self._reacted(found, client), "take in a thumb")
+        self._background.start(self._record_thumb(found, client), "take in a thumb")
 
-    async def _reacted(self, found: Reaction, client: AsyncWebClient) -> None:
+    async def _record_thumb(self, found: Reaction, client: AsyncWebClient) -> None:
         message = await message_at(client, found.channel, found.ts)
         request = answered_by(key_of(message))
         if not request:

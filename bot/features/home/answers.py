@@ -15,7 +15,7 @@ from bot.slack.receive.payloads import Click, Window
 from bot.slack.receive.router import Router, Said, wrong
 from bot.slack.show import notices
 from bot.slack.show.notices import open_window
-from bot.slack.views.carried import carried, carry
+from bot.slack.views.carried import carry, read_carried
 from bot.slack.views.question import Choice
 from handoff.contracts import Place
 
@@ -43,7 +43,7 @@ class HomeAnswers:
 
     async def on_button(self, click: Click, client: AsyncWebClient) -> Said:
         """Open the window. If the question is still open is looked at when it is sent."""
-        choice = carried(click.value, Choice)
+        choice = read_carried(click.value, Choice)
         if choice is None or choice.job != click.place.job_id:
             return notices.OLD_BUTTON
         window = answer_window(carry(AboutQuestion(click.place, choice)))
@@ -52,7 +52,7 @@ class HomeAnswers:
     async def on_answer(self, sent: Window, client: AsyncWebClient) -> Mapping[str, Any] | None:
         """Record the words as the answer; why they are none any more is said in the window."""
         del client
-        about = carried(sent.metadata, AboutQuestion)
+        about = read_carried(sent.metadata, AboutQuestion)
         if about is None:
             log.warning("a window without its question was left alone")
             return None

@@ -12,7 +12,7 @@ from bot.slack.receive.payloads import Click
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import answer_click
-from bot.slack.views.carried import carried
+from bot.slack.views.carried import read_carried
 from bot.store.interface import StoreError
 
 log = logging.getLogger(__name__)
@@ -54,5 +54,5 @@ class _OfJob:
 
 def job_of(value: str) -> str:
     """Return the job that a button is about; empty for any other."""
-    found = carried(value, _OfJob)
+    found = read_carried(value, _OfJob)
     return found.job if found is not None else ""

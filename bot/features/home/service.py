@@ -219,13 +219,13 @@ class HomeDesk:
         wanted = [
             (user, home)
             for user, home in homes.items()
-            if (for_admins and user in self.admins) or await self._concerned(user, touched)
+            if (for_admins and user in self.admins) or await self._is_concerned(user, touched)
         ]
         wanted.sort(key=lambda one: one[1].at, reverse=True)
         slots = asyncio.Semaphore(AT_ONCE)
         await asyncio.gather(*(self._draw_one(user, home, slots) for user, home in wanted))
 
-    async def _concerned(self, user: str, touched: set[str]) -> bool:
+    async def _is_concerned(self, user: str, touched: set[str]) -> bool:
         if user in touched:
             return True
         return any(one.startswith("S") for one in touched) and bool(touched.intersection(await self._groups_of(user)))

@@ -34,7 +34,7 @@ async def status(given: Given) -> Outgoing:
     if not job and given.thread is not None and await records.knows(given.thread):
         job = given.thread.job_id
     if not job:
-        return await _listed(given, "")
+        return await _list_jobs(given, "")
     found = await given.find(JobControls).job(given.team, job, given.user)
     if isinstance(found, str):
         return note(DENIED[found])
@@ -47,14 +47,14 @@ async def jobs(given: Given) -> Outgoing:
     if word == "all":
         if given.user not in given.find(JobRecords).admins:
             return note(notices.NOT_ADMIN_LIST)
-        return await _listed(given, "", everybody=True)
+        return await _list_jobs(given, "", everybody=True)
     kind = next((one for one in FILTERS if one == word), None)
     if kind is None:
         return note(f"“{clean(plain(given.rest, 40))}” is no state of jobs. There are {', '.join(FILTERS[1:])}.")
-    return await _listed(given, kind)
+    return await _list_jobs(given, kind)
 
 
-async def _listed(given: Given, kind: Filter, *, everybody: bool = False) -> Outgoing:
+async def _list_jobs(given: Given, kind: Filter, *, everybody: bool = False) -> Outgoing:
     from bot.slack.views.status import status_list  # noqa: PLC0415 - only for those who ask
 
     lists = given.find(JobLists)

@@ -14,7 +14,7 @@ from bot.store.redis.redis_store import Store
 from handoff.approval_values import ADMINS
 from handoff.state.job_state import ENDED
 from handoff.summaries.shown_rows import rows_of
-from handoff.summaries.summary import joined, open_questions
+from handoff.summaries.summary import merge_answerers, open_questions
 
 Filter = Literal["", "open", "waiting", "over", "done", "failed", "stopped"]
 """Which jobs of a list: all, those not over, those that wait for people, those over, or those that ended so."""
@@ -101,7 +101,7 @@ class JobLists:
             channel=fields.get("channel", ""),
             updated=head.updated,
             quarantined=fields.get("step", "") if head.quarantined else "",
-            waits_for=joined([one.whom for one in asked]) if asked else None,
+            waits_for=merge_answerers([one.whom for one in asked]) if asked else None,
             in_part=fields.get("in_part") == "1",
             user=fields.get("user", ""),
             step=fields.get("step", ""),

@@ -80,7 +80,7 @@ class OpenAsks:
         rows: list[Row] = []
         for head in await self._lists.waiting_for(team, user):
             if head.seq > TOO_LONG:
-                rows += [self._told(head)] * any(
+                rows += [self._render_row(head)] * any(
                     may_answer(one.whom, user, groups) for one in open_questions(head.fields)
                 )
             else:
@@ -123,7 +123,7 @@ class OpenAsks:
         asked = clean(plain(ask.text, 120))
         return context(f"{f'<{link}|In the thread>' if link else 'In the thread'} · for: {asked}")
 
-    def _told(self, head: Head) -> Row:
+    def _render_row(self, head: Head) -> Row:
         line = self._lists.line(head)
         title = clean(plain(line.title, 120))
         return (context(f":question: {f'<{line.link}|{title}>' if line.link and title else title or line.job}"),)

@@ -10,7 +10,7 @@ from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.features.memory.commands import CHANGED, NOT_YOURS, UNKEPT, drawn, shown_to
+from bot.features.memory.commands import CHANGED, NOT_YOURS, UNKEPT, draw_memory_window, shown_to
 from bot.features.memory.service import Changed, Kept, MemoryDesk
 from bot.features.memory.view import (
     ADD,
@@ -32,7 +32,7 @@ from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import note, open_on_top, redraw, redraw_window, tell
 from bot.slack.text.cleaning import clean
-from bot.slack.views.carried import carried
+from bot.slack.views.carried import read_carried
 from handoff.contracts import Place
 
 log = logging.getLogger(__name__)
@@ -81,7 +81,7 @@ class MemoryClicks:
 
     async def on_forget(self, click: Click, client: AsyncWebClient) -> Said:
         """Forget the thing that the button of a message names."""
-        found = carried(click.value, Pointed)
+        found = read_carried(click.value, Pointed)
         if found is None:
             return notices.OLD_BUTTON
         verdict, memory = await self._book.forget(click.place.team, found.place, found.name, user=click.user)
@@ -132,7 +132,7 @@ class MemoryClicks:
 
     async def on_save(self, sent: Window, client: AsyncWebClient) -> Mapping[str, Any] | None:
         """Keep what was typed, and show the window below anew."""
-        about = carried(sent.metadata, InEdit)
+        about = read_carried(sent.metadata, InEdit)
         if about is None:
             log.warning("a window without what it shows was left alone")
             return None
@@ -159,7 +159,9 @@ class MemoryClicks:
         return "" if kept.new or kept.again else "I already remember that."
 
     async def _draw(self, client: AsyncWebClient, seen: InWindow, told: str = "") -> None:
-        await redraw_window(client, seen.window, await drawn(self._book, seen.team, seen.user, seen.spot, told))
+        await redraw_window(
+            client, seen.window, await draw_memory_window(self._book, seen.team, seen.user, seen.spot, told)
+        )
 
     async def on_change(self, change: Edited | Deleted, client: AsyncWebClient) -> None:
         """Take in that a message was edited or deleted, and tell its author what is remembered of it now."""
@@ -177,7 +179,7 @@ class MemoryClicks:
 
 def _in_window(click: Click) -> InWindow | None:
     """Read a click in the window; None if it is none."""
-    spot = carried(click.metadata, Spot)
+    spot = read_carried(click.metadata, Spot)
     if spot is None or not click.window:
         return None
     return InWindow(click.place.team, click.user, click.window, spot, click.trigger)

@@ -25,7 +25,7 @@ from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.paging import page_of
 from bot.store.interface import MEMORIES_LIMIT
 from handoff.contracts import Place
-from handoff.conversation.memory import LONGEST, Wish, is_plain, meant, place_for, wish_in
+from handoff.conversation.memory import LONGEST, Wish, is_plain, match_memories, place_for, wish_in
 
 OPENED = "The window shows what I remember here and about you."
 NOT_OPENED = "Slack did not open the window. Try `/leadhand memory` again."
@@ -42,15 +42,15 @@ CHANGED = "Somebody changed that at the same moment, so nothing was forgotten. L
 
 def remember_words(text: str) -> str | None:
     """Match words that ask to remember something."""
-    return _matched(text, "remember")
+    return _match_wish(text, "remember")
 
 
 def forget_words(text: str) -> str | None:
     """Match words that ask to forget something that may be remembered."""
-    return _matched(text, "forget")
+    return _match_wish(text, "forget")
 
 
-def _matched(text: str, verb: str) -> str | None:
+def _match_wish(text: str, verb: str) -> str | None:
     wish = wish_in(text)
     return wish.text if wish is not None and wish.verb == verb else None
 
@@ -66,14 +66,14 @@ async def remember_this(given: Given) -> Reply:
         return note(UNKEPT[kept])
     if kept.again:
         return "told"
-    message = _told(kept, given)
+    message = _render_receipt(kept, given)
     if not kept.new or (kept.place == given.user and not said.direct):
         return message
     given.background.start(say(given.client, said.place, message), "say what is remembered")
     return "told"
 
 
-def _told(kept: Kept, given: Given) -> Outgoing:
+def _render_receipt(kept: Kept, given: Given) -> Outgoing:
     shown = Shown(kept.place, kept.name, kept.memory, may_change=True)
     return remembered_message(shown, given.user) if kept.new else known_already(shown)
 
@@ -86,7 +86,7 @@ async def forget_this(given: Given) -> Reply:
         return "no_command"
     place = place_for(given.channel, given.user, mine=wish.mine)
     kept = {one.name: one for one in await book.of(given.team, place)}
-    found = meant({name: one.memory for name, one in kept.items()}, wish.text)
+    found = match_memories({name: one.memory for name, one in kept.items()}, wish.text)
     if not found:
         return "told" if book.has_forgotten(given.mark) else "no_command"
     if not is_plain({name: one.memory for name, one in kept.items()}, found, wish.text):
@@ -112,7 +112,7 @@ async def memory(given: Given) -> Outgoing:
         return await _add(given, book, rest)
     spot = Spot(given.channel, given.channel.startswith("D"), given.page)
     if given.command.trigger and given.page == 1:
-        window = await drawn(book, given.team, given.user, spot)
+        window = await draw_memory_window(book, given.team, given.user, spot)
         return note(OPENED if await open_window(given.client, given.command.trigger, window) else NOT_OPENED)
     place = place_for(given.channel, given.user)
     rows = shown_to(given.user, await book.of(given.team, place), book)
@@ -127,7 +127,7 @@ async def _add(given: Given, book: MemoryDesk, rest: str) -> Outgoing:
     kept = await book.remember(place, wish.text, user=given.user, mine=wish.mine, mark=given.mark)
     if not isinstance(kept, Kept):
         return note(UNKEPT[kept])
-    return _told(kept, given)
+    return _render_receipt(kept, given)
 
 
 def shown_to(user: str, kept: Collection[Kept], book: MemoryDesk) -> list[Shown]:
@@ -135,7 +135,7 @@ def shown_to(user: str, kept: Collection[Kept], book: MemoryDesk) -> list[Shown]
     return [Shown(one.place, one.name, one.memory, book.may_change(one, user)) for one in kept]
 
 
-async def drawn(book: MemoryDesk, team: str, user: str, spot: Spot, told: str = "") -> dict[str, object]:
+async def draw_memory_window(book: MemoryDesk, team: str, user: str, spot: Spot, told: str = "") -> dict[str, object]:
     """Draw the window for a person. What is about them is read by who they are, whatever a window carries."""
     own = shown_to(user, await book.of(team, user), book)
     here = [] if spot.channel.startswith("D") else shown_to(user, await book.of(team, spot.channel), book)

@@ -13,7 +13,7 @@ from bot.slack.views.message_link import message_link
 from bot.store.interface import JobKey, PayloadTooLarge
 from bot.store.redis.redis_store import Store
 from handoff import events as ev
-from handoff.access.audit_entry import AuditEntry, Deed, Note, dropped
+from handoff.access.audit_entry import AuditEntry, Deed, Note, discard_entry
 from handoff.contracts import Place
 from handoff.conversation.memory import LONGEST, Memory, may_change, own_words, place_for, wish_in
 from handoff.conversation.spoken import words_of
@@ -66,7 +66,7 @@ class MemoryDesk:
         *,
         admins: frozenset[str],
         pages: str = "",
-        note: Note = dropped,
+        note: Note = discard_entry,
     ) -> None:
         self._store = store
         self._admins = admins
@@ -80,13 +80,13 @@ class MemoryDesk:
 
     async def recalls(self, place: Place, user: str) -> bool:
         """Return True if something is remembered that a request there may need. Raises StoreError."""
-        return place_for(place.channel, user) in await self._known(place.team)
+        return place_for(place.channel, user) in await self._find_places(place.team)
 
     async def remembers(self, place: Place) -> bool:
         """Return True if anything is remembered in the workspace of a place: then an edit may be about that."""
-        return bool(await self._known(place.team))
+        return bool(await self._find_places(place.team))
 
-    async def _known(self, team: str) -> frozenset[str]:
+    async def _find_places(self, team: str) -> frozenset[str]:
         until, known = self._places.get(team, (0.0, frozenset[str]()))
         if time.monotonic() >= until:
             known = await self._store.memories.places(team)
@@ -217,7 +217,7 @@ class MemoryDesk:
         """
         name = f"{place.channel}/{message}"
         for where in (user, place.channel):
-            if where and where in await self._known(place.team):
+            if where and where in await self._find_places(place.team):
                 before = (await memories_of(self._store, place.team, where)).get(name)
                 if before is not None:
                     return await self._anew(place.team, where, name, before, text)

@@ -17,8 +17,8 @@ from bot.slack.receive.payloads import Click, Shortcut, Window
 from bot.slack.receive.router import Router, Said, wrong
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
-from bot.slack.show.notices import open_window, received
-from bot.slack.views.carried import carried
+from bot.slack.show.notices import add_receipt_reaction, open_window
+from bot.slack.views.carried import read_carried
 from bot.slack.views.home import REQUEST_ACTION, REQUEST_BLOCK, START_JOB, start_job_modal
 from bot.slack.views.question import ANSWER, Choice
 from handoff.contracts import Request
@@ -44,7 +44,7 @@ class RequestActions:
     async def on_answer(self, click: Click, client: AsyncWebClient) -> Said:
         """Take a click on a likely answer."""
         del client
-        choice = carried(click.value, Choice)
+        choice = read_carried(click.value, Choice)
         if choice is None or choice.job != click.place.job_id:
             return notices.OLD_BUTTON
         answer = await self._requests.answer(click.place, choice, user=click.user, dedupe=click.dedupe)
@@ -80,7 +80,7 @@ class RequestActions:
             look_back="thread",
         )
         if await self._requests.request(shortcut.place, request, dedupe=(f"view:{sent.id}",)):
-            react = received(client, shortcut.place.channel, shortcut.message_ts)
+            react = add_receipt_reaction(client, shortcut.place.channel, shortcut.message_ts)
             self._background.start(react, "react to a shortcut")
         return None
 

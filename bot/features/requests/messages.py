@@ -24,7 +24,7 @@ from bot.slack.receive.router import Router
 from bot.slack.receive.services import Services
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
-from bot.slack.show.notices import OutageNotices, note, received, tell
+from bot.slack.show.notices import OutageNotices, add_receipt_reaction, note, tell
 from bot.slack.views.outgoing import Outgoing
 from bot.store.interface import PayloadTooLarge, StoreError
 from handoff.contracts import Request
@@ -146,7 +146,7 @@ class Messages:
             await self._turn_away(incoming)
             return
         addressed = incoming.mentioned or incoming.direct
-        if addressed and await self._commanded(incoming, client):
+        if addressed and await self._run_command(incoming, client):
             return
         told = ""
         if incoming.in_thread and (incoming.text or incoming.attachments):
@@ -155,7 +155,7 @@ class Messages:
                 incoming.place, _request_of(incoming), mentioned=addressed, others=others, dedupe=incoming.dedupe
             )
             if reply.verdict in {"taken", "heard", "not_yours"}:
-                self._replied(incoming, reply, client)
+                self._acknowledge_reply(incoming, reply, client)
                 return
             told = notices.own_request(reply.whom) if reply.whom else ""
             told = notices.QUARANTINED if reply.verdict == "quarantined" else told
@@ -163,7 +163,7 @@ class Messages:
             words = tell(client, incoming.place, incoming.user, note(told))
             self._background.start(words, "tell what became of a mention")
 
-    def _replied(self, incoming: Incoming, reply: Answer, client: AsyncWebClient) -> None:
+    def _acknowledge_reply(self, incoming: Incoming, reply: Answer, client: AsyncWebClient) -> None:
         """Show who replied that it was taken, or tell them alone why not."""
         place, user = incoming.place, incoming.user
         if reply.verdict == "not_yours":
@@ -171,7 +171,7 @@ class Messages:
                 told = tell(client, place, user, note(notices.not_asked(reply.whom)))
                 self._background.start(told, "tell whom a question is for")
         elif reply.verdict == "taken" or incoming.mentioned or incoming.direct:
-            self._background.start(received(client, place.channel, incoming.ts), "react to a reply")
+            self._background.start(add_receipt_reaction(client, place.channel, incoming.ts), "react to a reply")
             if reply.verdict == "taken" and incoming.attachments:
                 told = tell(client, place, user, note(notices.WORDS_ONLY))
                 self._background.start(told, "tell that a file was not taken")
@@ -200,10 +200,12 @@ class Messages:
             request, refusal = request.model_copy(update=of), meant.refusal
         new = await self._requests.request(incoming.place, request, dedupe=incoming.dedupe, refusal=refusal)
         if new:
-            self._background.start(received(client, incoming.place.channel, incoming.ts), "react to a request")
+            self._background.start(
+                add_receipt_reaction(client, incoming.place.channel, incoming.ts), "react to a request"
+            )
         return new
 
-    async def _commanded(self, incoming: Incoming, client: AsyncWebClient) -> bool:
+    async def _run_command(self, incoming: Incoming, client: AsyncWebClient) -> bool:
         """Carry out a message that is a command: a slash command cannot be given inside a thread. False if it is none.
 
         What is told of it comes from the message itself, not from its twin.

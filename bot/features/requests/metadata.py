@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bot.slack.receive.payloads import Shortcut
-from bot.slack.views.carried import carried, carry
+from bot.slack.views.carried import carry, read_carried
 
 METADATA_LIMIT = 2900
 """Characters; Slack carries 3,000."""
@@ -37,5 +37,5 @@ def encode_metadata(shortcut: Shortcut) -> str:
 
 def decode_metadata(encoded: str, user: str) -> Shortcut | None:
     """Decode what `encode_metadata` gave; `user` is who sent the window. None if it is none of ours."""
-    found = carried(encoded, Shortcut)
+    found = read_carried(encoded, Shortcut)
     return replace(found, user=user) if found is not None else None

@@ -20,7 +20,7 @@ from handoff.conversation.spoken import chooses, crew_called, is_thanks
 from handoff.engine.hearing import answers_plainly
 from handoff.state.job_state import ENDED
 from handoff.summaries.deeds import CLOSED
-from handoff.summaries.summary import OpenQuestion, begun, joined, open_questions
+from handoff.summaries.summary import OpenQuestion, build_initial_summary, merge_answerers, open_questions
 
 if TYPE_CHECKING:
     from bot.slack.views.question import Choice
@@ -96,8 +96,8 @@ class Requests:
             ev.dump(event),
             dedupe=dedupe,
             user=request.user,
-            fields=begun(place, request),
-            said=_said(request),
+            fields=build_initial_summary(place, request),
+            said=_read_request_time(request),
         )
         self._records.nudge(key)
         return new
@@ -137,7 +137,7 @@ class Requests:
             return Answer("quarantined" if head.quarantined else "ignored")
         groups = await self._records.groups_of(user) if _open(head) else ()
         asked = [one for one in _open(head) if one.may_answer(user, groups)]
-        question = _meant(asked, text)
+        question = _find_answered_question(asked, text)
         if question is not None and not others:
             await self._record_answer(
                 place, question, rights.Actor(user, groups, user in self._records.admins), text, dedupe
@@ -153,7 +153,7 @@ class Requests:
             return Answer("quarantined")
         if not text.strip() or not await self._hears(head, message, mentioned=mentioned, asked=bool(asked)):
             theirs = [one.whom for one in _open(head) if not one.approval] if not asked else []
-            return Answer("ignored", joined(theirs))
+            return Answer("ignored", merge_answerers(theirs))
         kept = message.model_copy(update={"at": self._records.clock()})
         if others:
             kept = kept.model_copy(update={"text": "", "attachments": ()})
@@ -166,7 +166,7 @@ class Requests:
         asked = [one for one in _open(head) if not one.approval]
         named = [one for one in asked if chooses(text, one.options)]
         fitting = named or [one for one in asked if not one.options and answers_plainly(text, ())]
-        return joined([one.whom for one in fitting]) if not is_thanks(text) else ()
+        return merge_answerers([one.whom for one in fitting]) if not is_thanks(text) else ()
 
     async def _hears(self, head: Head, message: Request, *, mentioned: bool, asked: bool) -> bool:
         """Return True if a message may be for the job: an ordinary request of somebody who mentions the bot is not."""
@@ -183,12 +183,12 @@ class Requests:
         crew, text = self._crew_called(edit.text)
         of = {"message": edit.ts, "user": edit.user, "text": text, "tables": edit.tables, "stamp": edit.stamp}
         event = ev.RequestEdited.model_validate({"at": self._records.clock(), **of, "crew": crew})
-        return await self._changed(edit.place, edit.ts, event, edit.dedupe)
+        return await self._record_change(edit.place, edit.ts, event, edit.dedupe)
 
     async def deleted(self, place: Place, message: str, *, dedupe: tuple[str, ...]) -> bool:
         """Record that a message was deleted. False if the job does not know the message."""
         event = ev.RequestWithdrawn(at=self._records.clock(), message=message)
-        return await self._changed(place, message, event, dedupe, read=True)
+        return await self._record_change(place, message, event, dedupe, read=True)
 
     async def file_deleted(self, team: str, file: str) -> int:
         """Record that a file was deleted, in all jobs that read it. Returns how many these are."""
@@ -199,7 +199,7 @@ class Requests:
             self._records.nudge(key)
         return told
 
-    async def _changed(
+    async def _record_change(
         self, place: Place, message: str, event: ev.Event, dedupe: tuple[str, ...], *, read: bool = False
     ) -> bool:
         """Record a change of a message that is recorded or, with `read`, that was read with its thread."""
@@ -265,7 +265,7 @@ def _open(head: Head | None) -> tuple[OpenQuestion, ...]:
     return open_questions(head.fields) if head is not None else ()
 
 
-def _meant(asked: Sequence[OpenQuestion], text: str) -> OpenQuestion | None:
+def _find_answered_question(asked: Sequence[OpenQuestion], text: str) -> OpenQuestion | None:
     """Return the question that a text plainly answers; None if that is none, or the job has to find out which."""
     if len(asked) > 1:
         return None
@@ -279,6 +279,6 @@ def _chosen(question: OpenQuestion, option: int | str) -> str | None:
     return next((one for one in question.options if option and one.strip().startswith(option)), None)
 
 
-def _said(request: Request) -> float | None:
+def _read_request_time(request: Request) -> float | None:
     """Return when a request was made, by Slack's clock: its message's `ts`. One from a window was made just now."""
     return float(request.id) if _TS.fullmatch(request.id) else None

@@ -16,8 +16,8 @@ from bot.slack.receive.router import Router, Said
 from bot.slack.receive.services import Services
 from bot.slack.receive.subcommand import Given, Reply
 from bot.slack.show import notices
-from bot.slack.show.notices import note, received
-from bot.slack.views.carried import AboutRequest, carried
+from bot.slack.show.notices import add_receipt_reaction, note
+from bot.slack.views.carried import AboutRequest, read_carried
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.try_again import GO_ON, TRY_AGAIN
 from handoff.contracts import Place
@@ -42,7 +42,7 @@ class TryButtons:
     async def on_press(self, click: Click, client: AsyncWebClient, *, mode: AgainMode) -> Said:
         """Run again what failed, or go on with what was stopped."""
         del client
-        about = carried(click.value, AboutRequest)
+        about = read_carried(click.value, AboutRequest)
         if about is None or about.job != click.place.job_id:
             return notices.OLD_BUTTON
         return await self._begin(click, Wish(mode, request=about.request))
@@ -89,7 +89,7 @@ async def again(given: Given) -> Reply:
     asked = Asked(given.user, said.text, said.ts, said.attachments)
     tried = await tries.begin(given.team, job, wish, asked, dedupe=said.dedupe)
     if isinstance(tried, Tried):
-        given.background.start(received(given.client, said.place.channel, said.ts), "react to a second try")
+        given.background.start(add_receipt_reaction(given.client, said.place.channel, said.ts), "react to a second try")
         return "told"
     if tried.why == "asked" or (tried.why == "unknown" and not said.in_thread and wish.mode == "continue"):
         return "no_command"

@@ -17,7 +17,7 @@ from bot.store.interface import JobKey
 from bot.store.redis.redis_store import Store
 from handoff import events as ev
 from handoff.access import rights
-from handoff.access.audit_entry import AuditEntry, Note, dropped
+from handoff.access.audit_entry import AuditEntry, Note, discard_entry
 from handoff.contracts import Attachment, Material, Place, Request
 from handoff.conversation.again import Again, AgainMode
 from handoff.conversation.again_words import Wish
@@ -26,7 +26,7 @@ from handoff.engine import second_try
 from handoff.materials.at_hand import needed_by
 from handoff.state.job_state import Ask, Job
 from handoff.summaries.step_names import step_line, step_meant
-from handoff.summaries.summary import begun, title_of
+from handoff.summaries.summary import build_initial_summary, title_of
 
 NOT_THEIRS = "neither who asked for it nor an admin"
 MOST_LOOKED_AT = 40
@@ -111,7 +111,7 @@ class RetryDesk:
         *,
         admins: frozenset[str],
         groups: GroupsOf = no_groups,
-        note: Note = dropped,
+        note: Note = discard_entry,
     ) -> None:
         self._store, self._nudge = store, nudge
         self._admins, self._groups, self._note = admins, groups, note
@@ -123,18 +123,18 @@ class RetryDesk:
         if isinstance(found, Untried):
             return found
         actor = await self._actor(asked.user)
-        wanted = Untried("asked") if _answers(found, actor, asked, wish) else _wanted(found, wish, actor)
+        wanted = Untried("asked") if _answers(found, actor, asked, wish) else _resolve_retry(found, wish, actor)
         if isinstance(wanted, Untried):
             if wanted.why == "not_yours":
-                await self._refused(key, found, asked.user)
+                await self._audit_refusal(key, found, asked.user)
             return wanted
         before, again = wanted
         if (other := second_try.under_way(found, before)) is not None:
             mine = asked.message == other.id  # Slack told of it twice
-            return _tried(found, before, again) if mine else Untried("under_way", users=(other.request.user,))
-        again = again.model_copy(update={"gone": await self._gone(key, found, before, again)})
+            return _summarize_retry(found, before, again) if mine else Untried("under_way", users=(other.request.user,))
+        again = again.model_copy(update={"gone": await self._find_lost_files(key, found, before, again)})
         if await self._record(key, found, again, asked, dedupe):
-            return _tried(found, before, again)
+            return _summarize_retry(found, before, again)
         return await self._too_late(key, found, before, again, asked)
 
     async def _read(self, key: JobKey) -> Job | Untried:
@@ -160,7 +160,11 @@ class RetryDesk:
         event = ev.RequestAdded(at=request.at, place=job.place, request=request, again=again)
         once = f"again:{key.team}/{key.job}/{again.of}/{number}"
         new = await self._store.jobs.ingest(
-            key, ev.dump(event), dedupe=(*dedupe, once), user=asked.user, fields=begun(job.place, request)
+            key,
+            ev.dump(event),
+            dedupe=(*dedupe, once),
+            user=asked.user,
+            fields=build_initial_summary(job.place, request),
         )
         self._nudge(key)
         return new
@@ -172,10 +176,10 @@ class RetryDesk:
             return now
         tries = [one for one in now.asks if before.id in {each.id for each in one.tries}]
         if asked.message and any(one.id == asked.message for one in tries):
-            return _tried(job, before, again)
+            return _summarize_retry(job, before, again)
         return Untried("under_way", users=(tries[-1].request.user,) if tries else ())
 
-    async def _gone(self, key: JobKey, job: Job, before: Ask, again: Again) -> tuple[str, ...]:
+    async def _find_lost_files(self, key: JobKey, job: Job, before: Ask, again: Again) -> tuple[str, ...]:
         """Name the files that what is run again would need, and that the store has no more."""
         works = [before.work[name] for name in sorted(second_try.run_again(before, again))]
         needed = [one for work in works for one in needed_by(job, before, work).all]
@@ -198,10 +202,10 @@ class RetryDesk:
         found = await self._read(key)
         if isinstance(found, Untried):
             return found
-        before = _meant(found, Wish("whole"), await self._actor(user))
+        before = _find_request(found, Wish("whole"), await self._actor(user))
         if isinstance(before, Untried):
             if before.why == "not_yours":
-                await self._refused(key, found, user)
+                await self._audit_refusal(key, found, user)
             return before
         asks = (before, *before.tries, *found.earlier(before)[::-1])
         files = next((one.request.attachments for one in asks if one.request.attachments), ())
@@ -210,16 +214,16 @@ class RetryDesk:
     async def _actor(self, user: str) -> rights.Actor:
         return rights.Actor(user, await self._groups(user), user in self._admins)
 
-    async def _refused(self, key: JobKey, job: Job, user: str) -> None:
+    async def _audit_refusal(self, key: JobKey, job: Job, user: str) -> None:
         """Keep in the audit that a person may not have something tried again."""
         of = {"at": self._store.clock(), "team": key.team, "channel": job.place.channel, "job": key.job}
         what = {"target": "again", "why": NOT_THEIRS}
         await self._note(AuditEntry(deed="asked", user=user, outcome="refused", **of, **what))
 
 
-def _wanted(job: Job, wish: Wish, actor: rights.Actor) -> tuple[Ask, Again] | Untried:
+def _resolve_retry(job: Job, wish: Wish, actor: rights.Actor) -> tuple[Ask, Again] | Untried:
     """Return the request to take up, and how; or why there is none."""
-    before = _meant(job, wish, actor)
+    before = _find_request(job, wish, actor)
     if isinstance(before, Untried):
         return before
     again = Again(of=before.id, mode=wish.mode, groups=actor.groups, admin=actor.admin)
@@ -231,9 +235,9 @@ def _wanted(job: Job, wish: Wish, actor: rights.Actor) -> tuple[Ask, Again] | Un
     return Untried("done") if second_try.is_done(before, again) else (before, again)
 
 
-def _meant(job: Job, wish: Wish, actor: rights.Actor) -> Ask | Untried:
+def _find_request(job: Job, wish: Wish, actor: rights.Actor) -> Ask | Untried:
     """Return the request that is meant; or why there is none."""
-    before = second_try.meant(job, actor, wish.request)
+    before = second_try.find_request_to_retry(job, actor, wish.request)
     if before is not None:
         return before
     asks = [one for one in job.asks if not one.refusal and not one.withdrawn and wish.request in {"", one.id}]
@@ -253,7 +257,7 @@ def _answers(job: Job, actor: rights.Actor, asked: Asked, wish: Wish) -> bool:
     return any(wish.mode == "continue" or chooses(asked.words, one.options) for one in may)
 
 
-def _tried(job: Job, before: Ask, again: Again) -> Tried:
+def _summarize_retry(job: Job, before: Ask, again: Again) -> Tried:
     names = second_try.run_again(before, again)
     works = [work for work in before.all_inside("") if work.subtask.id in names and work.run is None]
     return Tried(job.place, again.mode, tuple(title_of(before, work) for work in works), len(before.work))

@@ -35,12 +35,12 @@ from bot.features.schedules.view import (
     render_saved,
 )
 from bot.slack.receive.payloads import Click, Window
-from bot.slack.receive.router import CLOSED, Router, Said, all_wrong, pushed
+from bot.slack.receive.router import CLOSED, Router, Said, all_wrong, push_view
 from bot.slack.receive.services import Services
 from bot.slack.send.web_calls import Background, replace_message
-from bot.slack.show.notices import note, open_window, received, tell
+from bot.slack.show.notices import add_receipt_reaction, note, open_window, tell
 from bot.slack.text.cleaning import clean
-from bot.slack.views.carried import carried
+from bot.slack.views.carried import read_carried
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.paging import page_of
 from handoff.contracts import Place, Request
@@ -119,7 +119,7 @@ class ScheduleClicks:
         )
         await self._requests.request(place, request, dedupe=(f"message:{one.channel}:{one.said_ts}",))
         await self._talk.desk.remove(one, click.user)
-        self._background.start(received(client, one.channel, one.said_ts), "react to a request")
+        self._background.start(add_receipt_reaction(client, one.channel, one.said_ts), "react to a request")
         return note(NOW_INSTEAD)
 
     async def on_form(self, sent: Window, client: AsyncWebClient) -> Mapping[str, Any]:
@@ -128,11 +128,11 @@ class ScheduleClicks:
         found = await self._filled_in(sent)
         if isinstance(found, dict):
             return all_wrong(found)
-        return pushed(confirm(found, self._talk.desk.clock(), metadata_of(found, whole=True)))
+        return push_view(confirm(found, self._talk.desk.clock(), metadata_of(found, whole=True)))
 
     async def _filled_in(self, sent: Window) -> Schedule | dict[str, str]:
         """Read the form; errors by the field that they are about."""
-        known = carried(sent.metadata, Schedule)
+        known = read_carried(sent.metadata, Schedule)
         if known is None:
             return {page.WHEN: GONE}
         base = await self._talk.desk.find(sent.team, known.id, sent.user) if known.id else None
@@ -158,16 +158,16 @@ class ScheduleClicks:
 
     async def on_confirm(self, sent: Window, client: AsyncWebClient) -> Mapping[str, Any] | None:
         """Save what the second page showed."""
-        one = carried(sent.metadata, Schedule)
+        one = read_carried(sent.metadata, Schedule)
         if one is None:
             log.warning("a window of a schedule without it was left alone")
             return None
-        done = await self._saved(one.model_copy(update={"team": sent.team}), sent)
+        done = await self._save_schedule(one.model_copy(update={"team": sent.team}), sent)
         message = render_saved(done) if isinstance(done, Schedule) else note(clean(done.words))
         self._background.start(tell(client, sent.place, sent.user, message), "confirm a schedule")
         return CLOSED
 
-    async def _saved(self, one: Schedule, sent: Window) -> Schedule | ScheduleRefusal:
+    async def _save_schedule(self, one: Schedule, sent: Window) -> Schedule | ScheduleRefusal:
         desk = self._talk.desk
         known = await desk.find(sent.team, one.id, sent.user) if one.id else None
         if known is None:

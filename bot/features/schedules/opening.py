@@ -91,11 +91,11 @@ class RunOpener:
         """Open the thread. Returns its `ts`, or why there is none, and if that is as it should be."""
         run = parse_run_ref(request.opens)
         one = await self._desk.read(place.team, run.owner, run.schedule)
-        if (known := await self._known(one, runner.claim.key, place)) is not None:
+        if (known := await self._find_run_outcome(one, runner.claim.key, place)) is not None:
             return known
         if one is None or (one.state != "on" and not run.asked_for):
             return "", REMOVED, True
-        one, failures = await self._settled(one)
+        one, failures = await self._settle_last_run(one)
         now, trace = runner.now(), runner.claim.key.job
         spans = tuple(ChannelSpan(channel=each, since=_since(one, run.due), until=now) for each in one.reads)
         last = LastRun(due=run.due, at=now, trace=trace, since=_since(one, run.due))
@@ -123,7 +123,7 @@ class RunOpener:
         await self._ran(one, last.model_copy(update={"job": there.job_id, "thread_ts": sent.ts}), failures)
         return sent.ts, "", False
 
-    async def _known(self, one: Schedule | None, key: JobKey, place: Place) -> tuple[str, str, bool] | None:
+    async def _find_run_outcome(self, one: Schedule | None, key: JobKey, place: Place) -> tuple[str, str, bool] | None:
         """Return what came of a run whose last owner was lost before it could say so."""
         if one is not None and one.last is not None and one.last.trace == key.job:
             return one.last.thread_ts, one.last.why, one.last.outcome == "quiet"
@@ -157,7 +157,7 @@ class RunOpener:
         if pauses:
             await self._desk.stop(one, halt.why)
 
-    async def _settled(self, one: Schedule) -> tuple[Schedule, int]:
+    async def _settle_last_run(self, one: Schedule) -> tuple[Schedule, int]:
         """Look how the run before this one ended, and count the failures in a row."""
         last = one.last
         head = await self._store.jobs.head(JobKey(one.team, last.job)) if last and last.job else None

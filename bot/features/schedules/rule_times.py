@@ -39,7 +39,7 @@ def iterate_times(rule: Rule, zone: str, after: float, until: float | None = Non
     """Give the times after a moment and not after `until`, each once and in order."""
     tz = zone_of(zone) or UTC
     last = after
-    for at in _cron(rule.cron, tz, after) if rule.cron else _counted(rule, tz, after):
+    for at in _cron(rule.cron, tz, after) if rule.cron else _iterate_interval(rule, tz, after):
         if until is not None and at > until:
             return
         if at > last:
@@ -76,7 +76,7 @@ def least_gap(rule: Rule, zone: str, now: float) -> float | None:
     return min((later - at for at, later in pairwise(times)), default=None)
 
 
-def _counted(rule: Rule, tz: tzinfo, after: float) -> Iterator[float]:
+def _iterate_interval(rule: Rule, tz: tzinfo, after: float) -> Iterator[float]:
     """Give the times of a rule without cron that come after a moment, in order; some of them twice."""
     if rule.days:
         first = datetime.fromtimestamp(rule.start, tz).replace(tzinfo=None)

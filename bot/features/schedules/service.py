@@ -16,7 +16,7 @@ from bot.features.schedules.schedule import KIND, LastRun, Schedule, ScheduleRef
 from bot.jobs.thread_opening import begin_opening, opening_place
 from bot.store.interface import JobKey, PayloadTooLarge
 from bot.store.redis.redis_store import Store
-from handoff.access.audit_entry import AuditEntry, Note, dropped
+from handoff.access.audit_entry import AuditEntry, Note, discard_entry
 from handoff.contracts import Place
 
 OPENER = "schedule"
@@ -63,7 +63,7 @@ class ScheduleDesk:
         store: Store,
         *,
         admins: frozenset[str] = frozenset(),
-        note: Note = dropped,
+        note: Note = discard_entry,
         touch: Callable[[str], None] = _nobody_looks,
     ) -> None:
         self._store = store
@@ -80,7 +80,7 @@ class ScheduleDesk:
     async def of(self, team: str, user: str = "") -> tuple[Schedule, ...]:
         """List a person's schedules, or without a person all: the next one to run first, those that are paused last."""
         rows = await self._store.schedules.of(team, f"{KIND}{user}:" if user else KIND)
-        found = [_parsed(payload, due) for _, payload, due in rows]
+        found = [_parse_schedule(payload, due) for _, payload, due in rows]
         listed = [one for one in found if one is not None and one.state != "draft"]
         return tuple(sorted(listed, key=lambda one: (one.next_at is None, one.next_at or 0.0, one.id)))
 
@@ -91,7 +91,7 @@ class ScheduleDesk:
             return own
         named = f":{schedule.upper()}"
         rows = await self._store.schedules.of(team, KIND)
-        return next((_parsed(payload, due) for name, payload, due in rows if name.endswith(named)), None)
+        return next((_parse_schedule(payload, due) for name, payload, due in rows if name.endswith(named)), None)
 
     def is_admin(self, user: str) -> bool:
         """Return True for an admin."""
@@ -106,7 +106,7 @@ class ScheduleDesk:
         of = {"id": wanted.id or new_id(mark), "made_by": wanted.made_by or wanted.owner, "made_at": now}
         one = wanted.model_copy(update={**of, "edited_by": of["made_by"], "edited_at": now})
         rows = await self._store.schedules.of(one.team, f"{KIND}{one.owner}:")
-        known = next((_parsed(payload, due) for name, payload, due in rows if name == name_of(one)), None)
+        known = next((_parse_schedule(payload, due) for name, payload, due in rows if name == name_of(one)), None)
         if known is not None:
             return known
         admin = one.made_by in self._admins
@@ -116,7 +116,7 @@ class ScheduleDesk:
             return TOO_MANY
         due = now + DRAFT_FOR if one.state == "draft" else next_time(one.rule, one.zone, now, one.until)
         try:
-            await self._store.schedules.put(one.team, name_of(one), _dumped(one), due)
+            await self._store.schedules.put(one.team, name_of(one), _dump_schedule(one), due)
         except PayloadTooLarge:
             return FULL
         if one.state != "draft":
@@ -198,13 +198,13 @@ class ScheduleDesk:
     async def read(self, team: str, owner: str, schedule: str) -> Schedule | None:
         """Read one as it stands; None if it is not there any more."""
         found = await self._store.schedules.read(team, f"{KIND}{owner}:{schedule}")
-        return _parsed(*found) if found is not None else None
+        return _parse_schedule(*found) if found is not None else None
 
     async def _swap(self, one: Schedule, change: Change, *, keep_due: bool) -> Schedule | ScheduleRefusal:
         """Change a schedule as it stands in the store, however often others change it meanwhile."""
         for _ in range(TRIES):
             seen, _ = await self._store.schedules.read(one.team, name_of(one)) or ("", None)
-            known = _parsed(seen, None) if seen else None
+            known = _parse_schedule(seen, None) if seen else None
             if known is None:
                 return GONE
             after = change(known)
@@ -212,7 +212,7 @@ class ScheduleDesk:
                 return after
             due = None if after.state != "on" else next_time(after.rule, after.zone, self._store.clock(), after.until)
             when: tuple[float | None, ...] = () if keep_due else (due,)
-            if await self._store.schedules.swap(one.team, name_of(one), seen, _dumped(after), *when):
+            if await self._store.schedules.swap(one.team, name_of(one), seen, _dump_schedule(after), *when):
                 self._touch(one.owner)
                 return after.model_copy(update={"next_at": due})
         return BUSY
@@ -240,11 +240,11 @@ async def begin_run(store: Store, one: Schedule, due: float, mark: str = "") -> 
     return JobKey(place.team, place.job_id)
 
 
-def _dumped(one: Schedule) -> str:
+def _dump_schedule(one: Schedule) -> str:
     return one.model_dump_json(exclude_defaults=True)
 
 
-def _parsed(payload: str, due: float | None) -> Schedule | None:
+def _parse_schedule(payload: str, due: float | None) -> Schedule | None:
     """Read a schedule; None if it is damaged, or a newer release wrote it."""
     try:
         one = Schedule.model_validate_json(payload)

@@ -9,7 +9,7 @@ from bot.features.schedules.rule_words import capitalize, time_words, when_words
 from bot.features.schedules.schedule import Missed, Schedule
 from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.home_part import HomePart
-from bot.slack.views.outgoing import Block, Outgoing, actions, button, context, counted, section
+from bot.slack.views.outgoing import Block, Outgoing, actions, button, context, format_count, section
 from bot.slack.views.paging import Page, page_buttons, page_of
 
 SAVE, DISCARD, CHANGE, NOW = "schedule_save", "schedule_discard", "schedule_change", "schedule_now"
@@ -88,7 +88,7 @@ def render_list(page: Page[Schedule], user: str, said: str = "") -> Outgoing:
         )
         empty = [section(text), actions([button("New schedule", NEW, "-")])]
         return Outgoing(text=said or text, blocks=(*head, *empty))
-    title = f"*Your {counted(page.total, 'schedule')}*"
+    title = f"*Your {format_count(page.total, 'schedule')}*"
     blocks = [*head, section(title)]
     for one in page.rows:
         blocks += [section(render_line(one, user)), _deeds(one)]

@@ -21,7 +21,7 @@ from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import note, open_window, tell, tell_directly
 from bot.slack.views.approval import SIGN_IN, Spot
-from bot.slack.views.carried import carried, carry
+from bot.slack.views.carried import carry, read_carried
 from bot.store.interface import StoreError
 from handoff.contracts import Place
 
@@ -49,7 +49,7 @@ class SignInClicks:
 
     async def on_sign_in(self, click: Click, client: AsyncWebClient) -> Said:
         """Send who clicked the link. The server is asked for it, which takes longer than a click may."""
-        spot = carried(click.value, Spot)
+        spot = read_carried(click.value, Spot)
         if spot is None or spot.job != click.place.job_id:
             return notices.OLD_BUTTON
         self._background.start(self._begin(client, click, spot), "begin a sign-in")

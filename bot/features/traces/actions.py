@@ -10,7 +10,7 @@ from bot.slack.receive.router import Router, Said
 from bot.slack.show import notices
 from bot.slack.show.notices import open_window
 from bot.slack.views.answer_message import SHOW_EVIDENCE, evidence_modal
-from bot.slack.views.carried import AboutRequest, carried
+from bot.slack.views.carried import AboutRequest, read_carried
 
 
 class EvidenceButton:
@@ -25,7 +25,7 @@ class EvidenceButton:
 
     async def on_show_evidence(self, click: Click, client: AsyncWebClient) -> Said:
         """Open a window with what an answer stands on."""
-        about = carried(click.value, AboutRequest)
+        about = read_carried(click.value, AboutRequest)
         if about is None:
             return notices.OLD_BUTTON
         job = await self._traces.job_of_thread(click.place)

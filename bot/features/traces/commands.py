@@ -63,14 +63,14 @@ async def _send(given: Given, trace: Trace) -> None:
 async def _files(trace: Trace, job: str) -> tuple[list[dict[str, Any]], str]:
     """Make the files, the picture first, and the line that comes with them. It says so if there is no picture."""
     await load("bot.tracing.picture", "bot.tracing.picture_layout", "bot.tracing.trace_page")
-    from bot.tracing.export import dumped  # noqa: PLC0415 - only for those who ask
+    from bot.tracing.export import dump_trace  # noqa: PLC0415 - only for those who ask
     from bot.tracing.picture import draw_picture  # noqa: PLC0415 - the same
-    from bot.tracing.picture_layout import described  # noqa: PLC0415 - the same
+    from bot.tracing.picture_layout import describe_picture  # noqa: PLC0415 - the same
     from bot.tracing.trace_page import trace_page  # noqa: PLC0415 - the same
 
     picture = await draw_picture(trace)
     page = await asyncio.to_thread(trace_page, trace)
-    exported = await asyncio.to_thread(dumped, trace)
+    exported = await asyncio.to_thread(dump_trace, trace)
     about = f"Trace of {job}"
     files = [
         {"filename": f"{job}.html", "title": "Each step (open in a browser)", "content": page.encode()},
@@ -78,5 +78,5 @@ async def _files(trace: Trace, job: str) -> tuple[list[dict[str, Any]], str]:
     ]
     if isinstance(picture, str):
         return files, f"{about}. {picture}"
-    seen = {"filename": f"{job}.png", "title": about, "content": picture, "alt_txt": described(trace)}
+    seen = {"filename": f"{job}.png", "title": about, "content": picture, "alt_txt": describe_picture(trace)}
     return [seen, *files], f"{about}."

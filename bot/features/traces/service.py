@@ -58,7 +58,7 @@ class Traces:
         if head is None:
             return await self._records.missing(key)
         found, actor = await read_job(self._records.store.jobs, key), await self._records.actor(user)
-        own = frozenset[str]() if isinstance(found, str) else rights.traced(found, actor)
+        own = frozenset[str]() if isinstance(found, str) else rights.find_traceable_requests(found, actor)
         asked = await self._records.asked_there(key, head, actor) if isinstance(found, str) else bool(own)
         if not asked:
             await self._records.refused("traced", key, head, user, NOT_THEIRS)

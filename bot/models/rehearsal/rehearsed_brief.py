@@ -159,7 +159,7 @@ def sentences(text: str) -> list[str]:
     return [part.strip() for line in prose for part in re.split(r"(?<=[.!?])\s+(?=[^\Wa-z_])", line) if part.strip()]
 
 
-def shortened(text: str, most: int) -> str:
+def cut_to_words(text: str, most: int) -> str:
     """Cut a text to so many words, on one line."""
     parts = text.split()
     return " ".join(parts[:most]) + ("…" if len(parts) > most else "")

@@ -10,9 +10,9 @@ from bot.models.rehearsal.rehearsed_brief import (
     EARLIER_ANSWER,
     GOES_ON,
     IN_FULL,
+    cut_to_words,
     read_files,
     sections,
-    shortened,
     sum_in,
 )
 
@@ -80,7 +80,7 @@ def decide(text: str, system: str) -> dict[str, Any]:
         return _answer(DECLINED, _page("rehearsal_decline.md").format(what=what))
     left = [] if earlier else texts if has_table else strange
     missing = [f"read {name} beside a table without a language model" for name in left]
-    plan = {"goal": shortened(request, 30), "subtasks": subtasks, "strategy": "merge", "instruction": ""}
+    plan = {"goal": cut_to_words(request, 30), "subtasks": subtasks, "strategy": "merge", "instruction": ""}
     return {"why": "", "next": {"who": "several", **plan, "missing": missing}}
 
 
@@ -127,7 +127,7 @@ def _subtask(name: str, specialist: str, words: str, *after: str) -> dict[str, A
     objective = objective[:1].upper() + objective[1:]
     return {
         "id": name,
-        "title": shortened(objective, 8),
+        "title": cut_to_words(objective, 8),
         "intent": objective if len(objective.split()) > 3 else f"{IN_FULL} {objective}",
         "specialist": specialist,
         "after": list(after),

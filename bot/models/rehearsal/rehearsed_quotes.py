@@ -65,13 +65,13 @@ def from_texts(brief: Brief) -> Move:
     silent = FILLERS | _ASKING | _OUTLINE
     about = [word for word in said if word not in silent and stem(word) not in names]
     if not about:
-        return _outlined(texts, brief.objective)
+        return _outline_texts(texts, brief.objective)
     if found := _NEGATION.search(brief.objective):
         return give_up("out_of_scope", f"I can only quote what a text says, and “{found[0]}” asks for more. {_CANNOT}")
-    return _quoted(texts, about, counting=bool(HOW_MANY.search(brief.objective)))
+    return _quote_passages(texts, about, counting=bool(HOW_MANY.search(brief.objective)))
 
 
-def _outlined(texts: list[tuple[str, str]], asked: str) -> Move:
+def _outline_texts(texts: list[tuple[str, str]], asked: str) -> Move:
     blocks = []
     for name, text in texts:
         passages = passages_of(text, name)
@@ -87,7 +87,7 @@ def _outlined(texts: list[tuple[str, str]], asked: str) -> Move:
     )
 
 
-def _quoted(texts: list[tuple[str, str]], about: list[str], *, counting: bool) -> Move:
+def _quote_passages(texts: list[tuple[str, str]], about: list[str], *, counting: bool) -> Move:
     """The passages that hold most of the words, each with its place; of fewer than most, none is quoted."""
     scored = []
     for name, text in texts:

@@ -279,12 +279,12 @@ class _Reader:
             unit = lexicon.UNITS.get(self._low(at), "") if parts else ""
             self.used |= {before} if unit else set()
             query = replace(query, when=column)
-            return _grouped(replace(query, unit=unit), word) if unit else query
+            return _group_query(replace(query, unit=unit), word) if unit else query
         of_folds = query.fold in {"max", "min"} and word in lexicon.FOLDS
         if not column.is_date and (parts or word.isdigit() or of_folds):
             self.used.add(before)
             self._decline("more than one group at once", when=query.group not in {None, column})
-            return _grouped(replace(query, group=column), word)
+            return _group_query(replace(query, group=column), word)
         names_rows = column.distinct == self.table.rows and (query.counting or query.fold == "share" or query.filters)
         if not column.is_date and (names_rows or any(one.column == column for one in query.filters)):
             return query
@@ -313,7 +313,7 @@ class _Reader:
             word, alone = self._low(before), token.low in lexicon.ADVERBS
             if unit is not None and at not in self.used and (alone or word in lexicon.BY | lexicon.WHICH):
                 self.used |= {at} if alone else {at, before}
-                query = _grouped(replace(query, unit=unit, understood=query.understood + 1), word)
+                query = _group_query(replace(query, unit=unit, understood=query.understood + 1), word)
         changed = self._take(lexicon.CHANGE)
         self._decline("what changed within a period", when=changed and query.period)
         if self.table.dates and (changed or self._take(lexicon.TREND)):
@@ -331,7 +331,7 @@ class _Reader:
         return query
 
 
-def _grouped(query: Query, word: str) -> Query:
+def _group_query(query: Query, word: str) -> Query:
     """Return a grouped query; of `which region has the largest revenue`, `largest` is the order and no fold."""
     if query.fold not in {"max", "min"} or word not in lexicon.WHICH | lexicon.FOLDS.keys():
         return query

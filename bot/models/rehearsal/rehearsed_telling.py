@@ -24,7 +24,7 @@ class Rows:
     def as_markdown(self) -> str:
         """The rows as a Markdown table; the first column holds labels, and empty ones are named so."""
         titles = tuple(name.replace("_", " ") for name in self.columns)
-        cells = [(_EMPTY if row[0] == "NULL" else row[0], *map(written, row[1:])) for row in self.rows]
+        cells = [(_EMPTY if row[0] == "NULL" else row[0], *map(format_figure, row[1:])) for row in self.rows]
         lines = [titles, tuple("---" for _ in titles), *cells]
         return "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in line)} |" for line in lines)
 
@@ -39,7 +39,7 @@ def read_rows(text: str) -> Rows | None:
     return Rows(cells[0], tuple(cells[1:]), note)
 
 
-def written(cell: str) -> str:
+def format_figure(cell: str) -> str:
     """A number as people write it: `1,234.50`; anything else as it is."""
     value = number(cell)
     if value is None:
@@ -78,7 +78,7 @@ def capital(text: str) -> str:
 
 
 def _figure(question: Question, cell: object) -> str:
-    return f"{written(str(cell))}{' %' if question.figure.endswith('_percent') and cell != 'NULL' else ''}"
+    return f"{format_figure(str(cell))}{' %' if question.figure.endswith('_percent') and cell != 'NULL' else ''}"
 
 
 def _ends(known: _Figures) -> tuple[tuple[str, Decimal], tuple[str, Decimal]]:

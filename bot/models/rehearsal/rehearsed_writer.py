@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from bot.models.rehearsal.moves import Move, give_up, hand_in, what_failed
-from bot.models.rehearsal.rehearsed_brief import UNAVAILABLE, WORKED_OUT, Brief, sentences, shortened
+from bot.models.rehearsal.rehearsed_brief import UNAVAILABLE, WORKED_OUT, Brief, cut_to_words, sentences
 from handoff.contracts import ToolCall, ToolReply
 from specialists.tools.tool import ToolSpec
 
@@ -28,7 +28,7 @@ def next_move(brief: Brief, history: Sequence[tuple[ToolCall, ToolReply]], tools
     if not material:
         return give_up("out_of_scope", NOTHING)
     bare = _FORM.sub("", _VERB.sub("", brief.objective.strip())).strip(" ?!:.") or "Note"
-    title = bare[:1].upper() + shortened(bare, 10)[1:]
+    title = bare[:1].upper() + cut_to_words(bare, 10)[1:]
     lead = [sentence for _, text in material for sentence in _prose(text)[: 2 if len(material) > 1 else 3]]
     note = _compose(brief, material, title, lead)
     published = [reply for call, reply in history if call.name == "publish_document"]

@@ -118,7 +118,7 @@ def install_flow(
         installation_store=records,
         state_store=states,
         state_expiration_seconds=STATE_SECONDS,
-        callback_options=AsyncCallbackOptions(success=_succeeded, failure=_failed),
+        callback_options=AsyncCallbackOptions(success=_show_success, failure=_show_failure),
     )
     return InstallFlow(client, settings, listed)
 
@@ -149,14 +149,14 @@ def install_routes(flow: InstallFlow, installed: Callable[[], Awaitable[None]]) 
     return [web.get(INSTALL, page(flow.handle_installation)), web.get(REDIRECT, page(come_back))]
 
 
-async def _succeeded(args: AsyncSuccessArgs) -> BoltResponse:
+async def _show_success(args: AsyncSuccessArgs) -> BoltResponse:
     found = args.installation
     where = found.enterprise_name if found.is_enterprise_install else found.team_name
     log.info("the app was installed in %s", found.enterprise_id if found.is_enterprise_install else found.team_id)
     return _page(f"The bot is installed in {where}", "Mention it in a channel that it is in. You can close this page.")
 
 
-async def _failed(args: AsyncFailureArgs) -> BoltResponse:
+async def _show_failure(args: AsyncFailureArgs) -> BoltResponse:
     reason = str(args.error) if isinstance(args.error, BoltError) else args.reason
     log.warning("an installation ended: %s", reason if reason in WHY else "for another reason of Slack's")
     status = 403 if reason == "not_listed" else args.suggested_status_code

@@ -81,7 +81,7 @@ class InstallationRecords(AsyncInstallationStore):
         goes on with what it knows until it is restarted.
         """
         rows = await self._kept.all()
-        changed = {name: self._opened(name, row) for name, row in rows.items() if self._rows.get(name) != row}
+        changed = {name: self._open_record(name, row) for name, row in rows.items() if self._rows.get(name) != row}
         found = {name: changed.get(name) or self._read.get(name) for name in rows}
         self._rows = rows
         self._read = {name: record for name, record in found.items() if record is not None}
@@ -90,7 +90,7 @@ class InstallationRecords(AsyncInstallationStore):
     async def read(self, name: str) -> tuple[Record | None, str]:
         """Read one record, and the row that it stands in; None if there is none, or it cannot be read."""
         row = await self._kept.read(name)
-        return (self._opened(name, row) if row else None), row
+        return (self._open_record(name, row) if row else None), row
 
     async def put(self, name: str, record: Record, *, was: str) -> bool:
         """Keep a record in place of the row that was read; False if that is another by now."""
@@ -103,7 +103,7 @@ class InstallationRecords(AsyncInstallationStore):
     async def encrypt_anew(self) -> int:
         """Encrypt with the first key what was encrypted with another, and return how many records that were."""
         rows = [(name, row) for name, row in (await self._kept.all()).items() if not self._cipher.is_current(row)]
-        records = [(name, self._opened(name, row), row) for name, row in rows]
+        records = [(name, self._open_record(name, row), row) for name, row in rows]
         return sum([await self.put(name, record, was=row) for name, record, row in records if record is not None])
 
     async def change(self, name: str, make: Callable[[Record | None], Record | None]) -> None:
@@ -134,15 +134,15 @@ class InstallationRecords(AsyncInstallationStore):
         if (there is None and not row) or (there is not None and there.installation is None):
             await self.put(team, Record(organisation=organisation), was=row)
 
-    def _decrypted(self, row: str) -> Record:
+    def _decrypt_record(self, row: str) -> Record:
         try:
             return Record.model_validate_json(self._cipher.decrypt(row))
         except ValidationError:
             raise BadKey("a newer release wrote it, or it is damaged") from None
 
-    def _opened(self, name: str, row: str) -> Record | None:
+    def _open_record(self, name: str, row: str) -> Record | None:
         try:
-            return self._decrypted(row)
+            return self._decrypt_record(row)
         except BadKey as error:
             if self._unreadable.get(name) != row:
                 log.error("the installation of %s cannot be read: %s", name, error)  # noqa: TRY400 - one clear line

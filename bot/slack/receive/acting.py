@@ -175,7 +175,7 @@ def _person(body: Json, way: Way, user: str, place: Place, thread: Place, mark: 
     return Acting(way, user, place, thread, mark, teams=_teams(team), in_thread=bool(thread.thread_ts), deed=deed)
 
 
-def claimed(body: Json) -> frozenset[str]:
+def read_claimed_teams(body: Json) -> frozenset[str]:
     """Collect the workspaces that an interactive payload or a command names: to be read before `at_home`."""
     team = body.get("team")
     return _teams(

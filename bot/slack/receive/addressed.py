@@ -24,7 +24,7 @@ class Addressed:
     author: str = ""
 
 
-def addressed(request: AsyncBoltRequest) -> Addressed:
+def read_addressed(request: AsyncBoltRequest) -> Addressed:
     """Read whom a request is for."""
     body, context = request.body, request.context
     message = body.get("message")

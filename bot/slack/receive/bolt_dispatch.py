@@ -36,10 +36,10 @@ async def dispatch(app: AsyncApp, made: Callable[[], AsyncBoltRequest]) -> BoltR
     try:
         return await app.async_dispatch(made())
     except Exception as error:  # noqa: BLE001 - not hidden: it is logged, and the answer says so
-        return unhandled(error, None)
+        return answer_unhandled(error, None)
 
 
-def unhandled(error: Exception, body: Any) -> BoltResponse:
+def answer_unhandled(error: Exception, body: Any) -> BoltResponse:
     """Answer a payload whose handling raised, and log the fault, never the body: it is people's words.
 
     It was not recorded, so it comes again, unless the fault is the payload's own.

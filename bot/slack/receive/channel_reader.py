@@ -26,7 +26,7 @@ from bot.slack.receive.thread_text import (
 from bot.slack.send.lookup import key_of
 from bot.slack.send.web_calls import NoReply, Refused, WebCalls
 from bot.slack.show.people import People
-from bot.slack.views.outgoing import counted
+from bot.slack.views.outgoing import format_count
 from handoff.contracts import ChannelSpan
 
 PAGE = 200
@@ -93,8 +93,8 @@ class ChannelReader:
         gaps = (
             *text.gaps,
             *([f"of {name} only the {end} {PAGE * MOST_PAGES:,} messages were looked at"] if not whole else ()),
-            *([f"the answers in {counted(threads, 'thread')} of {name} were not read"] if threads else ()),
-            *([f"{counted(files, 'file')} in {name} not opened"] if files else ()),
+            *([f"the answers in {format_count(threads, 'thread')} of {name} were not read"] if threads else ()),
+            *([f"{format_count(files, 'file')} in {name} not opened"] if files else ()),
         )
         speakers = tuple(dict.fromkeys(one.user for one in said if one.user and not one.by_app))[:MOST_PEOPLE]
         return ChannelRead(replace(text, gaps=gaps), len(said), fault, speakers)

@@ -18,7 +18,7 @@ from bot.access.access_values import Access
 from bot.access.channel_settings import ChannelSettings
 from bot.access.person_facts import Facts
 from bot.access.ruling import Why
-from bot.slack.receive.acting import Acting, Way, acting, at_home, claimed, installed_in, is_wide
+from bot.slack.receive.acting import Acting, Way, acting, at_home, installed_in, is_wide, read_claimed_teams
 from bot.slack.receive.payload_reader import READ, read_payload
 from bot.slack.receive.payloads import Click, Command
 from bot.slack.send.web_calls import Background
@@ -30,7 +30,7 @@ from bot.slack.views.home import closed_home
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.refusal_line import PUT_OFF, REASONS, refusal_line
 from bot.store.interface import StoreError
-from handoff.access.audit_entry import AuditEntry, Deed, Note, dropped
+from handoff.access.audit_entry import AuditEntry, Deed, Note, discard_entry
 from handoff.contracts import Place
 
 log = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ class Gate:
         *,
         first: Callable[[str], Awaitable[bool]],
         clock: Callable[[], float],
-        note: Note = dropped,
+        note: Note = discard_entry,
     ) -> None:
         self.people = self._people = people
         self._settings = settings
@@ -100,13 +100,13 @@ class Gate:
         if (installed and home not in installed) or (is_wide(body) and not self._people.home.wide):
             named = ", ".join(installed) or "of an organisation"
             log.warning("a payload for another installation (%s) was left alone", named)
-            return _done()
+            return _acknowledge_payload()
         request.body = at_home(body, home)
         read = read_payload(request.body, context.bot_user_id or "")
         if isinstance(read, Click) and read.in_home and self.locate is not None:
             located = await self.locate(read, client)
             if located is None:
-                return _done()
+                return _acknowledge_payload()
             read = located
         context[READ] = read
         who = acting(request.body, read, self.deeds)
@@ -115,8 +115,8 @@ class Gate:
         typed = read.text if isinstance(read, Command) else ""
         try:
             if who.way in {"message", "edit"} and not await self._concerns(who):
-                return _done()
-            claims = who.teams | claimed(body)
+                return _acknowledge_payload()
+            claims = who.teams | read_claimed_teams(body)
             access = await self._admission.access(who.place)
             why = await self._admission.refusal(access, who.place, who.user, hint=self._hint(who, claims, access))
         except StoreError as error:
@@ -152,15 +152,15 @@ class Gate:
         words = refusal_line(why, self._people.admins)
         await self._note(who, why)
         if who.way == "command":
-            return _answered(note_with(words, typed))
+            return _answer_command(note_with(words, typed))
         if who.way in _SILENT or why in {"bot", "gone"}:
-            return _done()
+            return _acknowledge_payload()
         if who.way == "home":
             self.background.start(client.views_publish(user_id=who.user, view=closed_home(words)), "show a closed home")
-            return _done()
+            return _acknowledge_payload()
         # What may pass is told each time, what stays once an hour.
         await self._tell(who, f"{why}/{who.mark if why == 'unknown' else ''}", words, client)
-        return _done()
+        return _acknowledge_payload()
 
     async def _put_off(self, who: Acting, client: AsyncWebClient) -> BoltResponse:
         """Leave an event unacknowledged, for Slack to bring it again: what was said to the bot is not lost."""
@@ -201,18 +201,18 @@ class Gate:
     async def _away(self, who: Acting, client: AsyncWebClient, error: StoreError, typed: str) -> BoltResponse:
         """The store cannot say what holds here. An event comes again; whoever clicked is told to try again."""
         if who.way == "command":
-            return _answered(note_with(notices.NOT_RECORDED, typed))
+            return _answer_command(note_with(notices.NOT_RECORDED, typed))
         if who.way in {"click", "shortcut", "view"}:
             self.background.start(tell(client, who.place, who.user, note(notices.NOT_RECORDED)), "answer a click")
-            return _done()
+            return _acknowledge_payload()
         raise error
 
 
-def _done() -> BoltResponse:
+def _acknowledge_payload() -> BoltResponse:
     return BoltResponse(status=200, body="")
 
 
-def _answered(message: Outgoing) -> BoltResponse:
+def _answer_command(message: Outgoing) -> BoltResponse:
     """Answer a command. Slack keeps nothing of what was typed, so that is shown again."""
     body = {"response_type": "ephemeral", "text": message.text, "blocks": list(message.blocks)}
     return BoltResponse(status=200, body=body)

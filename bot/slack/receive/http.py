@@ -47,7 +47,7 @@ def web_app(
 
     async def handle(request: web.Request) -> web.Response:
         body = await request.read()
-        if not _signed(body, request.headers, signing_secret):
+        if not _is_signed(body, request.headers, signing_secret):
             log.warning("a request without a valid signature was turned away")
             return web.Response(status=401, text="not signed by Slack")
         text = _readable(body, request.content_type)
@@ -77,7 +77,7 @@ def page_route(path: str, show: ShowPage) -> web.RouteDef:
     return web.get(path, handle, allow_head=False)
 
 
-def _signed(body: bytes, headers: Mapping[str, str], secret: str) -> bool:
+def _is_signed(body: bytes, headers: Mapping[str, str], secret: str) -> bool:
     """Return True if Slack signed these bytes just now. The SDK's own check raises for bytes that are not UTF-8."""
     stamp, signature = headers.get("X-Slack-Request-Timestamp", ""), headers.get("X-Slack-Signature", "")
     if not (stamp.isascii() and stamp.isdigit() and len(stamp) < 12) or abs(time.time() - int(stamp)) > WINDOW:

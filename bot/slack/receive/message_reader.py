@@ -110,14 +110,14 @@ class _Reader:
         text, blocks = message.get("text"), read_blocks(message.get("blocks"))
         own = joined_once(text if isinstance(text, str) else "", blocks.words, is_summary=by_app)
         tables, excerpts = self._name(blocks), []
-        for one in _listed(message.get("attachments")):
+        for one in _list_mappings(message.get("attachments")):
             pasted = BlockWords() if _is_elsewhere(one) else read_blocks(one.get("blocks"))
             if not pasted.tables:
                 excerpts.append(self._excerpt(one, levels))
                 continue
             tables += self._name(pasted)  # Slack puts a table here that somebody pastes into the message
             left = {**one, "blocks": [block for block in one["blocks"] if not read_blocks([block]).tables]}
-            if pasted.words.strip() or _listed(one.get("files")) or any(_texts(one, with_author=True)):
+            if pasted.words.strip() or _list_mappings(one.get("files")) or any(_texts(one, with_author=True)):
                 excerpts.append(self._excerpt(left, levels))
         more = len(excerpts) - MOST_EXCERPTS
         if more > 0:
@@ -158,8 +158,8 @@ class _Reader:
         """Read what a forwarded message forwards itself."""
         if levels == 0:
             return ()
-        messages = [_mapping(each.get("message")) for each in _listed(one.get("message_blocks"))]
-        found = [each for message in (one, *messages) for each in _listed(message.get("attachments"))]
+        messages = [_mapping(each.get("message")) for each in _list_mappings(one.get("message_blocks"))]
+        found = [each for message in (one, *messages) for each in _list_mappings(message.get("attachments"))]
         return tuple(self._excerpt(each, levels - 1) for each in found)
 
 
@@ -171,7 +171,7 @@ def replace_author(file: Attachment, author: str) -> Attachment:
 def parse_files(files: object) -> tuple[Attachment, ...]:
     """Read the files of a message. Leave out those gone or hidden; give those kept outside Slack no address."""
     found = []
-    for file in _listed(files)[:_MAX_FILES]:
+    for file in _list_mappings(files)[:_MAX_FILES]:
         if not isinstance(file.get("id"), str) or str(file.get("mode")) in GONE:
             continue
         size = file.get("size")
@@ -203,7 +203,7 @@ def plain_content(attachment: Attachment, names: Mapping[str, str]) -> bytes:
 
 def count_lost_files(files: object) -> int:
     """Count the files of a message that were deleted, or that Slack hides for its plan's limit."""
-    return sum(str(one.get("mode")) in GONE for one in _listed(files))
+    return sum(str(one.get("mode")) in GONE for one in _list_mappings(files))
 
 
 def _kind(one: Json) -> str:
@@ -261,7 +261,7 @@ def _texts(one: Json, *, with_author: bool) -> Iterator[str]:
     for name in names:
         if isinstance(one.get(name), str) and one[name].strip():
             yield one[name]
-    for field in _listed(one.get("fields")):
+    for field in _list_mappings(one.get("fields")):
         pair = f"{field.get('title', '')}: {field.get('value', '')}"
         if pair.strip() != ":":
             yield pair
@@ -270,12 +270,12 @@ def _texts(one: Json, *, with_author: bool) -> Iterator[str]:
 def _blocks_of(one: Json) -> Iterator[object]:
     """Yield the blocks of an attachment, and those of the message that it forwards."""
     yield from one["blocks"] if isinstance(one.get("blocks"), list) else ()
-    for each in _listed(one.get("message_blocks")):
+    for each in _list_mappings(one.get("message_blocks")):
         blocks = _mapping(each.get("message")).get("blocks")
         yield from blocks if isinstance(blocks, list) else ()
 
 
-def _listed(value: object) -> list[Json]:
+def _list_mappings(value: object) -> list[Json]:
     return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
 
 

@@ -10,7 +10,7 @@ SHORT = 6
 """Letters of a name up to which one of them may be wrong, or two be swapped; in longer names two may."""
 
 
-def mistyped(text: str, names: Iterable[str], *, names_job: bool = False) -> str:
+def guess_subcommand(text: str, names: Iterable[str], *, names_job: bool = False) -> str:
     """Return the subcommand that was meant; empty if the text is a request. `names_job`: a job follows the word."""
     words = text.lower().split()
     if not words or (len(words) > 1 + FEW and not names_job):

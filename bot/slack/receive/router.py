@@ -18,9 +18,9 @@ from slack_bolt.context.async_context import AsyncBoltContext
 from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.slack.receive.bolt_dispatch import unhandled
+from bot.slack.receive.bolt_dispatch import answer_unhandled
 from bot.slack.receive.job_named import is_like_job, job_named
-from bot.slack.receive.mistyped import FEW, mistyped
+from bot.slack.receive.mistyped import FEW, guess_subcommand
 from bot.slack.receive.payload_reader import READ, Read
 from bot.slack.receive.payloads import (
     Click,
@@ -44,7 +44,7 @@ from bot.slack.show import notices
 from bot.slack.show.notices import Unrecorded, answer_click, note, note_with, soon, tell
 from bot.slack.text.cleaning import clean, plain
 from bot.slack.views.outgoing import Outgoing
-from bot.slack.views.paging import TURN, turned
+from bot.slack.views.paging import TURN, read_turn
 from bot.store.interface import PayloadTooLarge
 
 log = logging.getLogger(__name__)
@@ -60,7 +60,7 @@ Said = str | Outgoing | None
 OnClick = Callable[[Click, AsyncWebClient], Awaitable[Said]]
 """Takes a click. What takes longer than Slack waits is begun in the background."""
 OnWindow = Callable[[Window, AsyncWebClient], Awaitable[Mapping[str, Any] | None]]
-"""Takes a window that was sent. Returns how it is answered, see `wrong`, `pushed`, `drawn_anew`; None: it closes."""
+"""Takes a window that was sent. Returns how it is answered, see `wrong`, `push_view`, `drawn_anew`; None: it closes."""
 OnShortcut = Callable[[Shortcut, AsyncWebClient], Awaitable[Said]]
 Event = Incoming | Edited | Deleted | Stopped | Reaction | Opened | ViewChanged | FileDeleted
 E = TypeVar("E", bound=Event)
@@ -83,7 +83,7 @@ def all_wrong(errors: Mapping[str, str]) -> dict[str, Any]:
     return {"response_action": "errors", "errors": dict(errors)}
 
 
-def pushed(view: Mapping[str, Any]) -> dict[str, Any]:
+def push_view(view: Mapping[str, Any]) -> dict[str, Any]:
     """Answer a window with another on top of it."""
     return {"response_action": "push", "view": view}
 
@@ -182,7 +182,7 @@ class Router:
         """Take the words for a request, unless they look like a mistyped subcommand."""
         text, names = given.command.text, [one.name for one in self.subcommands]
         names_job = bool(job_named(given.team, given.command.rest)[0])
-        if given.command.word not in names and (meant := mistyped(text, names, names_job=names_job)):
+        if given.command.word not in names and (meant := guess_subcommand(text, names, names_job=names_job)):
             return _did_you_mean(next(one for one in self.subcommands if one.name == meant), text)
         if self.on_request is None or not text:  # nobody typed it: a page of a command that is no more
             return note(notices.OLD_BUTTON)
@@ -206,7 +206,7 @@ class Router:
         app.view(_ANYTHING)(_acknowledge)
         app.view_closed(_ANYTHING)(_acknowledge)
         app.event(_ANYTHING)(self._on_event)  # in Socket Mode an event without a listener is never acknowledged
-        app.error(_failed)
+        app.error(_handle_error)
 
     async def _on_event(self, context: AsyncBoltContext, client: AsyncWebClient) -> None:
         """Take in an event. What a listener raises leaves it unacknowledged, and Slack brings it again."""
@@ -290,7 +290,7 @@ class Router:
     async def _on_turn(self, ack: AsyncAck, context: AsyncBoltContext, client: AsyncWebClient) -> None:
         """Show a page. Who may see what is asked again, as the command or the home does."""
         click = context[READ]
-        wanted = turned(click.value) if isinstance(click, Click) else None
+        wanted = read_turn(click.value) if isinstance(click, Click) else None
         if wanted is None:
             log.warning("a button that turns a page was left alone: it says no page")
             await ack()
@@ -379,5 +379,5 @@ def _why(error: Unrecorded, fault: str) -> str:
     return str(error) if isinstance(error.__cause__, PayloadTooLarge) else fault
 
 
-async def _failed(error: Exception, body: Any) -> BoltResponse:
-    return unhandled(error, body)
+async def _handle_error(error: Exception, body: Any) -> BoltResponse:
+    return answer_unhandled(error, body)

@@ -32,7 +32,7 @@ from bot.slack.receive.thread_text import (
 from bot.slack.send.lookup import NOT_YET, key_of
 from bot.slack.send.web_calls import NoReply, Refused, WebCalls
 from bot.slack.show.people import People
-from bot.slack.views.outgoing import counted
+from bot.slack.views.outgoing import format_count
 from handoff.contracts import Attachment, Material, Place, Request
 from handoff.state.job_state import Ask, Job
 from handoff.state.once import once
@@ -94,7 +94,7 @@ class ThreadReader:
         found.sort(key=lambda one: _stamp(one["ts"]))
         own = [one for one in found if one["ts"] == message_of(ask.request)]
         if not _in_thread(job.place, ask.request):
-            return ThreadRead(own_files=_brought(ask.request, own), fault="" if own else lost)
+            return ThreadRead(own_files=_read_own_attachments(ask.request, own), fault="" if own else lost)
         if _from_window(ask.request) and not own:
             fault = fault or MESSAGE_GONE
         said, gaps = self._others(job, ask, [one for one in found if _stamp(one["ts"]) > _stamp(since)])
@@ -105,7 +105,7 @@ class ThreadReader:
         alone = thread_text(about, names, offset=offset, zone=zone, room=room, above=ABOUT)
         speakers = tuple(dict.fromkeys(one.user for one in said if one.user and not one.by_app))[:MOST_PEOPLE]
         return ThreadRead(
-            replace(thread, gaps=(*thread.gaps, *gaps)), alone, _brought(ask.request, own), fault, speakers
+            replace(thread, gaps=(*thread.gaps, *gaps)), alone, _read_own_attachments(ask.request, own), fault, speakers
         )
 
     async def _find(self, place: Place, request: Request, since: str, found: list[Json]) -> None:
@@ -159,7 +159,7 @@ class ThreadReader:
         before = [one for one in found if one["ts"] not in asked and not self._is_own(one, job)]
         said = [one for one in map(parse_said, before) if one is not None]
         withheld = sum(is_withheld(one) for one in before)
-        lines = [counted(withheld, "deleted message")] if withheld else []
+        lines = [format_count(withheld, "deleted message")] if withheld else []
         return said, lines
 
     def _is_own(self, message: Json, job: Job) -> bool:
@@ -200,10 +200,12 @@ def _asked_at(ask: Ask) -> tuple[tuple[int, int], str]:
 
 def _was_read(ask: Ask) -> bool:
     """Return True if the thread was read for a request: not by an earlier release, nor if Slack refused."""
-    return ask.request.look_back == "thread" and ask.gathered and not any(_failed(one) for one in ask.materials)
+    return (
+        ask.request.look_back == "thread" and ask.gathered and not any(_is_failed_thread(one) for one in ask.materials)
+    )
 
 
-def _failed(material: Material) -> bool:
+def _is_failed_thread(material: Material) -> bool:
     return material.kind == "thread" and bool(material.fault)
 
 
@@ -252,7 +254,7 @@ def _stamp(ts: str) -> tuple[int, int]:
     return (int(seconds), int(micro or 0)) if seconds.isdigit() and (micro or "0").isdigit() else (0, 0)
 
 
-def _brought(request: Request, own: list[Json]) -> tuple[Attachment, ...]:
+def _read_own_attachments(request: Request, own: list[Json]) -> tuple[Attachment, ...]:
     """Return what came with a request's own message. What one forwards that a window was opened from is in its text."""
     if not own:
         return ()

@@ -14,7 +14,7 @@ from typing import Any
 
 from bot.slack.receive.markup import PERSON_MENTION, plain_text
 from bot.slack.receive.message_reader import CUT, read_message
-from bot.slack.views.outgoing import counted
+from bot.slack.views.outgoing import format_count
 from handoff.briefs.addresses import APP
 from handoff.contracts import Attachment, Section
 from handoff.text.context_budget import tokens
@@ -137,7 +137,7 @@ def thread_text(
     sections = []
     for number, place in enumerate(kept, 1):
         if place and (place - 1) not in kept:
-            text += f"\n(… {counted(place - (number - 1), 'older message')} left out here)"
+            text += f"\n(… {format_count(place - (number - 1), 'older message')} left out here)"
         name, ts = f"message {number} by {_author(messages[place], names)}", messages[place].ts
         sections.append(Section(name=name, start=len(text) + 1, message=ts))
         text += f"\n{lines[place]}"
@@ -149,9 +149,9 @@ def thread_text(
         left_out=left_out,
         files=files,
         gaps=(
-            *([f"left out {counted(left_out, 'older message')}"] if left_out else ()),
-            *([f"left out {counted(more, 'older file')}"] if more else ()),
-            *([f"{counted(lost, 'file')} deleted or hidden by Slack"] if lost else ()),
+            *([f"left out {format_count(left_out, 'older message')}"] if left_out else ()),
+            *([f"left out {format_count(more, 'older file')}"] if more else ()),
+            *([f"{format_count(lost, 'file')} deleted or hidden by Slack"] if lost else ()),
             *_cut(messages, kept),
         ),
     )
@@ -217,4 +217,4 @@ def _files(messages: Sequence[Said], names: Mapping[str, str]) -> tuple[tuple[Sh
 
 def _cut(messages: Sequence[Said], kept: Sequence[int]) -> list[str]:
     long = sum(len(messages[place].words) > LONGEST_MESSAGE for place in kept)
-    return [f"cut {counted(long, 'message')} after {LONGEST_MESSAGE:,} characters"] if long else []
+    return [f"cut {format_count(long, 'message')} after {LONGEST_MESSAGE:,} characters"] if long else []

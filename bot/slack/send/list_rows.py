@@ -62,7 +62,7 @@ class ListRows:
                 await self._outbox.wait_out(intent)
                 if found := await self._find(kept, key):
                     return await self._outbox.done(self._claim, key, found)
-            added = await self._added(kept, key, {"title": title, "body": body, "mark": key})
+            added = await self._add_row(kept, key, {"title": title, "body": body, "mark": key})
         except Refused as error:
             return Sent("", str(error))
         return await self._outbox.done(self._claim, key, added)
@@ -72,14 +72,14 @@ class ListRows:
         intent = await self._outbox.begin(self._claim, key)
         if intent.ts:
             return Sent(intent.ts, adopted=True)
-        kept = await self._known(channel)
+        kept = await self._find_list(channel)
         if intent.first or kept is None:
             return None
         await self._outbox.wait_out(intent)
         found = await self._find(kept, key)
         return await self._outbox.done(self._claim, key, found) if found else None
 
-    async def _known(self, channel: str) -> KnownList | None:
+    async def _find_list(self, channel: str) -> KnownList | None:
         row = (await self._outbox.store.settings.of(self._claim.key.team)).get(f"{KEPT}{channel}")
         if row is None:
             return None
@@ -88,7 +88,7 @@ class ListRows:
 
     async def _list_of(self, channel: str) -> KnownList:
         """Return the list of a channel, made and shared with it if there is none. Raises Refused and OutcomeUnknown."""
-        known = await self._known(channel)
+        known = await self._find_list(channel)
         if known is not None:
             return known
         client, calls = self._outbox.client, self._outbox.calls
@@ -114,7 +114,7 @@ class ListRows:
         await self._outbox.store.settings.put(self._claim.key.team, f"{KEPT}{channel}", named)
         return kept
 
-    async def _added(self, kept: KnownList, key: str, texts: Mapping[str, str]) -> str:
+    async def _add_row(self, kept: KnownList, key: str, texts: Mapping[str, str]) -> str:
         fields = [{"column_id": kept.columns[name], "rich_text": [_rich(text)]} for name, text in texts.items()]
         for _ in range(TRIES):
             try:

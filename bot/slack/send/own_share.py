@@ -25,7 +25,7 @@ class OwnShare:
         given = self._given.setdefault(lane.name, deque(maxlen=lane.limit))
         count, wait = 0, max(0.0, self._held.get(lane.name, 0.0) - self._clock())
         while wait <= 0 and count < wish.wanted:
-            wait = self._left(given, part, wish)
+            wait = self._compute_wait(given, part, wish)
             if wait <= 0:
                 given.appendleft(self._clock())
                 count += 1
@@ -38,7 +38,7 @@ class OwnShare:
         step = lane.seconds / lane.limit
         self._given[lane.name] = deque((until - at * step for at in range(1, lane.limit + 1)), maxlen=lane.limit)
 
-    def _left(self, given: deque[float], lane: Lane, wish: Wish) -> float:
+    def _compute_wait(self, given: deque[float], lane: Lane, wish: Wish) -> float:
         few = lane.limit // FEW_OF
         most = lane.limit - few if wish.rank > 1 else lane.limit
         if not wish.yields:

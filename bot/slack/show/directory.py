@@ -185,7 +185,7 @@ class Directory:
         )
         fit = [one for one in listed if name in _names(one) and not one.get("deleted") and not one.get("is_bot")]
         if len(fit) > 1:
-            told = ", ".join(f"{_shown(one)} ({one['id']})" for one in fit[:NAMED])
+            told = ", ".join(f"{_display_name(one)} ({one['id']})" for one in fit[:NAMED])
             return f"Several people are called {wanted!r}: {told}. Name one by the id."
         return (
             await self._person(str(fit[0]["id"]), requester)
@@ -202,7 +202,7 @@ class Directory:
         if facts is None or facts.standing not in {"ours", "guest"}:
             return f"{user} is nobody of this workspace whom I could write to."
         guest = ", a guest of the workspace" if facts.standing == "guest" else ""
-        return Addressee(user, _shown(about), "person", f"one person{guest}: nobody else reads it")
+        return Addressee(user, _display_name(about), "person", f"one person{guest}: nobody else reads it")
 
     async def _is_ours(self, user: str) -> bool:
         facts = await self._people.facts(user)
@@ -260,6 +260,6 @@ def _names(about: Json) -> set[str]:
     return {one.casefold() for one in names if isinstance(one, str) and one}
 
 
-def _shown(about: Json) -> str:
+def _display_name(about: Json) -> str:
     profile = about.get("profile") or {}
     return str(profile.get("real_name") or about.get("real_name") or about.get("name") or about.get("id"))

@@ -94,32 +94,32 @@ class JobMessenger:
         message = await self._message(to, text, draft=draft)
 
         async def post(channel: str) -> Delivered:
-            return self._delivered(await self._elsewhere.post(channel, KEY + key, message), channel)
+            return self._build_delivery(await self._elsewhere.post(channel, KEY + key, message), channel)
 
-        return await self._reached(lambda: self._there(to, post, draft=draft))
+        return await self._call_slack(lambda: self._there(to, post, draft=draft))
 
     async def look_up(self, to: Addressee, *, key: str, draft: bool = False) -> Delivered | None:
         """Find what was sent with a key. Raises WorkbenchLost and DeliveryUnknown."""
 
         async def look(channel: str) -> Delivered | None:
             found = await self._elsewhere.look_up(channel, KEY + key)
-            return None if found is None else self._delivered(found, channel)
+            return None if found is None else self._build_delivery(found, channel)
 
-        return await self._reached(lambda: self._there(to, look, draft=draft))
+        return await self._call_slack(lambda: self._there(to, look, draft=draft))
 
     async def add_row(self, to: Addressee, title: str, body: str, *, key: str) -> Delivered:
         """Add a row to the list that the bot keeps for a channel. Raises WorkbenchLost and DeliveryUnknown."""
         texts = (visible(title), f"{visible(body)}\n\n{await self._for_whom()}")
         rows = ListRows(self.parts.outbox, self.claim)
-        return self._delivered(await self._reached(lambda: rows.add(to.id, KEY + key, *texts)))
+        return self._build_delivery(await self._call_slack(lambda: rows.add(to.id, KEY + key, *texts)))
 
     async def look_up_row(self, to: Addressee, *, key: str) -> Delivered | None:
         """Find the row that was added with a key. Raises WorkbenchLost and DeliveryUnknown."""
         rows = ListRows(self.parts.outbox, self.claim)
-        found = await self._reached(lambda: rows.look_up(to.id, KEY + key))
-        return None if found is None else self._delivered(found)
+        found = await self._call_slack(lambda: rows.look_up(to.id, KEY + key))
+        return None if found is None else self._build_delivery(found)
 
-    def _delivered(self, sent: Sent, channel: str = "") -> Delivered:
+    def _build_delivery(self, sent: Sent, channel: str = "") -> Delivered:
         """Say where a message is; one in a channel has an address, which begins with the workspace's own."""
         base = self.parts.url
         address = f"{base}archives/{channel}/p{sent.ts.replace('.', '')}" if base and channel and sent.ts else ""
@@ -165,7 +165,7 @@ class JobMessenger:
         note = clean(text, known=known, limit=300)
         return Outgoing(text=note, blocks=({"type": "markdown", "text": body}, context(small)))
 
-    async def _reached(self, work: Callable[[], Awaitable[T]]) -> T:
+    async def _call_slack(self, work: Callable[[], Awaitable[T]]) -> T:
         try:
             return await work()
         except (Gone, StoreError) as error:

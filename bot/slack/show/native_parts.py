@@ -40,7 +40,7 @@ class NativeParts:
             await self.as_pictures(ask, post)
             return []
         found = native_charts(ask)
-        return [block for _, artifact in self._left(ask) for block in found[artifact.id]]
+        return [block for _, artifact in self._find_unposted_charts(ask) for block in found[artifact.id]]
 
     def in_answer(self, part: Outgoing, charts: Sequence[Block]) -> Outgoing:
         """Return a part of an answer with its table, and these charts below its text, as blocks."""
@@ -58,10 +58,10 @@ class NativeParts:
 
     async def as_pictures(self, ask: Ask, post: PostFile) -> None:
         """Post the charts that were left to an answer."""
-        for key, artifact in self._left(ask):
+        for key, artifact in self._find_unposted_charts(ask):
             await post(key, artifact)
 
-    def _left(self, ask: Ask) -> Sequence[tuple[str, Artifact]]:
+    def _find_unposted_charts(self, ask: Ask) -> Sequence[tuple[str, Artifact]]:
         made = [file for work in ask.inside("") if work.result is not None for file in work.result.artifacts]
         keyed = [(file_key(ask.id, one.id), one) for one in made if one.id in native_charts(ask)]
         return [(key, one) for key, one in keyed if not ask.posted.get(key)]

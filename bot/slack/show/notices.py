@@ -97,7 +97,7 @@ def note_with(text: str, typed: str) -> Outgoing:
     return Outgoing(text=text, blocks=(section(text), *((rich_text(typed),) if typed else ())))
 
 
-async def received(client: AsyncWebClient, channel: str, ts: str) -> None:
+async def add_receipt_reaction(client: AsyncWebClient, channel: str, ts: str) -> None:
     """React to a message that was recorded, so that all can see it was."""
     try:
         await calls_of(client).make(
@@ -180,20 +180,20 @@ async def redraw(client: AsyncWebClient, channel: str, ts: str, message: Outgoin
 
 async def open_window(client: AsyncWebClient, trigger: str, view: dict[str, Any]) -> bool:
     """Open a window. Returns False if Slack did not: tell the person, who waits for one."""
-    return await _opened(client, "views.open", lambda: client.views_open(trigger_id=trigger, view=view))
+    return await _show_window(client, "views.open", lambda: client.views_open(trigger_id=trigger, view=view))
 
 
 async def open_on_top(client: AsyncWebClient, trigger: str, view: dict[str, Any]) -> bool:
     """Open a window on top of the one in which somebody clicked. Returns False if Slack did not."""
-    return await _opened(client, "views.push", lambda: client.views_push(trigger_id=trigger, view=view))
+    return await _show_window(client, "views.push", lambda: client.views_push(trigger_id=trigger, view=view))
 
 
 async def redraw_window(client: AsyncWebClient, window: str, view: dict[str, Any]) -> bool:
     """Show an open window (by its id) anew. Returns False if Slack did not: it may be closed by now."""
-    return await _opened(client, "views.update", lambda: client.views_update(view_id=window, view=view))
+    return await _show_window(client, "views.update", lambda: client.views_update(view_id=window, view=view))
 
 
-async def _opened(client: AsyncWebClient, method: str, send: Callable[[], Awaitable[AsyncSlackResponse]]) -> bool:
+async def _show_window(client: AsyncWebClient, method: str, send: Callable[[], Awaitable[AsyncSlackResponse]]) -> bool:
     try:
         await calls_of(client).make(method, send)
     except (Refused, NoReply) as error:

@@ -34,7 +34,7 @@ def closed_question(job: Job, ask: Ask, subtask: str, number: int) -> Outgoing |
     return None
 
 
-def _asked(ask: Ask) -> dict[str, int]:
+def _count_questions(ask: Ask) -> dict[str, int]:
     """Count the questions so far, by subtask; those of the planner have an empty id."""
     own = len(ask.answered) + (ask.question is not None)
     return {"": own} | {name: work.asked_so_far for name, work in ask.work.items()}
@@ -49,7 +49,7 @@ async def close_open_questions(outbox: Outbox, job: Job, *, allowed: Allowed) ->
     closed = {
         question_key(ask.id, subtask, number): message
         for ask in job.asks
-        for subtask, count in _asked(ask).items()
+        for subtask, count in _count_questions(ask).items()
         for number in range(1, count + 1)
         if (message := closed_question(job, ask, subtask, number)) is not None
     }

@@ -103,7 +103,7 @@ class People:
         None holds for this once: the next call asks again.
         """
         key = f"users.info {user}"
-        answer = await self._asked(
+        answer = await self._ask_cached(
             "users.info",
             key,
             lambda: self._client.users_info(user=user),
@@ -139,7 +139,7 @@ class People:
         return tuple(sorted(self._named & {str(group.get("id")) for group in groups}))
 
     async def _user_groups(self, kept: float) -> Answer | None:
-        return await self._asked(
+        return await self._ask_cached(
             "usergroups.list",
             GROUPS,
             lambda: self._client.usergroups_list(include_users=True),
@@ -257,12 +257,12 @@ class People:
 
     async def _look_up(self, method: str, key: str, send: Send, patience: float = PATIENCE) -> Answer:
         """Ask for a name: a refusal is kept as an answer is, and no answer in time is done without."""
-        found = await self._asked(method, key, send, kept=KEPT, patience=patience, priority="file")
+        found = await self._ask_cached(method, key, send, kept=KEPT, patience=patience, priority="file")
         if found is None:
             log.info("%s: no answer in time; done without", method)
         return found or {}
 
-    async def _asked(
+    async def _ask_cached(
         self, method: str, key: str, send: Send, *, kept: float, patience: float, priority: Priority
     ) -> Answer | None:
         """Return an answer that is `kept` seconds old at most, or None if none comes in time. Many ask as one."""

@@ -86,7 +86,7 @@ def session_title(job: Job) -> str:
     return plain("A withdrawn request" if named is None else named.request.text, 200)
 
 
-def retitled(before: Job, after: Job) -> bool:
+def has_new_title(before: Job, after: Job) -> bool:
     """Return True if a session has another title than before. Asked at each commit, of which few touch a request."""
     if not before.asks or not any(_reads_anew(*changed) for changed in after.changed_since(before)):
         return False

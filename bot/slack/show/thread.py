@@ -26,7 +26,7 @@ from bot.slack.show.people import DIRECT, People
 from bot.slack.show.publisher import Publisher
 from bot.slack.show.readable import find_readable
 from bot.slack.show.receipts import give_receipt
-from bot.slack.show.session import STATUS, Sessions, Shown, rename, retitled, set_status
+from bot.slack.show.session import STATUS, Sessions, Shown, has_new_title, rename, set_status
 from bot.slack.text.cleaning import clean_markdown
 from bot.slack.views import answer_message as answer_view
 from bot.slack.views import ending
@@ -242,7 +242,7 @@ class Thread:
         if stream is not None and ask.run.answer is None:
             stream.drop()
         if _has_no_thread(job, ask):
-            message = ending.cancelled(job, ask, alone=True)
+            message = ending.render_cancellation(job, ask, alone=True)
             await send_direct(self._outbox, claim, ask.request.user, f"{key}:alone", message, allowed=allowed)
             return Sent("", WITHDRAWN)
 
@@ -293,8 +293,8 @@ class Thread:
 
     def _ending(self, job: Job, ask: Ask) -> Outgoing:
         if ask.refusal:
-            return ending.refused(ask.refusal)
-        return ending.cancelled(job, ask) if ask.cancelled_by else ending.failed(job, ask)
+            return ending.render_refusal(ask.refusal)
+        return ending.render_cancellation(job, ask) if ask.cancelled_by else ending.render_failure(job, ask)
 
     async def _paint_the_end(self, job: Job, ask: Ask, allowed: Allowed) -> Sent:
         ts = ask.posted.get(card_key(ask.id), "")
@@ -333,7 +333,7 @@ class Thread:
         released = before.quarantine is not None and after.quarantine is None
         if old is None or goes_on or taken_over or released or STATUS[old.state] != STATUS[ask.state]:
             self._show_status(after, ask, allowed)
-        if retitled(before, after):
+        if has_new_title(before, after):
             self._edit(key, rename(self._client, self._outbox.calls, after, allowed=allowed), "rename the session")
         goes_on = goes_on and old is not None and not old.over
         answered = old is not None and (old.answered or any(work.answered for work in old.work.values()))
@@ -347,7 +347,9 @@ class Thread:
             if now is None or now.number != asked.number:
                 self._close_question(after, ask, name, asked, allowed)
             elif old.run.failure is None and ask.run.failure is not None:
-                self._redraw_question(after, ask, name, asked, _dropped(after, ask, name, asked), allowed)
+                self._redraw_question(
+                    after, ask, name, asked, _render_dropped_question(after, ask, name, asked), allowed
+                )
             elif now.votes != asked.votes:  # one of several people has approved
                 self._redraw_question(after, ask, name, now, approval(after, ask, name, now), allowed)
         ts = ask.posted.get(card_key(ask.id), "")
@@ -366,7 +368,7 @@ class Thread:
 
         Raises Gone if the job is no longer ours.
         """
-        message = ending.quarantined(
+        message = ending.render_quarantine(
             notice.place.job_id, notice.step, notice.reason, user=notice.user, readable=notice.readable
         )
         sent = await self._outbox.post(claim, notice.place, notice.key, message)
@@ -491,7 +493,7 @@ def _questions(ask: Ask) -> dict[str, Question]:
     return {name: question for name, question in found.items() if question is not None}
 
 
-def _dropped(job: Job, ask: Ask, name: str, asked: Question) -> Outgoing:
+def _render_dropped_question(job: Job, ask: Ask, name: str, asked: Question) -> Outgoing:
     """Redraw a question whose request was stopped."""
     if asked.approval is not None:
         return approval_dropped(asker(ask, name), asked)

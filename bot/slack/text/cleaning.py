@@ -51,15 +51,15 @@ def clean(text: str, *, known: Collection[str] = (), limit: int | None = None) -
 
     Addresses that are `known`, word for word, are links.
     """
-    return _fitted(text, "mrkdwn", known, limit)
+    return _clean_to_fit(text, "mrkdwn", known, limit)
 
 
 def clean_markdown(text: str, *, known: Collection[str] = (), limit: int | None = None) -> str:
     """Foreign Markdown for a `markdown` block or a stream. `known` and `limit` as in `clean`."""
-    return _fitted(text, "markdown", known, limit)
+    return _clean_to_fit(text, "markdown", known, limit)
 
 
-def _fitted(text: str, target: Target, known: Collection[str], limit: int | None) -> str:
+def _clean_to_fit(text: str, target: Target, known: Collection[str], limit: int | None) -> str:
     whole = StreamCleaner(known=known, target=target).whole(text)
     if limit is None:
         return whole
@@ -94,7 +94,7 @@ def split_answer(markdown: str, limit: int = LIMIT) -> list[str]:
         return [markdown]
     room = limit - len(CONTINUED)
     parts, current = [], ""
-    for piece in _pieces(_numbered(markdown), room):
+    for piece in _pieces(_number_items(markdown), room):
         joined = f"{current}\n\n{piece}" if current else piece
         if len(joined) > room and current:
             parts.append(current)
@@ -120,7 +120,7 @@ def _pieces(markdown: str, room: int) -> Iterator[str]:
         yield "\n\n".join(headings)
 
 
-def _numbered(markdown: str) -> str:
+def _number_items(markdown: str) -> str:
     """Give each item of a list the number that it is shown with: a list may say 1. again and again."""
     lists: dict[int, int] = {}
     lines, fence, empty = [], "", False

@@ -29,7 +29,7 @@ _LINKABLE = re.compile(
 )
 
 
-def unescaped(address: str) -> str:
+def unescape_address(address: str) -> str:
     """Return an address without the backslashes that Markdown lets stand before punctuation."""
     return _ESCAPED.sub(r"\1", address)
 
@@ -61,7 +61,7 @@ def _bare(address: str) -> str:
     return re.sub(r"[\\*_~`]", "", address).removeprefix("https://").removeprefix("http://").rstrip("/")
 
 
-def angled(text: str, at: int) -> tuple[str, int, bool] | None:
+def read_angled_address(text: str, at: int) -> tuple[str, int, bool] | None:
     """Read an address between angle brackets that begins at `at`: it, where it ends, and if it is whole; or None."""
     found = _ANGLED.match(text, at)
     return None if found is None else (found[1], found.end(), bool(found[2]))

@@ -72,7 +72,7 @@ def _top_level_domains() -> frozenset[str]:
     return frozenset(_TLDS.read_text(encoding="ascii").split())
 
 
-def shown(address: str) -> str:
+def display_address(address: str) -> str:
     """Show an address as it stands in the text: its host first, cut if it is very long, without backticks."""
     flat = address.replace("`", "'").replace("\n", " ")
     return flat if len(flat) <= _LONGEST else flat[:_LONGEST] + "…"

@@ -77,7 +77,7 @@ class StreamCleaner:
     def _run(self, *, final: bool) -> str:
         at, text = 0, self._pending
         while at < len(text):
-            end = self._fenced(text, at, final) if self._fence else self._next(text, at, final)
+            end = self._clean_fenced_line(text, at, final) if self._fence else self._next(text, at, final)
             if end is None:
                 break
             at = end
@@ -169,7 +169,7 @@ class StreamCleaner:
         self._line_start = False
         return end
 
-    def _fenced(self, text: str, at: int, final: bool) -> int | None:  # noqa: FBT001
+    def _clean_fenced_line(self, text: str, at: int, final: bool) -> int | None:  # noqa: FBT001
         line_end = text.find("\n", at, at + _LINE_LIMIT)
         if line_end < 0 and not final and len(text) - at < _LINE_LIMIT:
             return None
@@ -237,7 +237,7 @@ class StreamCleaner:
         inner = StreamCleaner(target=self._target)  # no link stands inside another
         inner._line_start = False
         words = inner.whole(label)
-        if known_links.linkable(plainly := known_links.unescaped(address), self._known):
+        if known_links.linkable(plainly := known_links.unescape_address(address), self._known):
             address = plainly
             if not label.strip() or known_links.names_it(label, address):
                 self._put_link(address, _escape(label.strip()) if label.strip() != address else "")
@@ -250,13 +250,13 @@ class StreamCleaner:
             else:
                 self._put_link(address, words)
         elif not label.strip() or label.strip().lower() in address.lower():
-            self._put_code(safe_text.shown(address))
+            self._put_code(safe_text.display_address(address))
         else:
             if words.startswith("`"):
                 self._keep_off()
             self._put(words)
             self._put(" (")
-            self._put_code(safe_text.shown(address))
+            self._put_code(safe_text.display_address(address))
             self._put(")")
 
     def _pair(self, text: str, at: int, final: bool) -> int | None:  # noqa: FBT001
@@ -282,7 +282,7 @@ class StreamCleaner:
 
     def _less_than(self, text: str, at: int, final: bool) -> int | None:  # noqa: FBT001
         """Handle what may be a known address between angle brackets, or a line break in HTML."""
-        if self._known and (found := known_links.angled(text, at)):
+        if self._known and (found := known_links.read_angled_address(text, at)):
             address, end, whole = found
             if whole and known_links.linkable(address, self._known):
                 self._put_link(address)
@@ -328,7 +328,7 @@ class StreamCleaner:
         if following.lower() != following.upper():  # a letter beyond ASCII goes on with it
             return None
         for raw in endings(token):
-            address = known_links.unescaped(raw)
+            address = known_links.unescape_address(raw)
             if known_links.linkable(address, self._known):
                 self._put_link(address)
                 return at + len(raw)
@@ -350,7 +350,7 @@ class StreamCleaner:
         word, at = _UNESCAPE.sub(r"\1", raw), 0
         for found in safe_text.find(word):
             self._put_text(word[at : found.start])
-            self._put_code(safe_text.shown(found.address))
+            self._put_code(safe_text.display_address(found.address))
             at = found.end
         rest = word[at:] if at or self._target == "mrkdwn" else raw
         self._put_text(rest)

@@ -86,7 +86,7 @@ def answer_end(job: Job, ask: Ask, model_label: str) -> list[Block]:
         more = f"\n• {phrase('more', ask.text, n=len(lacks) - 6)}" if len(lacks) > 6 else ""
         rest = f"\n{who}" if (who := for_the_rest(ask)) else ""
         blocks.append(section(f":warning: {phrase('partly', ask.text)}\n{lines}{more}{rest}"))
-    if sources := cited(ask):
+    if sources := list_sources(ask):
         blocks.append(_sources(job, ask, sources, known))
     if known_besides := notes(ask):
         blocks.append(context(" · ".join(clean(note, known=known, limit=200) for note in known_besides[:MAX_SOURCES])))
@@ -133,7 +133,7 @@ def evidence_modal(job: Job, ask: Ask) -> Block:
             shown = [mention_channels(clean(line, known=known, limit=_LINE)) for line in lines[:_LINES_SHOWN]]
             more = [f"and {len(lines) - _LINES_SHOWN} more"] if len(lines) > _LINES_SHOWN else []
             blocks.append(section(f"*{title}*"))
-            blocks += [*_listed(shown), *(context(line) for line in more)]
+            blocks += [*_render_bullets(shown), *(context(line) for line in more)]
     if receipts.queries:
         blocks.append(section("*Queries*"))
         blocks += _query_blocks(receipts.queries)
@@ -147,7 +147,7 @@ def evidence_modal(job: Job, ask: Ask) -> Block:
     }
 
 
-def _listed(lines: Sequence[str]) -> list[Block]:
+def _render_bullets(lines: Sequence[str]) -> list[Block]:
     """Make sections of lines, each within what a section takes."""
     sections: list[str] = []
     for line in lines:
@@ -189,7 +189,7 @@ def _query_blocks(asked: Sequence[str]) -> list[Block]:
     blocks: list[Block] = []
     for query in asked[:_QUERIES_SHOWN]:
         pieces = [query[at : at + _QUERY_PIECE] for at in range(0, len(query), _QUERY_PIECE)]
-        blocks += [section(f"```{_escaped(piece)}```") for piece in pieces[:_PIECES_SHOWN]]
+        blocks += [section(f"```{_escape_code(piece)}```") for piece in pieces[:_PIECES_SHOWN]]
         if len(pieces) > _PIECES_SHOWN:
             blocks.append(context("The rest of this query is in the trace of the job."))
     if len(asked) > _QUERIES_SHOWN:
@@ -197,12 +197,12 @@ def _query_blocks(asked: Sequence[str]) -> list[Block]:
     return blocks
 
 
-def _escaped(code: str) -> str:
+def _escape_code(code: str) -> str:
     """Make text stand in a block of code as it is; what would end the block is changed."""
     return code.replace("```", "` ` `").replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def cited(ask: Ask) -> list[str]:
+def list_sources(ask: Ask) -> list[str]:
     """List the sources of all findings, each once, in the plan's order."""
     found = [
         finding.source.strip()

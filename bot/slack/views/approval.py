@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.slack.text.cleaning import clean, mention, mention_channels
-from bot.slack.views.argument_blocks import argument_blocks, is_spelt_out, quoted
+from bot.slack.views.argument_blocks import argument_blocks, is_spelt_out, quote_text
 from bot.slack.views.carried import carry
-from bot.slack.views.outgoing import Block, Outgoing, actions, button, context, counted, moment, section
-from bot.slack.views.waiting import in_row, named
+from bot.slack.views.outgoing import Block, Outgoing, actions, button, context, format_count, moment, section
+from bot.slack.views.waiting import in_row, name_member
 from handoff.approval_values import Approval
 from handoff.state.job_state import Ask, Job
 from handoff.state.state_values import Answered, Question, Ruling
@@ -48,7 +48,7 @@ class Spot:
 
 def people(whom: Sequence[str]) -> str:
     """Name who may decide: people, user groups, and an admin."""
-    return in_row([named(one) for one in whom], "or")
+    return in_row([name_member(one) for one in whom], "or")
 
 
 def approval(job: Job, ask: Ask, subtask: str, question: Question, until: float | None = None) -> Outgoing:
@@ -115,7 +115,7 @@ def _body(asked: Approval, *, brief: bool = False) -> tuple[list[Block], bool]:
     drawn, cut = argument_blocks(asked.arguments, brief=brief, target=asked.target)
     blocks += drawn
     if asked.leaves:
-        leaves, cut_too = quoted(asked.leaves, brief=brief)
+        leaves, cut_too = quote_text(asked.leaves, brief=brief)
         blocks += [section("*What would leave, word for word:*"), leaves]
         cut = cut or cut_too
     return blocks, cut
@@ -187,11 +187,11 @@ def _similar(asked: Approval, requester: str) -> str:
 def _votes(question: Question) -> str:
     needed, votes = _about(question).terms.quorum, question.votes
     words = f"{len(votes)} of {needed} have approved"
-    told = (f"{_voted(vote.choice)} {mention(vote.user)} {moment(vote.at)}" for vote in votes)
-    return f"{words}: {'; '.join(told)}" if votes else f"{words}: it takes {counted(needed, 'person', 'people')}."
+    told = (f"{_vote_emoji(vote.choice)} {mention(vote.user)} {moment(vote.at)}" for vote in votes)
+    return f"{words}: {'; '.join(told)}" if votes else f"{words}: it takes {format_count(needed, 'person', 'people')}."
 
 
-def _voted(choice: str) -> str:
+def _vote_emoji(choice: str) -> str:
     return ":pencil2:" if choice == "edit" else ":white_check_mark:"
 
 
@@ -203,12 +203,12 @@ def approval_decided(title: str, answered: Answered) -> Outgoing:
     asked, ruling = _about(answered.question), answered.ruling
     if ruling is None:
         who = f"{mention(answered.user)} chose to decide on these one by one {moment(answered.at)}"
-        return _closed(title, asked, f":arrow_down: {who}: see below.")
+        return _render_closed_card(title, asked, f":arrow_down: {who}: see below.")
     decided = _decision(answered.question, ruling)
-    return _closed(title, _edited(asked, ruling) if ruling.outcome == "edited" else asked, decided)
+    return _render_closed_card(title, _apply_edit(asked, ruling) if ruling.outcome == "edited" else asked, decided)
 
 
-def _edited(asked: Approval, ruling: Ruling) -> Approval:
+def _apply_edit(asked: Approval, ruling: Ruling) -> Approval:
     """Return what was approved in place of what was asked."""
     changed = {"arguments": dict(ruling.arguments), "target": ruling.target, "leaves": ruling.leaves}
     return asked.model_copy(update=changed)
@@ -216,10 +216,12 @@ def _edited(asked: Approval, ruling: Ruling) -> Approval:
 
 def approval_dropped(title: str, question: Question) -> Outgoing:
     """Redraw an approval that nobody decided before its request was stopped, or its part ended."""
-    return _closed(title, _about(question), "The work on this ended before anybody decided, so it was not done.")
+    return _render_closed_card(
+        title, _about(question), "The work on this ended before anybody decided, so it was not done."
+    )
 
 
-def _closed(title: str, asked: Approval, decided: str) -> Outgoing:
+def _render_closed_card(title: str, asked: Approval, decided: str) -> Outgoing:
     wanted = f"a sign-in to {clean(asked.target, limit=TARGET)}" if asked.kind == "sign_in" else "approval"
     head = f"*{clean(title, limit=150)}* asked for {wanted}"
     body, _ = _body(asked, brief=True)

@@ -31,7 +31,7 @@ _INLINE = 60
 _PLAIN_NAME = re.compile(r"[^\W\d][\w.$@/-]*")
 
 
-def written(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Write a value so that people read what is sent, and nothing else could be meant: see `read_back`.
 
     A text is itself, in quotes where it could be read as something else (`"5"`, `"true"`, `""`); all else is JSON.
@@ -43,7 +43,7 @@ def written(value: Any) -> str:
 
 
 def read_back(text: str) -> Any:
-    """Read what `written` wrote."""
+    """Read what `format_value` wrote."""
     text = unspelt(text)
     return json.loads(text, strict=False) if _reads_as_json(text) else text
 
@@ -63,7 +63,9 @@ def _reads_as_json(text: str) -> bool:
 
 def is_spelt_out(arguments: Mapping[str, Any]) -> bool:
     """Return True if something in the arguments is not shown as it is sent, but spelt out or counted."""
-    return any(unspelt(text) != text for name, value in arguments.items() for text in (label(name), written(value)))
+    return any(
+        unspelt(text) != text for name, value in arguments.items() for text in (label(name), format_value(value))
+    )
 
 
 def label(name: str) -> str:
@@ -79,18 +81,18 @@ def argument_blocks(arguments: Mapping[str, Any], *, brief: bool = False, target
     Those that fit a card together are shown whole. The channel that a call goes to, `target`, shows by its name.
     """
     elements: list[Block] = []
-    texts = {name: written(value) for name, value in arguments.items()}
+    texts = {name: format_value(value) for name, value in arguments.items()}
     fits = (
         sum(map(len, texts.values())) <= WHOLE[0] and sum(text.count("\n") + 1 for text in texts.values()) <= WHOLE[1]
     )
     cut = len(texts) > MOST_SHOWN
     for name, text in list(texts.items())[:MOST_SHOWN]:
-        shown = _shortened(text, BRIEF if brief else WHOLE if fits else SHORT)
+        shown = _shorten_text(text, BRIEF if brief else WHOLE if fits else SHORT)
         cut = cut or shown != text
         channel = channel_of(text) if text == target else ""
         elements += _to_channel(name, channel) if channel else _argument(name, shown)
     if len(texts) > MOST_SHOWN:
-        more = _shortened(", ".join(map(label, list(texts)[MOST_SHOWN:])), SHORT)
+        more = _shorten_text(", ".join(map(label, list(texts)[MOST_SHOWN:])), SHORT)
         elements.append(_line([_text(f"… and {len(texts) - MOST_SHOWN} more arguments: ", bold=True), _text(more)]))
     elements = elements or [_line([_text("It takes no arguments.")])]
     return [{"type": "rich_text", "elements": elements}], cut
@@ -100,23 +102,23 @@ def whole_blocks(arguments: Mapping[str, Any]) -> list[Block]:
     """Draw all of the arguments for a window, in pieces that Slack takes."""
     blocks: list[Block] = []
     for name, value in arguments.items():
-        text = written(value)
+        text = format_value(value)
         pieces = [text[at : at + CHUNK] for at in range(0, len(text), CHUNK)]
         head_text = f"{label(name)} ({len(text):,} characters):" if len(pieces) > 1 else f"{label(name)}:"
         for place, piece in enumerate(pieces):
             head = [_line([_text(head_text, bold=True)])] if place == 0 else []
-            blocks.append({"type": "rich_text", "elements": [*head, _quoted(piece)]})
+            blocks.append({"type": "rich_text", "elements": [*head, _preformat_text(piece)]})
     if len(blocks) > MOST_CHUNKS:
         left = f"… and {len(blocks) - MOST_CHUNKS} more pieces of {CHUNK:,} characters, which no window of Slack holds."
         return [*blocks[:MOST_CHUNKS], {"type": "rich_text", "elements": [_line([_text(left)])]}]
     return blocks
 
 
-def quoted(text: str, *, brief: bool = False) -> tuple[Block, bool]:
+def quote_text(text: str, *, brief: bool = False) -> tuple[Block, bool]:
     """Draw a text as it is, apart from ours. Returns True beside it if not all of it is shown."""
     whole = spelt(text)
-    shown = _shortened(whole, BRIEF if brief else WHOLE)
-    return {"type": "rich_text", "elements": [_quoted(shown)]}, shown != whole
+    shown = _shorten_text(whole, BRIEF if brief else WHOLE)
+    return {"type": "rich_text", "elements": [_preformat_text(shown)]}, shown != whole
 
 
 def people_line(before: str, whom: Sequence[str], after: str = "") -> Block:
@@ -136,10 +138,10 @@ def _to_channel(name: str, channel: str) -> list[Block]:
 def _argument(name: str, text: str) -> list[Block]:
     if len(text) <= _INLINE and "\n" not in text:
         return [_line([_text(f"{label(name)}: ", bold=True), _text(text)])]
-    return [_line([_text(f"{label(name)}:", bold=True)]), _quoted(text)]
+    return [_line([_text(f"{label(name)}:", bold=True)]), _preformat_text(text)]
 
 
-def _shortened(text: str, room: tuple[int, int]) -> str:
+def _shorten_text(text: str, room: tuple[int, int]) -> str:
     most, lines = room
     kept = "\n".join(text.split("\n")[:lines])[:most]
     if kept == text:
@@ -148,7 +150,7 @@ def _shortened(text: str, room: tuple[int, int]) -> str:
     return f"{whole_words or kept}… ({len(text):,} characters in all)"
 
 
-def _quoted(text: str) -> Block:
+def _preformat_text(text: str) -> Block:
     return {"type": "rich_text_preformatted", "elements": [_text(text or "(empty)")]}
 
 

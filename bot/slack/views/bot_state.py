@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.slack.text.cleaning import clean, plain
-from bot.slack.views.outgoing import at_least, counted
+from bot.slack.views.outgoing import at_least, format_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ def model_lines(models: Sequence[str], specialists: int, resting: Sequence[str])
     named = ", ".join(f"`{clean(plain(one, 80))}`" for one in models) or "none"
     lines = [f"*Models:* {named}"]
     if not resting:
-        return [*lines, f":white_check_mark: {counted(specialists, 'specialist')} and all models take work."]
+        return [*lines, f":white_check_mark: {format_count(specialists, 'specialist')} and all models take work."]
     return [*lines, *(f":warning: {clean(plain(one, 300))}" for one in resting)]
 
 
@@ -38,5 +38,5 @@ def _line(one: InstanceLine) -> str:
     heard = f"not heard of for {silent}" if silent else "running"
     mark = ":warning:" if silent else ":white_check_mark:"
     crews = ", ".join(clean(plain(crew, 60)) for crew in one.crews)
-    busy = f" · {counted(one.busy, 'attempt')} under way" if one.busy else ""
+    busy = f" · {format_count(one.busy, 'attempt')} under way" if one.busy else ""
     return f"{mark} `{clean(plain(one.name, 60))}` · {heard}{f' · {crews}' if crews else ''}{busy}"

@@ -72,7 +72,7 @@ def plan_card(job: Job, ask: Ask, now: float, *, stop: bool = True) -> Outgoing:
     head = title if len(rows) > 1 else plain(_phase(ask, now, quarantined=job.quarantine is not None), 140)
     blocks: list[Block] = []
     for shown in (MAX_ROWS, 30, 20, 12, 6):
-        plan = {"type": "plan", "title": head, "tasks": _folded(rows, shown)}
+        plan = {"type": "plan", "title": head, "tasks": _fold_rows(rows, shown)}
         blocks = [plan, *try_line(ask), *_changes(ask), *_below(job, ask, stop=stop)]
         if len(json.dumps(blocks, ensure_ascii=False).encode()) <= MAX_BYTES:
             break
@@ -91,14 +91,14 @@ def _phase(ask: Ask, now: float, *, quarantined: bool) -> str:
     took = seconds((ask.run.written or ask.ended or now) - ask.request.at)
     phase = "Planning again…" if ask.run.rejections else "Planning…" if ask.before is None else "Taking it up again…"
     if _is_over(ask):
-        phase = f"{_ended(ask)} {took}"
+        phase = f"{_describe_end(ask)} {took}"
     elif quarantined:
         phase = "Set aside"
     elif ask.state == "synthesizing":
         phase = "Writing the answer"
     elif ask.state == "input_required":
         asked = ask.open_questions.values()
-        wanted = {_wanted(one.approval) if one.approval is not None else "an answer" for one in asked}
+        wanted = {_name_approval(one.approval) if one.approval is not None else "an answer" for one in asked}
         phase = f"Waiting for {wanted.pop() if len(wanted) == 1 else 'an answer'}"
     elif current_trigger(ask) is not None:
         phase = "Taking a second look at the plan"
@@ -111,7 +111,7 @@ def _phase(ask: Ask, now: float, *, quarantined: bool) -> str:
     return phase
 
 
-def _ended(ask: Ask) -> str:
+def _describe_end(ask: Ask) -> str:
     """Say how the request ended, up to the time that it took."""
     if ask.cancelled_by:
         return "Stopped after"
@@ -182,11 +182,11 @@ def _waits_for_approval(details: str, question: Question) -> Block:
     approval = question.approval
     needed = approval.terms.quorum if approval is not None else 1
     so_far = f" ({len(question.votes)} of {needed} so far)" if needed > 1 else ""
-    wanted = _wanted(approval) if approval is not None else "approval"
+    wanted = _name_approval(approval) if approval is not None else "approval"
     return people_line(f"{details} · Waiting for {wanted} by ", question.whom, so_far)
 
 
-def _wanted(approval: Approval) -> str:
+def _name_approval(approval: Approval) -> str:
     return "a sign-in" if approval.kind == "sign_in" else "approval"
 
 
@@ -283,7 +283,7 @@ def _task(task_id: str, title: str, status: RowStatus, details: str, whom: tuple
     return {**row, "details": rich_text(words)} if words.strip() else row
 
 
-def _folded(rows: list[Block], shown: int) -> list[Block]:
+def _fold_rows(rows: list[Block], shown: int) -> list[Block]:
     """Keep at most `shown` rows: first those under way or in error. Tell of the others as a number."""
     if len(rows) <= shown:
         return rows

@@ -24,7 +24,7 @@ def carry(value: object) -> str:
     return _adapter(type(value)).dump_json(value, exclude_defaults=True).decode()
 
 
-def carried(text: str, kind: type[V]) -> V | None:
+def read_carried(text: str, kind: type[V]) -> V | None:
     """Read what `carry` wrote of an object of that class; None if it is none of ours."""
     try:
         return cast("V", _adapter(kind).validate_json(text, strict=True))

@@ -19,12 +19,12 @@ _QUOTED = 120
 """Characters of a request that is not there any more."""
 
 
-def failed(job: Job, ask: Ask) -> Outgoing:
+def render_failure(job: Job, ask: Ask) -> Outgoing:
     """Name the step that failed, why, and what people can do. Raises ValueError for a request that has not failed."""
     if ask.run.failure is None:
         raise ValueError(f"{ask.id} has not failed")
     if ask.refusal:
-        return refused(ask.refusal)
+        return render_refusal(ask.refusal)
     step, reason = clean(ask.run.failure.step, limit=200), clean(ask.run.failure.reason, limit=1200)
     parts = [work for work in at_hand(ask) if not work.handed_over]
     lines = [
@@ -41,7 +41,7 @@ def failed(job: Job, ask: Ask) -> Outgoing:
     return Outgoing(text=f"I could not answer this. {step}: {reason}", blocks=tuple(blocks))
 
 
-def cancelled(job: Job, ask: Ask, *, alone: bool = False) -> Outgoing:
+def render_cancellation(job: Job, ask: Ask, *, alone: bool = False) -> Outgoing:
     """Report a stop: what was done, what was under way, what was left.
 
     `alone`: only the requester reads it. Words that were deleted are not said again to anybody else; Slack does not
@@ -63,7 +63,7 @@ def cancelled(job: Job, ask: Ask, *, alone: bool = False) -> Outgoing:
     return Outgoing(text=text, blocks=(*blocks, _took(job, ask), *buttons))
 
 
-def refused(reason: str) -> Outgoing:
+def render_refusal(reason: str) -> Outgoing:
     """Say why a request is not worked on, and what to do instead."""
     text = clean(reason, limit=2500) or "I cannot use that."
     return Outgoing(text=text, blocks=(section(text),))
@@ -94,7 +94,7 @@ def tried_alone(job: str, step: str, lost: int) -> Outgoing:
     return Outgoing(text=short, blocks=(section(text), context(f"job {job}")))
 
 
-def quarantined(job: str, step: str, reason: str, *, user: str, readable: bool) -> Outgoing:
+def render_quarantine(job: str, step: str, reason: str, *, user: str, readable: bool) -> Outgoing:
     """Say that the job rests until somebody decides. `user` asked for it; `readable`: stopping it gives a report."""
     step, reason = clean(step, limit=200), clean(reason, limit=1200)
     release = f"An admin can let it go on with `/leadhand release {job}`"

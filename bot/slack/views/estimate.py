@@ -16,7 +16,7 @@ def estimate_words(estimates: Iterable[Estimate]) -> str:
         return ""
     costs = [one.cost for one in known if one.cost is not None]
     cost = sum(costs) if len(costs) == len(known) else None
-    tokens = _rounded(sum(one.tokens for one in known))
+    tokens = _round_tokens(sum(one.tokens for one in known))
     return "about " + ", ".join(usage_words(Usage(tokens_in=tokens, cost=cost)))
 
 
@@ -29,7 +29,7 @@ def work_words(work: Work) -> str:
     return f"{taken} ({expected} expected)" if expected else taken
 
 
-def _rounded(tokens: int) -> int:
+def _round_tokens(tokens: int) -> int:
     """To what an estimate can claim to know: hundreds, or thousands for many."""
     step = 100 if tokens < 10_000 else 1_000
     return max(step, round(tokens / step) * step)

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from bot.slack.text.cleaning import clean, plain
-from bot.slack.views.outgoing import Block, Outgoing, context, counted, header, section, sections
+from bot.slack.views.outgoing import Block, Outgoing, context, format_count, header, section, sections
 from bot.slack.views.paging import page_buttons
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def _part(name: str, part: HomePart | str, kept: Sequence[Row]) -> list[Block]:
         return [{"type": "divider"}, context(part)]
     rows = [block for row in kept for block in row] or [context(part.none)]
     left_out = len(part.page.rows) - len(kept)
-    more = [context(f"{counted(left_out, 'more', 'more')} of these: in their threads.")] if left_out else []
+    more = [context(f"{format_count(left_out, 'more', 'more')} of these: in their threads.")] if left_out else []
     return [
         {"type": "divider"},
         header(part.title),

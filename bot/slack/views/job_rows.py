@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bot.slack.text.cleaning import clean, mention, plain
-from bot.slack.views.outgoing import counted, moment
+from bot.slack.views.outgoing import format_count, moment
 from bot.slack.views.waiting import whom_words
 from handoff.state.job_state import SubtaskState
 from handoff.summaries.shown_rows import ShownRow
@@ -70,10 +70,10 @@ def job_line(line: JobLine, reader: str, *, asker: bool = False, name: bool = Tr
         words = waiting_words(line.waits_for, reader)
     by = f" · {mention(line.user)}" if asker and line.user else ""
     called = f"`{plain(line.job, 20)}` " if name else ""
-    return f"{mark} {called}{titled(line)}{by} · {words} · {moment(line.updated)}"
+    return f"{mark} {called}{link_title(line)}{by} · {words} · {moment(line.updated)}"
 
 
-def titled(line: JobLine) -> str:
+def link_title(line: JobLine) -> str:
     """Give the title of a job as a link to its thread, where there is one."""
     title = clean(plain(line.title, TITLE)) or "without words"
     return f"<{line.link}|{title}>" if line.link else title
@@ -92,5 +92,5 @@ def card_rows(line: JobLine) -> str:
     ]
     if not told and line.step:
         return clean(plain(line.step, 160))
-    more = [f"and {counted(line.more_rows, 'more part')}"] if line.more_rows else []
+    more = [f"and {format_count(line.more_rows, 'more part')}"] if line.more_rows else []
     return "\n".join([*told, *more])

@@ -13,14 +13,14 @@ SHOWN = 3
 def kept_in_mind(ask: Ask) -> str:
     """Return the line (mrkdwn), the newest words first; empty if nothing is remembered. It holds none of the words."""
     sections = [one for each in ask.materials if each.kind == "memory" for one in each.outline if one.message]
-    told = [_said(one.name) for one in sections[::-1][:SHOWN]]
+    told = [_link_title(one.name) for one in sections[::-1][:SHOWN]]
     if not told:
         return ""
     more = [f"{len(sections) - SHOWN} more"] if len(sections) > SHOWN else []
     return f"Kept in mind, as asked: {'; '.join((*told, *more))}"[:CONTEXT_LIMIT]
 
 
-def _said(title: str) -> str:
+def _link_title(title: str) -> str:
     """Make a link of a title that ends with the address of its message."""
     who, _, end = title.rpartition(", ")
     if who and addresses_in(end) == {end}:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from bot.slack.views.carried import carried, carry
+from bot.slack.views.carried import carry, read_carried
 from bot.slack.views.outgoing import BUTTON_VALUE_LIMIT, Block, actions, button, context
 
 TURN = "turn_page"
@@ -71,6 +71,6 @@ def _value(word: str, rest: str, page: int) -> str:
     return value if len(value) <= BUTTON_VALUE_LIMIT else carry(Turned(word, "", page))
 
 
-def turned(value: str) -> Turned | None:
+def read_turn(value: str) -> Turned | None:
     """Read what a button carries; None if it is none of ours."""
-    return carried(value, Turned)
+    return read_carried(value, Turned)

@@ -49,7 +49,7 @@ def question(job: Job, ask: Ask, subtask: str) -> Outgoing:
     """Ask the open question of a subtask; an empty id: the planner's. Raises KeyError if it has none."""
     asked = ask.open_questions[subtask]
     who = whom_words(asked.whom)
-    head = called(asked.whom)
+    head = mention_answerers(asked.whom)
     if asked.doubt is not None:
         return _doubt(job, ask, subtask, asked.doubt)
     places = [place for place, option in enumerate(asked.options) if option.strip()][:MAX_BUTTONS]
@@ -88,7 +88,7 @@ def _how_to_answer(asked: Question, who: str) -> str:
     return f"Waits for {who}: {own_words}."
 
 
-def called(whom: Sequence[str]) -> str:
+def mention_answerers(whom: Sequence[str]) -> str:
     """Call who may answer, at the head of a message."""
     return whom_words(whom) if whom else f"{ANYBODY[0].upper()}{ANYBODY[1:]}:"
 
@@ -128,7 +128,7 @@ def asker(ask: Ask, subtask: str) -> str:
 
 def _doubt(job: Job, ask: Ask, subtask: str, doubt: UnknownWrite) -> Outgoing:
     """Ask if something was carried out: what it is, why nobody knows, and what each answer does."""
-    who, title = called(ask.open_questions[subtask].whom), clean(asker(ask, subtask), limit=150)
+    who, title = mention_answerers(ask.open_questions[subtask].whom), clean(asker(ask, subtask), limit=150)
     what, reason = clean(doubt.what, limit=400), clean(plain(doubt.reason, 300).rstrip("."))
     blocks = [
         section(
@@ -155,7 +155,7 @@ def question_answered(title: str, answer: Answered, known: Collection[str] = ())
     """Redraw a question that was answered: no buttons, and who decided what, when. `known` addresses are links."""
     title = clean(title, limit=150)
     asked = section(f"*{title}* asked:\n{clean(answer.question.message, known=known, limit=_MESSAGE_LIMIT)}")
-    decided = decision(answer) if answer.user else unanswered(answer)
+    decided = decision(answer) if answer.user else describe_no_answer(answer)
     return Outgoing(text=decided, blocks=(asked, context(decided)), priority="question")
 
 
@@ -174,7 +174,7 @@ def decision(answer: Answered) -> str:
     return f":white_check_mark: {mention(answer.user)} answered “{clean(plain(answer.text, 300))}” {moment(answer.at)}"
 
 
-def unanswered(answer: Answered) -> str:
+def describe_no_answer(answer: Answered) -> str:
     """Say that nobody answered in time, and what came of that."""
     taken = f"I assumed: “{clean(plain(answer.text, 300))}”" if answer.text else "I went on without an answer"
     return (

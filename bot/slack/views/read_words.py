@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.slack.text.cleaning import clean
-from bot.slack.views.outgoing import counted
+from bot.slack.views.outgoing import format_count
 from handoff.state.job_state import Ask
 
 NAMED = 3
@@ -24,10 +24,10 @@ def read_words(ask: Ask) -> str:
     theirs = [one for one in ask.materials if one.kind == "file" and one.author and "/" not in one.name]
     files = {one.name for one in theirs if not one.fault}
     unread = list(dict.fromkeys(one.name for one in theirs if one.fault))
-    more = [f"{counted(len(unread) - NAMED, 'file')} more"] if len(unread) > NAMED else []
+    more = [f"{format_count(len(unread) - NAMED, 'file')} more"] if len(unread) > NAMED else []
     lost = [f"could not read {' and '.join((', '.join(unread[:NAMED]), *more))}"] if unread else []
     channels = ", ".join(one.name for one in threads if one.of_channel)
-    read = f"Read {counted(messages, 'message')}" + (f" and {counted(len(files), 'file')}" if files else "")
+    read = f"Read {format_count(messages, 'message')}" + (f" and {format_count(len(files), 'file')}" if files else "")
     read += f" in {channels}" if channels else ""
     if _is_shown_in_part(ask, [one.name for one in threads]):
         read += " (not every step was shown all of them)"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bot.slack.text.cleaning import clean, mention
 from bot.slack.views.outgoing import Outgoing, section
-from bot.slack.views.question import asker, called
+from bot.slack.views.question import asker, mention_answerers
 from handoff.engine import hearing
 from handoff.state.job_state import Ask, Job
 from handoff.state.state_values import Heard
@@ -27,11 +27,11 @@ def receipt(job: Job, one: Heard, *, by_rules: bool = False) -> Outgoing | None:
     """
     if one.outcome == "explained":
         ask = job.current
-        return None if ask is None or one.question not in ask.open_questions else explained(ask, one.question)
+        return None if ask is None or one.question not in ask.open_questions else explain_question(ask, one.question)
     if one.outcome == "which":
         return _which(job, one)
     words = {
-        "applied": NOT_APPLIED if is_beyond_rules(one, by_rules=by_rules) else _applied(one),
+        "applied": NOT_APPLIED if is_beyond_rules(one, by_rules=by_rules) else _describe_change(one),
         "dropped": "Got it. I'll go on without that message.",
         "replaced": "Changed. I'll use the new words when it is this request's turn.",
         "queued": "Noted. I'll start on this once the request before it is done.",
@@ -69,7 +69,7 @@ def _which(job: Job, one: Heard) -> Outgoing | None:
     return Outgoing(text=text, blocks=(section(text),), priority="question")
 
 
-def _applied(one: Heard) -> str:
+def _describe_change(one: Heard) -> str:
     """Say what a correction or an edit (whose receipt is named with a ~) changes."""
     what = "Got your edit." if "~" in one.receipt else "Got it."
     told = "the part in progress" if one.told == 1 else f"the {one.told} parts in progress"
@@ -81,12 +81,12 @@ def _applied(one: Heard) -> str:
     return f"{what} I'm planning {waiting} again." if one.waiting else f"{what} I'll plan with that."
 
 
-def explained(ask: Ask, subtask: str) -> Outgoing:
+def explain_question(ask: Ask, subtask: str) -> Outgoing:
     """Put an open question again: why it is asked, the question, and the answers there are."""
     asked = ask.open_questions[subtask]
     if asked.approval is not None:
         return _line(USE_THE_BUTTONS)
-    who, title = called(asked.whom), clean(asker(ask, subtask), limit=150)
+    who, title = mention_answerers(asked.whom), clean(asker(ask, subtask), limit=150)
     lines = [f"{who} I am asking because I cannot go on without it:"]
     if subtask:
         task = " ".join(ask.work[subtask].brief_text.split())

@@ -12,7 +12,7 @@ from bot.slack.views.card import card_title, has_content, missing_from, who
 from bot.slack.views.channel_words import terms_words
 from bot.slack.views.estimate import estimate_words, work_words
 from bot.slack.views.job_rows import STATES, JobLine, job_line, waiting_words
-from bot.slack.views.outgoing import Block, Outgoing, context, counted, header, seconds, section, sections
+from bot.slack.views.outgoing import Block, Outgoing, context, format_count, header, seconds, section, sections
 from bot.slack.views.paging import Page, page_buttons
 from bot.tracing.steps import Step
 from handoff import events as ev
@@ -56,15 +56,22 @@ def status_list(
         text = "You have no jobs yet. Mention me in a channel, or write to me here, and say what you need."
         if rest:
             text = "No job is under way." if everybody else f"You have no jobs that are {rest}."
-        return Outgoing(text=text, blocks=(*ahead, section(text), *_left(left)))
+        return Outgoing(text=text, blocks=(*ahead, section(text), *_render_budgets_left(left)))
     listed = [section(job_line(line, reader, asker=everybody)) for line in found.rows]
     note = "`/leadhand status JOB` tells more of one; a link to its thread does for JOB."
     title = "Jobs under way" if everybody else "Your jobs"
-    blocks = (header(title), *ahead, *listed, *page_buttons(found, word, rest), *_left(left), context(note))
+    blocks = (
+        header(title),
+        *ahead,
+        *listed,
+        *page_buttons(found, word, rest),
+        *_render_budgets_left(left),
+        context(note),
+    )
     return Outgoing(text=f"{title}: {found.total}", blocks=blocks)
 
 
-def _left(left: Sequence[str]) -> list[Block]:
+def _render_budgets_left(left: Sequence[str]) -> list[Block]:
     return [section("\n".join(f"• {clean(plain(line, 200))}" for line in left[:MAX_LEFT]))] if left else []
 
 
@@ -83,7 +90,7 @@ def status_job(job: Job, now: float, reader: str, left: Sequence[str] = ()) -> O
         blocks.append(section(f":warning: *Set aside* at: {step}\n{reason}"))
     ask = job.latest
     blocks += sections(_subtasks(ask, now, reader))
-    blocks += _left(left)
+    blocks += _render_budgets_left(left)
     if words := usage_words(ask.usage):
         blocks.append(context(" · ".join(words)))
     return Outgoing(text=clean(card_title(ask, now), limit=500), blocks=tuple(blocks))
@@ -137,12 +144,12 @@ def timeline(job: str, steps: Sequence[Step]) -> str:
         if isinstance(event, ev.ToolReturned):
             words, most = _tool_words(event, calls.get((event.subtask, event.reply.call_id))), 600
         if words:
-            lines.append(f"{event.at - first:+8.1f}s  {plain(words, most)}{_given(event)}")
-        lines.extend(f"{'':>9}  → {plain(_decided(one), 260)}" for one in step.decided)
+            lines.append(f"{event.at - first:+8.1f}s  {plain(words, most)}{_describe_budget(event)}")
+        lines.extend(f"{'':>9}  → {plain(_describe_decision(one), 260)}" for one in step.decided)
     if len(lines) > MAX_LINES:
         half = MAX_LINES // 2
         lines = [*lines[:half], f"{'':>9}  … {len(lines) - MAX_LINES} lines left out …", *lines[-half:]]
-    return visible("\n".join([f"Job {job}, {counted(len(steps), 'event')}", *lines]))
+    return visible("\n".join([f"Job {job}, {format_count(len(steps), 'event')}", *lines]))
 
 
 def _tool_words(event: ev.ToolReturned, call: ToolCall | None) -> str:
@@ -152,7 +159,7 @@ def _tool_words(event: ev.ToolReturned, call: ToolCall | None) -> str:
     return f"{words}: {query}" if query else words
 
 
-def _decided(one: Decision) -> str:
+def _describe_decision(one: Decision) -> str:
     return f"{one.subtask}: {one.what}: {one.why}" if one.subtask else f"{one.what}: {one.why}"
 
 
@@ -165,12 +172,14 @@ def trace(job: str, told: str, where: str, left: Sequence[str] = ()) -> Outgoing
             shown += "…\n"
             break
         shown += escaped + "\n"
-    return Outgoing(text=f"Trace of {job}", blocks=(section(f"```{shown}```"), *_left(left), context(where)))
+    return Outgoing(
+        text=f"Trace of {job}", blocks=(section(f"```{shown}```"), *_render_budgets_left(left), context(where))
+    )
 
 
 def _plan_words(event: ev.PlanProposed) -> str:
     expected = estimate_words(event.estimates)
-    words = f"plan of {counted(len(event.plan.subtasks), 'subtask')}{f', {expected}' if expected else ''}"
+    words = f"plan of {format_count(len(event.plan.subtasks), 'subtask')}{f', {expected}' if expected else ''}"
     for reason in event.reasons:
         words += f"; {reason}"
     for part in event.plan.missing:
@@ -218,7 +227,7 @@ def _posted_words(event: ev.Posted) -> str:
     return f"posted {what}" if event.ts else f"could not post {what}: {event.fault}"
 
 
-def _given(event: ev.Event) -> str:
+def _describe_budget(event: ev.Event) -> str:
     """Say how much of its budget a model was given; what was left out is a decision of its own."""
     pack = getattr(event, "pack", None)
     return f" (given {pack.tokens:,} of {pack.budget:,} tokens)" if isinstance(pack, Packed) and pack.tokens else ""
@@ -260,8 +269,8 @@ def _words(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912, PLR0915  on
         case ev.MaterialGathered():
             files = sum(one.file is not None for one in event.materials)
             said = sum(len(one.outline) for one in event.materials if one.kind == "thread")
-            messages = f"{counted(said, 'message')} and " if said else ""
-            return f"{messages}{counted(files, 'file')} read" + "".join(f"; {fault}" for fault in event.faults)
+            messages = f"{format_count(said, 'message')} and " if said else ""
+            return f"{messages}{format_count(files, 'file')} read" + "".join(f"; {fault}" for fault in event.faults)
         case ev.SettingKnown():
             return terms_words(event.setting.here)
         case ev.PlannerAsked():

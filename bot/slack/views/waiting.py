@@ -16,15 +16,15 @@ def whom_words(whom: Sequence[str], *, reader: str = "", anybody: str = ANYBODY)
     """Name who may answer, in mrkdwn; `reader`, if they are among them, is told "you" first. Nobody: `anybody`."""
     if not whom:
         return anybody
-    others = [_named(one) for one in whom if one != reader]
+    others = [_name_answerer(one) for one in whom if one != reader]
     return in_row(["you", *others] if reader in whom else others, "or")
 
 
-def _named(one: str) -> str:
-    return f"anyone in {named(one)}" if is_group(one) else named(one)
+def _name_answerer(one: str) -> str:
+    return f"anyone in {name_member(one)}" if is_group(one) else name_member(one)
 
 
-def named(one: str) -> str:
+def name_member(one: str) -> str:
     """Name a person or a user group by its id, or `admins`."""
     return "an admin" if one == ADMINS else mention(one)
 

@@ -199,7 +199,7 @@ def entry(key: JobKey, row: Any, kept: Mapping[bytes, bytes | None]) -> Entry:
     return Entry(seq, payload.decode())
 
 
-def joined(strings: Iterable[bytes], first: int) -> list[Entry]:
+def read_entries(strings: Iterable[bytes], first: int) -> list[Entry]:
     """Read the entries of `scripts/log.lua`, which have no gap from `first` on."""
     payloads = [payload for some in strings for payload in some.decode().split("\0")]
     return list(map(Entry, itertools.count(first), payloads))

@@ -326,7 +326,7 @@ class Jobs:
         keys = self._calls.keys.of_job(key)
         seq, number, *strings = await self._calls.run("log", (keys[LOG], keys[HEAD]), start, LOG_PAGE, LOG_STRING)
         if strings or not number:
-            return layout.joined(strings, start), int(seq)
+            return layout.read_entries(strings, start), int(seq)
         rows = await self._calls.server.command("XRANGE", keys[LOG], f"{start}-0", "+", "COUNT", LOG_PAGE)
         return await self._entries(key, rows), int(seq)
 
@@ -357,7 +357,9 @@ class Jobs:
         """Do the same without reading any head."""
         names = self._calls.keys
         indexes = [names.asked_by(part, team, user) for part in names.parts()]
-        newest = await self._scored([("ZRANGE", index, 0, skip + limit - 1, "REV", "WITHSCORES") for index in indexes])
+        newest = await self._read_scores(
+            [("ZRANGE", index, 0, skip + limit - 1, "REV", "WITHSCORES") for index in indexes]
+        )
         return [job_key(name) for _, name in sorted(newest, reverse=True)[skip : skip + limit]]
 
     async def number_asked_by(self, team: str, user: str) -> int:
@@ -375,7 +377,7 @@ class Jobs:
         """
         sets = [f"{part}:{place}" for part in self._calls.keys.parts() for place in PLACES]
         last = -1 if team else limit - 1
-        soonest = await self._scored([("ZRANGE", one, 0, last, "WITHSCORES") for one in sets])
+        soonest = await self._read_scores([("ZRANGE", one, 0, last, "WITHSCORES") for one in sets])
         if team:
             soonest = [(score, name) for score, name in soonest if name.startswith(f"{team}/".encode())]
         return [job_key(name) for name in list(dict.fromkeys(name for _, name in sorted(soonest)))[:limit]]
@@ -398,7 +400,7 @@ class Jobs:
         heads = (layout.head(key, state) for key, state in zip(keys, states, strict=True))
         return [head for head in heads if head is not None]
 
-    async def _scored(self, commands: Sequence[tuple[Arg, ...]]) -> list[tuple[float, bytes]]:
+    async def _read_scores(self, commands: Sequence[tuple[Arg, ...]]) -> list[tuple[float, bytes]]:
         found = await self._calls.server.commands(list(commands))
         return [(float(row[at + 1]), row[at]) for row in found for at in range(0, len(row), 2)]
 

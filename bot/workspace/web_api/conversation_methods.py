@@ -34,7 +34,7 @@ async def history(call: Call) -> Answer:
     channel = _readable(call)
     roots = [channel.messages[ts] for ts in _window(call, channel.roots, newest_first=True)]
     page, more, cursor = _page(call, roots, HISTORY_DEFAULT)
-    return _listed(call, page, more, cursor) | {"pin_count": 0}
+    return _answer_messages(call, page, more, cursor) | {"pin_count": 0}
 
 
 async def replies(call: Call) -> Answer:
@@ -46,7 +46,7 @@ async def replies(call: Call) -> Answer:
         raise Refusal("thread_not_found")
     found = [channel.messages[reply] for reply in _window(call, channel.replies.get(ts, []), newest_first=False)]
     page, more, cursor = _page(call, found, REPLIES_DEFAULT)
-    return _listed(call, [root, *page], more, cursor)
+    return _answer_messages(call, [root, *page], more, cursor)
 
 
 def _kinds(call: Call) -> list[str]:
@@ -266,7 +266,7 @@ def _page(call: Call, found: Sequence[Any], default: int) -> tuple[Sequence[Any]
     return found[start:end], more, cursor
 
 
-def _listed(call: Call, messages: Sequence[Message], more: bool, cursor: str) -> Answer:  # noqa: FBT001  # one private use
+def _answer_messages(call: Call, messages: Sequence[Message], more: bool, cursor: str) -> Answer:  # noqa: FBT001  # one private use
     with_metadata = bool(call.args.get("include_all_metadata"))
     shown = [
         message.data if with_metadata else {key: value for key, value in message.data.items() if key != "metadata"}

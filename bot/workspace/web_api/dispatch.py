@@ -38,9 +38,9 @@ class Dispatch:
         method = METHODS.get(name)
         fault = self._world.faults.take(name)
         if fault and fault.kind == "server_error_before":
-            return self._failed(name, began, "internal_error")
+            return self._answer_server_error(name, began, "internal_error")
         if fault and fault.kind == "rate_limited":
-            return self._limited(name, {}, began, fault.retry_after, fault.kind)
+            return self._answer_rate_limited(name, {}, began, fault.retry_after, fault.kind)
         raw: dict[str, Any] = {}
         try:
             raw = await read_arguments(request)
@@ -49,7 +49,7 @@ class Dispatch:
             self._check_token(request, raw, method)
             wait = self._world.limits.wait(name, method.limit, str(raw.get(method.limit.by, "")))
             if wait:
-                return self._limited(name, raw, began, wait)
+                return self._answer_rate_limited(name, raw, began, wait)
             body = await self._answer(request, name, method, raw, fault)
         except Refusal as refusal:
             body = refusal.answer()
@@ -123,12 +123,14 @@ class Dispatch:
         headers = {"x-oauth-scopes": self._scopes, "x-slack-req-id": str(len(self._world.calls))}
         return web.Response(text=text, content_type="application/json", headers=headers)
 
-    def _limited(self, name: str, raw: dict[str, Any], began: float, seconds: int, fault: str = "") -> web.Response:
+    def _answer_rate_limited(
+        self, name: str, raw: dict[str, Any], began: float, seconds: int, fault: str = ""
+    ) -> web.Response:
         body = {"ok": False, "error": "ratelimited"}
         self._note(name, raw, began, body, json.dumps(body), fault)
         return web.json_response(body, status=TOO_MANY, headers={"Retry-After": str(seconds)})
 
-    def _failed(self, name: str, began: float, error: str) -> web.Response:
+    def _answer_server_error(self, name: str, began: float, error: str) -> web.Response:
         body = {"ok": False, "error": error}
         self._note(name, {}, began, body, json.dumps(body), "server_error_before")
         return web.json_response(body, status=SERVER_ERROR)

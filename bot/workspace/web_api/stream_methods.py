@@ -6,20 +6,20 @@ from bot.workspace.agent_sessions import SESSION_STATES
 from bot.workspace.blocks import SOURCES, check_message_blocks, check_size
 from bot.workspace.message_streams import TASK_STATES, Stream
 from bot.workspace.refusal import Refusal
-from bot.workspace.schema import Check, Complaints, anything, by_type, items, string, typed
+from bot.workspace.schema import Check, Complaints, anything, by_type, items, string, typed_fields
 from bot.workspace.web_api.api_call import Answer, Call
 from bot.workspace.web_api.chat_methods import MOST_TEXT, check_markdown, check_metadata, own_message
 from bot.workspace.workspace_state import Channel, Message
 
 MOST_CHUNKS = 100
 CHUNK: dict[str, Check] = {
-    "markdown_text": typed({"text": string(12_000)}),
-    "plan_update": typed({"title": string(256, least=1)}),
-    "task_update": typed(
+    "markdown_text": typed_fields({"text": string(12_000)}),
+    "plan_update": typed_fields({"title": string(256, least=1)}),
+    "task_update": typed_fields(
         {"id": string(255, least=1), "title": string(256, least=1), "status": string(choices=TASK_STATES)},
         {"details": string(), "output": string(), "sources": SOURCES},
     ),
-    "blocks": typed({"blocks": anything}),
+    "blocks": typed_fields({"blocks": anything}),
 }
 CHUNKS = items(by_type(lambda: CHUNK), MOST_CHUNKS, least=0)
 MODES = ("timeline", "plan")

@@ -23,12 +23,12 @@ def main() -> None:
     reply = own_stdout()
     request = json.load(sys.stdin)
     warnings.simplefilter("ignore")  # matplotlib warns of glyphs it lacks, which is told below
-    head, picture = _drawn(request)
+    head, picture = _draw_chart(request)
     with reply:
         reply.write(json.dumps(head).encode() + b"\n" + picture)
 
 
-def _drawn(request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+def _draw_chart(request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
     try:
         from specialists.tools.charts.figure import png  # noqa: PLC0415 - after the limits
     except ModuleNotFoundError as error:

@@ -70,7 +70,7 @@ def chart_data(
     data = ChartData(kind, x_kind, tuple(xs), tuple(series), tuple(notes))
     if not any(value is not None for each in data.series for value in each.values):
         raise NoChart(f"There are no numbers in {', '.join(y)}.")
-    return _limited(_sorted(data))
+    return _apply_limits(_sort_points(data))
 
 
 def _index(columns: Sequence[str], name: str) -> int:
@@ -129,13 +129,13 @@ def _by_group(
     return order, [Series(name, tuple(group.get(x) for x in order)) for name, group in groups.items()]
 
 
-def _sorted(data: ChartData) -> ChartData:
+def _sort_points(data: ChartData) -> ChartData:
     if data.x_kind == "text" or data.kind in {"pie", "scatter"}:
         return data
-    return _picked(data, sorted(range(len(data.x)), key=lambda index: data.x[index]))
+    return _pick_points(data, sorted(range(len(data.x)), key=lambda index: data.x[index]))
 
 
-def _limited(data: ChartData) -> ChartData:
+def _apply_limits(data: ChartData) -> ChartData:
     if len(data.series) > MOST_SERIES:
         largest = sorted(data.series, key=_weight, reverse=True)[:MOST_SERIES]
         note = f"the {MOST_SERIES} largest of {len(data.series)} series"
@@ -175,7 +175,7 @@ def _top(data: ChartData) -> ChartData:
 
     largest = sorted(range(len(data.x)), key=size, reverse=True)[:most]
     note = f"the {most} largest of {len(data.x):,}; {len(data.x) - most:,} others not shown"
-    return replace(_picked(data, largest), notes=(*data.notes, note))
+    return replace(_pick_points(data, largest), notes=(*data.notes, note))
 
 
 def _pie(data: ChartData) -> ChartData:
@@ -205,7 +205,7 @@ def _label(value: Any, x_kind: XKind) -> str:
     return f"{value:g}" if x_kind == "number" else str(value)
 
 
-def _picked(data: ChartData, indexes: list[int]) -> ChartData:
+def _pick_points(data: ChartData, indexes: list[int]) -> ChartData:
     series = tuple(Series(each.name, tuple(each.values[index] for index in indexes)) for each in data.series)
     return replace(data, x=tuple(data.x[index] for index in indexes), series=series)
 

@@ -15,8 +15,8 @@ from specialists.formats.table_text import TABLE_ENDINGS
 from specialists.sandbox.child_process import BUSY, NO_WALLS, Given, Limits, run_child
 from specialists.tools.charts.chart_data import ChartData, Kind, NoChart, Series, chart_data
 from specialists.tools.charts.chart_shapes import chart_shape
-from specialists.tools.charts.wording import titled
-from specialists.tools.tables.cells import shown
+from specialists.tools.charts.wording import column_label
+from specialists.tools.tables.cells import format_cell
 from specialists.tools.tables.tables import QueryFailed, QueryRows, run_query
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 
@@ -65,11 +65,11 @@ async def draw_chart(arguments: DrawChart, workbench: Workbench) -> ToolOutcome:
         data = chart_data(arguments.kind, rows.columns, rows.rows, arguments.x, arguments.y)
         if rows.cut_from is not None:
             data = replace(data, notes=(*data.notes, f"{len(rows.rows):,} of {rows.cut_from:,} rows of the query"))
-        picture, unseen = await _drawn(arguments, data)
+        picture, unseen = await _draw_png(arguments, data)
     except (QueryFailed, NoChart) as failure:
         return ToolOutcome(str(failure), failed=True)
     shape = chart_shape(
-        data, arguments.title, arguments.x_label or titled(arguments.x), arguments.y_label, arguments.unit
+        data, arguments.title, arguments.x_label or column_label(arguments.x), arguments.y_label, arguments.unit
     )
     artifact = await workbench.keep(
         _file_name(arguments.title),
@@ -82,7 +82,9 @@ async def draw_chart(arguments: DrawChart, workbench: Workbench) -> ToolOutcome:
     gaps = rows.gaps + _cut_short(rows)
     if unseen:
         gaps += (f"{artifact.name}: this computer has no font for some letters in it, they show as boxes",)
-    return ToolOutcome(_told(arguments, data, artifact.name), (artifact,), gaps, rows.sources, notes=rows.apart)
+    return ToolOutcome(
+        _describe_chart(arguments, data, artifact.name), (artifact,), gaps, rows.sources, notes=rows.apart
+    )
 
 
 def _cut_short(rows: QueryRows) -> tuple[str, ...]:
@@ -91,7 +93,7 @@ def _cut_short(rows: QueryRows) -> tuple[str, ...]:
     return (f"the chart shows the first {len(rows.rows):,} rows only: aggregate in SQL",)
 
 
-async def _drawn(arguments: DrawChart, data: ChartData) -> tuple[bytes, bool]:
+async def _draw_png(arguments: DrawChart, data: ChartData) -> tuple[bytes, bool]:
     """Draw the PNG, and say if some letters could not be drawn. Raises `NoChart`."""
     request: dict[str, Any] = {
         "kind": data.kind,
@@ -100,7 +102,7 @@ async def _drawn(arguments: DrawChart, data: ChartData) -> tuple[bytes, bool]:
         "series": [[series.name, series.values] for series in data.series],
         "notes": data.notes,
         "title": arguments.title,
-        "x_label": arguments.x_label or titled(arguments.x),
+        "x_label": arguments.x_label or column_label(arguments.x),
         "y_label": arguments.y_label,
         "unit": arguments.unit,
     }
@@ -157,7 +159,7 @@ def _file_name(title: str) -> str:
     return f"{words or 'chart'}.png"
 
 
-def _told(arguments: DrawChart, data: ChartData, name: str) -> str:
+def _describe_chart(arguments: DrawChart, data: ChartData, name: str) -> str:
     """Say what the picture shows, numbers included, so that the model can write about it."""
     turned = " (horizontal, because of the labels)" if data.kind != arguments.kind else ""
     unit = f" in {arguments.unit}" if arguments.unit else ""
@@ -170,19 +172,19 @@ def _told(arguments: DrawChart, data: ChartData, name: str) -> str:
 def _numbers(data: ChartData, series: Series) -> str:
     pairs = list(zip(data.x, series.values, strict=True))
     if len(pairs) * len(data.series) <= _POINTS_TOLD:
-        return f"{series.name}: " + ", ".join(f"{_x(data, x)} {shown(value)}" for x, value in pairs)
+        return f"{series.name}: " + ", ".join(f"{_x(data, x)} {format_cell(value)}" for x, value in pairs)
     there = [(value, x) for x, value in pairs if value is not None]
     if not there:
         return f"{series.name}: no values"
     (low, low_at), (high, high_at) = min(there, key=lambda each: each[0]), max(there, key=lambda each: each[0])
     return (
-        f"{series.name}: {len(there)} values, first {_x(data, there[0][1])} {shown(there[0][0])}, "
-        f"last {_x(data, there[-1][1])} {shown(there[-1][0])}, "
-        f"lowest {_x(data, low_at)} {shown(low)}, highest {_x(data, high_at)} {shown(high)}"
+        f"{series.name}: {len(there)} values, first {_x(data, there[0][1])} {format_cell(there[0][0])}, "
+        f"last {_x(data, there[-1][1])} {format_cell(there[-1][0])}, "
+        f"lowest {_x(data, low_at)} {format_cell(low)}, highest {_x(data, high_at)} {format_cell(high)}"
     )
 
 
 def _x(data: ChartData, value: Any) -> str:
     if data.x_kind != "date":
-        return shown(value)
+        return format_cell(value)
     return f"{value:%Y-%m-%d}" if not (value.hour or value.minute) else f"{value:%Y-%m-%d %H:%M}"

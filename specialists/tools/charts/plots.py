@@ -46,7 +46,7 @@ def _bars(axes: Axes, data: ChartData, unit: str) -> None:
         places = [index + (number - (count - 1) / 2) * thick for index in range(len(data.x))]
         values = [value if value is not None else math.nan for value in series.values]
         size = thick * (0.94 if count > 1 else 0.9)
-        name, colour = wording.titled(series.name), COLOURS[number]
+        name, colour = wording.column_label(series.name), COLOURS[number]
         bars: Any = (
             axes.barh(places, values, size, color=colour, label=name)
             if flat
@@ -93,7 +93,7 @@ def _lines(axes: Axes, data: ChartData, _unit: str) -> None:
             marker=alone,
             markersize=3.5,
             clip_on=False,
-            label="_" if direct else wording.titled(series.name),
+            label="_" if direct else wording.column_label(series.name),
         )
     _value_axis(axes, data, flat=False)
     low, high = _range(data)
@@ -123,7 +123,7 @@ def _name_lines(axes: Axes, data: ChartData, places: list[float]) -> None:
     heights = _apart([(value - low) / (high - low or 1.0) for value, _ in ends], _LINE_GAP)
     style: dict[str, Any] = {"fontsize": 8.5, "fontweight": "bold", "va": "center", "ha": "left"}
     for (_, number), height in zip(ends, heights, strict=True):
-        name = wording.wrapped(wording.titled(data.series[number].name), 22, 1)
+        name = wording.wrap_text(wording.column_label(data.series[number].name), 22, 1)
         axes.text(1.015, height, name, transform=axes.transAxes, color=COLOURS[number], **style)
     axes.set_xlim(right=max(places))
 
@@ -155,7 +155,7 @@ def _scatter(axes: Axes, data: ChartData, _unit: str) -> None:
             color=COLOURS[number],
             edgecolors="white",
             linewidths=0.4,
-            label=wording.titled(series.name),
+            label=wording.column_label(series.name),
         )
     _value_axis(axes, data, flat=False)
 
@@ -167,7 +167,8 @@ def _pie(axes: Axes, data: ChartData, unit: str) -> None:
     if str(data.x[-1]).startswith("Other ("):
         colours[-1] = "#b5b5b8"
     names = [
-        f"{wording.wrapped(str(name), 26, 1)}\n{wording.label(value, max(values), '')} ({wording.share(value, whole)})"
+        f"{wording.wrap_text(str(name), 26, 1)}\n"
+        f"{wording.label(value, max(values), '')} ({wording.share(value, whole)})"
         for name, value in zip(data.x, values, strict=True)
     ]
     axes.pie(
@@ -255,10 +256,10 @@ def _category_labels(data: ChartData, *, flat: bool) -> list[str]:
     # As wide as the place that each has; where that is too narrow to read, some of them are left out.
     width = 40 if flat else max(_NARROWEST, min(24, _LETTERS_ACROSS // max(len(data.x), 1) - 1))
     lines = (2 if len(data.x) <= _MOST_IN_TWO_LINES else 1) if flat else 3
-    labels = [wording.wrapped(x, width, lines) for x in data.x]
+    labels = [wording.wrap_text(x, width, lines) for x in data.x]
     if len(set(labels)) == len(set(data.x)):
         return labels
-    return [wording.wrapped(wording.without_middle(x, lines * (width - 2)), width, lines) for x in data.x]
+    return [wording.wrap_text(wording.without_middle(x, lines * (width - 2)), width, lines) for x in data.x]
 
 
 def _value_axis(axes: Axes, data: ChartData, *, flat: bool) -> None:

@@ -59,7 +59,7 @@ def date_labels(dates: Sequence[dt.datetime]) -> list[str]:
     return labels
 
 
-def wrapped(text: str, width: int, most_lines: int) -> str:
+def wrap_text(text: str, width: int, most_lines: int) -> str:
     """Wrap a text in lines of about `width` characters, cut with an ellipsis after `most_lines`."""
     lines = textwrap.wrap(text, width, break_long_words=True)
     if len(lines) > most_lines:
@@ -73,7 +73,7 @@ def without_middle(text: str, length: int) -> str:
     return text if len(text) <= length else f"{text[: length // 2].rstrip()}…{text[-(length // 2 - 1) :].lstrip()}"
 
 
-def titled(name: str) -> str:
+def column_label(name: str) -> str:
     """Turn a column's name into a label: churned_customers is Churned customers."""
     words = " ".join(name.replace("_", " ").split())
     return words[:1].upper() + words[1:]

@@ -65,7 +65,7 @@ class BareCopies:
         """
         task = self._under_way.get(repository.name)
         if task is None or task.done():
-            task = asyncio.ensure_future(self._renewed(repository))
+            task = asyncio.ensure_future(self._renew_copy(repository))
             self._under_way[repository.name] = task
         try:
             return await asyncio.wait_for(asyncio.shield(task), WAITING_SECONDS)
@@ -79,7 +79,7 @@ class BareCopies:
             task.cancel()
         await asyncio.gather(*self._under_way.values(), return_exceptions=True)
 
-    async def _renewed(self, repository: Repository) -> Path:
+    async def _renew_copy(self, repository: Repository) -> Path:
         if not git_is_here():
             raise RepositoryAway(NO_GIT)
         key = hashlib.sha256(repository.address.encode()).hexdigest()[:8]

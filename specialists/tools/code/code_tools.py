@@ -32,7 +32,7 @@ from specialists.tools.code.forge_http import ForgeHttp
 from specialists.tools.code.github_forge import GithubForge
 from specialists.tools.code.gitlab_forge import GitlabForge
 from specialists.tools.code.pull_requests import Forge
-from specialists.tools.code.repository_reader import Refused, RepositoryReader, failed
+from specialists.tools.code.repository_reader import Refused, RepositoryReader, refusal_outcome
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 from specialists.tools.toolkit import Found, Toolkit, ToolSettings
 
@@ -81,42 +81,42 @@ class CodeTools:
 
     async def list_files(self, arguments: ListFilesArguments, _workbench: Workbench) -> ToolOutcome:
         """List a repository's files; pattern: a folder or a glob (src/**/*.py)."""
-        return await _done(file_reading.list_files(arguments, self.reader))
+        return await _catch_refusal(file_reading.list_files(arguments, self.reader))
 
     async def read_code(self, arguments: ReadCodeArguments, _workbench: Workbench) -> ToolOutcome:
         """Read numbered lines of a repository's file. revision: a branch, tag or commit; default: the main branch."""
-        return await _done(file_reading.read_code(arguments, self.reader))
+        return await _catch_refusal(file_reading.read_code(arguments, self.reader))
 
     async def search_code(self, arguments: SearchCodeArguments, _workbench: Workbench) -> ToolOutcome:
         """Search a repository's files, or those below path, for an extended regular expression."""
-        return await _done(file_reading.search_code(arguments, self.reader))
+        return await _catch_refusal(file_reading.search_code(arguments, self.reader))
 
     async def code_log(self, arguments: CodeLogArguments, _workbench: Workbench) -> ToolOutcome:
         """List commits: of a path, with words in their messages, or that added or removed some code."""
-        return await _done(code_history.code_log(arguments, self.reader))
+        return await _catch_refusal(code_history.code_log(arguments, self.reader))
 
     async def code_blame(self, arguments: LinesArguments, _workbench: Workbench) -> ToolOutcome:
         """Say for each line which commit it comes from, whose and when."""
-        return await _done(code_history.code_blame(arguments, self.reader))
+        return await _catch_refusal(code_history.code_blame(arguments, self.reader))
 
     async def code_diff(self, arguments: CodeDiffArguments, _workbench: Workbench) -> ToolOutcome:
         """Show what a commit changed, or what differs between two revisions (main...topic)."""
-        return await _done(code_history.code_diff(arguments, self.reader))
+        return await _catch_refusal(code_history.code_diff(arguments, self.reader))
 
     async def line_history(self, arguments: LinesArguments, _workbench: Workbench) -> ToolOutcome:
         """Show the earlier changes of these lines, newest first, with the commits' messages."""
-        return await _done(code_history.line_history(arguments, self.reader))
+        return await _catch_refusal(code_history.line_history(arguments, self.reader))
 
     async def read_pull_request(self, arguments: ReadRequestArguments, _workbench: Workbench) -> ToolOutcome:
         """Read a pull or merge request: its text, comments and diff, or a part of them, or the diff of one path.
 
         link: its address, repository#number, or repository@commit for the one that a commit came with.
         """
-        return await _done(self._shown(arguments))
+        return await _catch_refusal(self._show_pull_request(arguments))
 
     async def post_review(self, arguments: PostReviewArguments, _workbench: Workbench, key: str) -> ToolOutcome:
         """Post a review on a pull or merge request, with comments at lines of the new files."""
-        return await _done(self._posted(arguments, key))
+        return await _catch_refusal(self._post_review(arguments, key))
 
     async def look_up(self, arguments: PostReviewArguments, _workbench: Workbench, key: str) -> ToolOutcome | None:
         """Find the review of a call by its key."""
@@ -124,7 +124,7 @@ class CodeTools:
             forge, number = await self.forge_of(arguments.link)
             return await review_posting.look_up(forge, number, key)
         except Refused as error:
-            return failed(error)
+            return refusal_outcome(error)
 
     async def forge_of(self, link: str) -> tuple[Forge, int]:
         """Find the forge and the number of a request. Raises Refused."""
@@ -151,17 +151,17 @@ class CodeTools:
         """End what is being copied."""
         await self._copies.close()
 
-    async def _shown(self, arguments: ReadRequestArguments) -> ToolOutcome:
+    async def _show_pull_request(self, arguments: ReadRequestArguments) -> ToolOutcome:
         forge, number = await self.forge_of(arguments.link)
-        return await pull_requests.shown(arguments, forge, number)
+        return await pull_requests.show_pull_request(arguments, forge, number)
 
-    async def _posted(self, arguments: PostReviewArguments, key: str) -> ToolOutcome:
+    async def _post_review(self, arguments: PostReviewArguments, key: str) -> ToolOutcome:
         forge, number = await self.forge_of(arguments.link)
         return await review_posting.post(arguments, forge, number, key)
 
 
-async def _done(work: Awaitable[ToolOutcome]) -> ToolOutcome:
+async def _catch_refusal(work: Awaitable[ToolOutcome]) -> ToolOutcome:
     try:
         return await work
     except Refused as error:
-        return failed(error)
+        return refusal_outcome(error)

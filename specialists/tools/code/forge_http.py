@@ -31,7 +31,7 @@ class ForgeHttp:
 
     async def get(self, path: str, **parameters: str | int) -> Any:
         """Get JSON. Raises Refused with what went wrong."""
-        return _json(await self._asked("GET", path, "application/json", parameters=parameters))
+        return _json(await self._call_api("GET", path, "application/json", parameters=parameters))
 
     async def pages(self, path: str, **parameters: str | int) -> list[Any]:
         """Get a list page by page, `MOST_PAGES` at most. Raises Refused."""
@@ -45,13 +45,13 @@ class ForgeHttp:
 
     async def text(self, path: str, media_type: str) -> str:
         """Get a text of that media type. Raises Refused."""
-        return (await self._asked("GET", path, media_type)).decode("utf-8", "replace")
+        return (await self._call_api("GET", path, media_type)).decode("utf-8", "replace")
 
     async def post(self, path: str, body: dict[str, Any]) -> Any:
         """Post JSON. Raises Refused if for certain nothing was done, and NoAnswer if that is not certain."""
-        return _json(await self._asked("POST", path, "application/json", body=body))
+        return _json(await self._call_api("POST", path, "application/json", body=body))
 
-    async def _asked(
+    async def _call_api(
         self,
         method: str,
         path: str,

@@ -108,7 +108,7 @@ def requests_in(text: str, named: Named) -> list[tuple[Repository, int]]:
     return list(found.values())
 
 
-async def shown(arguments: ReadRequestArguments, forge: Forge, number: int) -> ToolOutcome:
+async def show_pull_request(arguments: ReadRequestArguments, forge: Forge, number: int) -> ToolOutcome:
     """Show a request, or the part of it that is asked for. Raises Refused."""
     request = await forge.request(number)
     wanted = {"about", "comments", "diff"} if arguments.part == "all" else {arguments.part}

@@ -104,6 +104,6 @@ def outcome(title: str, lines: Sequence[str], *, more: str = "", sources: tuple[
     return ToolOutcome("\n".join((f"{title} {UNTRUSTED}", *shown, *rest)), sources=sources)
 
 
-def failed(error: Refused) -> ToolOutcome:
+def refusal_outcome(error: Refused) -> ToolOutcome:
     """Make the outcome of a call that cannot be done."""
     return ToolOutcome(str(error), failed=True)

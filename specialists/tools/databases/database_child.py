@@ -51,7 +51,7 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
         engine = _engine(request["url"], request["kind"])
         connection = engine.connect()
     except (SQLAlchemyError, OSError, ValueError) as error:
-        return {"away": _said(error)}
+        return {"away": _driver_message(error)}
     tasks = {"query": _query, "tables": _tables, "rights": lambda *_: {}, "stop": _stop}
     try:
         with connection:
@@ -59,7 +59,7 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
                 return {"refused": rights}
             return tasks[request["task"]](connection, request)
     except (SQLAlchemyError, OSError) as error:
-        return {"error": _said(error)}
+        return {"error": _driver_message(error)}
 
 
 def _engine(url: str, kind: str) -> Engine:
@@ -75,7 +75,7 @@ def _excess_rights(connection: Connection, request: dict[str, Any]) -> list[str]
     try:
         return list(find_excess_rights(connection, request["kind"]))
     except DBAPIError as error:
-        return [f"rights that it does not tell ({_said(error)})"]
+        return [f"rights that it does not tell ({_driver_message(error)})"]
 
 
 def _query(connection: Connection, request: dict[str, Any]) -> dict[str, Any]:
@@ -147,7 +147,7 @@ def _stop(connection: Connection, request: dict[str, Any]) -> dict[str, Any]:
     return {"stopped": len(ids)}
 
 
-def _said(error: Exception) -> str:
+def _driver_message(error: Exception) -> str:
     """Return what the driver said, without the statement that SQLAlchemy adds."""
     cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
     own = getattr(getattr(cause, "diag", None), "message_primary", None)  # PostgreSQL's, without the statement

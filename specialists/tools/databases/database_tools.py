@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from specialists.sandbox.child_process import BUSY, NO_WALLS, Given, Limits, run_child
 from specialists.tools.databases.named_databases import ANY_USER, SETTING, Database, read
 from specialists.tools.extras import missing
-from specialists.tools.tables.cells import shown
+from specialists.tools.tables.cells import format_cell
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 from specialists.tools.toolkit import Toolkit, ToolSettings
 
@@ -65,7 +65,7 @@ class QueryDatabase(BaseModel):
     database: str = Field(default="", max_length=100)
 
 
-def named(settings: ToolSettings | None) -> Toolkit:
+def make_database_toolkit(settings: ToolSettings | None) -> Toolkit:
     """Make the toolkit of the databases that the operator named; without, its tools say what to set up."""
     text = settings.env.get(SETTING, "") if settings is not None else ""
     any_user = settings.env.get(ANY_USER, "") if settings is not None else ""
@@ -90,7 +90,7 @@ class _Desk:
         """List the databases, their tables and columns; of many, those whose names hold the words."""
         chosen = [self._databases[arguments.database]] if arguments.database in self._databases else []
         if arguments.database and not chosen:
-            return self._refused(arguments.database)
+            return self._refuse_database(arguments.database)
         if absent := self._absent():
             return ToolOutcome(absent, failed=True)
         databases = chosen or list(self._databases.values())
@@ -103,7 +103,7 @@ class _Desk:
         """Run one read-only SELECT in the database's SQL, without comments. Aggregate there: at most 100 rows come."""
         name = arguments.database or (next(iter(self._databases)) if len(self._databases) == 1 else "")
         if name not in self._databases:
-            return self._refused(name)
+            return self._refuse_database(name)
         if absent := self._absent():
             return ToolOutcome(absent, failed=True)
         question = {"task": "query", "sql": arguments.sql, "most": ROWS, "seconds": SECONDS}
@@ -128,7 +128,7 @@ class _Desk:
         answers = await asyncio.gather(*(self._answer(one, {"task": "rights"}) for one in self._databases.values()))
         for database, answer in zip(self._databases.values(), answers, strict=True):
             if isinstance(answer, dict) and "refused" in answer:
-                log.warning("%s", told(database, answer))
+                log.warning("%s", unwrap_answer(database, answer))
 
     async def close(self) -> None:
         """Wait until statements that were given up are stopped."""
@@ -137,7 +137,7 @@ class _Desk:
     def _absent(self) -> str:
         return missing("databases", "sqlalchemy", "sqlglot", "psycopg", "pymysql") if self._databases else NOT_SET_UP
 
-    def _refused(self, name: str) -> ToolOutcome:
+    def _refuse_database(self, name: str) -> ToolOutcome:
         if not self._databases:
             return ToolOutcome(NOT_SET_UP, failed=True)
         said = f"There is no database {name!r}" if name else "Say which database"
@@ -146,7 +146,7 @@ class _Desk:
     async def _ask(self, database: Database, question: Mapping[str, Any]) -> dict[str, Any] | str:
         """Have the child ask; gives what it told, or a line on why not."""
         answer = await self._answer(database, question)
-        return answer if isinstance(answer, str) else told(database, answer)
+        return answer if isinstance(answer, str) else unwrap_answer(database, answer)
 
     async def _answer(self, database: Database, question: Mapping[str, Any]) -> dict[str, Any] | str:
         """Return what the child answers, or how it failed. What is cut off is stopped in the server."""
@@ -171,7 +171,7 @@ class _Desk:
         task.add_done_callback(self._stopping.discard)
 
 
-def told(database: Database, answer: dict[str, Any]) -> dict[str, Any] | str:
+def unwrap_answer(database: Database, answer: dict[str, Any]) -> dict[str, Any] | str:
     """Return what the child answered, or in a line why the database did not."""
     if "away" in answer:
         return _AWAY.format(name=database.name, reason=database.without_password(answer["away"]))
@@ -212,7 +212,7 @@ def _table(answer: dict[str, Any]) -> str:
     lines = [" | ".join(answer["columns"])]
     length, cut = 0, bool(answer["more"])
     for row in answer["rows"]:
-        line = " | ".join(shown(cell) for cell in row)
+        line = " | ".join(format_cell(cell) for cell in row)
         length += len(line)
         if length > TEXT:
             cut = True

@@ -33,7 +33,7 @@ def read_only_statement(sql: str, kind: Kind) -> str:
         raise NotReadOnly(f"The statement is longer than {LONGEST:,} characters; ask for less at once.")
     _check_spelling(sql, kind)
     try:
-        statement = _write(_prepared(_parse(sql, kind), kind), kind)
+        statement = _write(_spell_out_names(_parse(sql, kind), kind), kind)
         tree = _parse(statement, kind)
         _check_tree(tree, kind)
         again = _write(tree, kind)
@@ -98,7 +98,7 @@ def _write(tree: exp.Expr, kind: Kind) -> str:
     return DIALECTS[kind]().generate(tree, comments=False, unsupported_level=sqlglot.ErrorLevel.RAISE)
 
 
-def _prepared(tree: exp.Expr, kind: Kind) -> exp.Expr:
+def _spell_out_names(tree: exp.Expr, kind: Kind) -> exp.Expr:
     """Spell out what names without quotes mean, as all names are written in quotes."""
     for node in list(tree.walk()):
         if isinstance(node, exp.Identifier) and not node.quoted and kind == "postgresql":

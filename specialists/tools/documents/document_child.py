@@ -12,23 +12,23 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from specialists.sandbox.confine import given, own_stdout
+from specialists.sandbox.confine import input_path, own_stdout
 
 
 def main() -> None:
     """Answer the request on stdin."""
     request = json.load(sys.stdin)
     reply = own_stdout()
-    head, document = _made(request)
+    head, document = _make_document(request)
     with reply:
         reply.write(json.dumps(head).encode() + b"\n" + document)
 
 
-def _made(request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+def _make_document(request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
     from specialists.tools.documents import markdown_docx  # noqa: PLC0415 - after the limits
 
     tree = markdown_docx.parse(request["markdown"])
-    files = {name: Path(given(file)) for file, name in request["names"].items()}
+    files = {name: Path(input_path(file)) for file, name in request["names"].items()}
     wanted = [name for name in markdown_docx.pictures(tree) if name not in files]
     if wanted:
         return {"wanted": wanted}, b""

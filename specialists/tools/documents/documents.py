@@ -57,12 +57,12 @@ async def publish_document(arguments: PublishArguments, workbench: Workbench) ->
     seen = {"title": visible(arguments.title), "markdown": visible(arguments.markdown)}
     arguments = arguments.model_copy(update=seen)
     if not arguments.markdown.strip():
-        return _failed("The text is empty; give the whole of it as Markdown.")
+        return _failed_outcome("The text is empty; give the whole of it as Markdown.")
     if arguments.format == "canvas":
         return await _canvas(arguments, workbench)
     absent = missing("documents", "docx", "markdown_it")
     if absent:
-        return _failed(absent)
+        return _failed_outcome(absent)
     return await _docx(arguments, workbench)
 
 
@@ -76,7 +76,7 @@ async def _canvas(arguments: PublishArguments, workbench: Workbench) -> ToolOutc
         about=_about(arguments.title),
         publish_as="canvas",
     )
-    return _kept(artifact, "a canvas")
+    return _report_artifact(artifact, "a canvas")
 
 
 def _without_title(text: str, title: str) -> str:
@@ -87,19 +87,19 @@ def _without_title(text: str, title: str) -> str:
 
 async def _docx(arguments: PublishArguments, workbench: Workbench) -> ToolOutcome:
     known = {artifact.name: artifact for artifact in workbench.artifacts}
-    reply = await _rendered(arguments, {})
+    reply = await _render_document(arguments, {})
     wanted = json.loads(_head(reply)).get("wanted", [])
     if wanted:  # only the process that reads the text knows which pictures it embeds
         unknown = [name for name in wanted if name not in known]
         if unknown:
             offered = ", ".join(known) or "none"
-            return _failed(f"There is no file {', '.join(unknown)} to embed. The files are: {offered}.")
-        reply = await _rendered(arguments, {name: await workbench.path(known[name]) for name in wanted})
+            return _failed_outcome(f"There is no file {', '.join(unknown)} to embed. The files are: {offered}.")
+        reply = await _render_document(arguments, {name: await workbench.path(known[name]) for name in wanted})
     if reply.failure:
-        return _failed(_FAILURES[reply.failure])
+        return _failed_outcome(_FAILURES[reply.failure])
     told: dict[str, Any] = json.loads(_head(reply))
     if "unusable" in told:
-        return _failed(
+        return _failed_outcome(
             f"{told['unusable']} is no picture that Word can show; embed a PNG, JPEG or GIF, or leave it out."
         )
     artifact = await workbench.keep(
@@ -109,10 +109,10 @@ async def _docx(arguments: PublishArguments, workbench: Workbench) -> ToolOutcom
         about=_about(arguments.title),
         publish_as="file",
     )
-    return _kept(artifact, "a Word document")
+    return _report_artifact(artifact, "a Word document")
 
 
-async def _rendered(arguments: PublishArguments, pictures: dict[str, Path]) -> ChildReply:
+async def _render_document(arguments: PublishArguments, pictures: dict[str, Path]) -> ChildReply:
     """Have a child make the document, with these pictures by their names."""
     numbered = dict(enumerate(pictures.items()))
     return await run_child(
@@ -146,10 +146,10 @@ def _about(title: str) -> str:
     return " ".join(title.split())
 
 
-def _kept(artifact: Artifact, kind: str) -> ToolOutcome:
+def _report_artifact(artifact: Artifact, kind: str) -> ToolOutcome:
     text = f"Kept as {artifact.name} ({artifact.size:,} bytes); it is posted in the thread as {kind} with the answer."
     return ToolOutcome(text, artifacts=(artifact,))
 
 
-def _failed(text: str) -> ToolOutcome:
+def _failed_outcome(text: str) -> ToolOutcome:
     return ToolOutcome(text, failed=True)

@@ -235,9 +235,9 @@ class _Writer:
             self._spans(node.children, paragraph, replace(look, link=parts.add_link(paragraph, address)))
         else:
             self._spans(node.children, paragraph, look)
-            self._shown(address, paragraph, look)
+            self._write_address(address, paragraph, look)
 
-    def _shown(self, address: str, paragraph: Paragraph, look: _Look) -> None:
+    def _write_address(self, address: str, paragraph: Paragraph, look: _Look) -> None:
         _text(paragraph, " (", look)
         _text(paragraph, address, replace(look, link=parts.add_link(paragraph, address)))
         _text(paragraph, ")", look)
@@ -248,7 +248,7 @@ class _Writer:
             address = str(node.attrs.get("src", ""))
             _text(paragraph, alt or ("" if _LINKABLE.match(address) else address), look)
             if _LINKABLE.match(address):
-                self._shown(address, paragraph, look)
+                self._write_address(address, paragraph, look)
             return
         try:
             picture = paragraph.add_run().add_picture(str(self._files[name]))

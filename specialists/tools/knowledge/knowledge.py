@@ -21,7 +21,7 @@ from pathlib import Path
 
 import yaml
 
-from specialists.tools.knowledge.knowledge_files import ABOUT, FoundFile, listed, look
+from specialists.tools.knowledge.knowledge_files import ABOUT, FoundFile, look, shorten_name_list
 from specialists.tools.knowledge.knowledge_index import NO_FTS5, VERSION, Hit, Kept, KnowledgeIndex, has_fts5
 from specialists.tools.knowledge.knowledge_pages import FetchedPages
 from specialists.tools.knowledge.knowledge_reading import TooBusy, batches, read_documents
@@ -152,7 +152,7 @@ class Knowledge:
         broken: dict[str, list[str]] = {}
         for path, fault in await asyncio.to_thread(self._index.faults):
             broken.setdefault(fault, []).append(path)
-        lines = (f"{listed(paths)} {fault}" for fault, paths in broken.items())
+        lines = (f"{shorten_name_list(paths)} {fault}" for fault, paths in broken.items())
         pages = self._pages.faults if self._pages is not None else ()
         return (*found.faults, *lines, *pages)
 

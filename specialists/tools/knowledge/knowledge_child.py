@@ -16,7 +16,7 @@ import yaml
 
 from specialists.formats.contents import Contents, Unreadable
 from specialists.reading.reading_child import read
-from specialists.sandbox.confine import given, own_stdout
+from specialists.sandbox.confine import input_path, own_stdout
 from specialists.tools.extras import remedy
 
 _FENCE = re.compile(rb"\A(?:\xef\xbb\xbf)?---[ \t]*\r?\n(.{0,8000}?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
@@ -34,14 +34,14 @@ def main() -> None:
     sys.setrecursionlimit(2000)
     with reply:
         for one in request["files"]:
-            reply.write(json.dumps(_told(one)).encode() + b"\n")
+            reply.write(json.dumps(_read_document(one)).encode() + b"\n")
 
 
-def _told(one: dict[str, str]) -> dict[str, Any]:
+def _read_document(one: dict[str, str]) -> dict[str, Any]:
     told: dict[str, Any] = {"title": "", "link": "", "text": "", "outline": [], "fault": ""}
     contents = Contents()
     try:
-        data = Path(given(one["file"])).read_bytes()
+        data = Path(input_path(one["file"])).read_bytes()
         about, data = _front_matter(data) if one["name"].lower().endswith(_MARKDOWN) else ({}, data)
         read(data, one["name"], "", contents)
         told["text"] = contents.finish()
@@ -57,7 +57,7 @@ def _told(one: dict[str, str]) -> dict[str, Any]:
         return told | {"fault": f"cannot be read here: {error.name} is missing. {remedy('files', 'documents')}"}
     except Exception:  # noqa: BLE001  # libraries raise all kinds for a broken file; this process is for such
         return told | {"fault": "is damaged; save it again with the program that made it"}
-    link = one["link"] and Path(given(one["link"])).read_bytes()[:4000].decode("utf-8", "replace")
+    link = one["link"] and Path(input_path(one["link"])).read_bytes()[:4000].decode("utf-8", "replace")
     address = _ADDRESS.search(str(about.get("url") or about.get("link") or link or ""))
     title = about.get("title") or next(filter(None, map(_heading, contents.outline)), "")
     told |= {"title": " ".join(str(title).split())[:_LONGEST_TITLE], "outline": contents.outline}

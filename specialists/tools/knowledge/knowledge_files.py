@@ -54,10 +54,10 @@ class Look:
     @property
     def faults(self) -> tuple[str, ...]:
         """A line for each reason, with the first of its files."""
-        return tuple(f"{listed(names)}: {why}" for why, names in self.left_out.items())
+        return tuple(f"{shorten_name_list(names)}: {why}" for why, names in self.left_out.items())
 
 
-def listed(names: list[str]) -> str:
+def shorten_name_list(names: list[str]) -> str:
     """Name the first few of many."""
     more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
     return ", ".join(names[:_NAMED]) + more

@@ -181,20 +181,20 @@ class KnowledgeIndex:
     @contextlib.contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
         """Open the file for one piece of work, which is kept whole or not at all."""
-        with contextlib.closing(self._connected()) as database, database:
+        with contextlib.closing(self._open_or_rebuild()) as database, database:
             yield database
 
-    def _connected(self) -> sqlite3.Connection:
+    def _open_or_rebuild(self) -> sqlite3.Connection:
         try:
-            return self._made()
+            return self._open_database()
         except sqlite3.OperationalError:  # it is locked, or its disk is full: it may be whole all the same
             raise
         except sqlite3.DatabaseError:
             for ending in ("", "-wal", "-shm"):
                 self._file.with_name(self._file.name + ending).unlink(missing_ok=True)
-            return self._made()
+            return self._open_database()
 
-    def _made(self) -> sqlite3.Connection:
+    def _open_database(self) -> sqlite3.Connection:
         new = not self._file.exists()
         if new:
             self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

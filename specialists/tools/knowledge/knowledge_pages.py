@@ -55,7 +55,7 @@ class FetchedPages:
             try:
                 page = await download(url, self._limits, _refusal, _same_host)
             except FetchFailed as failure:
-                old = "; what was fetched before is searched" if self._kept(name) else ""
+                old = "; what was fetched before is searched" if self._list_kept_files(name) else ""
                 faults.append(f"{url}: {str(failure).rstrip('.')}{old}")
                 continue
             await asyncio.to_thread(self._keep, name, page)
@@ -64,11 +64,11 @@ class FetchedPages:
                 old_file.unlink(missing_ok=True)
         self.faults = tuple(faults)
 
-    def _kept(self, name: str) -> list[Path]:
+    def _list_kept_files(self, name: str) -> list[Path]:
         return [one for one in self.folder.glob(f"{name}.*") if one.suffix != SIDECAR]
 
     def _is_fresh(self, name: str) -> bool:
-        return any(time.time() - one.stat().st_mtime < DAY for one in self._kept(name))
+        return any(time.time() - one.stat().st_mtime < DAY for one in self._list_kept_files(name))
 
     def _keep(self, name: str, page: Download) -> None:
         for old in self.folder.glob(f"{name}.*"):

@@ -24,7 +24,7 @@ def words_of(question: str) -> list[str]:
 
 def expression(words: list[str], *, every: bool) -> str:
     """Word what FTS5 is to find: passages with each of the words, or with any of them; empty if there are no words."""
-    groups = [" OR ".join(_quoted(one) for one in sorted(spellings(word))) for word in words]
+    groups = [" OR ".join(_quote_word(one) for one in sorted(spellings(word))) for word in words]
     return (" AND " if every else " OR ").join(f"({group})" for group in groups)
 
 
@@ -36,5 +36,5 @@ def spellings(word: str) -> set[str]:
     return {spelt for one in (word, apart, together) for spelt in (one, one.replace("ß", "ss"), one.replace("ss", "ß"))}
 
 
-def _quoted(word: str) -> str:
+def _quote_word(word: str) -> str:
     return f'"{word}"{" *" if len(word) >= _BEGINS else ""}'

@@ -63,7 +63,7 @@ class _Reader:
         if self._knowledge is None or not has_fts5():
             return ToolOutcome(NO_FTS5 if self._knowledge is not None else NOT_SET_UP, failed=True)
         try:
-            return await _found(self._knowledge, arguments.query)
+            return await _search_documents(self._knowledge, arguments.query)
         except (sqlite3.Error, OSError) as error:
             return ToolOutcome(_BROKEN.format(reason=error), failed=True)
 
@@ -90,7 +90,7 @@ UNSET = tools(None)
 """The tools where there is no knowledge: they say what to set up."""
 
 
-async def _found(knowledge: Knowledge, query: str) -> ToolOutcome:
+async def _search_documents(knowledge: Knowledge, query: str) -> ToolOutcome:
     hits = await knowledge.search(query, LOOKED_AT)
     progress = await knowledge.progress()
     missing = _missing(progress)

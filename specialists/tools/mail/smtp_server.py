@@ -92,7 +92,7 @@ async def deliver(server: SmtpServer, message: EmailMessage, recipients: tuple[s
         try:
             await client.data(message.as_bytes())
         except aiosmtplib.SMTPDataError as error:
-            raise NotSent(f"{server.host} refused the mail: {_told(error)}") from error
+            raise NotSent(f"{server.host} refused the mail: {_describe_error(error)}") from error
     finally:
         client.close()
 
@@ -136,15 +136,15 @@ async def _envelope(client: SMTP, server: SmtpServer, recipients: tuple[str, ...
             await client.rcpt(one)
     except aiosmtplib.SMTPRecipientRefused as error:
         raise NotSent(
-            f"{server.host} does not take mail for {error.recipient} ({_told(error)}), and nobody got it"
+            f"{server.host} does not take mail for {error.recipient} ({_describe_error(error)}), and nobody got it"
         ) from None
     except aiosmtplib.SMTPAuthenticationError as error:
         raise NotSent(f"{server.host} does not accept the user and password of {SERVER}") from error
     except (aiosmtplib.SMTPException, OSError, TimeoutError) as error:
-        raise NotSent(f"{server.host} could not be used ({_told(error)})") from error
+        raise NotSent(f"{server.host} could not be used ({_describe_error(error)})") from error
 
 
-def _told(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     """Word an error in a line, as the server put it: hostile text, bounded."""
     words = str(getattr(error, "message", "") or error or type(error).__name__)
     return " ".join("".join(one if one.isprintable() else " " for one in words).split())[:200]

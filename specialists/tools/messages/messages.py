@@ -44,15 +44,15 @@ async def send_message(arguments: SendMessageArguments, workbench: Workbench, ke
     The text is Markdown and stands alone: its readers see nothing of this thread. With draft, it goes to the requester
     only, to send it themselves.
     """
-    messenger, goes = await _found(arguments.to, workbench)
+    messenger, goes = await _find_addressee(arguments.to, workbench)
     if messenger is None or isinstance(goes, str):
         return ToolOutcome(str(goes), failed=True)
-    return _told(await messenger.send(goes, arguments.text, key=key, draft=arguments.draft), arguments)
+    return _report_delivery(await messenger.send(goes, arguments.text, key=key, draft=arguments.draft), arguments)
 
 
 async def prepare(arguments: SendMessageArguments, workbench: Workbench) -> Prepared | ToolOutcome:
     """Resolve whom it goes to, and say who would read it."""
-    messenger, goes = await _found(arguments.to, workbench)
+    messenger, goes = await _find_addressee(arguments.to, workbench)
     if messenger is None or isinstance(goes, str):
         return ToolOutcome(str(goes), failed=True)
     text = visible(arguments.text).strip()
@@ -75,20 +75,20 @@ def about(goes: Addressee, readers: Readers | None) -> str:
 
 
 async def _look_up(arguments: SendMessageArguments, workbench: Workbench, key: str) -> ToolOutcome | None:
-    messenger, goes = await _found(arguments.to, workbench)
+    messenger, goes = await _find_addressee(arguments.to, workbench)
     if messenger is None or isinstance(goes, str):
         raise DeliveryUnknown(str(goes))
     found = await messenger.look_up(goes, key=key, draft=arguments.draft)
-    return None if found is None else _told(found, arguments)
+    return None if found is None else _report_delivery(found, arguments)
 
 
-async def _found(to: str, workbench: Workbench) -> tuple[Messenger | None, Addressee | str]:
+async def _find_addressee(to: str, workbench: Workbench) -> tuple[Messenger | None, Addressee | str]:
     if workbench.messenger is None:
         return None, NO_MESSENGER
     return workbench.messenger, await workbench.messenger.find(to)
 
 
-def _told(delivered: Delivered, arguments: SendMessageArguments) -> ToolOutcome:
+def _report_delivery(delivered: Delivered, arguments: SendMessageArguments) -> ToolOutcome:
     if not delivered.id:
         return ToolOutcome(f"Not sent: {delivered.fault}.", failed=True)
     to, sources = arguments.to, (delivered.address,) if delivered.address else ()

@@ -71,8 +71,8 @@ async def calculate(arguments: Calculate, workbench: Workbench) -> ToolOutcome:
         return ToolOutcome(_FAILURES[reply.failure], failed=True)
     answer: dict[str, Any] = json.loads(reply.output)
     if "error" not in answer:
-        return ToolOutcome(_told(answer["value"], answer["printed"]))
-    text = _mended(answer["error"], answer["printed"])
+        return ToolOutcome(_format_output(answer["value"], answer["printed"]))
+    text = _explain_error(answer["error"], answer["printed"])
     if answer["of_code"] and any(kind in text for kind in _NOT_THERE):
         text += _tables_are_elsewhere(arguments.code, workbench)
     return ToolOutcome(text, failed=True)
@@ -99,7 +99,7 @@ def _tables_are_elsewhere(code: str, workbench: Workbench) -> str:
     return f"\nCode sees no table. Tables attached: {', '.join(names)}. Call query_table with {sql}"
 
 
-def _told(last: str, printed: str) -> str:
+def _format_output(last: str, printed: str) -> str:
     parts = [_cut(_readable(printed.rstrip())), _cut(_readable(last))]
     return "\n".join(part for part in parts if part) or "No value: end with an expression, or print."
 
@@ -124,7 +124,7 @@ def _digits(number: str) -> int:
     return len(number.partition("e")[0].replace(".", "").strip("-0"))
 
 
-def _mended(error: str, printed: str) -> str:
+def _explain_error(error: str, printed: str) -> str:
     text = _cut(error)
     if "ModuleNotFoundError" in text:
         text += " (only math, datetime, decimal, re, json, itertools, collections are there: write it with those)"

@@ -52,10 +52,10 @@ def _worked_out(code: str, program: str) -> dict[str, Any]:
         return {"error": at + error.display("type-msg"), "printed": printed.output, "of_code": True}
     except pydantic_monty.MontyError as error:  # the sandbox itself ended: out of memory, or its watchdog
         return {"error": str(error), "printed": printed.output, "of_code": False}
-    return {"value": _shown(value), "printed": printed.output}
+    return {"value": _format_value(value), "printed": printed.output}
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     try:
         return "" if value is None else str(value) if isinstance(value, str | dt.date | dt.time) else repr(value)
     except ValueError:  # Python refuses to write integers of more than 4,300 digits

@@ -33,20 +33,20 @@ def tidy(value: float) -> float:
     return float(f"{value:.14g}") if math.isfinite(value) else value
 
 
-def typed(value: Any, kind: str) -> Any:
+def restore_cell(value: Any, kind: str) -> Any:
     """Restore the Python value of a cell that came through JSON, by its DuckDB type."""
     if not isinstance(value, str):
         return value
     if kind == "DATE":
-        return _parsed(dt.date, value)
+        return _parse_date(dt.date, value)
     if kind.startswith("TIMESTAMP"):
-        return _parsed(dt.datetime, value)
+        return _parse_date(dt.datetime, value)
     if kind.startswith("DECIMAL"):
         return decimal.Decimal(value)
     return value
 
 
-def _parsed(kind: type[dt.date], value: str) -> Any:
+def _parse_date(kind: type[dt.date], value: str) -> Any:
     """Parse a date; one that is beyond Python's calendar, which is narrower than DuckDB's, stays text."""
     try:
         return kind.fromisoformat(value)
@@ -54,7 +54,7 @@ def _parsed(kind: type[dt.date], value: str) -> Any:
         return value
 
 
-def _rounded(value: float) -> str:
+def _round_number(value: float) -> str:
     """Round a number as people do: thousands to cents, small numbers to four digits. The exact one is in the file."""
     if not math.isfinite(value):
         return repr(value)
@@ -63,11 +63,11 @@ def _rounded(value: float) -> str:
     return str(int(near)) if near.is_integer() and size < 2**53 else repr(near)
 
 
-def shown(value: Any) -> str:
+def format_cell(value: Any) -> str:
     """Write a cell as text in one line, a number with a fraction rounded."""
     if value is None:
         return "NULL"
     if isinstance(value, float):
-        return _rounded(value)
+        return _round_number(value)
     text = str(plain(value))
     return " ".join(text.split()) if "\n" in text or "\t" in text else text

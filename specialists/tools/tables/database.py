@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from specialists.tools.tables.library_words import words_of
-from specialists.tools.tables.naming import quoted
+from specialists.tools.tables.naming import quote_name
 from specialists.tools.tables.refused import TableRefused
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class LoadedTable:
         return f"{self.file} [{self.sheet}]" if self.sheet else self.file
 
 
-def opened() -> DuckDBPyConnection:
+def open_duckdb() -> DuckDBPyConnection:
     """Open a database in memory that loads no extension by itself."""
     import duckdb  # noqa: PLC0415 - heavy, and a clear message is given where it is missing
 
@@ -72,7 +72,9 @@ def load_parquet(connection: DuckDBPyConnection, table: LoadedTable, path: Path)
         columns = zip(relation.columns, map(str, relation.types), strict=True)
         # Python would need pytz for times with a zone, and everything here is UTC anyway.
         picked = ", ".join(
-            f"{quoted(name)}::TIMESTAMP AS {quoted(name)}" if kind == "TIMESTAMP WITH TIME ZONE" else quoted(name)
+            f"{quote_name(name)}::TIMESTAMP AS {quote_name(name)}"
+            if kind == "TIMESTAMP WITH TIME ZONE"
+            else quote_name(name)
             for name, kind in columns
         )
         relation.project(picked).create(table.name)

@@ -44,23 +44,23 @@ def _time(name: str, pattern: str, form: str, fact: str = "") -> Kind:
     return Kind(name, "times", pattern + clock, f"try_strptime({{x}}, [{clocks}])", fact)
 
 
-def _made(year: str, month: str, day: str = "'1'") -> str:
+def _make_date_sql(year: str, month: str, day: str = "'1'") -> str:
     return f"TRY_CAST(({year}) || '-' || ({month}) || '-' || ({day}) AS DATE)"
 
 
 def _parts(name: str, pattern: str) -> Kind:
     """Make the kind of dates that begin with the year, then the month, then the day, whatever stands between."""
     year, month, day = (f"regexp_extract({{x}}, '^(\\d+)\\D+(\\d+)\\D+(\\d+)', {part})" for part in (1, 2, 3))
-    return Kind(name, "dates", pattern, _made(year, month, day))
+    return Kind(name, "dates", pattern, _make_date_sql(year, month, day))
 
 
 def _months(name: str, pattern: str, year: str, month: str) -> Kind:
-    return Kind(name, "months", pattern, _made(year, month), _AS_MONTHS)
+    return Kind(name, "months", pattern, _make_date_sql(year, month), _AS_MONTHS)
 
 
 def _quarters(name: str, pattern: str, digit: str) -> Kind:
     month = f"(3 * TRY_CAST(regexp_extract({{x}}, '{digit}', 1) AS INT) - 2)"
-    return Kind(name, "quarters", pattern, _made(_YEAR, month), _AS_QUARTERS)
+    return Kind(name, "quarters", pattern, _make_date_sql(_YEAR, month), _AS_QUARTERS)
 
 
 _DMY_DOT, _SLASH = r"\d{1,2}\.\d{1,2}\.\d{4}", r"\d{1,2}/\d{1,2}/\d{4}"
@@ -96,19 +96,19 @@ DATES: tuple[Kind, ...] = (
         "name day year",
         "dates",
         rf"{_NAME} \d{{1,2}}, ?\d{{4}}",
-        _made(_YEAR, _BY_NAME, "regexp_extract({x}, '(\\d{1,2}),', 1)"),
+        _make_date_sql(_YEAR, _BY_NAME, "regexp_extract({x}, '(\\d{1,2}),', 1)"),
     ),
     Kind(
         "day name year",
         "dates",
         rf"\d{{1,2}}\.?[ -](de )?{_NAME}[ -](de )?\d{{4}}",
-        _made(_YEAR, _BY_NAME, "regexp_extract({x}, '^(\\d{1,2})', 1)"),
+        _make_date_sql(_YEAR, _BY_NAME, "regexp_extract({x}, '^(\\d{1,2})', 1)"),
     ),
     Kind(
         "day name year2",
         "dates",
         rf"\d{{1,2}}-{_NAME}-\d{{2}}",
-        _made(_SHORT_YEAR, _BY_NAME, "regexp_extract({x}, '^(\\d{1,2})', 1)"),
+        _make_date_sql(_SHORT_YEAR, _BY_NAME, "regexp_extract({x}, '^(\\d{1,2})', 1)"),
     ),
     _time("dots time", _DMY_DOT, "%d.%m.%Y"),
     _time("mdy time", _SLASH, "%m/%d/%Y", _MONTH_FIRST),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specialists.formats.encodings import Decoded, NoText, decoded
+from specialists.formats.encodings import Decoded, NoText, decode_text
 from specialists.tools.tables.refused import TableRefused
 from specialists.tools.tables.sheet import Sheet
 
@@ -14,7 +14,7 @@ def text_of(data: bytes) -> Decoded:
         TableRefused: the bytes are no text, or hold nothing but blanks.
     """
     try:
-        read = decoded(data)
+        read = decode_text(data)
     except NoText:
         raise TableRefused("is a binary file, not a table of text; attach CSV, TSV, XLSX, Parquet or JSON") from None
     if not read.text.strip():

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from specialists.tools.tables.database import LoadedTable
-from specialists.tools.tables.naming import quoted
+from specialists.tools.tables.naming import quote_name
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -28,7 +28,7 @@ def write_tables(connection: DuckDBPyConnection, tables: Sequence[LoadedTable], 
     try:
         for number, table in enumerate(tables):
             path = str(folder / f"{number}.parquet")
-            connection.execute(f"COPY {quoted(table.name)} TO ? (FORMAT parquet, COMPRESSION zstd)", [path])
+            connection.execute(f"COPY {quote_name(table.name)} TO ? (FORMAT parquet, COMPRESSION zstd)", [path])
         told = [
             [table.sheet, table.ending, table.facts, table.faults, table.apart, _sum(folder / f"{number}.parquet")]
             for number, table in enumerate(tables)
@@ -65,7 +65,7 @@ def open_kept(connection: DuckDBPyConnection, tables: Sequence[LoadedTable], fol
     files = [f"{folder}/{number}.parquet" for number in range(len(tables))]
     for table, file in zip(tables, files, strict=True):
         try:
-            connection.execute(f"CREATE VIEW {quoted(table.name)} AS SELECT * FROM read_parquet('{file}')")  # noqa: S608 - quoted
+            connection.execute(f"CREATE VIEW {quote_name(table.name)} AS SELECT * FROM read_parquet('{file}')")  # noqa: S608 - quoted
         except duckdb.OutOfMemoryException:
             raise
         except duckdb.Error as error:

@@ -17,6 +17,6 @@ def unlike(wanted: list[str], taken: set[str] | None = None) -> list[str]:
     return names
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """Quote a name as SQL needs it."""
     return '"' + name.replace('"', '""') + '"'

@@ -7,9 +7,9 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 from handoff.checking.numerals import is_unit
-from specialists.tools.tables.cells import plain, shown
+from specialists.tools.tables.cells import format_cell, plain
 from specialists.tools.tables.database import LoadedTable
-from specialists.tools.tables.naming import quoted
+from specialists.tools.tables.naming import quote_name
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -28,8 +28,8 @@ _NUMBER = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|FLOAT|DECIMAL\
 
 def profile(connection: DuckDBPyConnection, table: LoadedTable) -> str:
     """Describe rows, columns, each column in a line, and three sample rows."""
-    columns = connection.execute(f"DESCRIBE {quoted(table.name)}").fetchall()
-    total = _one(connection, f"SELECT count(*) FROM {quoted(table.name)}")[0]  # noqa: S608 - quoted
+    columns = connection.execute(f"DESCRIBE {quote_name(table.name)}").fetchall()
+    total = _one(connection, f"SELECT count(*) FROM {quote_name(table.name)}")[0]  # noqa: S608 - quoted
     known = [*table.facts, *table.apart]
     facts = f" ({'; '.join(known)})" if known else ""
     size = f"{_count(total, 'row')}, {_count(len(columns), 'column')}"
@@ -40,7 +40,7 @@ def profile(connection: DuckDBPyConnection, table: LoadedTable) -> str:
         lines.append(f"- and {len(columns) - _MOST_COLUMNS} more: {textwrap.shorten(rest, 1000, placeholder=' ...')}")
     elif total:
         lines.append(f"First rows ({' | '.join(name for name, *_ in columns)}):")
-        rows = connection.execute(f"SELECT * FROM {quoted(table.name)} LIMIT {_SAMPLES}").fetchall()  # noqa: S608
+        rows = connection.execute(f"SELECT * FROM {quote_name(table.name)} LIMIT {_SAMPLES}").fetchall()  # noqa: S608
         lines += [" | ".join(_short(cell) for cell in row) for row in rows]
     return "\n".join(lines)
 
@@ -60,8 +60,8 @@ def named_in(text: str) -> tuple[str, ...]:
 
 
 def _line(connection: DuckDBPyConnection, table: str, name: str, kind: str, total: int) -> str:
-    title = name if name.isidentifier() else quoted(name)
-    column, source = quoted(name), f"FROM {quoted(table)}"
+    title = name if name.isidentifier() else quote_name(name)
+    column, source = quote_name(name), f"FROM {quote_name(table)}"
     filled, distinct = _one(connection, f"SELECT count({column}), count(DISTINCT {column}) {source}")
     parts = [f"{total - filled:,} empty"] if filled < total else []
     if filled and _NUMBER.match(kind):
@@ -106,5 +106,5 @@ def _mean(value: Any) -> str:
 
 
 def _short(value: Any) -> str:
-    text = shown(plain(value))
+    text = format_cell(plain(value))
     return text if len(text) <= _CELL else text[: _CELL - 1] + "…"

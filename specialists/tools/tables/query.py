@@ -49,7 +49,7 @@ def query(connection: DuckDBPyConnection, sql: str, most: int) -> dict[str, Any]
     except duckdb.OutOfMemoryException:
         raise
     except duckdb.Error as error:
-        raise TableRefused(_said(connection, error)) from None
+        raise TableRefused(_explain_error(connection, error)) from None
     quick = time.monotonic() - began < _QUICK
     tree = _tree(connection, sql)
     return {
@@ -122,7 +122,7 @@ def _tables_in(tree: Any) -> Iterator[str]:
         yield str(tree["table_name"]).casefold()
 
 
-def _said(connection: DuckDBPyConnection, error: Exception) -> str:
+def _explain_error(connection: DuckDBPyConnection, error: Exception) -> str:
     """Quote DuckDB's own words, which name the place, and add what there is to choose from."""
     text = words_of(error, 500)
     if "pytz" in text:

@@ -52,19 +52,19 @@ def _conditions(node: Any, sql: bytes, table: str) -> Iterator[_Condition]:
     if node.get("type") == "SELECT_NODE":
         source = node.get("from_table") or {}
         names = [source.get("table_name"), source.get("alias")] if source.get("type") == "BASE_TABLE" else []
-        table = " AS ".join(_quoted(name) for name in names if name)
+        table = " AS ".join(_quote_name(name) for name in names if name)
     chosen = node.get("case_checks", ()) if _is_nothing(node.get("else_expr")) else ()
     for condition in (node.get("where_clause"), node.get("filter"), *(check.get("when_expr") for check in chosen)):
         if isinstance(condition, dict):
-            yield from _written(condition, sql, table)
+            yield from _read_condition(condition, sql, table)
     for name in ("having", "qualify"):
         if isinstance(condition := node.get(name), dict):
-            yield from _written(condition, sql, "")
+            yield from _read_condition(condition, sql, "")
     for each in node.values():
         yield from _conditions(each, sql, table)
 
 
-def _written(condition: dict[str, Any], sql: bytes, table: str) -> Iterator[_Condition]:
+def _read_condition(condition: dict[str, Any], sql: bytes, table: str) -> Iterator[_Condition]:
     """Yield a condition as the query words it, unless it names no column."""
     if not _names_column(condition):
         return
@@ -109,7 +109,7 @@ def _names_column(node: Any) -> bool:
     return isinstance(node, list) and any(map(_names_column, node))
 
 
-def _quoted(name: str) -> str:
+def _quote_name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 

@@ -209,12 +209,12 @@ def _names(header: Row, width: int, body: list[Row], faults: list[str]) -> list[
     plain = [" ".join("".join(header[index : index + 1]).split())[:_LONGEST_NAME] for index in range(width)]
     nameless = [index + 1 for index, name in enumerate(plain) if not name]
     if header and nameless:
-        faults.append(f"no header for column {_listed(nameless)}: named column{nameless[0]} and so on")
+        faults.append(f"no header for column {_shorten_list(nameless)}: named column{nameless[0]} and so on")
     wanted = [name or f"column{index + 1}" for index, name in enumerate(plain)]
     names = unlike(wanted)
     doubles = [name for name, want in zip(names, wanted, strict=True) if name != want]
     if doubles:
-        faults.append(f"header names occur twice: renamed to {_listed(doubles)}")
+        faults.append(f"header names occur twice: renamed to {_shorten_list(doubles)}")
     return names
 
 
@@ -222,7 +222,7 @@ def _drop_repeated_headers(sheet: Sheet, header: Row, lines: list[int]) -> None:
     """Drop the headers in the middle of files that were stuck together."""
     again = [index for index, row in enumerate(sheet.rows) if row == header] if header else []
     if again:
-        where = _listed([lines[index] for index in again])
+        where = _shorten_list([lines[index] for index in again])
         sheet.faults.append(f"the header occurs again (line {where}): {_count(len(again), 'row')} left out")
         for index in reversed(again):
             del sheet.rows[index], lines[index]
@@ -249,11 +249,12 @@ def _say_uneven(sheet: Sheet, short: list[int], long: list[int]) -> None:
     """Name the lines with fewer or more cells than the header."""
     if short:
         sheet.faults.append(
-            f"{_count(len(short), 'row')} with fewer cells than the header (line {_listed(short)}): filled up empty"
+            f"{_count(len(short), 'row')} with fewer cells than the header (line {_shorten_list(short)}): "
+            "filled up empty"
         )
     if long:
         sheet.faults.append(
-            f"{_count(len(long), 'row')} with more cells than the header (line {_listed(long)}): "
+            f"{_count(len(long), 'row')} with more cells than the header (line {_shorten_list(long)}): "
             "the cells beyond it were dropped"
         )
 
@@ -272,7 +273,7 @@ def _set_apart(sheet: Sheet, lines: list[int]) -> set[int]:
     return found.rows
 
 
-def _listed(things: list[int] | list[str]) -> str:
+def _shorten_list(things: list[int] | list[str]) -> str:
     shown = ", ".join(str(thing) for thing in things[:_LINES_NAMED])
     return shown + (" ..." if len(things) > _LINES_NAMED else "")
 

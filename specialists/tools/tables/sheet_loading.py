@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from specialists.tools.tables.column_types import NOTHINGS
 from specialists.tools.tables.database import LoadedTable
-from specialists.tools.tables.naming import quoted
+from specialists.tools.tables.naming import quote_name
 from specialists.tools.tables.sheet import BETWEEN, Sheet
 from specialists.tools.tables.typed_columns import typed_columns
 
@@ -39,8 +39,8 @@ def load_sheet(connection: DuckDBPyConnection, table: LoadedTable, sheet: Sheet,
     typed, said = typed_columns(connection, named, semicolons=sheet.separator == ";")
     table.facts += said.facts
     table.faults += said.faults
-    picked = [f"{expression} AS {quoted(name)}" for expression, name in zip(typed, sheet.names, strict=True)]
-    connection.execute(f"CREATE TABLE {quoted(table.name)} AS SELECT {', '.join(picked)} FROM raw_rows")  # noqa: S608 - quoted
+    picked = [f"{expression} AS {quote_name(name)}" for expression, name in zip(typed, sheet.names, strict=True)]
+    connection.execute(f"CREATE TABLE {quote_name(table.name)} AS SELECT {', '.join(picked)} FROM raw_rows")  # noqa: S608 - quoted
     connection.execute("DROP TABLE raw_rows")
 
 

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from specialists.sandbox.confine import given, limit_processor_from_now, own_stdout, write_no_more_files
+from specialists.sandbox.confine import input_path, limit_processor_from_now, own_stdout, write_no_more_files
 from specialists.tools.extras import remedy
 
 if TYPE_CHECKING:
@@ -50,14 +50,14 @@ def main() -> None:
 def _answer(request: dict[str, Any]) -> dict[str, Any]:
     import duckdb  # noqa: PLC0415
 
-    from specialists.tools.tables.database import opened, shut  # noqa: PLC0415
+    from specialists.tools.tables.database import open_duckdb, shut  # noqa: PLC0415
     from specialists.tools.tables.kept_tables import EntryBroken  # noqa: PLC0415
     from specialists.tools.tables.profile import profile  # noqa: PLC0415
     from specialists.tools.tables.query import query  # noqa: PLC0415
     from specialists.tools.tables.refused import TableRefused  # noqa: PLC0415
 
     try:
-        connection = opened()
+        connection = open_duckdb()
         tables, refused, files = _load(connection, request)
         shut(connection, files)
         write_no_more_files()
@@ -99,9 +99,9 @@ def _load(connection: DuckDBPyConnection, request: dict[str, Any]) -> tuple[list
 
         try:
             if file["kept"]:
-                found = read_list(Path(given(file["file"])), file["name"])
+                found = read_list(Path(input_path(file["file"])), file["name"])
                 name(found)
-                files += open_kept(connection, found, given(file["file"]))
+                files += open_kept(connection, found, input_path(file["file"]))
             else:
                 found = _read(connection, file, name)
                 if file["keep"]:
@@ -121,7 +121,7 @@ def _read(
     from specialists.tools.tables.sheet_loading import load_sheet  # noqa: PLC0415
     from specialists.tools.tables.sheet_sources import sheets_of  # noqa: PLC0415
 
-    path = Path(given(file["file"]))
+    path = Path(input_path(file["file"]))
     data = path.read_bytes()
     if not data:
         raise TableRefused("is empty (0 bytes)")

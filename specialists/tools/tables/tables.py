@@ -17,7 +17,7 @@ from handoff.contracts import Artifact
 from handoff.evidence.grids import ONLY
 from specialists.formats.table_text import TABLE_ENDINGS
 from specialists.sandbox.child_process import BUSY, NO_WALLS, Given, Limits, run_child
-from specialists.tools.tables.cells import shown, typed
+from specialists.tools.tables.cells import format_cell, restore_cell
 from specialists.tools.tables.profile import named_in
 from specialists.tools.tables.table_cache import TableCache, cache_folder, key_of
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
@@ -102,7 +102,7 @@ async def profile_table(arguments: ProfileTable, workbench: Workbench) -> ToolOu
     Do this once per file before querying it.
     """
     tables = table_names(workbench.artifacts)
-    artifact = _named(arguments.file, tables)
+    artifact = _find_table(arguments.file, tables)
     if artifact is None:
         return ToolOutcome(_no_such_file(arguments.file, workbench.artifacts, tables), failed=True)
     try:
@@ -141,7 +141,9 @@ async def run_query(sql: str, workbench: Workbench, *, most: int = 5000) -> Quer
     wanted = [artifact for name, artifact in tables.items() if name in text] or list(tables.values())
     answer = await _ask(wanted, tables, workbench, sql=sql, most=most)
     types = answer["types"]
-    rows = tuple(tuple(typed(cell, kind) for cell, kind in zip(row, types, strict=True)) for row in answer["rows"])
+    rows = tuple(
+        tuple(restore_cell(cell, kind) for cell, kind in zip(row, types, strict=True)) for row in answer["rows"]
+    )
     gaps = tuple(answer["faults"]) + tuple(f"Not read: {line}" for line in answer["refused"])
     sources = tuple(dict.fromkeys(answer["read"]))
     return QueryRows(
@@ -177,7 +179,7 @@ def table_names(artifacts: tuple[Artifact, ...]) -> dict[str, Artifact]:
     return names
 
 
-def _named(file: str, tables: dict[str, Artifact]) -> Artifact | None:
+def _find_table(file: str, tables: dict[str, Artifact]) -> Artifact | None:
     wanted = file.strip().strip("'\"").casefold()
     for artifact in tables.values():
         if artifact.name.casefold() == wanted:
@@ -200,17 +202,17 @@ async def _ask(
     named = {name: artifact for name, artifact in tables.items() if artifact in wanted}
     kept = {name: cache.find(key_of(artifact.id, artifact.name)) for name, artifact in named.items()}
     question = {"taken": list(tables), "sql": sql, "most": most}
-    answer = await _answered(cache, named, kept, workbench, question)
+    answer = await _ask_child(cache, named, kept, workbench, question)
     if "broken" in answer:
         for entry in filter(None, kept.values()):
             await asyncio.to_thread(cache.drop, entry)
-        answer = await _answered(cache, named, {}, workbench, question)
+        answer = await _ask_child(cache, named, {}, workbench, question)
     if "error" in answer:
         raise QueryFailed(answer["error"])
     return answer
 
 
-async def _answered(
+async def _ask_child(
     cache: TableCache,
     named: Mapping[str, Artifact],
     kept: Mapping[str, Path | None],
@@ -275,7 +277,7 @@ def _as_text(result: QueryRows) -> str:
     lines = [" | ".join(result.columns)]
     length = 0
     for row in result.rows:
-        line = " | ".join(shown(cell) for cell in row)
+        line = " | ".join(format_cell(cell) for cell in row)
         length += len(line)
         if length > _TEXT_SHOWN:
             break

@@ -118,7 +118,7 @@ class _Totals:
         totals: dict[int, str] = {}
         starts = [0]
         for index in candidates:
-            if kind := self._judged(index, starts, totals):
+            if kind := self._judge_row(index, starts, totals):
                 totals[index] = kind
                 self._sums.leave_out(index)
                 starts = [*starts[-_STARTS:], index + 1]
@@ -128,7 +128,7 @@ class _Totals:
         for kind in ("total", "average"):
             at = sorted(index for index, each in totals.items() if each == kind)
             if at:
-                named = ", ".join(f"line {self._lines[index]}{self._named(index)}" for index in at[:5])
+                named = ", ".join(f"line {self._lines[index]}{self._quote_first_cell(index)}" for index in at[:5])
                 more = " ..." if len(at) > 5 else ""
                 self._found.notes.insert(0, f"{_rows(len(at), kind + ' row')} set apart, not counted: {named}{more}")
         self._found.faults += self._kept
@@ -158,7 +158,7 @@ class _Totals:
 
     # ------------------------------------------------------------ is it a total
 
-    def _judged(self, index: int, starts: Sequence[int], totals: Mapping[int, str]) -> str:
+    def _judge_row(self, index: int, starts: Sequence[int], totals: Mapping[int, str]) -> str:
         """Say what a row is: `total`, `average`, or "" for one that counts. Notes what is not certain."""
         label, last = _label(self._rows[index]), index == len(self._rows) - 1
         filled = [column for column in self._numbers if column.value(self._rows[index][column.at]) is not None]
@@ -182,9 +182,9 @@ class _Totals:
                 return ""
         if lacking and index > 1 and (last or label == "average") and self._is_mean(index, filled, totals, label):
             return "average"
-        return self._called(index, label, last=last, lacking=lacking) if label else ""
+        return self._judge_label(index, label, last=last, lacking=lacking) if label else ""
 
-    def _called(self, index: int, label: str, *, last: bool, lacking: int) -> str:
+    def _judge_label(self, index: int, label: str, *, last: bool, lacking: int) -> str:
         """Judge a row whose words and numbers disagree: `label` if it is not to be counted."""
         called = f"is called {'an average' if label == 'average' else 'a total'}"
         if not is_label(self._first_cell(index)):
@@ -193,8 +193,8 @@ class _Totals:
             self._say(index, called, "leave it out of sums if it is one")
             return ""
         self._kept.append(
-            f"line {self._lines[index]}{self._named(index)} {called} and does not agree with the rows above it: "
-            "it is not counted; check which is right"
+            f"line {self._lines[index]}{self._quote_first_cell(index)} {called} and does not agree with the rows above "
+            "it: it is not counted; check which is right"
         )
         return label
 
@@ -279,12 +279,14 @@ class _Totals:
     # ------------------------------------------------------------ words
 
     def _say(self, index: int, what: str, remedy: str) -> None:
-        self._kept.append(f"line {self._lines[index]}{self._named(index)} {what} and is counted as data: {remedy}")
+        self._kept.append(
+            f"line {self._lines[index]}{self._quote_first_cell(index)} {what} and is counted as data: {remedy}"
+        )
 
     def _first_cell(self, index: int) -> str:
         return next((cell.strip() for cell in self._rows[index] if cell.strip()), "")
 
-    def _named(self, index: int) -> str:
+    def _quote_first_cell(self, index: int) -> str:
         text = self._first_cell(index)
         return f" ('{text[:40]}')" if _LETTERS.search(text) else ""
 

@@ -27,7 +27,7 @@ BROKEN = (
 _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 
 
-def uncomputed(data: bytes) -> dict[str, str]:
+def describe_uncomputed_cells(data: bytes) -> dict[str, str]:
     """Word the faults of each sheet, by its name, that has such cells. There are none for what is no .xlsx.
 
     Args:
@@ -35,16 +35,16 @@ def uncomputed(data: bytes) -> dict[str, str]:
     """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            return _said(archive)
+            return _describe_sheet_faults(archive)
     except BROKEN:
         return {}  # whatever is wrong with the file, its reader says it better
 
 
-def _said(archive: zipfile.ZipFile) -> dict[str, str]:
+def _describe_sheet_faults(archive: zipfile.ZipFile) -> dict[str, str]:
     said, left = {}, _LOOKED_AT
     for name, member in sheet_members(archive):
         with archive.open(member) as file:
-            formulas, errors, read = _counted(file, left)
+            formulas, errors, read = _count_faults(file, left)
         left -= read
         parts = [f"{formulas:,} formula{'' if formulas == 1 else 's'} never worked out"] if formulas else []
         parts += [f"{errors:,} error{'' if errors == 1 else 's'} such as #N/A or #DIV/0!"] if errors else []
@@ -56,20 +56,20 @@ def _said(archive: zipfile.ZipFile) -> dict[str, str]:
 
 def sheet_members(archive: zipfile.ZipFile) -> list[tuple[str, str]]:
     """List name and member of each sheet of an .xlsx. Raises one of `BROKEN`."""
-    links = {link.get("Id"): link.get("Target", "") for link in _parsed(archive, "xl/_rels/workbook.xml.rels")}
+    links = {link.get("Id"): link.get("Target", "") for link in _parse_member(archive, "xl/_rels/workbook.xml.rels")}
     found = []
-    for sheet in _parsed(archive, "xl/workbook.xml").iterfind("{*}sheets/{*}sheet"):
+    for sheet in _parse_member(archive, "xl/workbook.xml").iterfind("{*}sheets/{*}sheet"):
         target = links.get(sheet.get(_RELATION)) or ""
         found.append((sheet.get("name", ""), target[1:] if target.startswith("/") else f"xl/{target}"))
     return [(name, member) for name, member in found if member in archive.namelist()]
 
 
-def _parsed(archive: zipfile.ZipFile, member: str) -> ET.Element:
+def _parse_member(archive: zipfile.ZipFile, member: str) -> ET.Element:
     with archive.open(member) as file:
         return ET.fromstring(file.read(_INDEX))  # noqa: S314 - expat bounds entities; the child bounds the rest
 
 
-def _counted(file: IO[bytes], most: int) -> tuple[int, int, int]:
+def _count_faults(file: IO[bytes], most: int) -> tuple[int, int, int]:
     """Count formulas without a value, errors, and the bytes that were read."""
     formulas = errors = read = 0
     rest = b""

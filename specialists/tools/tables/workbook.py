@@ -14,7 +14,7 @@ from specialists.tools.tables.library_words import words_of
 from specialists.tools.tables.refused import TableRefused
 from specialists.tools.tables.sheet import Sheet, Spans, sheet_of
 from specialists.tools.tables.sheet_rows import hidden_columns_noted, hidden_noted
-from specialists.tools.tables.uncomputed_cells import uncomputed
+from specialists.tools.tables.uncomputed_cells import describe_uncomputed_cells
 
 _MOST_SHEETS = 20
 
@@ -39,7 +39,7 @@ def workbook_sheets(data: bytes) -> list[Sheet]:
     filled = [sheet for sheet in sheets if sheet is not None]
     if not filled:
         raise TableRefused("is a workbook without any filled sheet")
-    lacking = uncomputed(data)
+    lacking = describe_uncomputed_cells(data)
     for sheet in filled:
         sheet.apart += ["the sheet is hidden in the workbook; its rows are counted"] if sheet.title in hidden else []
         sheet.faults += [lacking[sheet.title]] if sheet.title in lacking else []

@@ -21,7 +21,7 @@ def mark_of(key: str) -> str:
     return f"<!-- leadhand:{key} -->"
 
 
-def defused(body: str) -> str:
+def defuse_body(body: str) -> str:
     """Return the body without what acts. Code in fences stays as it is. Doing it twice changes nothing more."""
     pieces = _FENCE.split(visible(body).strip())
     # A split by two groups gives text, fence, its mark, text, ...

@@ -41,13 +41,13 @@ class IssueTracker:
         self._body = "body" if github else "description"
 
     async def open(self, title: str, body: str, key: str) -> str:
-        """Open an issue, its body `defused`, and give its address.
+        """Open an issue, with its body made harmless (`defuse_body`), and give its address.
 
         Raises NotOpened, and CannotTell if no answer says whether it is.
         """
         fields = {"title": title, self._body: f"{body}\n\n{mark_of(key)}"}
         try:
-            status, data = await self._asked("POST", json_body=fields)
+            status, data = await self._call_api("POST", json_body=fields)
         except (aiohttp.ClientConnectorError, aiohttp.ClientHttpProxyError) as error:  # nothing was sent
             why = f" ({fault})" if (fault := network_fault(error)) else ""
             raise NotOpened(f"{self._desk.host} cannot be reached{why}") from error
@@ -65,7 +65,7 @@ class IssueTracker:
         mark, oldest = mark_of(key), time.time()
         for page in range(1, MOST_PAGES + 1):
             try:
-                status, data = await self._asked("GET", {"state": "all", "per_page": PAGE, "page": page, **order})
+                status, data = await self._call_api("GET", {"state": "all", "per_page": PAGE, "page": page, **order})
             except (aiohttp.ClientError, TimeoutError) as error:
                 raise CannotTell(f"{self._desk.host} gave no answer") from error
             issues = _read(data) if status == 200 else None
@@ -74,12 +74,12 @@ class IssueTracker:
             for one in issues:
                 if mark in str(one.get(self._body) or ""):
                     return _address(one)
-                oldest = min(oldest, _made(one))
+                oldest = min(oldest, _creation_time(one))
             if len(issues) < PAGE or oldest < time.time() - SURE:
                 return None
         raise CannotTell(f"{PAGE * MOST_PAGES} issues were opened there in {SURE / 86_400:.0f} days")
 
-    async def _asked(
+    async def _call_api(
         self, method: str, query: dict[str, str | int] | None = None, json_body: dict[str, str] | None = None
     ) -> tuple[int, bytes]:
         async with (
@@ -115,7 +115,7 @@ def _address(issue: Any) -> str:
     return str(about.get("html_url") or about.get("web_url") or "an unknown address")
 
 
-def _made(issue: Any) -> float:
+def _creation_time(issue: Any) -> float:
     try:
         return datetime.fromisoformat(str(issue.get("created_at"))).timestamp()
     except ValueError:

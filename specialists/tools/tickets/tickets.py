@@ -10,7 +10,7 @@ from pydantic.json_schema import SkipJsonSchema
 from handoff.text.visible_text import visible
 from specialists.tools.messages.messages import NO_MESSENGER, about
 from specialists.tools.messenger import Addressee, DeliveryUnknown, Messenger
-from specialists.tools.tickets.issue_text import defused
+from specialists.tools.tickets.issue_text import defuse_body
 from specialists.tools.tickets.issue_tracker import IssueTracker, NotOpened
 from specialists.tools.tickets.ticket_desk import CONTACT, NAME, NOWHERE, TicketDesk, desk_of, is_reachable
 from specialists.tools.tool import Prepared, Sent, Tool, ToolOutcome, Workbench
@@ -77,7 +77,7 @@ class _Desk:
         if not all(texts.values()):
             return ToolOutcome("The title or the body is empty; give both.", failed=True)
         if self.place.issues:
-            texts["body"] = defused(texts["body"])
+            texts["body"] = defuse_body(texts["body"])
             if len(texts["body"]) > LONGEST:
                 return ToolOutcome(f"The body is too long; {LONGEST:,} characters are allowed.", failed=True)
             why = f"It leaves the workspace: whoever may read {self.place.path} at {self.place.host} can read it."
@@ -98,19 +98,19 @@ class _Desk:
             address = await IssueTracker(self.place).open(arguments.title, arguments.body, key)
         except NotOpened as error:
             return ToolOutcome(f"No ticket was opened: {error}.", failed=True)
-        return _opened(address)
+        return _report_open_ticket(address)
 
     async def look_up(self, arguments: OpenTicketArguments, workbench: Workbench, key: str) -> ToolOutcome | None:
         """Find out if it was opened. Raises CannotTell and DeliveryUnknown."""
         if self.place.issues:
             address = await IssueTracker(self.place).find(key)
-            return None if address is None else _opened(address)
+            return None if address is None else _report_open_ticket(address)
         messenger, goes = await self._goes(workbench)
         if messenger is None or isinstance(goes, str):
             raise DeliveryUnknown(str(goes))
         rows = self.place.kind == "list"
         found = await (messenger.look_up_row(goes, key=key) if rows else messenger.look_up(goes, key=key))
-        return None if found is None else _sent(found.id, found.fault, arguments)
+        return None if found is None else _report_sending(found.id, found.fault, arguments)
 
     def sends(self, _arguments: OpenTicketArguments) -> Sent:
         """Say who gets what: all of it stands in the arguments."""
@@ -124,7 +124,7 @@ class _Desk:
             sent = await messenger.add_row(goes, arguments.title, arguments.body, key=key)
         else:
             sent = await messenger.send(goes, f"**{arguments.title}**\n\n{arguments.body}", key=key)
-        return _sent(sent.id, sent.fault, arguments)
+        return _report_sending(sent.id, sent.fault, arguments)
 
     async def _goes(self, workbench: Workbench) -> tuple[Messenger | None, Addressee | str]:
         messenger = workbench.messenger
@@ -139,11 +139,11 @@ class _Desk:
         return messenger, goes
 
 
-def _opened(address: str) -> ToolOutcome:
+def _report_open_ticket(address: str) -> ToolOutcome:
     return ToolOutcome(f"The ticket is open: {address}.", sources=(address,) if "://" in address else ())
 
 
-def _sent(sent: str, fault: str, arguments: OpenTicketArguments) -> ToolOutcome:
+def _report_sending(sent: str, fault: str, arguments: OpenTicketArguments) -> ToolOutcome:
     if not sent:
         return ToolOutcome(f"The ticket was not sent: {fault}.", failed=True)
     return ToolOutcome(f"The ticket was sent to {arguments.to}.")

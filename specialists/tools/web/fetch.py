@@ -109,14 +109,14 @@ async def download(
 
 async def _hop(url: str, settings: FetchSettings, accepts: Callable[[str], str]) -> Download | str:
     """Make one request: get the page, or the address it redirects to."""
-    async with guarded(url, settings) as client, client.stream("GET", url, headers=_HEADERS) as response:
+    async with open_guarded_client(url, settings) as client, client.stream("GET", url, headers=_HEADERS) as response:
         if response.has_redirect_location:
             return str(response.url.join(response.headers["location"]))
         return await _read(response, settings, accepts)
 
 
 @asynccontextmanager
-async def guarded(url: str, settings: FetchSettings) -> AsyncIterator[httpx.AsyncClient]:
+async def open_guarded_client(url: str, settings: FetchSettings) -> AsyncIterator[httpx.AsyncClient]:
     """Give a client for one request to a public address, see `guarded_client`."""
     await _ready()
     policy = _policy(settings.allow_hosts)

@@ -10,7 +10,7 @@ import json
 import sys
 from pathlib import Path
 
-from specialists.sandbox.confine import given, own_stdout
+from specialists.sandbox.confine import input_path, own_stdout
 from specialists.tools.web import pagetext
 
 
@@ -18,7 +18,7 @@ def main() -> None:
     """Answer the request on stdin."""
     request = json.load(sys.stdin)
     reply = own_stdout()
-    body = Path(given("page")).read_bytes()
+    body = Path(input_path("page")).read_bytes()
     page = pagetext.Page(request["url"], request["media_type"], request["charset"], body)
     try:
         title, text = pagetext.read(page)

@@ -51,7 +51,7 @@ def read(page: Page) -> tuple[str, str]:
     """Read the title and text of a page, either of which may be empty. For a child: a page may be built to hang it."""
     if page.media_type in _HTML:
         return _from_html(page)
-    return "", clean(_decoded(page))
+    return "", clean(_decode_page(page))
 
 
 def clean(text: str) -> str:
@@ -62,7 +62,7 @@ def clean(text: str) -> str:
 def _from_html(page: Page) -> tuple[str, str]:
     import trafilatura  # noqa: PLC0415  # most of a second to import, so only HTML pays for it
 
-    html = _decoded(page) if page.charset else _said_inside(page.body)
+    html = _decode_page(page) if page.charset else _said_inside(page.body)
     text = trafilatura.extract(html, url=page.url, output_format="markdown", include_links=True, include_comments=False)
     about = trafilatura.extract_metadata(html, default_url=page.url)
     title = " ".join((about.title or "").split()) if about else ""
@@ -88,7 +88,7 @@ def _codec(charset: str) -> str:
     return name
 
 
-def _decoded(page: Page) -> str:
+def _decode_page(page: Page) -> str:
     try:
         return page.body.decode(_codec(page.charset or "utf-8"), errors="replace")
     except LookupError:  # an unknown charset, or one that is no text encoding at all

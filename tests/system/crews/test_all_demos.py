@@ -42,7 +42,7 @@ def test_there_are_ten() -> None:
 async def test_a_demo_ends_in_the_terminal_without_a_keyboard(
     name: str, server_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async with crew_demo.staged(settings_of(name)) as demo, scene_on(server_url) as scene:
+    async with crew_demo.stage_demo(settings_of(name)) as demo, scene_on(server_url) as scene:
         told = argparse.Namespace(ask=demo.demo.ask, json=False, demo=True, out=tmp_path, timeout=PATIENCE)
         async with scene.bot(demo.cast(RehearsalModel()), crew=open_crew(demo.settings)) as app:
             code = await do_one_job(scene.workspace, app, told, demo.files)
@@ -77,7 +77,7 @@ async def say_yes(page: Page, talk: Talk) -> None:
 @pytest.mark.asyncio(loop_scope="session")
 @pytest.mark.parametrize("name", NAMES)
 async def test_a_demo_ends_by_its_own_button_on_the_page(name: str, server_url: str, open_page: OpenPage) -> None:
-    async with crew_demo.staged(settings_of(name)) as demo:
+    async with crew_demo.stage_demo(settings_of(name)) as demo:
         draft = Draft(demo.demo.ask, demo.files)
         async with (
             scene_on(server_url, drafts=[draft]) as scene,

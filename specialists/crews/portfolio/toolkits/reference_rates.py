@@ -42,7 +42,7 @@ class RateArguments(BaseModel):
 def tools(settings: ToolSettings) -> tuple[Tool, ...]:
     """Make the tool, over recorded replies where they are set."""
     pages = settings.env.get("LEADHAND_RECORDED_PAGES", "")
-    return (rate_tool(_recorded(recorded_web.read(Path(pages).expanduser())) if pages else _from_the_bank),)
+    return (rate_tool(_make_recorded_getter(recorded_web.read(Path(pages).expanduser())) if pages else _from_the_bank),)
 
 
 def rate_tool(get: Get) -> Tool:
@@ -91,7 +91,7 @@ def _last_rate(text: str) -> tuple[str, Decimal]:
     return day, found[day]
 
 
-def _recorded(pages: recorded_web.RecordedWeb) -> Get:
+def _make_recorded_getter(pages: recorded_web.RecordedWeb) -> Get:
     async def get(url: str, _workbench: Workbench) -> str:
         page = pages.page(url)
         if page is None:
