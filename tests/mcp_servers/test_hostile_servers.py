@@ -111,7 +111,7 @@ async def test_what_changed_after_it_was_accepted_is_refused(harbour: Harbour) -
         changed = await call(tool(toolkit, "look"), harbour)
         gone = await call(tool(toolkit, "note"), harbour, text="tea")
     assert changed.failed
-    assert "is not what was accepted" in changed.text
+    assert "has changed since it was accepted" in changed.text
     assert "id_rsa" not in changed.text
     assert gone.failed
     assert "is no longer there" in gone.text

@@ -29,7 +29,7 @@ def test_a_crew_allows_nothing_unless_its_file_says_so(tmp_path: Path) -> None:
     crew = load(tmp_path, "confidence: 60", TOOLS)
     assert crew.make is None
     assert dict(crew.lent) == {}
-    with pytest.raises(NotLent, match="has no specialists made"):
+    with pytest.raises(NotLent, match="allows no ad-hoc specialists"):
         specialist_for(crew, PLAN, "scout", "fast")
 
 
@@ -84,7 +84,7 @@ def test_it_is_built_from_the_plan_and_what_the_crew_lends(tmp_path: Path) -> No
 def test_a_plan_of_old_does_not_overrule_the_crew_of_today(tmp_path: Path, tool: str) -> None:
     crew = load(tmp_path, "make: {tools: [look]}", TOOLS)
     plan = PLAN.model_copy(update={"made": (MADE.model_copy(update={"tools": (tool,)}),)})
-    with pytest.raises(NotLent, match=f"does not lend {tool}"):
+    with pytest.raises(NotLent, match=f"does not allow {tool}"):
         specialist_for(crew, plan, "scout", "fast")
     leaky = replace(crew, lent=TOOLS)
     if tool == "post":
@@ -94,7 +94,7 @@ def test_a_plan_of_old_does_not_overrule_the_crew_of_today(tmp_path: Path, tool:
 
 def test_a_tier_that_is_not_lent_any_more_is_not_worked_on(tmp_path: Path) -> None:
     crew = load(tmp_path, "make: {tools: [look], tiers: [fast]}", TOOLS)
-    with pytest.raises(NotLent, match="does not lend the tier balanced, on which scout is to work"):
+    with pytest.raises(NotLent, match="does not allow the tier balanced, on which scout is to work"):
         specialist_for(crew, PLAN, "scout", "balanced")
 
 

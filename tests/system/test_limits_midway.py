@@ -77,7 +77,7 @@ async def test_a_breaker_that_opens_in_the_middle_gives_one_last_call_without_to
     assert job.latest.state == "completed"
     assert offered[1:] == [{spec.name for spec in finish_tools.SPECS}]
     assert "42" in talk.said()
-    assert any("Stopped at the rest of specialist analyst" in gap for gap in gaps(job.latest, job.latest.run))
+    assert any("Stopped at the pause of specialist analyst" in gap for gap in gaps(job.latest, job.latest.run))
 
 
 async def test_a_call_that_breaks_in_the_middle_leaves_what_the_tools_found(scene: Scene) -> None:

@@ -40,10 +40,10 @@ async def town(server_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     """A town whose two workspaces have people and channels of the same ids."""
     numbers = itertools.count()
 
-    def neighbour(identity: Identity, name: str) -> Identity:
+    def neighbour(identity: Identity, name: str, *, in_organisation: bool) -> Identity:
         nonlocal numbers
         numbers = itertools.count()
-        return replace(made(identity, name), people=identity.people)
+        return made(identity, name, in_organisation=in_organisation)
 
     made = Identity.neighbour
     monkeypatch.setattr(Identity, "neighbour", neighbour)
