@@ -294,10 +294,11 @@ class AttemptStarted(OfAttempt):
 
 
 class TurnTaken(OfAttempt):
-    """A model turn ended: a checkpoint."""
+    """A model turn ended: a checkpoint. `corrected` corrections of the request were known to its call; None: none."""
 
     type: Literal["TurnTaken"] = "TurnTaken"
     turn: Turn
+    corrected: int | None = None
 
 
 class ToolReturned(OfAttempt):

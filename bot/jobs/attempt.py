@@ -248,8 +248,10 @@ class _Log:
         self._evidence = [point.reply.text for point in returns if not point.reply.failed]
         self._sources = [source for point in returns for source in point.sources]
         self._private = private_replies(self.history)
-        turns = [point.turn for point in self.history if isinstance(point, ev.TurnTaken)]
-        self._names = {call.id: call.name for call in (turns[-1].calls if turns else ())}
+        turns = [point for point in self.history if isinstance(point, ev.TurnTaken)]
+        self._names = {call.id: call.name for call in (turns[-1].turn.calls if turns else ())}
+        if turns:
+            self.corrected = turns[-1].corrected or 0  # what was said since, the last call did not know
         self.before = _elapsed_seconds(work) if resumed else 0.0
         self._began = time.monotonic()
         self.usage = sum((point.turn.usage for point in self.history if isinstance(point, ev.TurnTaken)), Usage())
@@ -302,7 +304,8 @@ class _Log:
         """
         self.usage += turn.usage
         self._names = {call.id: call.name for call in turn.calls}
-        self._runner.report_soon(ev.TurnTaken(**_of(self._effect, self._runner), turn=turn))
+        event = ev.TurnTaken(**_of(self._effect, self._runner), turn=turn, corrected=self.corrected or None)
+        self._runner.report_soon(event)
         await self._runner.ensure_held()
 
     async def ruled_before(self, approval: Approval) -> Earlier:
