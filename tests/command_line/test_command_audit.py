@@ -76,12 +76,14 @@ def test_the_command_tells_what_is_wanted_as_a_table_and_as_json(tmp_path: Path)
         async def fill() -> None:
             store = await Store.connect(url)
             log = AuditLog(store)
-            await log.note(entry())
-            await log.note(
-                entry(1_793_600_000.0, user="U2", job="JABCDEFGHJK", deed="sent_out", target="fetch_page a.example")
-            )
-            await log.note(entry(1_796_000_000.0, deed="stopped", outcome="refused", why="no admin"))
-            await log.note(entry(1_796_000_000.0, team="T2", deed="rated"))
+            for one in (
+                entry(),
+                entry(1_793_600_000.0, user="U2", job="JABCDEFGHJK", deed="sent_out", target="fetch_page a.example"),
+                entry(1_796_000_000.0, deed="stopped", outcome="refused", why="no admin"),
+                entry(1_796_000_000.0, team="T2", deed="rated"),
+            ):
+                await log.note(one)
+                await asyncio.sleep(0.002)  # the order is that of milliseconds: each entry gets one of its own
             await store.close()
 
         async def share() -> None:
