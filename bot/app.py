@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from aiohttp import web
 
     from bot.operation.instrumentation import Instrumentation
-    from bot.store.redis.redis_store import Store
     from bot.teams import InstalledTeams
     from specialists.tools.web.search import SearchSettings
 
@@ -73,8 +72,6 @@ def manifest_path() -> Path:
 @contextlib.asynccontextmanager
 async def open_store(settings: Settings) -> AsyncIterator[Store]:
     """Open the store of REDIS_URL, else the embedded one. Raises StoreError if it must not be used."""
-    from bot.store.redis.redis_store import Store  # noqa: PLC0415 - redis is imported when a store is opened
-
     url = settings.redis_url
     if not url:
         from bot.store.embedded import start_embedded  # noqa: PLC0415 - only for the embedded server

@@ -294,11 +294,11 @@ class AttemptStarted(OfAttempt):
 
 
 class TurnTaken(OfAttempt):
-    """A model turn ended: a checkpoint. `corrected` corrections of the request were known to its call; None: none."""
+    """A model turn ended: a checkpoint. `corrected` counts the corrections of the request that its call knew."""
 
     type: Literal["TurnTaken"] = "TurnTaken"
     turn: Turn
-    corrected: int | None = None
+    corrected: int = 0
 
 
 class ToolReturned(OfAttempt):

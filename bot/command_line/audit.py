@@ -9,10 +9,10 @@ from typing import get_args
 
 from bot.command_line.check import store_url
 from bot.command_line.console import say
+from bot.command_line.job_list import tells_teams
 from bot.command_line.slack_names import open_names
 from bot.operation.audit_log import Wanted, entries, line_of
 from bot.settings import Settings, SettingsError
-from bot.store.interface import ANY_TEAM
 from bot.store.redis.redis_store import Store
 from handoff.access.audit_entry import AuditEntry, Deed
 from handoff.text.dollars import in_dollars
@@ -37,7 +37,7 @@ async def audit(options: argparse.Namespace, settings: Settings) -> int:
     async with open_names(settings, ids=options.ids or options.json) as put_names, store_url(settings) as url:
         store = await Store.connect(url)
         try:
-            several = not options.team and await store.home("") == ANY_TEAM
+            several = await tells_teams(store, options.team)
             async for entry in entries(store, wanted):
                 if not count and not options.json:
                     say(_row(HEADS, "workspace" if several else ""))

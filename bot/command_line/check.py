@@ -28,6 +28,7 @@ from bot.slack.connection import NotConnected, bot_account, prove_app_token, sco
 from bot.slack.scopes import OPTIONAL_SCOPES
 from bot.slack.send.web_calls import close_client, make_client
 from bot.store.interface import StoreError
+from bot.store.redis.redis_store import Store
 from bot.store.retention import DAY, Retention
 from bot.supervisor.plan_price import PARTS, price_of_plan
 from handoff.contracts import Terms
@@ -293,7 +294,6 @@ def _http_fault(address: Address) -> str:
 
 
 async def _redis(settings: Settings) -> AsyncIterator[Verdict]:
-    from bot.store.redis.redis_store import Store  # noqa: PLC0415 - the same
     from bot.store.server_diagnosis import FULL  # noqa: PLC0415 - redis is imported when it is used
 
     where = "REDIS_URL" if settings.redis_url else f"embedded, in {settings.data}"

@@ -69,6 +69,11 @@ async def teams_of(store: Store, named: str) -> list[str]:
     return sorted(await store.installations.all()) if team == ANY_TEAM else [team] if team else []
 
 
+async def tells_teams(store: Store, named: str) -> bool:
+    """Return True if lines of several teams may stand together, so that each says whose it is."""
+    return not named and await store.home("") == ANY_TEAM
+
+
 async def find_job(store: Store, named: str, team: str) -> JobKey | None:
     """Find the job that an id or a link names, of `--team` or of any; None if the words name none.
 
@@ -92,7 +97,7 @@ async def _render_list(store: Store, heads: Sequence[Head], options: argparse.Na
     if not heads:
         return "No jobs." if options.user else "No job is under way."
     lists, now = JobLists(store), store.clock()
-    several = not options.team and await store.home("") == ANY_TEAM
+    several = await tells_teams(store, options.team)
     shown = [(f"{head.key.team:<12} " if several else "", lists.line(head)) for head in heads]
     return "\n".join([f"{team}{_line(one, await put_names(one.user), now)}" for team, one in shown])
 

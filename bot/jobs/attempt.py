@@ -251,7 +251,7 @@ class _Log:
         turns = [point for point in self.history if isinstance(point, ev.TurnTaken)]
         self._names = {call.id: call.name for call in (turns[-1].turn.calls if turns else ())}
         if turns:
-            self.corrected = turns[-1].corrected or 0  # what was said since, the last call did not know
+            self.corrected = turns[-1].corrected  # what was said since, the last call did not know
         self.before = _elapsed_seconds(work) if resumed else 0.0
         self._began = time.monotonic()
         self.usage = sum((point.turn.usage for point in self.history if isinstance(point, ev.TurnTaken)), Usage())
@@ -304,7 +304,7 @@ class _Log:
         """
         self.usage += turn.usage
         self._names = {call.id: call.name for call in turn.calls}
-        event = ev.TurnTaken(**_of(self._effect, self._runner), turn=turn, corrected=self.corrected or None)
+        event = ev.TurnTaken(**_of(self._effect, self._runner), turn=turn, corrected=self.corrected)
         self._runner.report_soon(event)
         await self._runner.ensure_held()
 

@@ -46,10 +46,9 @@ _OTHER_LIMIT = re.compile(
     re.IGNORECASE,
 )
 """What else a limit may be about."""
-_OF_OUTPUT = re.compile(
-    r"max_(?:completion_|output_|new_)?tokens|(?:completion|output)\W+(?:tokens|limit)|budget_tokens", re.IGNORECASE
-)
-_NO_ROOM_LEFT = re.compile(r"max_(?:completion_|output_|new_)?tokens\b[^.;]{0,60}?(?<![\w])-\d", re.IGNORECASE)
+_MAX_TOKENS = r"max_(?:completion_|output_|new_)?tokens"
+_OF_OUTPUT = re.compile(rf"{_MAX_TOKENS}|(?:completion|output)\W+(?:tokens|limit)|budget_tokens", re.IGNORECASE)
+_NO_ROOM_LEFT = re.compile(rf"{_MAX_TOKENS}\b[^.;]{{0,60}}?(?<!\w)-\d", re.IGNORECASE)
 """A limit below nought is none of ours: it is what a server's context has left without the prompt."""
 _OF_INPUT = re.compile(r"\binputs?\b(?! should)|\bprompt\b|\bmessages\b", re.IGNORECASE)
 _FITS = re.compile(

@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import PurePath
 from typing import Any
 
+from bot.limits.breakers import ADVICE
 from bot.supervisor.adhoc_offer import Making
 from bot.supervisor.json_replies import closed_object, reply_schema
 from bot.supervisor.prompts import call_of, crew_words, prompt
@@ -42,7 +43,6 @@ MOST_NAMES = 100
 """Names of material that the schema lists: providers allow no schema of any length."""
 
 CUT_OFF = "The reply was cut off, as it was too long or repeated itself; make it shorter."
-ADVICE = "Mention me again in a few minutes. If it still fails, ask whoever runs me to run `leadhand check`."
 
 Planned = PlanProposed | PlanRejected | AnswerWritten | PlannerAsked | RequestFailed
 

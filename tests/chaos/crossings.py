@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from bot.store.redis.redis_store import Store
 from handoff.contracts import Place
-from tests.chaos.tap import Heard
+from tests.chaos.tap import SlackRequest
 from tests.chaos.teams import Team, find_words
 from tests.providers.wire import WireRequest
+from tests.store.kit import read_entries
 
 LEARNS = 20.0
 """Seconds within which every instance knows that the app was taken out of a team, though it was frozen meanwhile."""
@@ -50,7 +50,7 @@ class Crossings:
         """Note something that must not be."""
         self._wrong[text] += 1
 
-    def hear(self, heard: Heard) -> None:
+    def hear(self, heard: SlackRequest) -> None:
         """Judge a request to Slack."""
         if heard.method == "oauth.v2.access":
             self._learn(heard)
@@ -75,7 +75,7 @@ class Crossings:
             if team.word in words and team.away_for() > LEARNS:
                 self.note(f"a job of {team.name} calls a model {LEARNS:g} s after the app was taken out")
 
-    def _learn(self, heard: Heard) -> None:
+    def _learn(self, heard: SlackRequest) -> None:
         """Remember whose the tokens are that Slack gives out."""
         token, answer = heard.answer.get("access_token"), heard.answer
         refresh = str(heard.args.get("refresh_token", ""))
@@ -84,7 +84,7 @@ class Crossings:
             self.refreshed += heard.args.get("grant_type") == "refresh_token"
             self._owners[token] = (answer.get("team") or answer["enterprise"])["id"]
 
-    def _team_of(self, heard: Heard) -> Team | None:
+    def _team_of(self, heard: SlackRequest) -> Team | None:
         """Whose token a request has; of an organisation's, which team it names. Without one, at whose address it is."""
         if not heard.token:
             return self._teams[heard.at] if heard.method.startswith(("/upload/", "/response/")) else None
@@ -117,7 +117,7 @@ async def in_store(store: Store, teams: Sequence[Team]) -> list[str]:
     wrong: Counter[str] = Counter()
     server, held = store._server, Counter[str]()
     for name in await server.command("KEYS", f"{store._keys.prefix}:*"):
-        for entry, content in await _entries(server, name):
+        for entry, content in await read_entries(store, name):
             text = content.decode("utf-8", "replace")
             place = f"{name.decode()} {entry}"
             named = {team.id for team in teams if team.id in place}
@@ -132,22 +132,6 @@ async def in_store(store: Store, teams: Sequence[Team]) -> list[str]:
                 wrong[f"the key {_short(name)} holds a token"] += 1
     missing = [team.name for team in teams if not held[team.id]]
     return [*wrong, *(f"nothing of {name} is in the store" for name in missing)]
-
-
-async def _entries(server: Any, name: bytes) -> list[tuple[str, bytes]]:
-    """The entries of a key, each with what names it."""
-    kind = await server.command("TYPE", name)
-    if kind == b"hash":
-        rows = await server.command("HGETALL", name)
-        return [(field.decode("utf-8", "replace"), value) for field, value in rows.items()]
-    if kind == b"stream":
-        rows = await server.command("XRANGE", name, "-", "+")
-        return [(seq.decode(), b" ".join(fields.values())) for seq, fields in rows]
-    read = {b"zset": ("ZRANGE", name, 0, -1), b"list": ("LRANGE", name, 0, -1), b"set": ("SMEMBERS", name)}.get(kind)
-    if read is not None:
-        return [("", member) for member in await server.command(*read)]
-    value = await server.command("GET", name) if kind == b"string" else b""
-    return [("", value or b"")]
 
 
 def _short(name: bytes) -> str:

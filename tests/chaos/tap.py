@@ -18,7 +18,7 @@ MOST_BYTES = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True)
-class Heard:
+class SlackRequest:
     """A request that reached Slack. `at` is the team at whose address it came in, `text` all of it, readable."""
 
     at: str
@@ -34,7 +34,7 @@ class Heard:
 class Tap:
     """Stands before a workspace, which tells everybody this address in place of its own."""
 
-    def __init__(self, workspace: Workspace, hear: Callable[[Heard], None]) -> None:
+    def __init__(self, workspace: Workspace, hear: Callable[[SlackRequest], None]) -> None:
         self._workspace, self._hear = workspace, hear
         self._behind = ""
         self._session: aiohttp.ClientSession | None = None
@@ -67,11 +67,11 @@ class Tap:
             ) as response:
                 answer = await response.read()
         except aiohttp.ClientError:  # a fault of Slack's, which the bot has to meet as well
-            self._hear(self._heard(request, body, b""))
+            self._hear(self._read_request(request, body, b""))
             if request.transport is not None:
                 request.transport.abort()
             return web.Response(status=502)
-        self._hear(self._heard(request, body, answer))
+        self._hear(self._read_request(request, body, answer))
         kept = [(name, value) for name, value in response.headers.items() if name.casefold() not in HOPS]
         made = web.Response(status=response.status, body=answer)
         for name, value in kept:
@@ -79,7 +79,7 @@ class Tap:
             made.headers.add(name, value)
         return made
 
-    def _heard(self, request: web.Request, body: bytes, answer: bytes) -> Heard:
+    def _read_request(self, request: web.Request, body: bytes, answer: bytes) -> SlackRequest:
         text = body.decode("utf-8", "replace")
         args: dict[str, Any] = {**dict(parse_qsl(request.query_string))}
         if "json" in request.content_type:
@@ -89,7 +89,7 @@ class Tap:
         named = request.headers.get("Authorization", "")
         token = named.removeprefix("Bearer ") if named.startswith("Bearer ") else str(args.get("token", ""))
         path = request.path
-        return Heard(
+        return SlackRequest(
             self._workspace.team_id,
             path.removeprefix("/api/"),
             token,

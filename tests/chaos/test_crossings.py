@@ -13,7 +13,7 @@ import pytest
 
 from bot.store.redis.redis_store import Store
 from tests.chaos.crossings import LEARNS, Crossings, in_store, on_screens
-from tests.chaos.tap import Heard
+from tests.chaos.tap import SlackRequest
 from tests.chaos.teams import Team, open_several
 from tests.providers.wire import WireRequest
 from tests.store.kit import free_port
@@ -32,12 +32,12 @@ def issued(crossings: Crossings, team: Team, token: str, *, wide: bool = False) 
         if wide
         else {"team": {"id": team.id}}
     )
-    crossings.hear(Heard(team.id, "oauth.v2.access", "", "", {}, {"access_token": token, **owner}))
+    crossings.hear(SlackRequest(team.id, "oauth.v2.access", "", "", {}, {"access_token": token, **owner}))
 
 
-def post(token: str, text: str, at: Team, **args: Any) -> Heard:
+def post(token: str, text: str, at: Team, **args: Any) -> SlackRequest:
     """A message that is sent with a token."""
-    return Heard(at.id, "chat.postMessage", token, text, args, {"ok": True})
+    return SlackRequest(at.id, "chat.postMessage", token, text, args, {"ok": True})
 
 
 async def test_a_word_of_another_team_is_seen_with_each_kind_of_token(teams: list[Team]) -> None:
@@ -47,14 +47,14 @@ async def test_a_word_of_another_team_is_seen_with_each_kind_of_token(teams: lis
     crossings.hear(post("s", f"for {south.word}", first))
     crossings.hear(post("e", f"for {second.word}", first, team_id=second.id))
     crossings.hear(post("e", f"for {second.word}", first, channel=second.workspace.channel_id("#leads")))
-    crossings.hear(Heard(second.id, "/files-pri/1-2/notes.txt", "e", "", {}, {}))
+    crossings.hear(SlackRequest(second.id, "/files-pri/1-2/notes.txt", "e", "", {}, {}))
     assert crossings.wrong == []
     crossings.hear(post("s", f"for {first.word}", first))
     crossings.hear(post("e", f"for {first.word.upper()}", first, team_id=second.id))
     crossings.hear(post("e", "for nobody", first, team_id=south.id))
     crossings.hear(post("x", "for nobody", first))
-    crossings.hear(Heard(south.id, "/upload/v1/1", "", f"a file of {first.word}", {}, {}))
-    crossings.hear(Heard(first.id, "/files-pri/1-2/notes.txt", "s", "", {}, {}))
+    crossings.hear(SlackRequest(south.id, "/upload/v1/1", "", f"a file of {first.word}", {}, {}))
+    crossings.hear(SlackRequest(first.id, "/files-pri/1-2/notes.txt", "s", "", {}, {}))
     assert len(crossings.wrong) == 6
 
 

@@ -230,18 +230,18 @@ async def use_notes(app: App) -> None:
         await app.ana.shortcut("save_note", "#general", ts)
         assert await app.whispers(app.ana, count) == ["Saved. See my home."] * count
 
-    def shown() -> list[str]:
+    def home_texts() -> list[str]:
         return [block["text"]["text"] for block in (app.ana.home() or {"blocks": []})["blocks"]]
 
-    await app.until(lambda: len(shown()) == 3)
-    assert shown()[0] == "2 notes"
-    link = re.fullmatch(r"<(http\S+)\|Cake at four>", shown()[2])
+    await app.until(lambda: len(home_texts()) == 3)
+    assert home_texts()[0] == "2 notes"
+    link = re.fullmatch(r"<(http\S+)\|Cake at four>", home_texts()[2])
     assert link is not None
     assert link[1].endswith(f"/archives/{app.general}/p{ts.replace('.', '')}")
     home = app.ana.home() or {}
     await app.ana.click_in_view(home["id"], "remove_note", "0")
-    await app.until(lambda: shown()[0] == "1 notes")
-    assert shown()[1] == f"<{link[1]}|Cake at four>"
+    await app.until(lambda: home_texts()[0] == "1 notes")
+    assert home_texts()[1] == f"<{link[1]}|Cake at four>"
     await app.ben.open_home()
     await app.until(app.ben.home)
     assert [block["text"]["text"] for block in (app.ben.home() or {})["blocks"]] == ["0 notes"]

@@ -242,7 +242,7 @@ async def test_a_budget_in_dollars_says_where_it_bounds_nothing(desk: Desk, capl
 async def test_nothing_is_asked_where_nothing_is_set_and_once_where_something_is(desk: Desk) -> None:
     asked: list[str] = []
 
-    class Told(Counters):
+    class CountersThatRecord(Counters):
         async def admit(self, *given: Any, **named: Any) -> Any:
             asked.append(f"admit, {len(named['settled'])} settled")
             return await super().admit(*given, **named)
@@ -251,7 +251,7 @@ async def test_nothing_is_asked_where_nothing_is_set_and_once_where_something_is
             asked.append("succeeded")
             return await super().breaker_succeeded(*given, **named)
 
-    desk.store.counters = Told(desk.store._calls)
+    desk.store.counters = CountersThatRecord(desk.store._calls)
     plain = desk.limits()
     for _ in range(3):
         await plain.reply(ANA, ask())

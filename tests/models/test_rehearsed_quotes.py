@@ -42,7 +42,7 @@ def test_a_paragraph_right_below_its_heading_is_quoted_with_it(text: str, place:
     assert f"minutes.docx, {place}" in said
 
 
-def asked(question: str, text: str, name: str = "minutes.docx") -> str:
+def answer_on(question: str, text: str, name: str = "minutes.docx") -> str:
     return repr(from_texts(Brief(question, (), (), (), ((name, text),))))
 
 
@@ -53,18 +53,18 @@ def test_a_day_and_its_month_are_quoted_together_and_a_row_of_a_table_alone() ->
     text += (
         "Emre | Angebote einholen | 25. Juni\nSofia | Messestand buchen | 18. Juni\nPiotr | Serverraum planen | 2. Juli"
     )
-    assert "> Der Umzug wird auf den 1. September verschoben.\\n" in asked("Was wurde zum Umzug beschlossen?", text)
-    assert "> Sofia | Messestand buchen | 18. Juni\\n" in asked("Welche Aufgaben hat Sofia und bis wann?", text)
+    assert "> Der Umzug wird auf den 1. September verschoben.\\n" in answer_on("Was wurde zum Umzug beschlossen?", text)
+    assert "> Sofia | Messestand buchen | 18. Juni\\n" in answer_on("Welche Aufgaben hat Sofia und bis wann?", text)
 
 
 def test_an_item_of_a_list_is_quoted_with_the_lines_that_it_runs_over() -> None:
     text = "1. Line 2 stopped as the gearbox ran hot. Klaus reset it\nat 03:15.\n2. Two pallets are missing."
-    assert "Klaus reset it at 03:15.\\n" in asked("When did line 2 stop?", text)
+    assert "Klaus reset it at 03:15.\\n" in answer_on("When did line 2 stop?", text)
 
 
 def test_headings_between_the_lines_of_a_page_are_places() -> None:
     text = "[page 2]\n5. Term and notice\nThe notice is three months.\n6. Pets\nDogs are not allowed. Cats are."
-    assert "> Dogs are not allowed.\\n>\\n> lease.pdf, 6. Pets" in asked("are dogs allowed?", text, "lease.pdf")
+    assert "> Dogs are not allowed.\\n>\\n> lease.pdf, 6. Pets" in answer_on("are dogs allowed?", text, "lease.pdf")
 
 
 CODE = "def read():\n    return 1\n\ndef push():\n    return accepted"
@@ -82,17 +82,17 @@ CODE = "def read():\n    return 1\n\ndef push():\n    return accepted"
 )
 def test_what_no_quotation_answers_is_declined(question: str, reason: str) -> None:
     log = "06:13 ERROR disk: write failed\n06:22 INFO backup: copied\n06:26 ERROR login refused"
-    said = asked(question, CODE, "sync.py") if "push" in question else asked(question, log, "nas.log")
+    said = answer_on(question, CODE, "sync.py") if "push" in question else answer_on(question, log, "nas.log")
     assert "'reason': 'out_of_scope'" in said
     assert reason in said.replace("\\\\", "")
 
 
 def test_a_word_that_the_quotation_lacks_and_passages_beyond_the_first_are_named() -> None:
-    assert "the quoted text does not have the word “keep”" in asked(
+    assert "the quoted text does not have the word “keep”" in answer_on(
         "Am I allowed to keep big dogs?", "Big dogs are allowed."
     )
     text = "\n".join(f"- Dogs, rule {number}" for number in range(5))
-    assert "2 more passages hold these words" in asked("what does it say about dogs?", text)
+    assert "2 more passages hold these words" in answer_on("what does it say about dogs?", text)
 
 
 def test_what_is_only_a_heading_is_found() -> None:
@@ -102,7 +102,7 @@ def test_what_is_only_a_heading_is_found() -> None:
 
 
 def test_the_comments_of_code_are_no_headings() -> None:
-    said = asked("which token does it need?", "# Needs SHOP_TOKEN.\nset -e\ndocker push shop", "deploy.sh")
+    said = answer_on("which token does it need?", "# Needs SHOP_TOKEN.\nset -e\ndocker push shop", "deploy.sh")
     assert "> # Needs SHOP_TOKEN." in said
     assert "set -e" not in said
 

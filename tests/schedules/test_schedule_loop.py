@@ -50,7 +50,7 @@ async def runs(store: Store) -> Counter[str]:
     return Counter(dict(zip(jobs, lengths, strict=True)))
 
 
-async def made(store: Store, **more: Any) -> Schedule:
+async def make_schedule(store: Store, **more: Any) -> Schedule:
     one = await ScheduleDesk(store).make(wanted(**more))
     assert isinstance(one, Schedule)
     return one
@@ -61,7 +61,7 @@ def job_of(one: Schedule, due: float) -> str:
 
 
 async def test_two_instances_begin_each_due_time_once(pair: tuple[Store, Store]) -> None:
-    one = await made(pair[0])
+    one = await make_schedule(pair[0])
     assert one.next_at is not None
     for day in range(3):
         for store in pair:
@@ -73,7 +73,7 @@ async def test_two_instances_begin_each_due_time_once(pair: tuple[Store, Store])
 
 async def test_no_run_begins_in_the_quiet_hours_of_its_channel(pair: tuple[Store, Store]) -> None:
     store, _ = pair
-    one = await made(store)
+    one = await make_schedule(store)
     assert one.next_at is not None
     quiet = one.next_at + 7200
 
@@ -119,7 +119,7 @@ async def test_who_dies_in_between_loses_no_run_and_begins_none_twice(
     call: str,
     after: bool,  # noqa: FBT001 - drawn by pytest
 ) -> None:
-    one = await made(pair[0])
+    one = await make_schedule(pair[0])
     assert one.next_at is not None
     for store in pair:
         MovedClock(store).advance(one.next_at + 1 - store.clock())
@@ -131,7 +131,7 @@ async def test_who_dies_in_between_loses_no_run_and_begins_none_twice(
 
 
 async def test_a_run_that_was_begun_long_ago_is_not_begun_again(store: Store) -> None:
-    one = await made(store)
+    one = await make_schedule(store)
     key = await begin_run(store, one, 5.0)
     await store._server.command("DEL", *(await store._server.command("KEYS", f"{store._keys.prefix}:*:seen:*")))
     assert await begin_run(store, one, 5.0) == key
@@ -141,7 +141,7 @@ async def test_a_run_that_was_begun_long_ago_is_not_begun_again(store: Store) ->
 
 @pytest.mark.parametrize(("missed", "begun"), [("once", 1), ("all", 5), ("skip", 0)])
 async def test_missed_runs(store: Store, missed: str, begun: int) -> None:
-    one = await made(store, missed=missed)
+    one = await make_schedule(store, missed=missed)
     assert one.next_at is not None
     MovedClock(store).advance(one.next_at + 4 * DAY + 3600 - store.clock())
     await loop_on(store).round()
@@ -152,7 +152,7 @@ async def test_missed_runs(store: Store, missed: str, begun: int) -> None:
 
 
 async def test_of_many_missed_runs_the_last_ten_are_made_up_for(store: Store) -> None:
-    one = await made(store, missed="all", rule=Rule(cron="0 * * * *"))
+    one = await make_schedule(store, missed="all", rule=Rule(cron="0 * * * *"))
     assert one.next_at is not None
     MovedClock(store).advance(one.next_at + 400 * DAY + 1800 - store.clock())  # at the full hour one more falls due
     await loop_on(store).round()
@@ -160,7 +160,7 @@ async def test_of_many_missed_runs_the_last_ten_are_made_up_for(store: Store) ->
 
 
 async def test_one_that_is_a_little_late_was_not_missed(store: Store) -> None:
-    one = await made(store, missed="skip")
+    one = await make_schedule(store, missed="skip")
     assert one.next_at is not None
     MovedClock(store).advance(one.next_at + 300 - store.clock())
     await loop_on(store).round()
@@ -169,8 +169,8 @@ async def test_one_that_is_a_little_late_was_not_missed(store: Store) -> None:
 
 async def test_a_draft_is_dropped_and_a_paused_one_rests(store: Store) -> None:
     desk = ScheduleDesk(store)
-    await made(store, state="draft")
-    paused = await made(store)
+    await make_schedule(store, state="draft")
+    paused = await make_schedule(store)
     await desk.edit(paused, "U1", lambda now: now.model_copy(update={"state": "paused"}), "paused")
     MovedClock(store).advance(3 * DAY)
     await loop_on(store).round()
@@ -183,7 +183,7 @@ async def test_a_damaged_one_holds_nothing_up(store: Store) -> None:
     await store.schedules.put("T1", f"{KIND}U1:SBROKEN", "{", store.clock() - 1)
     strange = wanted(id="SNEWER", rule=Rule(cron="whatever a newer release writes")).model_dump_json()
     await store.schedules.put("T1", f"{KIND}U1:SNEWER", strange, store.clock() - 1)
-    one = await made(store)
+    one = await make_schedule(store)
     assert one.next_at is not None
     MovedClock(store).advance(one.next_at + 1 - store.clock())
     await loop_on(store).round()
@@ -248,7 +248,7 @@ def _weekly(number: int, now: float) -> tuple[Schedule, float, float]:
 
 
 async def test_the_jobs_of_runs_are_known_to_the_store(store: Store) -> None:
-    one = await made(store)
+    one = await make_schedule(store)
     key = await begin_run(store, one, 5.0)
     assert key == JobKey("T1", job_of(one, 5.0))
     assert await store.jobs.asked_by("T1", "U1") == [], "a list of jobs shows the thread, not what opened it"

@@ -64,12 +64,12 @@ async def test_answers_overtake_cards_that_wait_also_those_of_other_instances(st
 async def test_instances_share_what_slack_allows_and_take_some_at_a_time(store: Store, calls: int) -> None:
     asked: list[Turns] = []
 
-    class Told(type(store.counters)):  # type: ignore[misc]
+    class CountersThatRecord(type(store.counters)):  # type: ignore[misc]
         async def turns(self, lane: Lane, who: str, wish: Wish) -> Turns:
             asked.append(await super().turns(lane, who, wish))
             return asked[-1]
 
-    both = [Budget(Told(store._calls), who=str(number), place="T1") for number in range(2)]
+    both = [Budget(CountersThatRecord(store._calls), who=str(number), place="T1") for number in range(2)]
     await asyncio.gather(*(budget.take(EDIT) for budget in both for _ in range(calls)))
     assert len(asked) == (2 if calls == 1 else 4), "five at a time, and two more while there are plenty"
     left = sum([await all_there_are(budget) for budget in both])

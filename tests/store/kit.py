@@ -54,6 +54,23 @@ class Kit:
         return claim
 
 
+async def read_entries(store: Store, name: bytes) -> list[tuple[str, bytes]]:
+    """Read the entries of a key of any kind, each with what names it within the key."""
+    server = store._server
+    kind = await server.command("TYPE", name)
+    if kind == b"hash":
+        rows = await server.command("HGETALL", name)
+        return [(field.decode("utf-8", "replace"), value) for field, value in rows.items()]
+    if kind == b"stream":
+        rows = await server.command("XRANGE", name, "-", "+")
+        return [(seq.decode(), b" ".join(fields.values())) for seq, fields in rows]
+    read = {b"zset": ("ZRANGE", name, 0, -1), b"list": ("LRANGE", name, 0, -1), b"set": ("SMEMBERS", name)}.get(kind)
+    if read is not None:
+        return [("", member) for member in await server.command(*read)]
+    value = await server.command("GET", name) if kind == b"string" else b""
+    return [("", value or b"")]
+
+
 class MovedClock:
     """The clock of one store, moved on by tests."""
 

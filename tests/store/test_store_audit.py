@@ -62,7 +62,7 @@ async def test_an_entry_outlives_its_job_and_goes_after_its_own_time(server_url:
         taken = [entry.seq for entry in await store.jobs.inbox(JOB)]
         await store.jobs.commit(claim, "1", 0, ["{}"], taken=taken, ends=True, audit=['{"a":1}'])
         await store.jobs.release(claim, due=None)
-        await eventually(lambda: _gone(store))
+        await eventually(lambda: _is_gone(store))
         assert [entry async for entry in store.audit.read()] == ['{"a":1}']
         kit = store._clock
         kit.offset_ms += 1_600
@@ -72,7 +72,7 @@ async def test_an_entry_outlives_its_job_and_goes_after_its_own_time(server_url:
         await store.close()
 
 
-async def _gone(store: Store) -> bool:
+async def _is_gone(store: Store) -> bool:
     return await store.jobs.head(JOB) is None
 
 

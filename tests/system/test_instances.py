@@ -318,14 +318,14 @@ async def test_one_person_leaves_slots_to_others(store: Store) -> None:
 
 
 async def test_a_job_that_is_heard_of_several_times_is_claimed_once(store: Store) -> None:
-    class Asked(Jobs):
+    class JobsThatRecord(Jobs):
         preferred: list[JobKey]
 
         async def claim(self, owner: str, *, prefer: JobKey | None = None, **how: Any) -> Claim | None:
             self.preferred += [prefer] if prefer is not None else []
             return await super().claim(owner, prefer=prefer, **how)
 
-    store.jobs = asked = Asked(store._calls, AS_EVER)
+    store.jobs = asked = JobsThatRecord(store._calls, AS_EVER)
     asked.preferred, effects = [], Endless()
     await ingested(store)
     instance = Instance(store, effects, slots=4, lease=30.0)

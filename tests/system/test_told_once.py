@@ -69,7 +69,7 @@ class Failing:
         raise AssertionError(claim.key, notice.reason)
 
 
-async def asked(store: Store, request: str) -> None:
+async def ask_in(store: Store, request: str) -> None:
     new = Request(id=request, user="U1", text=f"do {request}", at=store.clock())
     event = ev.RequestAdded(at=new.at, place=PLACE, request=new)
     await store.jobs.ingest(KEY, ev.dump(event), dedupe=(request,))
@@ -94,7 +94,7 @@ class Told:
 async def test_a_request_that_ended_is_told_of_once(store: Store) -> None:
     told = Told(store)
     for request in REQUESTS:
-        await asked(store, request)
+        await ask_in(store, request)
         await told.run(store)
     assert told.sent == list(REQUESTS)
     assert Samples(told.metrics.page()[0].decode()).of("requests_ended_total", team=PLACE.team) == len(REQUESTS)
@@ -104,7 +104,7 @@ async def test_a_request_that_ended_is_told_of_once(store: Store) -> None:
 
 async def test_what_ended_under_an_owner_that_was_lost_is_told_of_by_the_next(store: Store) -> None:
     told = Told(store)
-    await asked(store, REQUESTS[0])
+    await ask_in(store, REQUESTS[0])
     claim = await store.jobs.claim("lost", lease=30, schema=ev.SCHEMA)
     assert claim is not None
     (added,) = [entry.payload for entry in await store.jobs.inbox(KEY)]

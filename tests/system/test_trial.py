@@ -72,7 +72,7 @@ class Waiting:
         self.told.append(notice)
 
 
-async def asked(store: Store, place: Place) -> None:
+async def ask_in(store: Store, place: Place) -> None:
     request = Request(id=place.thread_ts, user=f"U{place.thread_ts[0]}", text="do", at=0.0)
     fields = {"channel": place.channel, "thread_ts": place.thread_ts, "user": request.user, "title": "do"}
     event = ev.RequestAdded(at=0.0, place=place, request=request)
@@ -81,7 +81,7 @@ async def asked(store: Store, place: Place) -> None:
 
 async def suspected(store: Store) -> None:
     """A job that three owners in a row have lost, and its lease with it."""
-    await asked(store, SUSPECT)
+    await ask_in(store, SUSPECT)
 
     for number in range(MAX_LOST_OWNERS):
 
@@ -119,7 +119,7 @@ async def test_an_instance_holds_nothing_else_while_it_tries_a_job(store: Store,
     effects.first = frozenset(others)  # they go on while people are told, and during the pause behind it
     await suspected(store)
     for place in OTHERS:
-        await asked(store, place)
+        await ask_in(store, place)
     async with at_work(store, effects, count) as instances:
         await on_trial(effects)
         (alone,) = [one for one in instances if key_of(SUSPECT) in one._runners]
@@ -161,7 +161,7 @@ async def test_others_do_not_wait_for_a_trial_that_proves_nothing(
     async with at_work(store, effects, 1):
         await on_trial(effects)
         for place in OTHERS:
-            await asked(store, place)
+            await ask_in(store, place)
 
         async def all_at_work() -> bool:
             return effects.at_work == {key_of(place) for place in (SUSPECT, *OTHERS)}

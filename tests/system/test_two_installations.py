@@ -14,6 +14,7 @@ from bot.limits.rules import RateLimit, Rules, SpendingBudget
 from bot.workspace import workspace_state
 from bot.workspace.identity import Identity
 from bot.workspace.workspace_server import Workspace
+from tests.store.kit import read_entries
 from tests.system.installing import Town, town_at
 from tests.system.scene import Scene, Talk, eventually, shown
 from tests.system.settings_windows import change
@@ -108,7 +109,7 @@ async def _keys(town: Town) -> int:
     teams_of = {town.first.team_id: NORTH, town.second.team_id: SOUTH}
     for name in sorted(await store._server.command("KEYS", f"{town.prefix}:*")):
         text = name.decode()
-        entries = await _entries(town, name)
+        entries = [repr(entry) for entry in await read_entries(store, name)]
         owners = [team for team in teams_of if team in text]
         assert len(owners) <= 1, text
         if owners:
@@ -123,25 +124,6 @@ async def _keys(town: Town) -> int:
             assert len(within) <= 1, (text, entry)
             assert all(team in within or mark not in entry for team, mark in teams_of.items()), (text, entry)
     return owned
-
-
-async def _entries(town: Town, name: bytes) -> list[str]:
-    """The entries of a key: its rows, members, or fields with their values."""
-    server = town.store._server
-    kind = await server.command("TYPE", name)
-    if kind == b"hash":
-        found = await server.command("HGETALL", name)
-        rows = found.items() if isinstance(found, dict) else zip(found[::2], found[1::2], strict=True)
-        return [repr(row) for row in rows]
-    read = {
-        b"stream": ("XRANGE", name, "-", "+"),
-        b"zset": ("ZRANGE", name, 0, -1),
-        b"list": ("LRANGE", name, 0, -1),
-        b"set": ("SMEMBERS", name),
-        b"string": ("GET", name),
-    }[kind]
-    found = await server.command(*read)
-    return [repr(one) for one in found] if isinstance(found, list | set) else [repr(found)]
 
 
 def _calls_are_of_one(mine: Workspace, other: Workspace, mark: str, others: str) -> None:

@@ -4,7 +4,6 @@ import random
 import secrets
 from collections import Counter as Count
 from contextlib import AsyncExitStack
-from typing import Any
 
 import pytest
 
@@ -25,6 +24,7 @@ from bot.store.redis.redis_store import Store
 from bot.workspace.workspace_server import Workspace
 from handoff import events as ev
 from handoff.contracts import Place, Request
+from tests.store.kit import read_entries
 from tests.system.scene import bot_in, scene_on
 
 EVENTS = 1_000
@@ -131,24 +131,12 @@ async def _keys_hold_the_team(store: Store) -> None:
         text = name.decode()
         owners = [team for team in TEAMS if team in text]
         assert len(owners) <= 1, text
+        contents = repr(await read_entries(store, name))
         for team in TEAMS:
-            if f"{MARK}{team}".encode() in await _contents(server, name):
+            if f"{MARK}{team}" in contents:
                 assert owners == [team], text
                 held[team] += 1
     assert all(held[team] > len(THREADS) for team in TEAMS), held
-
-
-async def _contents(server: Any, name: bytes) -> bytes:
-    kind = await server.command("TYPE", name)
-    read = {
-        b"hash": ("HGETALL", name),
-        b"stream": ("XRANGE", name, "-", "+"),
-        b"zset": ("ZRANGE", name, 0, -1),
-        b"list": ("LRANGE", name, 0, -1),
-        b"set": ("SMEMBERS", name),
-        b"string": ("GET", name),
-    }[kind]
-    return repr(await server.command(*read)).encode()
 
 
 async def test_a_bot_of_another_workspace_does_not_start_on_the_store(server_url: str) -> None:

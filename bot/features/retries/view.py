@@ -55,5 +55,5 @@ def untried_words(untried: Untried) -> str:
             f"I do not know which step you mean. The nearest:\n{lines}\nSay “retry from” and its number, id or title."
         )
     if untried.why == "no_step":
-        return "There are no steps to choose from: nothing was planned. “again” does all of it again."
+        return "There are no steps to choose from: nothing was planned. “again” does all of it from the start."
     return _UNTRIED[untried.why]
