@@ -321,9 +321,9 @@ class _TeamEffects:
         """See `Effects.job_changed`."""
         self._of(runner.claim).job_changed(runner, before, after)
 
-    async def job_released(self, runner: JobRunner) -> None:
+    async def job_released(self, runner: JobRunner) -> bool:
         """See `Effects.job_released`."""
-        await self._of(runner.claim).job_released(runner)
+        return await self._of(runner.claim).job_released(runner)
 
     async def job_suspected(self, claim: Claim, notice: TrialNotice) -> None:
         """See `Effects.job_suspected`."""

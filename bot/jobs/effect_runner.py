@@ -282,9 +282,9 @@ class EffectRunner:
         if not after.asks[0].request.opens:
             self._thread.job_changed(runner.claim.key, before, after, allowed=runner.may_show)
 
-    async def job_released(self, runner: JobRunner) -> None:
-        """Stop drawing the card of a job, and drop its unfinished stream."""
-        await self._thread.job_released(runner.claim.key, idle=runner.idle)
+    async def job_released(self, runner: JobRunner) -> bool:
+        """Stop drawing the card of a job, and drop its unfinished stream. Returns False if Slack was not told all."""
+        return await self._thread.job_released(runner.claim.key, idle=runner.idle)
 
     async def job_suspected(self, claim: Claim, notice: TrialNotice) -> None:
         """Tell the thread that its job is about to be tried by itself."""

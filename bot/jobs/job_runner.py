@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
@@ -54,6 +55,11 @@ Elsewhere = Callable[[Ask], Awaitable[bool]]
 """Says if a request has to be left to another instance."""
 
 
+def _was_told(last_edits: asyncio.Task[bool]) -> bool:
+    """Return True if the last edits of a thread came to their end, and Slack was told all."""
+    return last_edits.done() and not last_edits.cancelled() and last_edits.exception() is None and last_edits.result()
+
+
 async def nowhere_else(_ask: Ask) -> bool:
     """Leave nothing to others."""
     return False
@@ -68,8 +74,11 @@ class Effects(Protocol):
     def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
         """Show a commit on the card and in the session's status. Must not block."""
 
-    async def job_released(self, runner: JobRunner) -> None:
-        """Stop showing a job that is no longer run here, for whatever reason."""
+    async def job_released(self, runner: JobRunner) -> bool:
+        """Stop showing a job that is no longer run here, for whatever reason.
+
+        Returns False if it rests and its thread could not be told so: then it is looked at again.
+        """
 
     async def job_suspected(self, claim: Claim, notice: TrialNotice) -> None:
         """Tell the thread, once, that its job is about to be tried by itself."""
@@ -243,8 +252,9 @@ class JobRunner:
         renewals.cancel()
         await limits.wait(asyncio.wait({last_edits, renewals}), CANCEL_SECONDS)
         await self._lease.close()
-        if self._broken:
-            due = self.now() + self._retry_after  # for the next owner: what broke may have recovered by then
+        if self._broken or (self.idle and not _was_told(last_edits)):
+            # For the next owner: what broke may have recovered by then, and Slack may take the last word again.
+            due = min(due or math.inf, self.now() + self._retry_after)
         if release or self._broken:
             await self._release(due)
 

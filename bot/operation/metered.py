@@ -105,9 +105,9 @@ class MeteredEffects:
                 self._metrics.request_ended(_end(ask), max(0.0, seconds), after.place.team)
         self._effects.job_changed(runner, before, after)
 
-    async def job_released(self, runner: JobRunner) -> None:
+    async def job_released(self, runner: JobRunner) -> bool:
         """See `Effects.job_released`."""
-        await self._effects.job_released(runner)
+        return await self._effects.job_released(runner)
 
     async def job_suspected(self, claim: Claim, notice: TrialNotice) -> None:
         """See `Effects.job_suspected`."""

@@ -210,11 +210,12 @@ class TracedEffects:
             self._over.setdefault(runner.claim.key, set()).update(ended)
         self._effects.job_changed(runner, before, after)
 
-    async def job_released(self, runner: JobRunner) -> None:
+    async def job_released(self, runner: JobRunner) -> bool:
         """See `Effects.job_released`. By now the last messages of the request are in its log."""
-        await self._effects.job_released(runner)
+        told = await self._effects.job_released(runner)
         for request in sorted(self._over.pop(runner.claim.key, ())):
             self._ended(runner.claim.key, request)
+        return told
 
     async def job_suspected(self, claim: Claim, notice: TrialNotice) -> None:
         """See `Effects.job_suspected`."""

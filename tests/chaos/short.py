@@ -7,6 +7,7 @@ from pathlib import Path
 from tests.chaos.invariants import examine, whole_run
 from tests.chaos.report import report
 from tests.chaos.run import Options, started
+from tests.patience import patience
 
 SECONDS = 20.0
 LEAST_ENDED = 10
@@ -16,7 +17,7 @@ LEAST_FAULTS = 10
 
 async def held_for_twenty_seconds(seed: int, folder: Path, *, teams: bool = False) -> list[str]:
     """What did not hold; empty if all did. The counts are printed."""
-    options = Options(seed, SECONDS, rate=1.2, open=12, settle=60.0, teams=teams)
+    options = Options(seed, SECONDS, rate=1.2, open=12, settle=patience(), teams=teams)
     async with started(options, folder) as run:
         await run.go()
         found, general = await examine(run), await whole_run(run)

@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from bot.store.interface import JobKey
+from bot.store.interface import JobKey, StoreError
 from bot.store.redis.redis_store import Store
 from tests.failover.servers import Cluster, cluster
 from tests.failover.writers import Writer, broken, more
@@ -19,6 +19,13 @@ async def _lose_a_primary(nodes: Cluster) -> None:
     # Until it is back, as a replica, the new one has nobody to confirm its writes.
     await asyncio.to_thread(nodes.start_node, nodes.nodes[0])
     await asyncio.to_thread(nodes.wait)
+
+
+async def _is_whole(store: Store) -> bool:
+    try:
+        return (await store.about()).endswith("1 replica, each write waits for 1") and await store.check() == []
+    except StoreError:
+        return False
 
 
 async def test_nothing_acknowledged_is_lost_with_a_primary(tmp_path: Path) -> None:
@@ -47,7 +54,7 @@ async def test_nothing_acknowledged_is_lost_with_a_primary(tmp_path: Path) -> No
         promises = [writer.promised for writer in writers]
         assert await broken(stores[0], promises) == []
         assert any(promised.refused for promised in promises)
-        assert (await stores[0].about()).endswith("1 replica, each write waits for 1")
-        assert await stores[0].check() == []
+        # On a busy machine, nodes of a cluster may take each other for down once more, and change places.
+        await eventually(lambda: _is_whole(stores[0]))
         for store in stores:
             await store.close()

@@ -58,8 +58,9 @@ class Planning:
         del runner, before
         self.shown.append(after)
 
-    async def job_released(self, runner: JobRunner) -> None:
+    async def job_released(self, runner: JobRunner) -> bool:
         del runner
+        return True
 
 
 class Noting(Planning):

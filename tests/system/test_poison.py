@@ -51,8 +51,9 @@ class Breaking:
     def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
         """Nothing is shown."""
 
-    async def job_released(self, runner: JobRunner) -> None:
-        """Nothing is kept."""
+    async def job_released(self, runner: JobRunner) -> bool:
+        del runner
+        return True
 
     async def job_suspected(self, claim: Claim, notice: TrialNotice) -> None:
         del claim

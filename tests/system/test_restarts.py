@@ -92,6 +92,22 @@ async def test_what_is_asked_while_the_bot_is_away_is_done_when_it_is_back(scene
     assert len(talk.words()) == 1
 
 
+async def test_a_session_does_not_stay_at_work_where_slack_took_no_last_word(scene: Scene) -> None:
+    gate = Gate(result("Done."))
+    async with provider(planner=lambda _: TWO, writer=gate, reviewer=gate) as server:
+        async with scene.bot(connect("chat", server)):
+            talk = await scene.ask("Do two things")
+            await gate.reached.wait()
+            await talk.seen(lambda: talk.status() == "processing")
+            scene.workspace.faults.add("agents.sessions.setStatus", "error", error="token_revoked", times=2)
+            await talk.say("@leadhand stop")
+            await talk.over()
+            await talk.seen(lambda: [call for call in scene.workspace.calls("agents.sessions.setStatus") if call.error])
+        assert talk.status() == "processing"
+        async with scene.bot(connect("chat", server)):
+            await talk.seen(lambda: talk.status() == "active")
+
+
 async def test_two_bots_on_one_store_do_each_job_once(scene: Scene) -> None:
     async with provider() as server, scene.bot(connect("chat", server)), scene.bot(connect("chat", server)):
         talks = [await scene.ask(f"What is 3 * {n}?", channel="#sales") for n in range(3)]

@@ -59,8 +59,9 @@ class Failing:
         self.known.append(tuple(ask.id for ask in before.asks))
         assert {ask.id for ask in before.asks} <= {ask.id for ask in after.asks}
 
-    async def job_released(self, runner: JobRunner) -> None:
+    async def job_released(self, runner: JobRunner) -> bool:
         del runner
+        return True
 
     async def job_suspected(self, claim: Claim, notice: TrialNotice) -> None:
         raise AssertionError(claim.key, notice.step)

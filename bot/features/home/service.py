@@ -289,10 +289,10 @@ class _SeenEffects:
         self._desk.job_seen(before, after)
         self._effects.job_changed(runner, before, after)
 
-    async def job_released(self, runner: JobRunner) -> None:
+    async def job_released(self, runner: JobRunner) -> bool:
         """See `Effects.job_released`."""
         await self._desk.released(runner.claim.key)
-        await self._effects.job_released(runner)
+        return await self._effects.job_released(runner)
 
     async def job_suspected(self, claim: Claim, notice: TrialNotice) -> None:
         """See `Effects.job_suspected`."""

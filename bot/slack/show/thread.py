@@ -437,10 +437,11 @@ class Thread:
         if painter := self._painters.get(key):
             painter.look_again()
 
-    async def job_released(self, key: JobKey, *, idle: bool = False) -> None:
+    async def job_released(self, key: JobKey, *, idle: bool = False) -> bool:
         """Let go of a job: stop drawing, and drop unfinished streams.
 
-        `idle`: it waits for people or for a time to come, so the thread must say so first.
+        `idle`: it waits for people or for a time to come, so the thread must say so first. Returns False if Slack
+        could not be told so in time.
         """
         self._met.discard(key)
         self._sessions.forget(key)
@@ -449,9 +450,13 @@ class Thread:
             await painter.stop(up_to_date=idle)
         for name in [name for name in self._streams if name[0] == key]:
             self._streams.pop(name).drop()
-        edits = self._edits.pop(key, set())
+        edits = self._edits.get(key, set())
         if idle and edits:
-            await asyncio.wait(edits, timeout=LAST_EDITS)
+            _, late = await asyncio.wait(edits, timeout=LAST_EDITS)
+            if late:  # whoever has the job next waits for them as well
+                return False
+        self._edits.pop(key, None)
+        return True
 
     async def close(self, seconds: float) -> None:
         """Let what is under way arrive, for so long at most, and close the client."""
