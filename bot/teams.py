@@ -314,21 +314,21 @@ class _TeamEffects:
         return self._bots[claim.key.team].effects
 
     async def run(self, effect: Effect, runner: JobRunner) -> ev.Event | None:
-        """See `Effects.run`."""
+        """Have the bot of its workspace run it."""
         return await self._of(runner.claim).run(effect, runner)
 
     def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
-        """See `Effects.job_changed`."""
+        """Tell the bot of its workspace."""
         self._of(runner.claim).job_changed(runner, before, after)
 
     async def job_released(self, runner: JobRunner) -> bool:
-        """See `Effects.job_released`."""
+        """Tell the bot of its workspace, and return what it says."""
         return await self._of(runner.claim).job_released(runner)
 
     async def job_suspected(self, claim: Claim, notice: TrialNotice) -> None:
-        """See `Effects.job_suspected`."""
+        """Tell the bot of its workspace."""
         await self._of(claim).job_suspected(claim, notice)
 
     async def job_quarantined(self, claim: Claim, notice: QuarantineNotice) -> None:
-        """See `Effects.job_quarantined`."""
+        """Tell the bot of its workspace."""
         await self._of(claim).job_quarantined(claim, notice)

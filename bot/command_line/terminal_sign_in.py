@@ -17,16 +17,16 @@ class PassingSignIns:
         self._texts: dict[str, str] = {}
 
     async def keep(self, name: str, text: str, lasts: float | None = None) -> None:
-        """See `KeptSignIns.keep`. No command lasts longer than that."""
+        """Keep a text by a name, until the command ends."""
         del lasts
         self._texts[name] = text
 
     async def read(self, name: str) -> str:
-        """See `KeptSignIns.read`."""
+        """Return a text; empty if there is none."""
         return self._texts.get(name, "")
 
     async def take(self, name: str) -> str:
-        """See `KeptSignIns.take`."""
+        """Return a text and remove it; empty if there is none."""
         return self._texts.pop(name, "")
 
 

@@ -113,7 +113,7 @@ async def run_sets(
 
 
 def _turns(one: LabelledSet, trial: Trial, choice: Choice) -> list[_Turn]:
-    """Return both sides of each case one after the other, so that an interrupted run has pairs."""
+    """Return both sides of a case, then those of the next, so that an interrupted run has pairs."""
     sides = [(PRODUCT, trial.product)]
     if choice.naive and trial.naive is not None:
         sides.append((NAIVE, trial.naive))

@@ -194,7 +194,10 @@ class Instance:
         return True
 
     async def hand_over_others(self, key: JobKey) -> bool:
-        """See `Seclusion.hand_over_others`. Where no other instance has room, they wait for the end of the trial."""
+        """Hand over all jobs but one, and claim none. Where no other instance has room, they wait for its trial to end.
+
+        Returns False if another job is on trial here.
+        """
         if self._alone or self._stopping:
             return False
         self._alone = key
@@ -217,7 +220,7 @@ class Instance:
             await cancel(*tasks)
 
     def claim_again(self, key: JobKey) -> None:
-        """See `Seclusion.claim_again`."""
+        """Claim jobs again, if it was this job that was tried by itself."""
         if self._alone == key:
             self._alone = None
             self._wake.set()

@@ -87,6 +87,33 @@ class Effects(Protocol):
         """Tell the thread, once, that its job is quarantined; mend the card and the session as far as possible."""
 
 
+class PassedEffects:
+    """`Effects` that pass everything on to others. A subclass adds to some of it."""
+
+    def __init__(self, effects: Effects) -> None:
+        self._effects = effects
+
+    async def run(self, effect: Effect, runner: JobRunner) -> ev.Event | None:
+        """Have the others run it."""
+        return await self._effects.run(effect, runner)
+
+    def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
+        """Tell the others."""
+        self._effects.job_changed(runner, before, after)
+
+    async def job_released(self, runner: JobRunner) -> bool:
+        """Tell the others, and return what they say."""
+        return await self._effects.job_released(runner)
+
+    async def job_suspected(self, claim: Claim, notice: TrialNotice) -> None:
+        """Tell the others."""
+        await self._effects.job_suspected(claim, notice)
+
+    async def job_quarantined(self, claim: Claim, notice: QuarantineNotice) -> None:
+        """Tell the others."""
+        await self._effects.job_quarantined(claim, notice)
+
+
 class JobRunner:
     """The runner of one claimed job, on this instance.
 

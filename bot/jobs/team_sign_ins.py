@@ -20,15 +20,15 @@ class TeamSignIns:
         self._store, self._team = store, team
 
     async def keep(self, name: str, text: str, lasts: float | None = None) -> None:
-        """See `KeptSignIns.keep`. Raises SignInFailed for a text that is too long."""
+        """Keep a text by a name. Raises SignInFailed if it is too long, and WorkbenchLost if the store is away."""
         await _call_store(self._store.sign_ins.keep(self._team, name, text, lasts))
 
     async def read(self, name: str) -> str:
-        """See `KeptSignIns.read`."""
+        """Return a text; empty if there is none. Raises WorkbenchLost."""
         return await _call_store(self._store.sign_ins.read(self._team, name))
 
     async def take(self, name: str) -> str:
-        """See `KeptSignIns.take`."""
+        """Return a text and remove it; empty if there is none. Raises WorkbenchLost."""
         return await _call_store(self._store.sign_ins.take(self._team, name))
 
 

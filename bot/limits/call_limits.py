@@ -344,11 +344,11 @@ class _BoundModel:
 
     @property
     def label(self) -> str:
-        """See `Model.label`."""
+        """The name of the model for people."""
         return self._model.label
 
     async def reply(self, call: ModelCall) -> Turn:
-        """See `Model.reply`. Raises `Withheld` if no call was made, and StoreError."""
+        """Make a turn within the limits. Raises ModelError, `Withheld` if no call was made, and StoreError."""
         return await self._limits.reply(self._payer, call)
 
     async def close(self) -> None:

@@ -81,7 +81,7 @@ class AnthropicMessages:
         self._refused = RefusedFields(_REFUSALS)
 
     def connect(self) -> Connection:
-        """See `Wire.connect`."""
+        """Import the SDK and make a client."""
         import anthropic  # noqa: PLC0415 - 2 s and 85 MB, only for those who use it
 
         # The SDK's transport over aiohttp takes half the CPU time of its default one, and aiohttp is here anyway.
@@ -96,12 +96,12 @@ class AnthropicMessages:
         return Connection(anthropic, client)
 
     def takes_steps(self, model: str) -> bool:
-        """See `Wire.takes_steps`: never."""
+        """Return False: its models call tools by themselves."""
         del model
         return False
 
     async def context(self, connection: Connection, model: str) -> int | None:
-        """See `Wire.context`."""
+        """Return the tokens of a model's context; None if the server does not say."""
         try:
             about = await connection.client.models.retrieve(model, timeout=PATIENCE)
         except connection.sdk.APIError:
@@ -110,7 +110,7 @@ class AnthropicMessages:
         return most if isinstance(most, int) else None
 
     async def sees(self, connection: Connection, model: str) -> bool | None:
-        """See `Wire.sees`."""
+        """Return if a model sees pictures; None if the server does not say."""
         try:
             about = await connection.client.models.retrieve(model, timeout=PATIENCE)
         except connection.sdk.APIError:
@@ -124,7 +124,7 @@ class AnthropicMessages:
     async def send(
         self, connection: Connection, call: ModelCall, model: str, emitter: Emitter, prompt_tokens: int
     ) -> Reading:
-        """See `Wire.send`. A field that the model refuses is left out from then on."""
+        """Send a call and read the reply. A field that the model refuses is left out from then on."""
         quiet = quiet_of(self._silence, 0 if self._own else prompt_tokens)
 
         async def post(request: dict[str, Any]) -> Reading:

@@ -85,7 +85,7 @@ class OpenAIChat:
         self._refused = RefusedFields(words)
 
     def connect(self) -> Connection:
-        """See `Wire.connect`."""
+        """Import the SDK and make a client."""
         return connect(self._api_key, self.base_url, keep=self._own or not is_plain(self.base_url))
 
     def takes_steps(self, model: str) -> bool:
@@ -93,14 +93,14 @@ class OpenAIChat:
         return self._tool_mode == "schema" or "tools" in self._refused.of(model)
 
     async def context(self, connection: Connection, model: str) -> int | None:
-        """See `Wire.context`."""
+        """Return the tokens of a model's context; None if the server does not say."""
         del connection
         if self.base_url is None or self._own:
             return None
         return await context_at(self.base_url, model, {"Authorization": f"Bearer {self._api_key}"})
 
     async def sees(self, connection: Connection, model: str) -> bool | None:
-        """See `Wire.sees`: a compatible server is asked, and nothing is guessed of its models."""
+        """Return if a model sees pictures. A compatible server is asked, and nothing is guessed of its models."""
         del connection
         if self.base_url is None or self._own:
             return openai_sees(model)
@@ -109,7 +109,7 @@ class OpenAIChat:
     async def send(
         self, connection: Connection, call: ModelCall, model: str, emitter: Emitter, prompt_tokens: int
     ) -> Reading:
-        """See `Wire.send`. A field that the server refuses is left out or said in another way from then on."""
+        """Send a call and read the reply. A field that the server refuses is said in another way or left out then."""
         quiet = quiet_of(self._silence, 0 if self._own else prompt_tokens)
 
         async def post(request: dict[str, Any]) -> Reading:

@@ -73,28 +73,28 @@ class OpenAIResponses:
         self._refused = RefusedFields(_REFUSALS)
 
     def connect(self) -> Connection:
-        """See `Wire.connect`."""
+        """Import the SDK and make a client."""
         return connect(self._api_key, self.base_url)
 
     def takes_steps(self, model: str) -> bool:
-        """See `Wire.takes_steps`: never."""
+        """Return False: its models call tools by themselves."""
         del model
         return False
 
     async def context(self, connection: Connection, model: str) -> int | None:
-        """See `Wire.context`: OpenAI does not say."""
+        """Return None: OpenAI does not say."""
         del connection, model
         return None
 
     async def sees(self, connection: Connection, model: str) -> bool | None:
-        """See `Wire.sees`: OpenAI's own models by their names, as it does not say."""
+        """Return if a model sees pictures, by its name: OpenAI does not say."""
         del connection
         return openai_sees(model) if self._own else None
 
     async def send(
         self, connection: Connection, call: ModelCall, model: str, emitter: Emitter, prompt_tokens: int
     ) -> Reading:
-        """See `Wire.send`. A field that the model refuses is left out from then on."""
+        """Send a call and read the reply. A field that the model refuses is left out from then on."""
         quiet = quiet_of(self._silence, 0 if self._own else prompt_tokens)
 
         async def post(request: dict[str, Any]) -> Reading:

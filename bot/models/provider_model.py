@@ -85,7 +85,7 @@ class ProviderModel:
         await asyncio.gather(self._connect(), self._prices.ready())
 
     async def take_on(self, names: Iterable[str]) -> dict[str, str]:
-        """See `ChosenModel.take_on`."""
+        """Serve models by their names, too; return why not, by name."""
         wished = list(names)
         served = await self._served() if self._served is not None else []
         faults = {name: fault for name in wished if (fault := fault_of(name, self.provider, served))}

@@ -55,7 +55,7 @@ class ThinkTagStripper:
         return passed
 
     def _drop_thought(self) -> bool:
-        """Take off the thought under way, as far as it has come. Returns True once its end has."""
+        """Remove what has come of the thought under way. Returns True if its end has come."""
         _, closing, rest = (self._held or "").partition(self._closing)
         if not closing:
             self._held = (self._held or "")[1 - len(self._closing) :]

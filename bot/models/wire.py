@@ -92,14 +92,11 @@ class Connection(NamedTuple):
 
 
 class Wire(Protocol):
-    """A wire format: how a call is sent in it and its reply read. It knows no deadline, retry, price or tier.
-
-    `base_url` is the server's address; None for the provider's own.
-    """
+    """A wire format: how a call is sent in it and its reply read. It knows no deadline, retry, price or tier."""
 
     @property
     def base_url(self) -> str | None:
-        """See `Wire`."""
+        """The server's address; None for the provider's own."""
 
     def connect(self) -> Connection:
         """Import the SDK and make a client. Blocks, for seconds when first called."""

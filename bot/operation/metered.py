@@ -9,17 +9,13 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from bot.jobs.job_runner import Effects, JobRunner
+from bot.jobs.job_runner import Effects, JobRunner, PassedEffects
 from bot.models.chosen_model import ChosenModel
 from bot.models.named_models import model_of
 from bot.operation.metrics import Metrics
-from bot.store.interface import Claim
-from handoff import events as ev
 from handoff.contracts import Tier, Turn, Usage
-from handoff.effects import Effect
 from handoff.engine.answer import missing
 from handoff.state.job_state import Ask, Job
-from handoff.summaries.summary import QuarantineNotice, TrialNotice
 from specialists.crew import Crew
 from specialists.model import ModelCall, ModelError
 from specialists.tools.tool import Tool, ToolOutcome, WorkbenchLost
@@ -34,37 +30,37 @@ class MeteredModel:
 
     @property
     def label(self) -> str:
-        """See `Model.label`."""
+        """The name of the model for people."""
         return self._model.label
 
     @property
     def provider(self) -> str:
-        """See `ChosenModel.provider`."""
+        """The provider of the model."""
         return self._model.provider
 
     @property
     def tiers(self) -> Mapping[Tier, str]:
-        """See `ChosenModel.tiers`."""
+        """The names of the models, by tier."""
         return self._model.tiers
 
     async def warm(self) -> None:
-        """See `ChosenModel.warm`."""
+        """Make the model ready for its first call."""
         await self._model.warm()
 
     async def close(self) -> None:
-        """See `Model.close`."""
+        """Close the model."""
         await self._model.close()
 
     async def take_on(self, names: Iterable[str]) -> Mapping[str, str]:
-        """See `ChosenModel.take_on`."""
+        """Have it serve models by their names, too; return why not, by name."""
         return await self._model.take_on(names)
 
     def price(self, tier: Tier, tokens_in: int, tokens_out: int, model: str = "") -> float | None:
-        """See `ChosenModel.price`."""
+        """Return the dollars of so many tokens, None if no price is known."""
         return self._model.price(tier, tokens_in, tokens_out, model)
 
     async def reply(self, call: ModelCall) -> Turn:
-        """See `Model.reply`. A call that is cancelled counts as cancelled."""
+        """Make a turn, and count how it ended: "cancelled" is an end, too."""
         began = time.perf_counter()
         outcome, usage = "cancelled", Usage()
         try:
@@ -86,36 +82,20 @@ class MeteredModel:
             )
 
 
-class MeteredEffects:
+class MeteredEffects(PassedEffects):
     """`Effects` that count how requests end."""
 
     def __init__(self, effects: Effects, metrics: Metrics) -> None:
-        self._effects = effects
+        super().__init__(effects)
         self._metrics = metrics
 
-    async def run(self, effect: Effect, runner: JobRunner) -> ev.Event | None:
-        """See `Effects.run`."""
-        return await self._effects.run(effect, runner)
-
     def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
-        """See `Effects.job_changed`."""
+        """Count the requests that ended with this, and pass it on."""
         for ask, was in after.changed_since(before):
             if ask.over and not (was is not None and was.over) and not ask.request.opens:
                 seconds = (ask.ended or ask.request.at) - ask.request.at
                 self._metrics.request_ended(_end(ask), max(0.0, seconds), after.place.team)
-        self._effects.job_changed(runner, before, after)
-
-    async def job_released(self, runner: JobRunner) -> bool:
-        """See `Effects.job_released`."""
-        return await self._effects.job_released(runner)
-
-    async def job_suspected(self, claim: Claim, notice: TrialNotice) -> None:
-        """See `Effects.job_suspected`."""
-        await self._effects.job_suspected(claim, notice)
-
-    async def job_quarantined(self, claim: Claim, notice: QuarantineNotice) -> None:
-        """See `Effects.job_quarantined`."""
-        await self._effects.job_quarantined(claim, notice)
+        super().job_changed(runner, before, after)
 
 
 def metered_crew(crew: Crew, metrics: Metrics) -> Crew:

@@ -16,15 +16,12 @@ from urllib.parse import unquote
 
 import aiohttp
 
-from bot.jobs.job_runner import Effects, JobRunner
-from bot.store.interface import Claim, JobKey, LogBroken, StoreError
+from bot.jobs.job_runner import Effects, JobRunner, PassedEffects
+from bot.store.interface import JobKey, LogBroken, StoreError
 from bot.store.redis.redis_store import Store
 from bot.tracing.span import Span
 from bot.tracing.spans import spans
-from handoff import events as ev
-from handoff.effects import Effect
 from handoff.state.job_state import Job
-from handoff.summaries.summary import QuarantineNotice, TrialNotice
 from specialists.outbound.clients import open_session
 from specialists.outbound.faults import network_fault
 from specialists.service_url import redact_url, web_fault
@@ -190,40 +187,28 @@ class TraceExport:
         self._away = away
 
 
-class TracedEffects:
+class TracedEffects(PassedEffects):
     """`Effects` that have the trace of each request sent when its job is let go of."""
 
     def __init__(self, effects: Effects, ended: Callable[[JobKey, str], None]) -> None:
-        self._effects = effects
+        super().__init__(effects)
         self._ended = ended
         self._over: dict[JobKey, set[str]] = {}
 
-    async def run(self, effect: Effect, runner: JobRunner) -> ev.Event | None:
-        """See `Effects.run`."""
-        return await self._effects.run(effect, runner)
-
     def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
-        """See `Effects.job_changed`."""
+        """Note the requests that ended with this, and pass it on."""
         known = before if after.takeovers == before.takeovers else None  # a lost owner may not have sent its traces
         ended = {ask.id for ask, was in after.changed_since(known) if ask.over and not (was is not None and was.over)}
         if ended:
             self._over.setdefault(runner.claim.key, set()).update(ended)
-        self._effects.job_changed(runner, before, after)
+        super().job_changed(runner, before, after)
 
     async def job_released(self, runner: JobRunner) -> bool:
-        """See `Effects.job_released`. By now the last messages of the request are in its log."""
-        told = await self._effects.job_released(runner)
+        """Have the traces sent, once the last messages of the requests are in the log."""
+        told = await super().job_released(runner)
         for request in sorted(self._over.pop(runner.claim.key, ())):
             self._ended(runner.claim.key, request)
         return told
-
-    async def job_suspected(self, claim: Claim, notice: TrialNotice) -> None:
-        """See `Effects.job_suspected`."""
-        await self._effects.job_suspected(claim, notice)
-
-    async def job_quarantined(self, claim: Claim, notice: QuarantineNotice) -> None:
-        """See `Effects.job_quarantined`."""
-        await self._effects.job_quarantined(claim, notice)
 
 
 def _headers(text: str) -> dict[str, str]:

@@ -89,11 +89,11 @@ class _WatchedModel:
 
     @property
     def label(self) -> str:
-        """See `Model`."""
+        """The name of the model for people."""
         return self._model.label
 
     async def reply(self, call: ModelCall) -> Turn:
-        """See `Model`."""
+        """Make a turn, and remember the call that was too long. Raises ModelError."""
         try:
             return await self._model.reply(call)
         except ModelError as error:
@@ -102,5 +102,5 @@ class _WatchedModel:
             raise
 
     async def close(self) -> None:
-        """See `Model`."""
+        """Close the model."""
         await self._model.close()

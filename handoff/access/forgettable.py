@@ -8,7 +8,7 @@ from handoff.state.job_state import Job
 
 
 def askers(job: Job) -> dict[str, str]:
-    """Return who asked for what in a job: people by the ids of their requests, those still to be handed in included."""
+    """Return the people who asked in a job, by the ids of their requests, also of those that were not begun."""
     asked = {ask.id: ask.request.user for ask in job.asks}
     return {**{one.message.id: one.message.user for one in job.heard if one.outcome == "request"}, **asked}
 

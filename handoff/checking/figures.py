@@ -202,10 +202,10 @@ def lines_behind(text: str, replies: Sequence[str]) -> Iterator[tuple[str, ...]]
 
 
 def behind(result: Result, replies: Sequence[str]) -> tuple[str, ...]:
-    """Return a line of the tools' replies for each figure of the result, as it stands there, each once.
+    """Return for each figure of the result the line of a tool's reply that holds it, without repetitions.
 
-    Of several lines that say a figure, one with more of the result's figures is taken, then the first. The
-    verifier sees them, and so more than words.
+    Of several lines with the figure, the one with most other figures of the result is taken, then the first. They are
+    for the verifier, which would see the specialist's words alone.
     """
     text = "\n".join([result.content, *(finding.message for finding in result.findings)])
     found = list(lines_behind(text, [reply[:READ] for reply in replies]))

@@ -1,4 +1,4 @@
-"""Reads what tools, material and people said: its figures, the lines that they stand in, the columns and their sums."""
+"""Reads the figures of what tools, material and people said, with their lines, their columns and the sums of these."""
 
 from __future__ import annotations
 

@@ -300,7 +300,7 @@ def answer_written(ask: Ask, run: Run, event: ev.AnswerWritten) -> Ask:
 
 
 def conclude_run(ask: Ask, run: Run, text: str, at: float, unsupported: tuple[str, ...] = ()) -> Ask:
-    """Return the request with the run's answer. In the answer that people get, code adds what it may not leave out."""
+    """Return the request with the answer of a run, to which code adds what it may not leave out."""
     inherited = (one for result in results(ask, run).values() for one in result.unsupported if one in text)
     figures = in_doubt(run, (*unsupported, *inherited))
     answer = text

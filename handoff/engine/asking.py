@@ -173,7 +173,7 @@ def _offset(ask: Ask, to: Sequence[str]) -> int:
 
 
 def expires(question: Question) -> float | None:
-    """Return when a question is closed unanswered; None: never. If something was carried out is not assumed."""
+    """Return when a question is closed unanswered; None: never, as for whether something was carried out."""
     if not question.asking.expire_after or question.doubt is not None:
         return None
     return question.asked + question.asking.expire_after

@@ -255,7 +255,7 @@ def _of_somebody_else(quotation: Quotation, found: Sequence[Document], materials
 
 
 def _stands_in(words_quoted: str, kind: Kind, number: int, documents: Sequence[Document]) -> bool:
-    """Return True if a section has a quotation, too, though it stands in another before."""
+    """Return True if a section holds a quotation that an earlier section holds as well."""
     parts = (one.text[slice(*one.spans[kind][number])] for one in documents if number in one.spans[kind])
     return any(find_quotation(part, words_quoted) is not None for part in parts)
 

@@ -113,7 +113,7 @@ def grid_of_reply(source: str, text: str, query: str) -> Grid | None:
 
 
 def grid_of_text(name: str, text: str) -> Grid | None:
-    """Return the rows of a small table that is kept as text, by the sign that parts its cells; None if it is none."""
+    """Return the rows of a small table that is text, parted by whichever sign fits; None if the text is no table."""
     if len(text) > LONGEST or not text.strip():
         return None
     lines = [line for line in text.splitlines() if line.strip()]

@@ -45,7 +45,7 @@ class _ProxyConnector(aiohttp.TCPConnector):
         traces: list[Trace],
         timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - aiohttp's own
     ) -> Connection:
-        """See `aiohttp.BaseConnector.connect`."""
+        """Connect by way of the proxy that the environment names for the address, if any."""
         proxy = proxy_for(str(req.url))
         req.update_proxy(URL(proxy) if proxy else None, None, None)
         return await super().connect(req, traces, timeout)

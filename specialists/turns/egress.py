@@ -173,7 +173,7 @@ class EgressGuard:
         return self._ask(arguments, sends, NOT_GIVEN)
 
     def may_follow(self, url: str, target: str) -> bool:
-        """Say if a call that asked for `url` may go on to where that redirects.
+        """Return True if a call for `url` may follow its redirect to `target`.
 
         The same host learns nothing new. Another one must be one that a call might name; where nothing private is in
         view, what a known URL leads to is known as well.

@@ -15,17 +15,15 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from bot.jobs.job_runner import Effects, JobRunner
+from bot.jobs.job_runner import Effects, JobRunner, PassedEffects
 from bot.limits.spending import Ended, Spending
 from bot.slack.send.web_calls import WebCalls
 from bot.slack.show.people import GroupsOf, no_groups
 from bot.store.interface import EVERYBODY, Claim, JobKey, StoreError
 from bot.store.redis.redis_store import Store
-from handoff import events as ev
 from handoff.contracts import Place
-from handoff.effects import Effect
 from handoff.state.job_state import Job
-from handoff.summaries.summary import QuarantineNotice, TrialNotice
+from handoff.summaries.summary import QuarantineNotice
 
 log = logging.getLogger(__name__)
 
@@ -99,7 +97,7 @@ class HomeDesk:
         return _SeenEffects(effects, self)
 
     def shows_with(self, publish: Publish) -> None:
-        """Draw homes with this from now on."""
+        """Publish homes by this call from now on."""
         self._publish = publish
 
     def touch(self, *who: str) -> None:
@@ -273,32 +271,24 @@ def _waited_for(job: Job) -> tuple[str, ...]:
     return (*sorted(asked), EVERYBODY) if asked or job.quarantine is not None else ()
 
 
-class _SeenEffects:
+class _SeenEffects(PassedEffects):
     """`Effects` whose changes of jobs a desk sees."""
 
     def __init__(self, effects: Effects, desk: HomeDesk) -> None:
-        self._effects = effects
+        super().__init__(effects)
         self._desk = desk
 
-    async def run(self, effect: Effect, runner: JobRunner) -> ev.Event | None:
-        """See `Effects.run`."""
-        return await self._effects.run(effect, runner)
-
     def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
-        """See `Effects.job_changed`."""
+        """Show the desk what changed, and pass it on."""
         self._desk.job_seen(before, after)
-        self._effects.job_changed(runner, before, after)
+        super().job_changed(runner, before, after)
 
     async def job_released(self, runner: JobRunner) -> bool:
-        """See `Effects.job_released`."""
+        """Tell the desk, and pass it on."""
         await self._desk.released(runner.claim.key)
-        return await self._effects.job_released(runner)
-
-    async def job_suspected(self, claim: Claim, notice: TrialNotice) -> None:
-        """See `Effects.job_suspected`."""
-        await self._effects.job_suspected(claim, notice)
+        return await super().job_released(runner)
 
     async def job_quarantined(self, claim: Claim, notice: QuarantineNotice) -> None:
-        """See `Effects.job_quarantined`."""
+        """Tell the desk, and pass it on."""
         self._desk.set_aside(claim.key, notice.user)
-        await self._effects.job_quarantined(claim, notice)
+        await super().job_quarantined(claim, notice)

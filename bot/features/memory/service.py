@@ -234,7 +234,7 @@ class MemoryDesk:
         return before.model_copy(update={"text": wish.text})
 
     async def _one(self, team: str, place: str, name: str, user: str) -> Memory | Changed:
-        """Return one that a person may change, or why they cannot; a refusal is recorded."""
+        """Return a memory that this person may change, or the reason why they may not. A refusal is recorded."""
         found = (await memories_of(self._store, team, place)).get(name)
         if found is None:
             return "gone"

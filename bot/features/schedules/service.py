@@ -49,7 +49,7 @@ def _nobody_looks(_owner: str) -> None:
 
 
 class ScheduleDesk:
-    """The schedules of a running bot. What returns was recorded; a StoreError means that it was not.
+    """The schedules of a running bot. A change is recorded once its call returns; StoreError means that it is not.
 
     Args:
         store: Where they are kept.

@@ -1,4 +1,4 @@
-"""Questions that nobody has to answer any more: how they look then, and the ones that still show their buttons."""
+"""Redraws questions that nobody has to answer any more, and finds those that still show their buttons."""
 
 from __future__ import annotations
 

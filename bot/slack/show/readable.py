@@ -43,7 +43,7 @@ async def find_readable(directory: Directory, channel: str, user: str) -> KnownC
 
 
 def channel_words(channel: str, why: str) -> str:
-    """Say what is wrong with a channel, from the words of the directory, which are for a model."""
+    """Say to people what is wrong with a channel; `why` is what a model is told."""
     if "archived" in why:
         return f"<#{channel}> is archived"
     if "looked up" in why:

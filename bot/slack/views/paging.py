@@ -72,5 +72,5 @@ def _value(word: str, rest: str, page: int) -> str:
 
 
 def read_turn(value: str) -> Turned | None:
-    """Read what a button carries; None if it is none of ours."""
+    """Read the value of a button; None if it turns no page."""
     return read_carried(value, Turned)

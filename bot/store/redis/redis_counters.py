@@ -189,11 +189,11 @@ class Counters:
         return dict(self._heard)
 
     def heard(self, name: str) -> Breaker:
-        """Give a breaker as last heard of, at no cost. May be out of date if a notice was lost."""
+        """Return a breaker as this instance last heard of it, without asking the server. A notice may be lost."""
         return self._heard.get(name, CLOSED)
 
     def noticed(self, notice: bytes) -> None:
-        """Take in a notice: the name of a breaker and what it is like now."""
+        """Take in a notice, which has the name of a breaker and its new state."""
         name, _, kept = notice.removeprefix(NOTICE).partition(b" ")
         self._hear(name.decode(), kept)
 

@@ -166,7 +166,7 @@ class KnowledgeIndex:
                 _forget(database, path)
 
     def take(self, documents: Sequence[Document]) -> None:
-        """Take documents in, in place of what was known of them."""
+        """Index documents in place of their earlier versions."""
         with self._open() as database:
             for one in documents:
                 _forget(database, one.file.path)

@@ -17,7 +17,7 @@ _FENCE = re.compile(r"(^[ \t]*(`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]*\2[ \t]*$|\Z))",
 
 
 def mark_of(key: str) -> str:
-    """Return what an issue is found by: nobody sees it, as it is a comment of Markdown."""
+    """Return the mark by which an issue is found again: a comment of Markdown, which nobody sees."""
     return f"<!-- leadhand:{key} -->"
 
 
