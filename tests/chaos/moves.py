@@ -83,8 +83,8 @@ class Moves:
         self.done["teams: uninstalled"] += 1
         try:
             await self._until_noted(team)
-            for number in range(LATE_EVENTS // 2):
-                await self._send_late(team, number)
+            for number in range(LATE_EVENTS // 2):  # an instance may take these, until it has learnt that it is out
+                team.threads.add(await self._send_late(team, number))
             await asyncio.sleep(max(0.0, min(away, LEARNS) - team.away_for()))
             late = [await self._send_late(team, number) for number in range(LATE_EVENTS // 2, LATE_EVENTS)]
             await asyncio.sleep(max(0.0, away - team.away_for()))
