@@ -5,11 +5,11 @@ They follow from the log alone, so they are whole after a takeover, whichever in
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from bot.store.interface import Entry
 from bot.tracing.attempts_told import Attempts
-from bot.tracing.critical_path import mark
 from bot.tracing.roles_told import Roles
 from bot.tracing.span import SUPERVISORS_LANE, Span, SpanState
 from bot.tracing.span_book import Draft, SpanBook
@@ -18,6 +18,50 @@ from bot.tracing.waits_told import Waits
 from handoff import events as ev
 from handoff.engine.engine import CHECKPOINTS
 from handoff.state.job_state import Job, RequestState
+
+_LAST = "the answer"
+_STEPS = frozenset({"gather", "plan", "attempt", "wait", "pause", "verify", "refine", "synthesis", "post"})
+
+
+def mark(found: Sequence[Span], handed_up: Mapping[str, str]) -> tuple[Span, ...]:
+    """Return the spans with those of the critical paths marked.
+
+    `handed_up` names, for the attempt of a crew, the step inside that was its last.
+    """
+    by_id = {one.id: one for one in found}
+    below: dict[str, list[Span]] = {}
+    last: dict[str, Span] = {}
+    for one in found:
+        below.setdefault(one.parent, []).append(one)
+        if one.kind in _STEPS and one.request and _rank(one) >= _rank(last.get(one.request)):
+            last[one.request] = one
+    path: set[str] = set()
+    for end in last.values():
+        _follow(end.id, by_id, handed_up, path)
+    for name in [*path]:
+        path |= {one.id for one in below.get(name, ()) if one.kind == "wait"}
+    for request in {by_id[name].request for name in path}:
+        path |= {one.id for one in found if one.kind == "request" and one.request == request}
+    return tuple(replace(one, critical=True) if one.id in path else one for one in found)
+
+
+def _rank(one: Span | None) -> tuple[bool, float]:
+    """Rank a step by how well it stands for the end: the answer's post, or else whatever was last under way."""
+    if one is None:
+        return (False, 0.0)
+    return (one.kind == "post" and one.name == _LAST, one.end if one.end is not None else float("inf"))
+
+
+def _follow(name: str, by_id: Mapping[str, Span], handed_up: Mapping[str, str], path: set[str]) -> None:
+    while name and name not in path:
+        path.add(name)
+        here = by_id[name]
+        inside = handed_up.get(name, "")
+        if inside and inside not in path:
+            _follow(inside, by_id, handed_up, path)
+        around = by_id.get(here.parent)
+        name = here.after or (around.id if around is not None and around.kind == "attempt" else "")
+
 
 _ENDS: dict[RequestState, SpanState] = {"completed": "done", "failed": "failed", "cancelled": "stopped"}
 

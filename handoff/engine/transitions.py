@@ -11,14 +11,35 @@ from types import MappingProxyType
 from typing import Any
 
 from handoff import events as ev
+from handoff.contracts import EscalationReason
 from handoff.effects import answer_key
 from handoff.engine import answer, approvals, asking, deadline, ladder, plan, returning, second_try, writes
-from handoff.engine.first_responder import HANDED_OVER, hand_over
 from handoff.engine.nested import begin_attempt, is_open
 from handoff.engine.opening import thread_opened
 from handoff.engine.subtask import charged_so_far
 from handoff.state.job_state import SETTLED, Ask, Run, Work, replace
 from handoff.state.state_values import Answered, Failure, Trouble
+
+HANDED_OVER: frozenset[EscalationReason] = frozenset({"hand_over", "out_of_scope", "confidence_too_low"})
+"""The escalations of a first responder that bring in the planner: it says so, or it cannot do it."""
+DECISION = "hand over"
+
+
+def hand_over(ask: Ask, run: Run, work: Work, why: str, at: float) -> Ask:
+    """Take the first responder's work off the plan, and have the planner asked, who is told why.
+
+    The subtask stays, as one that is no longer needed: what it read counts for what may leave the house. What people
+    answered it is known to all who work on.
+    """
+    words = " ".join(why.split())
+    over = replace(
+        work, state="skipped", dropped=True, handed_over=True, ended=at, reason=f"handed over: {words}", question=None
+    )
+    answered = tuple(one for one in work.answered if one.question.approval is None)
+    ask = replace(ask.with_work(over), answered=(*ask.answered, *answered))
+    run = replace(run, plan=None, members=MappingProxyType({}), is_first=False, handed_over=words)
+    return ask.with_run(run).with_decision(at, work.subtask.id, DECISION, f"{work.specialist} hands it over: {words}")
+
 
 UNTOLD = "The requester has said since: “{words}” It was not taken in."
 """The fault of a result that was made without a correction."""

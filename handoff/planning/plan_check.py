@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from pydantic import ValidationError
@@ -11,7 +12,37 @@ from pydantic import ValidationError
 from handoff.contracts import Member, Plan, Subtask
 from handoff.planning import adhoc, shared_decisions
 from handoff.planning.adhoc import Allowance
-from handoff.planning.named_files import strange_files
+
+_ENDING = (
+    "csv|tsv|xlsx|xlsm|xls|ods|parquet|jsonl|ndjson|json|pdf|docx|doc|odt|rtf|pptx|ppt|txt|md|log|xml|png|jpe?g|svg"
+)
+_NAMED = re.compile(rf"(?<![\w./@-])[\w-]+(?:\.[\w-]+)*\.(?:{_ENDING})(?![\w-])(?!\.\w)", re.IGNORECASE)
+_TO_BE_MADE = re.compile(r"(?:\b(?:as|called|named|titled|into|to|file ?name)|:)\W*$", re.IGNORECASE)
+"""Words before the name of a file that the brief wants to have made."""
+
+
+def strange_files(plan: Plan, known: Sequence[str]) -> Iterator[str]:
+    """Yield a fault for each subtask that names a file that is not there.
+
+    `known` are the names of the files at hand, and all texts that the planner was given. A file that a subtask of the
+    plan is to make may be named as well.
+    """
+    there = "\n".join(known).casefold()
+    made = {name.casefold() for one in plan.subtasks for name, new in _names(one.intent) if new}
+    for one in plan.subtasks:
+        strange = [name for name, _ in _names(one.intent) if name.casefold() not in there]
+        if lost := [name for name in dict.fromkeys(strange) if name.casefold() not in made]:
+            yield (
+                f"Subtask {one.id!r} names {', '.join(lost)}, which is not attached and which nobody mentioned; "
+                "name only files that are listed, or none."
+            )
+
+
+def _names(text: str) -> Iterable[tuple[str, bool]]:
+    """Yield the files that a text names, and whether they are to be made."""
+    for found in _NAMED.finditer(text):
+        yield found[0], bool(_TO_BE_MADE.search(text[: found.start()]))
+
 
 MAX_SUBTASKS = 20
 MAX_DEPTH = 8
@@ -59,7 +90,7 @@ def check(
 
     A plan without subtasks that says what is missing passes: nobody can do any of it. If the plan is `mended`, matters
     of judgement (a brief that says nothing, a decision made twice, slices) are let pass. `known` are the texts that may
-    name files (see `named_files`); None: any file may be named.
+    name files (see `strange_files`); None: any file may be named.
     """
     if not plan.subtasks and not plan.missing:
         return ("The plan has no subtasks; it needs at least one, or `missing` must say what nobody can do.",)

@@ -18,9 +18,20 @@ from typing import Any
 
 from specialists.formats.contents import Blob, Contents, Unreadable
 from specialists.formats.file_kind import kind_of
-from specialists.reading.table_columns import outline_columns
 from specialists.sandbox.confine import input_path, own_stdout
 from specialists.tools.extras import remedy
+from specialists.tools.tables.sheet_sources import columns_of
+
+
+def outline_columns(data: bytes, name: str, contents: Contents) -> None:
+    """Make each column a section. Of several sheets each is one, with its columns."""
+    for title, names in columns_of(data, name):
+        if title:
+            contents.section(f"sheet {title}: {', '.join(names)}")
+        else:
+            for column in names:
+                contents.section(column)
+
 
 Reader = Callable[[bytes, str, Contents], None]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from bot.features.channel_settings.window import SETTINGS
 from bot.features.erasure.view import FORGET
-from bot.features.requests.metadata import encode_metadata
+from bot.features.requests.actions import encode_metadata
 from bot.slack.receive.payloads import Shortcut
 from handoff.contracts import Place
 

@@ -20,7 +20,7 @@ from slack_bolt.async_app import AsyncApp
 
 from bot.features.job_controls.lists import Filter
 from bot.features.job_controls.service import Stop
-from bot.features.requests.metadata import encode_metadata
+from bot.features.requests.actions import encode_metadata
 from bot.features.requests.service import Answer
 from bot.settings import Settings
 from bot.slack.receive.http import web_app

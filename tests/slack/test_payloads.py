@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.features.requests.actions import quoted_in
-from bot.features.requests.metadata import METADATA_LIMIT, decode_metadata, encode_metadata
+from bot.features.requests.actions import METADATA_LIMIT, decode_metadata, encode_metadata, quoted_in
 from bot.slack.receive.acting import acting, at_home
 from bot.slack.receive.markup import plain_text
 from bot.slack.receive.message_reader import parse_files

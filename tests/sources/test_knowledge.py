@@ -15,8 +15,8 @@ from specialists.sandbox.child_process import Limits
 from specialists.tools.catalogue import all_tools
 from specialists.tools.knowledge import knowledge_files, knowledge_reading, knowledge_tools
 from specialists.tools.knowledge.knowledge import Knowledge
+from specialists.tools.knowledge.knowledge_index import expression, spellings, words_of
 from specialists.tools.knowledge.knowledge_pages import FetchedPages
-from specialists.tools.knowledge.knowledge_query import expression, spellings, words_of
 from specialists.tools.tool import FolderWorkbench, Tool, ToolOutcome
 from specialists.tools.toolkit import ToolSettings
 from specialists.tools.web.fetch import FetchSettings

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
-from bot.features.budgets.lines import spent_words
 from bot.jobs.job_records import JobRecords, key_of
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import SCOPES, Payer
-from bot.limits.spending import EVERYBODY, Spending
+from bot.limits.spending import EVERYBODY, Spending, Spent
 from bot.slack.text.cleaning import clean, plain
+from bot.slack.views.outgoing import format_count
 from handoff.access.audit_entry import AuditEntry
 from handoff.contracts import Place
+from handoff.text.dollars import in_dollars, short
+
+
+def spent_words(spent: Spent, now: float, *, everybody: bool = False) -> str:
+    """Say what a person, or everybody together, spent in the month (UTC) of `now`, a time in seconds."""
+    month = time.strftime("%B", time.gmtime(now)) + (", everybody together" if everybody else "")
+    requests = f" on {format_count(spent.requests, 'request')}" if spent.requests else ""
+    if not spent.tokens:
+        return f"*{month}:* nothing spent{requests or ' yet'}."
+    money = f"{in_dollars(spent.dollars)}, " if spent.dollars else ""
+    return f"*{month}:* {money}{short(spent.tokens)} tokens{requests}."
+
 
 NO_ADMIN = "not an admin"
 RAISED = "raised by as much again"

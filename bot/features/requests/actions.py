@@ -6,11 +6,11 @@ import logging
 import re
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.features.requests.metadata import decode_metadata, encode_metadata
 from bot.features.requests.service import Requests
 from bot.features.requests.typed import is_absent
 from bot.slack.receive.payloads import Click, Shortcut, Window
@@ -18,10 +18,44 @@ from bot.slack.receive.router import Router, Said, wrong
 from bot.slack.send.web_calls import Background
 from bot.slack.show import notices
 from bot.slack.show.notices import add_receipt_reaction, open_window
-from bot.slack.views.carried import read_carried
+from bot.slack.views.carried import carry, read_carried
 from bot.slack.views.home import REQUEST_ACTION, REQUEST_BLOCK, START_JOB, start_job_modal
 from bot.slack.views.question import ANSWER, Choice
 from handoff.contracts import Request
+
+METADATA_LIMIT = 2900
+"""Characters; Slack carries 3,000."""
+_MOST_FILES, _LONGEST_NAME, _LONGEST_URL = 8, 80, 500
+
+
+def encode_metadata(shortcut: Shortcut) -> str:
+    """Encode the message that a window is opened on; leave out files beyond what Slack carries back.
+
+    What it says is read again when the job begins, whole.
+    """
+    files = tuple(
+        file.model_copy(
+            update={
+                "name": file.name[:_LONGEST_NAME],
+                "media_type": file.media_type[:_LONGEST_NAME],
+                "url": file.url if len(file.url) <= _LONGEST_URL else "",
+            }
+        )
+        for file in shortcut.attachments[:_MOST_FILES]
+    )
+    kept = replace(shortcut, user="", trigger="", attachments=files)
+    while len(encoded := carry(kept)) > METADATA_LIMIT and (kept.text or kept.attachments):
+        text = kept.text
+        fewer = kept.attachments if text else kept.attachments[:-1]
+        kept = replace(kept, text=text[: len(text) * 3 // 4], attachments=fewer, cut=True)
+    return encoded
+
+
+def decode_metadata(encoded: str, user: str) -> Shortcut | None:
+    """Decode what `encode_metadata` gave; `user` is who sent the window. None if it is none of ours."""
+    found = read_carried(encoded, Shortcut)
+    return replace(found, user=user) if found is not None else None
+
 
 log = logging.getLogger(__name__)
 
