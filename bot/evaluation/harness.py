@@ -18,6 +18,7 @@ from bot.evaluation.set_files import LabelledSet
 from bot.evaluation.staged_job import Bench
 from bot.evaluation.trials.trial_table import TRIALS
 from bot.models.chosen_model import ChosenModel
+from bot.store.interface import StoreError
 from handoff.contracts import Contract
 from specialists.model import ModelError
 
@@ -126,6 +127,9 @@ async def _play_case(turn: _Turn, bench: Bench, model: ChosenModel) -> Record:
     try:
         outcome = await turn.play(turn.case, bench, counted)
     except ModelError as error:
+        outcome = Outcome(False, why=str(error))
+    except StoreError as error:
+        counted.errors.append(str(error))
         outcome = Outcome(False, why=str(error))
     except Exception as error:  # a bug must cost one case, and not the hours of all others; it is counted as an error
         log.exception("%s, case %s broke", turn.of.name, turn.case.id)
