@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import json
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
 
 from bot.command_line.check import store_url
 from bot.command_line.console import say
 from bot.command_line.slack_names import PutNames, open_names
+from bot.command_line.try_store import NOT_KEPT, stores_of
 from bot.features.job_controls.lists import LOOKED_AT, JobLists
 from bot.jobs.job_reading import read_job
 from bot.settings import Settings
@@ -30,16 +32,33 @@ from handoff.text.visible_text import visible
 FOUND, NO_JOB = 0, 1
 TO_TOP, REST_OF_LINE, REST_OF_SCREEN = "\x1b[H", "\x1b[K\n", "\x1b[J"
 WIDTH = 60
-UNKNOWN = "There is no such job, or it was forgotten. `leadhand jobs` lists those under way."
+UNKNOWN = f"There is no such job, or it was forgotten. `leadhand jobs` lists those under way. {NOT_KEPT}"
 WHY = {"newer": "A newer release works on that job.", "unreadable": "The record of that job is damaged."}
 
 
 async def job_list(options: argparse.Namespace, settings: Settings) -> int:
     """List jobs, or show one. Returns the exit code. Raises StoreError."""
-    async with open_names(settings, ids=options.ids or options.json) as put_names, store_url(settings) as url:
+    async with open_names(settings, ids=options.ids or options.json) as put_names:
+        if not options.job:
+            async with _open_store(settings) as store:
+                return await _print_list(store, options, put_names)
+        why = ""
+        for place in stores_of(settings):
+            async with _open_store(place) as store:
+                fault = await _print_job(store, options, put_names)
+            if not fault:
+                return FOUND
+            why = why or WHY.get(fault, "")
+    print(f"leadhand: {why or UNKNOWN}", file=sys.stderr)  # noqa: T201
+    return NO_JOB
+
+
+@contextlib.asynccontextmanager
+async def _open_store(settings: Settings) -> AsyncIterator[Store]:
+    async with store_url(settings) as url:
         store = await Store.connect(url)
         try:
-            return await (_one if options.job else _print_list)(store, options, put_names)
+            yield store
         finally:
             await store.close()
 
@@ -133,19 +152,18 @@ def _ago(seconds: float) -> str:
     return f"{whole} s"
 
 
-async def _one(store: Store, options: argparse.Namespace, put_names: PutNames) -> int:
-    """Show one job, named by its id or by a link to its thread."""
+async def _print_job(store: Store, options: argparse.Namespace, put_names: PutNames) -> str:
+    """Show one job, named by its id or by a link to its thread. Returns why it cannot be shown; empty if it was."""
     key = await find_job(store, options.job, options.team)
     found = await read_job(store.jobs, key) if key is not None else "unknown"
     if isinstance(found, str):
-        print(f"leadhand: {WHY.get(found, UNKNOWN)}", file=sys.stderr)  # noqa: T201
-        return NO_JOB
+        return found
     head = await store.jobs.head(key) if key is not None else None
     if options.json and head is not None:
         say(json.dumps(_plain(head), ensure_ascii=False))
     else:
         say(await put_names("\n".join(_detail(found))))
-    return FOUND
+    return ""
 
 
 def _detail(job: Job) -> list[str]:

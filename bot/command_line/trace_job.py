@@ -12,12 +12,14 @@ from bot.command_line.check import store_url
 from bot.command_line.console import say
 from bot.command_line.job_list import find_job
 from bot.command_line.slack_names import open_names
+from bot.command_line.try_store import NOT_KEPT, stores_of
 from bot.settings import Settings, SettingsError
 from bot.slack.receive.job_named import job_named
 from bot.store.redis.redis_store import Store
 from bot.tracing.whole_trace import Trace, read_trace
 
 _FOUND, _WANTING = 0, 1
+_AUDIT = "`leadhand audit --job {job}` lists what was done in it."
 _WHICH = "a job is J and ten letters and digits, or Slack's link to a message of its thread"
 
 
@@ -44,23 +46,26 @@ async def trace_job(options: argparse.Namespace, settings: Settings) -> int:
     return _WANTING if missing else _FOUND
 
 
-async def _read(named: str, settings: Settings, of: str) -> Trace:
-    """Read the trace of the job that an id or a link names, from the store. A bot that runs on it goes on."""
-    async with store_url(settings) as url:
-        store = await Store.connect(url)
-        try:
-            key = await find_job(store, named, of)
-            job = key.job if key is not None else job_named("", named)[0]
-            if not job:
-                raise SettingsError(f"{named!r} names no job: {_WHICH}.")
-            if key is None or await store.jobs.head(key) is None:
-                erased = key is not None and await store.jobs.forgotten(key) is not None
-                why = "was erased on somebody's wish" if erased else "is not in the store, or has expired"
-                raise SettingsError(f"Job {job} {why}. `leadhand audit --job {job}` lists what was done in it.")
-            entries = await store.jobs.log(key)
-        finally:
-            await store.close()
-    return await asyncio.to_thread(read_trace, entries, job=key.job, team=key.team)
+async def _read(named: str, settings: Settings, team: str) -> Trace:
+    """Read the trace of the job that an id or a link names, from the stores. A bot that runs on one goes on."""
+    job, erased = job_named("", named)[0], False
+    if not job:
+        raise SettingsError(f"{named!r} names no job: {_WHICH}.")
+    for place in stores_of(settings):
+        async with store_url(place) as url:
+            store = await Store.connect(url)
+            try:
+                key = await find_job(store, named, team)
+                if key is not None and await store.jobs.head(key) is not None:
+                    entries = await store.jobs.log(key)
+                    return await asyncio.to_thread(read_trace, entries, job=key.job, team=key.team)
+                job = key.job if key is not None else job
+                erased = erased or (key is not None and await store.jobs.forgotten(key) is not None)
+            finally:
+                await store.close()
+    if erased:
+        raise SettingsError(f"Job {job} was erased because somebody asked for that. {_AUDIT.format(job=job)}")
+    raise SettingsError(f"Job {job} is not in the store, or has expired. {_AUDIT.format(job=job)} {NOT_KEPT}")
 
 
 async def _write(name: str, trace: Trace, folder: Path) -> str:

@@ -6,7 +6,8 @@ import asyncio
 import json
 from pathlib import Path
 
-from bot.store.embedded import start_embedded, stop_embedded
+from bot.command_line.try_store import NOT_KEPT
+from bot.store.embedded import is_running, start_embedded, stop_embedded
 from bot.store.interface import Commit, JobKey
 from bot.store.redis.redis_store import Store
 from handoff import events as ev
@@ -58,4 +59,21 @@ async def test_the_trace_is_told_and_written_while_a_bot_holds_the_store(tmp_pat
     assert json.loads((out / f"{key.job}.json").read_text()) == json.loads(printed[1])
     assert (unknown[0], no_job[0]) == (1, 1)
     assert "is not in the store" in unknown[2]
+    assert NOT_KEPT in unknown[2]
     assert "names no job" in no_job[2]
+
+
+async def test_a_job_of_the_page_of_try_is_found_too_and_its_server_is_stopped_again(tmp_path: Path) -> None:
+    store = await Store.connect(await start_embedded(tmp_path / "try"))
+    try:
+        key = await _fill(store)
+    finally:
+        await store.close()
+        await stop_embedded(tmp_path / "try")
+    traced = await asyncio.to_thread(leadhand, "trace", key.job, env=environment(tmp_path))
+    shown = await asyncio.to_thread(leadhand, "jobs", key.job, env=environment(tmp_path))
+    unknown = await asyncio.to_thread(leadhand, "jobs", "JAAAAAAAAAA", env=environment(tmp_path))
+    assert (traced.code, "market: attempt 1 failed (model)" in traced.out) == (0, True), traced.err
+    assert (shown.code, f"Job {key.job}" in shown.out) == (0, True), shown.err
+    assert (unknown.code, NOT_KEPT in unknown.err) == (1, True)
+    assert not is_running(tmp_path / "try")
