@@ -151,6 +151,11 @@ def refuse_unfit(options: argparse.Namespace) -> None:
         raise SettingsError("--dry goes with --ask, and --plan with --dry.")
     if options.tool is not None and (options.ask is not None or options.demo or options.demo_day):
         raise SettingsError("--tool calls one tool by hand; leave --ask and --demo out.")
+    if options.arguments is not None and options.tool is None:
+        raise SettingsError(
+            f"{options.arguments!r} goes with --tool NAME. A request goes with --ask, and a demo is named by its crew, "
+            "such as: leadhand try --crew ops --demo"
+        )
     if options.demo and (options.ask is not None or options.file):
         raise SettingsError("--demo brings its own request and files; leave --ask and --file out.")
 

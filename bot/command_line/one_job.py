@@ -8,6 +8,7 @@ import itertools
 import json
 import sys
 from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ from bot.store.interface import JobKey
 from bot.tracing.export import trace_json
 from bot.workspace.terminal import plan_rows, render
 from bot.workspace.workspace_server import Workspace
+from handoff import events as ev
+from handoff.approval_values import Approval
 from handoff.contracts import Place
 from handoff.effects import question_key
 from handoff.engine.answer import gaps, out_of_reach
@@ -38,9 +41,10 @@ PEOPLE = ("ana", "ben", "cleo")
 REFRESH = 0.1
 """Seconds between two looks at the thread."""
 ANSWERED, FAILED, IN_PART = 0, 1, 3
-NOBODY = "nobody is here to decide"
 UNSURE = "I do not know. Go on as you think best."
-NO_SIGN_IN = "nobody can sign in from here: ask it on the local page of `leadhand try`"
+NOBODY = "(Nobody is at the keyboard to approve this, so it is not done.)"
+NOT_KEPT = "This job is gone now. To get its trace, run the same command with --json."
+NO_SIGN_IN = "(Nobody can sign in from a terminal, so this is not done. Ask it on the page of `leadhand try`.)"
 _YES = frozenset({"y", "yes", "approve"})
 
 
@@ -64,6 +68,7 @@ async def do_one_job(workspace: Workspace, app: App, options: argparse.Namespace
             say(f"query: {query}")
         if job:
             say(" · ".join(detail_lines(job, job.latest)))
+            say(NOT_KEPT)
     if reason:
         print(f"leadhand: {reason}", file=sys.stderr)  # noqa: T201
     return code
@@ -71,7 +76,6 @@ async def do_one_job(workspace: Workspace, app: App, options: argparse.Namespace
 
 async def _watch(app: App, key: JobKey, screen: _Screen, options: argparse.Namespace) -> tuple[int, str]:
     """Print the thread until the job ends. Gives the exit code and, if it is not 0, why."""
-    denied: list[str] = []
     try:
         async with asyncio.timeout(options.timeout):
             while True:
@@ -81,16 +85,27 @@ async def _watch(app: App, key: JobKey, screen: _Screen, options: argparse.Names
                     return _without_a_job(options)
                 if ask is not None and ask.over:
                     screen.show(final=True)
-                    return verdict(ask, denied)
-                asked = _open_question(ask, screen.answered) if ask is not None else None
-                if asked is not None and ask is not None and not await screen.answer(*asked, ask.posted[asked[0]]):
-                    if not options.demo:
-                        return FAILED, f"the job asks, and there is nobody here to answer: {asked[1].message}"
-                    await screen.go_on(*asked, ask.posted[asked[0]])  # a demo goes on without what it may not do
-                    denied += [asked[1].approval.what] if asked[1].approval is not None else []
+                    return verdict(ask)
+                asked = _find_open_question(ask, screen.answered) if ask is not None else None
+                if asked is not None and not await screen.answer(asked):
+                    if asked.approval is not None and (options.demo or asked.approval.kind == "sign_in"):
+                        await _expire(app, key, asked)
+                    elif not options.demo:
+                        return FAILED, f"the job asks, and there is nobody here to answer: {asked.question.message}"
+                    else:
+                        await screen.answer_first_option(asked)
                 await screen.change()
     except TimeoutError:
         return FAILED, f"no answer within {options.timeout:g} s"
+
+
+async def _expire(app: App, key: JobKey, asked: _OpenQuestion) -> None:
+    """End an approval on which nobody here can decide, as its time limit would: nobody is said to have denied it."""
+    fact = ev.QuestionExpired(
+        at=app.store.clock(), request=asked.request, subtask=asked.subtask, number=asked.question.number
+    )
+    await app.store.jobs.signal(key, ev.dump(fact), dedupe=(f"{asked.key}:expired",))
+    app.instance.nudge(key)
 
 
 async def _ask(app: App, key: JobKey) -> Ask | None:
@@ -110,8 +125,8 @@ def _without_a_job(options: argparse.Namespace) -> tuple[int, str]:
     return (FAILED, "that is answered without a job, so it has no trace") if options.json else (ANSWERED, "")
 
 
-def verdict(ask: Ask, denied: Sequence[str] = ()) -> tuple[int, str]:
-    """Judge how a request ended. What was `denied` for want of anybody who could decide is no gap of a demo."""
+def verdict(ask: Ask) -> tuple[int, str]:
+    """Judge how a request ended. Gives the exit code and, if it is not 0, why."""
     if ask.state != "completed":
         failure = ask.run.failure
         return FAILED, "; ".join(
@@ -119,19 +134,35 @@ def verdict(ask: Ask, denied: Sequence[str] = ()) -> tuple[int, str]:
         )
     if any(decision.why == DECLINED for decision in ask.decisions):
         return FAILED, "declined: nothing was worked out"
-    if lacks := [gap for gap in gaps(ask, ask.run) if not any(what in gap for what in denied)]:
+    if lacks := gaps(ask, ask.run):
         return IN_PART, f"answered in part, {len(lacks)} {'gap' if len(lacks) == 1 else 'gaps'}: " + "; ".join(lacks)
-    if denied:
-        say(f"Shown and not done, as {NOBODY}: {'; '.join(denied)}")
     return ANSWERED, ""
 
 
-def _open_question(ask: Ask, answered: Container[str]) -> tuple[str, Question] | None:
-    """The first question that the thread shows by now and that is not answered yet, with its key."""
+@dataclass(frozen=True, slots=True)
+class _OpenQuestion:
+    """A question of a request or of one of its subtasks that the thread shows, in the message `ts`."""
+
+    request: str
+    subtask: str
+    question: Question
+    ts: str
+
+    @property
+    def key(self) -> str:
+        return question_key(self.request, self.subtask, self.question.number)
+
+    @property
+    def approval(self) -> Approval | None:
+        return self.question.approval
+
+
+def _find_open_question(ask: Ask, answered: Container[str]) -> _OpenQuestion | None:
+    """Return the first question that the thread shows by now and that is not answered yet."""
     for name, question in ask.open_questions.items() if ask.state == "input_required" else ():
         key = question_key(ask.id, name, question.number)
         if key in ask.posted and key not in answered:
-            return key, question
+            return _OpenQuestion(ask.id, name, question, ask.posted[key])
     return None
 
 
@@ -214,39 +245,37 @@ class _Screen:
         if text:
             say(f"\n{who}:\n{text}\n")
 
-    async def answer(self, key: str, question: Question, ts: str) -> bool:
-        """Put a question to whoever sits at the terminal, and reply in the thread; False where nobody does.
-
-        `ts` is its message: an approval is decided by the buttons there.
-        """
+    async def answer(self, asked: _OpenQuestion) -> bool:
+        """Put a question to whoever sits at the terminal, and reply in the thread; False where nobody can answer it."""
         self.show()
-        if question.approval is not None and question.approval.kind == "sign_in":
-            self.answered.add(key)
-            await self._decide(NO_SIGN_IN, ts)
-            return True
-        prompt = "your answer> " if question.approval is None else "approve it? (yes, or why not)> "
+        self.answered.add(asked.key)
+        if asked.approval is not None and asked.approval.kind == "sign_in":
+            self._note(NO_SIGN_IN)
+            return False
+        prompt = "your answer> " if asked.approval is None else "approve it? (yes, or why not)> "
         text = await console.ask(prompt) if console.is_manned() and not self._quiet else None
         if text is None:
+            if asked.approval is not None:
+                self._note(NOBODY)
             return False
-        if question.approval is not None:
-            self.answered.add(key)
-            await self._decide(text.strip(), ts)
+        if asked.approval is not None:
+            await self._decide(text.strip(), asked.ts)
             return True
-        if text.isdecimal() and 0 < int(text) <= len(question.options):
-            text = question.options[int(text) - 1]
-        self.answered.add(key)
+        options = asked.question.options
+        if text.isdecimal() and 0 < int(text) <= len(options):
+            text = options[int(text) - 1]
         await self._workspace.person("ana").say(self.channel, text, thread_ts=self._ts)
         return True
 
-    async def go_on(self, key: str, question: Question, ts: str) -> None:
-        """Go on where nobody is there to ask: an approval is denied, a question gets its first likely answer."""
-        self.answered.add(key)
-        if question.approval is not None:
-            await self._decide(NOBODY, ts)
-            return
-        text = question.options[0] if question.options else UNSURE
-        say(f"\n(Nobody is at the keyboard, so the demo answers: {text})\n")
+    async def answer_first_option(self, asked: _OpenQuestion) -> None:
+        """Answer a demo's question where nobody sits at the terminal: its first option is the likely answer."""
+        text = asked.question.options[0] if asked.question.options else UNSURE
+        self._note(f"(Nobody is at the keyboard, so the demo answers: {text})")
         await self._workspace.person("ana").say(self.channel, text, thread_ts=self._ts)
+
+    def _note(self, text: str) -> None:
+        if not self._quiet:
+            say(f"\n{text}\n")
 
     async def _decide(self, text: str, ts: str) -> None:
         person = self._workspace.person("ana")

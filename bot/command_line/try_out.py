@@ -26,6 +26,7 @@ from bot.command_line.crew_demo import Staged
 from bot.command_line.one_job import do_one_job
 from bot.command_line.serve import open_slack_connection
 from bot.command_line.tool_call import call_tool
+from bot.command_line.try_store import settings_of_try
 from bot.jobs.shutdown import wait_for_stop
 from bot.models.choosing import ModelSettingsError, choose_model
 from bot.models.chosen_model import ChosenModel
@@ -77,12 +78,9 @@ async def try_out(options: argparse.Namespace, settings: Settings) -> int:
         return await _one_job(options, settings)
     if options.tool is not None:
         return await call_tool(options, settings)
-    if options.arguments is not None:
-        raise SettingsError(f"{options.arguments!r} goes with --tool NAME; a request goes with --ask.")
     if options.file or options.json:
         raise SettingsError("--file and --json go with --ask.")
-    # A store of its own: a bot on real Slack must never find its jobs taken by one that sits in this workspace.
-    settings = dataclasses.replace(settings, data=settings.data / "try", redis_url="")
+    settings = settings_of_try(settings)
     with _sole_user(settings.data), _log_to(settings.data / "leadhand.log", settings):
         return await _page(options, settings)
 
@@ -104,7 +102,7 @@ def _require_extras(options: argparse.Namespace) -> None:
             f"Run: {install_command(TRY)}, which brings one and all that the demos need."
         ) from None
     absent = [name for name in absent_extras(TRY) if name != EMBEDDED]
-    if absent and options.ask is None:
+    if absent and options.ask is None and not options.json:
         say(f"Not installed: {', '.join(absent)}. The rest works; for all demos run: {install_command(TRY)}")
 
 
@@ -228,7 +226,7 @@ async def _dry(options: argparse.Namespace, settings: Settings) -> int:
     from bot.command_line import dry_run  # noqa: PLC0415 - only for that
 
     crews = open_crews(settings)
-    model = dry_run.DryModel(dry_run.read_plan(options.plan, crews.usual) if options.plan else ())
+    model = dry_run.plan_for(options, crews.usual)
     options.file = [_readable(path) for path in options.file]
     with tempfile.TemporaryDirectory(prefix=TRIAL, dir=scratch()) as folder:
         apart = dataclasses.replace(settings, data=Path(folder), redis_url="")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bot.command_line import crew_demo
-from bot.command_line.one_job import do_one_job
+from bot.command_line.one_job import NOBODY, do_one_job
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.models.rehearsal.rehearsed_demo import NO_DEMO
 from bot.settings import Settings, SettingsError, read_settings
@@ -78,6 +78,7 @@ def test_the_demos_are_listed_with_a_line_each(tried: Callable[..., Ended]) -> N
         (("--page",), "--page goes with --demo"),
         (("--demo", "--crew", "contract", "--ask", "Hello"), "--demo brings its own request and files"),
         (("--demo", "--crew", "{bare}"), "has no demo"),
+        (("--demo", "ops"), "a demo is named by its crew, such as: leadhand try --crew ops --demo"),
     ],
 )
 def test_what_does_not_go_together_is_said(
@@ -165,7 +166,7 @@ def pin_note(text: str) -> str:
 '''
 
 
-async def test_a_step_that_writes_is_shown_and_denied_where_nobody_sits_at_the_terminal(
+async def test_a_step_that_writes_is_shown_and_not_done_where_nobody_sits_at_the_terminal(
     crew: Path, server_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (crew / "toolkits").mkdir()
@@ -179,10 +180,13 @@ async def test_a_step_that_writes_is_shown_and_denied_where_nobody_sits_at_the_t
         made = load_crew(crew, all_tools(settings=settings), settings)
         async with scene.bot(demo.cast(RehearsalModel()), crew=made) as app:
             code = await do_one_job(scene.workspace, app, told, demo.files)
-    said = capsys.readouterr().out
-    assert code == 0, said
-    assert "Shown and not done, as nobody is here to decide:" in said
+    ended = capsys.readouterr()
+    said = ended.out
+    assert code == 3, said
+    assert "*Answered in part.*" in said, "the exit code says what the thread says"
+    assert ended.err.startswith("leadhand: answered in part, 1 gap: not done, as nobody approved it in time: ")
     assert "*Tool:* `pin_note`" in said, "the card"
-    assert "nobody is here to decide" in said
-    assert "`pin_note` was shown, and a person denied it" in said
+    assert NOBODY in said
+    assert "`pin_note` was shown, and nobody decided in time: nothing was done." in said
+    assert "denied" not in said, "nobody was there to deny it"
     assert "Acme charges 12 dollars." not in said, "words for another course are not said"

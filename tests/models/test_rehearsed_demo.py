@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from bot.models.rehearsal.rehearsed_demo import DENIED, OTHERWISE, DemoScript
+from bot.models.rehearsal.rehearsed_demo import DENIED, OTHERWISE, UNDECIDED, DemoScript
 from handoff.contracts import SCRIPTED_REPLIES, ToolCall, ToolReply, Turn
 from specialists.loading.demo_file import Replies, Step
 from specialists.model import ModelCall, ModelMessage
 from specialists.tools.tool import ToolSpec
+from specialists.turns import briefing
 from specialists.turns.finish_tools import SPECS
 
 ASK = "What does Acme charge, and is it in the contract?"
@@ -44,7 +47,7 @@ async def test_plan_and_answer_are_for_the_demos_own_request_alone() -> None:
     assert planned.usage.model == SCRIPTED_REPLIES
     answer = await turn(brief=f"# Request\n{ASK}\n\n# Results\n", purpose="synthesizer")
     assert answer.text == "Acme charges 12."
-    for happened in (OTHERWISE, DENIED):
+    for happened in (OTHERWISE, DENIED, UNDECIDED):
         other = await turn(brief=f"# Request\n{ASK}\n\n# Results\n\n# Gaps\n- {happened}\n", purpose="synthesizer")
         assert "Acme charges 12." not in other.text, "it was written for another course"
     other = await turn(brief="# Request\nHello!", purpose="planner")
@@ -72,10 +75,20 @@ async def test_what_a_tool_refused_is_handed_in_for_the_words_that_were_written(
     (end,) = (await turn(*looked, *replied((publish,)), brief=ANSWERED)).calls
     assert end.name == "escalate"
     assert end.arguments["message"] == f"{OTHERWISE} `dig` failed: There is no shovel."
-    fine = replied(first.calls)
-    (end,) = (await turn(*fine, *replied((publish,), f"Not run: {DENIED}.", failed="publish"), brief=ANSWERED)).calls
-    assert (end.name, "The fee is 12." in end.arguments["content"]) == ("return_result", False)
-    assert "`publish` was shown, and a person denied it: nothing was done." in end.arguments["content"]
+
+
+@pytest.mark.parametrize(
+    ("note", "words"), [("denied", "a person denied it"), ("not_decided", "nobody decided in time")]
+)
+async def test_what_was_not_approved_is_said_as_it_was(note: str, words: str) -> None:
+    fine = replied((await turn(brief=ANSWERED)).calls)
+    (publish,) = (await turn(*fine, brief=ANSWERED)).calls
+    refused = replied((publish,), briefing.note(note, tool="publish", reason=""), failed="publish")
+    (end,) = (await turn(*fine, *refused, brief=ANSWERED)).calls
+    assert (end.name, end.arguments["content"]) == (
+        "return_result",
+        f"`publish` was shown, and {words}: nothing was done.",
+    )
 
 
 async def test_a_part_of_another_request_is_not_played_by_the_demos_steps() -> None:

@@ -1,6 +1,6 @@
 """Plays the scripted replies of a crew's demo: a model's words are written beforehand, what its tools do is real.
 
-A script is for its own request alone. Where a tool fails, or a person denies a call, no words were written for that:
+A script is for its own request alone. Where a tool fails, or a call is not approved, no words were written for that:
 what happened is handed in instead.
 """
 
@@ -23,6 +23,8 @@ SCRIPTED = "Scripted demo"
 """Stands before the goal, on top of the card."""
 DENIED = "a person denied it"
 """Stands in the reply to a call that somebody denied, see `denied.md` of the specialists' notes."""
+UNDECIDED = "nobody decided in time"
+"""Stands in the reply to a call on which nobody decided, see `not_decided.md` there."""
 OTHERWISE = "This part of the demo did not go as it is written."
 _KNOWN_BY = 120
 """Characters of the request by which a brief is known to be of the demo: as many as every brief has of a long one."""
@@ -50,7 +52,7 @@ class DemoScript:
 
     def answer(self, message: str) -> str:
         """Return the synthesizer's reply; empty for another request, and where a part did not go as it was written."""
-        went_otherwise = OTHERWISE in message or DENIED in message
+        went_otherwise = any(words in message for words in (OTHERWISE, DENIED, UNDECIDED))
         return self.replies.answer if self.is_about(message) and not went_otherwise else ""
 
     def move(
@@ -95,13 +97,17 @@ class SeveralScripts:
 
 
 def _what_happened(failed: Sequence[tuple[ToolCall, ToolReply]]) -> Move:
-    """Hand in what was denied or failed in place of the words that were written for another course."""
-    denied = [call.name for call, reply in failed if DENIED in reply.text]
-    said = [f"`{name}` was shown, and a person denied it: nothing was done." for name in denied]
-    gaps = [f"`{call.name}` failed: {_line(reply.text)[:_REASON]}" for call, reply in failed if call.name not in denied]
+    """Hand in what was not approved or failed in place of the words that were written for another course."""
+    said, gaps = [], []
+    for call, reply in failed:
+        why = next((words for words in (DENIED, UNDECIDED) if words in reply.text), "")
+        if why:
+            said.append(f"`{call.name}` was shown, and {why}: nothing was done.")
+        else:
+            gaps.append(f"`{call.name}` failed: {_line(reply.text)[:_REASON]}")
     if not said:
         return give_up("out_of_scope", " ".join([OTHERWISE, *gaps]))
-    return hand_in("A person denied it.", "\n\n".join(said), gaps=gaps)
+    return hand_in("It was not approved.", "\n\n".join(said), gaps=gaps)
 
 
 def _line(text: str) -> str:
