@@ -31,7 +31,9 @@ from specialists.model import ModelCall
 from specialists.turns.finish_tools import HAND_OVER, NAMES
 
 NOTHING_DONE = "A dry run: nothing was worked out."
-NO_PLAN = "No rule and no pipeline takes this, so a planner would be asked. Name its plan: --plan 'ONE, TWO > THREE'."
+NO_PLAN = "No rule and no pipeline of the crew takes this request, so the planner, a model, would choose who gets it."
+ONLY_ONE = "no rule takes this, so the planner would be asked, and the crew has one specialist only"
+NAMED = "named by --plan"
 _OF_PLANNING = frozenset({"planned"})
 """Decisions that are told: any other stands on what this model made up."""
 _LOOK = 0.1
@@ -60,11 +62,23 @@ def read_plan(text: str, crew: Crew) -> list[dict[str, Any]]:
     return parts
 
 
+def plan_for(options: argparse.Namespace, crew: Crew) -> DryModel:
+    """Return the model of a dry run: it plans as `--plan` says, or for the one specialist of a crew that has one only.
+
+    Raises SettingsError for a name that the crew does not have.
+    """
+    if options.plan:
+        return DryModel(read_plan(options.plan, crew), NAMED)
+    names = list(crew.everyone)
+    return DryModel(read_plan(names[0], crew), ONLY_ONE) if len(names) == 1 else DryModel()
+
+
 class DryModel(RehearsalModel):
     """Stands in for every model: it plans as it was told, works out nothing, and keeps what specialists were sent."""
 
-    def __init__(self, parts: Sequence[Mapping[str, Any]] = ()) -> None:
+    def __init__(self, parts: Sequence[Mapping[str, Any]] = (), why: str = NAMED) -> None:
         super().__init__()
+        self._why = why
         self.sent: list[ModelCall] = []
         """The first call of each specialist for each part."""
         self._parts = parts
@@ -94,7 +108,7 @@ class DryModel(RehearsalModel):
         asked = sections(call.messages[0].text, HEADINGS).get("Request", "")
         parts = [{"intent": asked, "done_when": "", **part} for part in self._parts]
         plan = {"goal": asked, "subtasks": parts, "strategy": "merge", "instruction": "", "missing": []}
-        return {"why": "named by --plan", "next": {"who": "several", **plan}}
+        return {"why": self._why, "next": {"who": "several", **plan}}
 
 
 async def play(workspace: Workspace, app: App, model: DryModel, crew: Crew, options: argparse.Namespace) -> int:
@@ -110,10 +124,13 @@ async def play(workspace: Workspace, app: App, model: DryModel, crew: Crew, opti
     for decision in ask.decisions:
         if decision.what in _OF_PLANNING:
             say(f"{decision.what}: {decision.why}")
+    if model.sent:
+        say(f"goes to: {', '.join(dict.fromkeys(map(_name_recipient, model.sent)))}")
     for call in model.sent:
         _show(call, crew)
     if not model.sent:
-        say(ask.run.answer or NO_PLAN)
+        answer = ask.run.answer or NO_PLAN
+        say(_list_candidates(crew) if answer == NO_PLAN else answer)
     async with contextlib.aclosing(proofs(crew, set())) as found:
         async for origin, faults in found:
             for fault in faults:
@@ -129,14 +146,35 @@ async def _over(app: App, key: JobKey) -> Ask:
         await asyncio.sleep(_LOOK)
 
 
+def _name_recipient(call: ModelCall) -> str:
+    return call.purpose.partition(":")[2]
+
+
+def _list_candidates(crew: Crew) -> str:
+    """Say who the planner could choose, and how to name its plan."""
+    width = max(map(len, crew.specialists), default=0)
+    lines = [f"  {name:<{width}}  {one.description}" for name, one in crew.specialists.items()]
+    inside = f"and the crews inside it: {', '.join(crew.crews)}" if crew.crews else ""
+    plan = " > ".join(list(crew.everyone)[:2])
+    return "\n".join(
+        [
+            f"{NO_PLAN} It can choose from:",
+            *lines,
+            *([f"  {inside}"] if inside else []),
+            f"Name its plan to see what each would be sent, such as: --plan '{plan}'",
+        ]
+    )
+
+
 def _show(call: ModelCall, crew: Crew) -> None:
-    """Print what a specialist was sent: its tools, and its first message with brief and material."""
-    name = call.purpose.partition(":")[2]
+    """Print what a specialist was sent: its tools, its prompt, and its first message with brief and material."""
+    name = _name_recipient(call)
     offered = [tool.name for tool in call.tools if tool.name not in NAMES]
     one = crew.everyone.get(name)
     idle = [tool for tool in one.toolbox if tool not in offered] if one is not None else []
-    say(f"\n{'─' * 8} {name} ({call.model or call.tier}), prompt of {len(call.system):,} characters")
+    say(f"\n{'─' * 8} {name} ({call.model or call.tier})")
     say(f"tools: {', '.join(offered) or 'none'}")
     if idle:
         say(f"its tools with nothing to work on here: {', '.join(idle)}")
-    say(f"\n{call.messages[0].text.strip()}")
+    say(f"\n{'─' * 4} prompt\n{call.system.strip()}")
+    say(f"\n{'─' * 4} brief\n{call.messages[0].text.strip()}")

@@ -33,10 +33,11 @@ def _crew(parent: Path, name: str) -> int:
         _write(target, source.read_text(encoding="utf-8"))
     say(
         f"Now look, and try:\n"
-        f"  LEADHAND_CREW={folder} leadhand check           who is in it, each tool, and what is wrong\n"
+        f"  leadhand check --crew {folder}                  who is in it, each tool, and what is wrong\n"
         f"  leadhand try --crew {folder} --demo             its demo, without a model\n"
-        f"  leadhand try --crew {folder}                    with a model of yours, in the browser\n"
-        f"  leadhand eval --crew {folder} --sets routing    how well your models route its requests\n"
+        f"  leadhand try --crew {folder} --dry --ask 'Look up: gateway'    what the clerk would be sent\n"
+        f"  leadhand try --crew {folder}                    in the browser, with a model of yours\n"
+        f"  leadhand eval --crew {folder} --sets routing    how well your models choose who gets a request\n"
         f"Then change {folder / 'clerk.md'} and {folder / 'toolkits' / 'register.py'} into what you need."
     )
     return 0
@@ -51,7 +52,7 @@ def _specialist(crew: Path, name: str) -> int:
     if path.exists():
         raise SettingsError(f"{path} is there already.")
     _write(path, (TEMPLATES / "specialist.md").read_text(encoding="utf-8").replace("NAME", name))
-    say(f"Now say in it what {name} can do, and which tools it has. `leadhand check` lists them.")
+    say(f"Now say in it what {name} can do, and which tools it has. `leadhand check --crew {crew}` lists them.")
     return 0
 
 

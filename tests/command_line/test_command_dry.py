@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -36,7 +37,23 @@ def test_a_rule_needs_no_plan_and_what_no_rule_takes_needs_one(tmp_path: Path) -
     assert "planned: rule figures-of-a-table" in ruled.out
     assert "──────── analyst (balanced)" in ruled.out
     free = leadhand("try", "--crew", "launch", "--dry", "--ask", "Write the mail", env=env)
-    assert (free.code, "Name its plan: --plan" in free.out) == (1, True)
+    assert free.code == 1
+    assert "so the planner, a model, would choose who gets it. It can choose from:\n  copy " in free.out
+    assert "such as: --plan 'copy > " in free.out
+
+
+def test_a_crew_of_one_needs_no_plan_and_prompt_and_brief_are_shown_whole(tmp_path: Path) -> None:
+    env = environment(tmp_path / "data")
+    assert leadhand("new", "crew", "tides", "--crew", tmp_path, env=env).code == 0
+    dry = leadhand("try", "--crew", tmp_path / "tides", "--dry", "--ask", "Look up: gateway", env=env)
+    assert dry.code == 0, dry.err
+    head, prompt, brief = re.split(r"^──── (?:prompt|brief)$", dry.out, flags=re.MULTILINE)
+    assert "planned: no rule takes this" in head
+    assert "goes to: clerk\n" in head
+    assert "tools: look_up_entry, add_entry" in head
+    page = (tmp_path / "tides" / "clerk.md").read_text(encoding="utf-8")
+    assert page.split("---\n")[2].strip() in prompt
+    assert "Look up: gateway" in brief
 
 
 @pytest.mark.parametrize(
