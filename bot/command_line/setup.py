@@ -9,7 +9,7 @@ import argparse
 import asyncio
 import contextlib
 import webbrowser
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,28 +46,22 @@ class Question:
 
 
 async def setup(options: argparse.Namespace, settings: Settings) -> int:
-    """Ask for what is missing, prove it, write it down and check everything. Returns the exit code.
+    """Prove what is given, ask for what is missing, write it down and check everything. Returns the exit code.
 
     Raises SettingsError where nobody is there to ask, and where an answer is wrong or cannot be written.
     """
     path = _file(settings.env.get(FILE, "").strip())
     app = made_for(options.http)
-    link = create_link(app)
-    say("1. Create the app: open this address, choose your workspace, and press Create, then Install to Workspace.")
-    say(f"   {link}\n")
-    if console.is_manned() and not options.no_browser and not settings.bot_token:
-        with contextlib.suppress(webbrowser.Error):
-            asyncio.get_running_loop().run_in_executor(None, webbrowser.open, link)
-    found: dict[str, str] = {}
-    for question in _questions(options, settings, app):
-        answer = await _resolve_answer(question, getattr(options, question.option), settings.env.get(question.name, ""))
-        if answer:
-            found[question.name] = answer
-    found |= await _model(options, settings)
-    if options.http:
-        found["LEADHAND_URL"] = request_url(options.http).removesuffix(EVENTS)
-    if options.admins:
-        found["LEADHAND_ADMINS"] = options.admins
+    questions = _questions(options, settings, app)
+    answers = await _prove_options(options, questions)
+    if not answers.get("SLACK_BOT_TOKEN") and not settings.bot_token:
+        _show_first_step(create_link(app), browser=not options.no_browser)
+    for question in questions:
+        if question.name not in answers:
+            answers[question.name] = await _resolve_answer(question, settings.env.get(question.name, ""))
+    if options.model_key is None:
+        answers |= await _model(settings)
+    found = {name: value for name, value in answers.items() if value}
     changed = {name: value for name, value in found.items() if settings.env.get(name) != value}
     write_settings(path, changed)
     say(
@@ -75,11 +69,39 @@ async def setup(options: argparse.Namespace, settings: Settings) -> int:
         if changed
         else "\nEverything was set already; nothing was written.\n"
     )
-    code = await check.check(options, read_settings({**settings.env, **found}))
+    code = await check.report(read_settings({**settings.env, **found}))
     if code == 0:
         named = f"{FILE}={path} " if path != _file("") else ""
         say(f"\nStart it: {named}leadhand run\nThen write /invite @leadhand in a channel, and mention it.")
     return code
+
+
+async def _prove_options(options: argparse.Namespace, questions: Sequence[Question]) -> dict[str, str]:
+    """Return the settings that options give, each proven. Raises SettingsError for one that is wrong."""
+    answers: dict[str, str] = {}
+    for question in questions:
+        if (given := getattr(options, question.option)) is not None:
+            answers[question.name] = await _prove_answer(question, given, _option_of(question))
+    if options.model_key is not None:
+        answers |= _key_setting(options.model_key)
+    if options.http:
+        answers["LEADHAND_URL"] = request_url(options.http).removesuffix(EVENTS)
+    if options.admins:
+        answers["LEADHAND_ADMINS"] = options.admins
+    return answers
+
+
+def _option_of(question: Question) -> str:
+    return f"--{question.option.replace('_', '-')}"
+
+
+def _show_first_step(link: str, *, browser: bool) -> None:
+    """Say where the app is created, and open that page where somebody sits."""
+    say("1. Create the app: open this address, choose your workspace, and press Create, then Install to Workspace.")
+    say(f"   {link}\n")
+    if console.is_manned() and browser:
+        with contextlib.suppress(webbrowser.Error):
+            asyncio.get_running_loop().run_in_executor(None, webbrowser.open, link)
 
 
 def _file(named: str | Path) -> Path:
@@ -144,17 +166,20 @@ def _questions(options: argparse.Namespace, settings: Settings, app: Mapping[str
     ]
 
 
-async def _resolve_answer(question: Question, given: str | None, kept: str) -> str:
-    """Return a proven answer: that of the option, what is typed, or what is set already."""
-    if given is not None:
-        if given and (fault := await question.prove(given)):
-            raise SettingsError(f"--{question.option.replace('_', '-')}: {fault}")
-        return given
+async def _prove_answer(question: Question, answer: str, source: str) -> str:
+    """Return an answer that was not typed, proven. Raises SettingsError, naming its source, for one that is wrong."""
+    if (answer or not question.optional) and (fault := await question.prove(answer)):
+        raise SettingsError(f"{source}: {fault}")
+    return answer
+
+
+async def _resolve_answer(question: Question, kept: str) -> str:
+    """Return a proven answer: what is typed, or what is set already."""
     if not console.is_manned():
         if kept or question.optional:
-            return kept
+            return await _prove_answer(question, kept, question.name)
         raise SettingsError(
-            f"{question.name} is not set, and nobody is here to ask: give it as --{question.option.replace('_', '-')}."
+            f"{question.name} is not set, and nobody is here to ask: give it as {_option_of(question)}."
         )
     say(question.words + (f" (Enter keeps {_mask_value(kept)})" if kept else ""))
     for _ in range(TRIES):
@@ -166,15 +191,11 @@ async def _resolve_answer(question: Question, given: str | None, kept: str) -> s
         if not fault:
             return answer
         say(f"   {fault}")
-    raise SettingsError(
-        f"{question.name} was not settled in {TRIES} tries. Run `leadhand setup` again; nothing was lost."
-    )
+    raise SettingsError(f"{question.name} was not settled in {TRIES} tries. Run `leadhand setup` again.")
 
 
-async def _model(options: argparse.Namespace, settings: Settings) -> dict[str, str]:
-    """Return the settings of a model: a key that is given or typed, or nothing where one is there already."""
-    if options.model_key is not None:
-        return _key_setting(options.model_key)
+async def _model(settings: Settings) -> dict[str, str]:
+    """Return the settings of a model: a key that is typed, or nothing where one is there already."""
     try:
         model = await choose_model(settings.env)
     except ModelSettingsError as error:

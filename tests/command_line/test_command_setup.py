@@ -43,6 +43,7 @@ async def test_from_nothing_to_a_bot_that_can_run(workspace: Start, tmp_path: Pa
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert place.bot_token not in ended.out
     assert f"Start it: LEADHAND_SETTINGS={path} leadhand run" in ended.out
+    assert "Create the app" not in ended.out, "a token that works belongs to an app"
     again = await set_up(place, path.parent, LEADHAND_MODEL="rehearsal")
     assert (again.code, "nothing was written" in again.out) == (0, True), again.err
     assert path.read_text(encoding="utf-8").splitlines() == lines
@@ -54,6 +55,8 @@ async def test_from_nothing_to_a_bot_that_can_run(workspace: Start, tmp_path: Pa
         ((), "SLACK_BOT_TOKEN is not set, and nobody is here to ask: give it as --bot-token."),
         (("--bot-token", "xoxp-1"), "--bot-token: That is no bot token: it begins with xoxb-"),
         (("--bot-token", "xoxb-nobody"), "--bot-token: Slack says invalid_auth"),
+        (("--bot-token", ""), "--bot-token: That is no bot token"),
+        (("--model-key", "key"), "That is no key of Anthropic"),
         (("--http", "http://bot.example"), "Slack posts to an address such as https://bot.example.com"),
     ],
 )
@@ -63,6 +66,7 @@ async def test_a_wrong_answer_is_named_and_nothing_is_written(
     ended = await set_up(await workspace(), tmp_path, *options, LEADHAND_MODEL="rehearsal")
     assert (ended.code, words in ended.err) == (1, True), ended.err
     assert not (tmp_path / "it.env").exists()
+    assert ("Create the app" in ended.out) == (not options), "no next step before what was given is proved"
 
 
 async def test_the_address_of_http_mode_is_also_where_sign_ins_end(workspace: Start, tmp_path: Path) -> None:
@@ -113,6 +117,14 @@ async def test_it_asks_at_a_terminal_and_asks_again_for_what_is_wrong(workspace:
     assert "Slack says invalid_auth" in said
     assert "It opens a connection." in said
     assert f"SLACK_APP_TOKEN={place.app_token}" in (tmp_path / "it.env").read_text(encoding="utf-8")
+
+
+async def test_a_token_that_was_set_before_is_proved_before_anything_is_written(
+    workspace: Start, tmp_path: Path
+) -> None:
+    ended = await set_up(await workspace(), tmp_path, LEADHAND_MODEL="rehearsal", SLACK_BOT_TOKEN="xoxb-revoked")
+    assert (ended.code, "SLACK_BOT_TOKEN: Slack says invalid_auth" in ended.err) == (1, True), ended.err
+    assert not (tmp_path / "it.env").exists()
 
 
 def test_a_value_with_spaces_is_quoted_and_read_back(tmp_path: Path) -> None:
