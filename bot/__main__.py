@@ -20,10 +20,16 @@ if TYPE_CHECKING:
     Run = Callable[[argparse.Namespace, Settings], Coroutine[Any, Any, int]]
 
 ENDS = (
-    "Exit code with --ask and --demo: 0 answered, 3 answered in part, 1 not. `leadhand run --help` lists the settings."
+    "Exit code with --ask and --demo: 0 answered, 3 answered in part, 1 not answered. `leadhand run --help` lists the "
+    "settings."
 )
-EVAL_ENDS = "Exit code: 0 all cases were played, 3 calls failed in some. docs/evaluation.md says how to read the table."
-ROUTED = "Exit code: 0 somebody gets it or it is answered or asked about, 3 only a part of it, 1 nobody or no model."
+EVAL_ENDS = (
+    "Exit code: 0 all cases were played, 3 calls failed in some of them. docs/evaluation.md says how to read the table."
+)
+ROUTED = (
+    "Exit code: 0 somebody gets all of it, or it is answered or asked about at once; 3 somebody gets a part of it; "
+    "1 nobody gets it, or no model answers."
+)
 DESCRIPTION = "A self-hosted Slack bot: a thread becomes a job that a supervisor plans and specialists do side by side."
 
 
@@ -127,31 +133,39 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="leadhand", description=DESCRIPTION)
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Command)
-    text = "a Slack on your own machine with the bot in it; no account, no key"
+    text = "start a Slack on your own machine with the bot in it; it needs no account and no key"
     _add_try(commands.add_parser("try", help=text, description=text, epilog=ENDS))
-    text = "from nothing to a bot that can run: creates the app, proves the tokens, writes a settings file, and checks"
+    text = (
+        "set up the bot for real Slack: create the app, prove the tokens, write a settings file, and check everything"
+    )
     _add_setup(commands.add_parser("setup", help=text, description=text))
-    text = "the app's manifest for this installation"
+    text = "print the Slack app's manifest for this installation"
     _add_manifest(commands.add_parser("manifest", help=text, description=text))
-    text = "who would get a request, and why, without running it"
+    text = "say who would get a request, and why, without working on it"
     _add_route(commands.add_parser("route", help=text, description=text, epilog=ROUTED))
-    text = "a crew to begin from, with a tool, a set and a demo; or one more specialist of a crew"
+    text = (
+        "write a crew to begin from (a specialist, a tool, cases for `leadhand eval`, a demo), or one more specialist"
+    )
     _add_new(commands.add_parser("new", help=text, description=text))
     for name, text in (
-        ("run", "the bot on real Slack; settings come from the environment or a file"),
-        ("check", "prove tokens, scopes, Redis and models before anything runs"),
+        ("run", "run the bot on real Slack, with settings from the environment or a file"),
+        ("check", "prove the crews, the settings, Slack, Redis and the models before anything runs"),
     ):
         command = commands.add_parser(name, help=text, description=text, formatter_class=_Raw)
+        if name == "check":
+            command.add_argument(
+                "--crew", metavar="NAME", help="check one crew and nothing else: its name, or a folder"
+            )
         command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
-    text = "who did what: asked, answered, stopped, wrote, sent out, was refused; with what it cost, without contents"
+    text = "list who asked, answered, stopped, wrote, sent out or was refused what, with its cost and without contents"
     _add_audit(commands.add_parser("audit", help=text, description=text))
-    text = "the jobs under way, or one of them in detail"
+    text = "list the jobs under way, or show one job in detail"
     _add_jobs(commands.add_parser("jobs", help=text, description=text))
-    text = "what happened in a job, step by step: a timeline here, or a picture, a page and JSON in files"
+    text = "show what happened in a job, step by step: as a timeline here, or as a picture, a page or JSON in files"
     _add_trace(commands.add_parser("trace", help=text, description=text))
-    text = "the crew's MCP servers: what they offer, and what of it is accepted"
+    text = "list the crew's MCP servers and the accepted tools, or accept what a server offers"
     _add_mcp(commands.add_parser("mcp", help=text, description=text))
-    text = "how well the configured models do on labelled sets, beside a plain prompt for each role"
+    text = "measure how well your models do on labelled cases, beside a plain prompt for each role"
     _add_eval(commands.add_parser("eval", help=text, description=text, epilog=EVAL_ENDS))
     text = workspace_command.ABOUT
     workspace_command.add_arguments(
@@ -193,90 +207,141 @@ class _Raw(argparse.RawDescriptionHelpFormatter):
 
 
 def _add_try(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--ask", metavar="TEXT", help="do one job without a browser, print its thread, and exit")
+    command.add_argument("--ask", metavar="TEXT", help="do one job in the terminal: print its thread, and exit")
     command.add_argument(
-        "--file", metavar="FILE", type=Path, action="append", default=[], help="attach a file to --ask; repeatable"
+        "--file", metavar="FILE", type=Path, action="append", default=[], help="attach a file to --ask; may be repeated"
     )
     command.add_argument(
-        "--tool", metavar="NAME", help="call one tool of the crew by hand, with JSON and --file; then exit"
+        "--tool", metavar="NAME", help="call one tool of the crew by hand with JSON, and exit; it may read each --file"
     )
-    command.add_argument("arguments", metavar="JSON", nargs="?", help="the arguments of --tool; without, what it takes")
-    command.add_argument("--crew", metavar="NAME", help="a crew in place of LEADHAND_CREW's: its name, or a folder")
     command.add_argument(
-        "--demo", action="store_true", help="do the demo of --crew in the terminal; without --crew, list the demos"
+        "arguments",
+        metavar="JSON",
+        nargs="?",
+        help="the arguments for --tool; without them, the arguments that it takes are printed",
+    )
+    command.add_argument(
+        "--crew", metavar="NAME", help="use this crew in place of LEADHAND_CREW's: its name, or a folder"
+    )
+    command.add_argument(
+        "--demo", action="store_true", help="play the demo of --crew in the terminal; without --crew, list the demos"
     )
     command.add_argument(
         "--demo-day", action="store_true", help="play a working day in the local workspace, then open its page"
     )
-    command.add_argument("--page", action="store_true", help="with --demo: on the page, its request ready to send")
     command.add_argument(
-        "--dry", action="store_true", help="with --ask: say who would get it and what each is sent; no model, no tool"
+        "--page", action="store_true", help="with --demo: play it on the page, which has its request ready to send"
     )
     command.add_argument(
-        "--plan", metavar="NAMES", help="with --dry: the planner's plan, such as 'market, pricing > copy'"
-    )
-    command.add_argument("--json", action="store_true", help="with --ask: print the trace instead of the thread")
-    command.add_argument(
-        "--out", metavar="DIR", type=Path, default=Path(), help="with --ask: where made files go; default here"
+        "--dry",
+        action="store_true",
+        help="with --ask: say who would get it, and print the prompt and brief of each; no model or tool is at work",
     )
     command.add_argument(
-        "--timeout", metavar="SECONDS", type=_seconds, default=900, help="with --ask: give up after; default 900"
+        "--plan",
+        metavar="NAMES",
+        help="with --dry: the plan to follow, such as 'market, pricing > copy' (`,` side by side, `>` afterwards)",
+    )
+    command.add_argument(
+        "--json", action="store_true", help="with --ask or --demo: print the trace instead of the thread"
+    )
+    command.add_argument(
+        "--out",
+        metavar="DIR",
+        type=Path,
+        default=Path(),
+        help="with --ask or --demo: the folder for files that are made; default: this one",
+    )
+    command.add_argument(
+        "--timeout",
+        metavar="SECONDS",
+        type=_seconds,
+        default=900,
+        help="with --ask or --demo: give up after this time; default: 900",
     )
     command.add_argument(
         "--port",
         type=workspace_command.read_port,
-        help="the page's port, 0 for any; default 3900, or any if that is taken",
+        help="the page's port, or 0 for any; default: 3900, or any if that is taken",
     )
     command.add_argument("--no-browser", action="store_true", help="do not open the page")
     command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
 
 
 def _add_setup(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--bot-token", metavar="XOXB", help="the bot token, in place of asking for it")
-    command.add_argument("--app-token", metavar="XAPP", help="the app-level token, in place of asking for it")
-    command.add_argument("--http", metavar="URL", help="events come to this address by HTTP, not by Socket Mode")
-    command.add_argument("--signing-secret", metavar="SECRET", help="with --http: in place of asking for it")
-    command.add_argument("--model-key", metavar="KEY", help="a key of Anthropic or OpenAI, in place of asking for it")
-    command.add_argument("--redis", metavar="URL", help='the store; "" for the one that comes with Leadhand')
-    command.add_argument("--admins", metavar="IDS", help="Slack ids of the bot's admins, with commas")
+    command.add_argument("--bot-token", metavar="XOXB", help="the bot token; you are asked for it if it is missing")
+    command.add_argument("--app-token", metavar="XAPP", help="the app-level token; the same")
+    command.add_argument("--http", metavar="URL", help="take events by HTTP at this address, not by Socket Mode")
+    command.add_argument("--signing-secret", metavar="SECRET", help="with --http: the signing secret; the same")
+    command.add_argument("--model-key", metavar="KEY", help="a key of Anthropic or OpenAI; the same")
     command.add_argument(
-        "--settings", metavar="FILE", type=Path, help="the file to write; default the one that is read"
+        "--redis", metavar="URL", help='the address of a Redis; "" for the store that comes with Leadhand'
+    )
+    command.add_argument("--admins", metavar="IDS", help="Slack ids of the bot's admins, separated by commas")
+    command.add_argument(
+        "--settings", metavar="FILE", type=Path, help="the file to write; default: the one that is read"
     )
     command.add_argument("--no-browser", action="store_true", help="do not open the page that creates the app")
     command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
 
 
 def _add_manifest(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--http", metavar="URL", help="for events that Slack posts to this address, not Socket Mode")
-    command.add_argument("--json", action="store_true", help="as JSON")
-    command.add_argument("--link", action="store_true", help="as the address at which Slack creates the app")
+    command.add_argument(
+        "--http", metavar="URL", help="make it for events by HTTP at this address, not for Socket Mode"
+    )
+    command.add_argument("--json", action="store_true", help="print it as JSON")
+    command.add_argument("--link", action="store_true", help="print the address at which Slack creates the app from it")
     command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
 
 
 def _add_new(command: argparse.ArgumentParser) -> None:
-    command.add_argument("what", choices=("crew", "specialist"), help="what to begin")
+    command.add_argument("what", choices=("crew", "specialist"), help="what to write")
     command.add_argument("name", metavar="NAME", help="its name: small letters, digits, - and _")
-    command.add_argument("--crew", metavar="DIR", type=Path, help="the folder to write into; default here")
+    command.add_argument(
+        "--crew",
+        metavar="DIR",
+        type=Path,
+        help="where to write: the folder for the new crew, or the crew of the new specialist; default: this folder",
+    )
     command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
 
 
 def _add_eval(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--sets", metavar="NAMES", type=_names, default=[], help="the sets, with commas; default all")
-    command.add_argument("--tags", metavar="TAGS", type=_names, default=[], help="only cases with one of these tags")
-    command.add_argument("--limit", metavar="N", type=_count, help="draw N cases of each set")
-    command.add_argument("--seed", metavar="N", type=int, help="by which they are drawn; default 0")
-    command.add_argument("--crew", metavar="DIR", type=Path, help="the crew, instead of LEADHAND_CREW")
-    command.add_argument("--parallel", metavar="N", type=_count, default=4, help="cases at once; default 4")
-    command.add_argument("--no-naive", action="store_true", help="leave the plain prompts out")
-    command.add_argument("--json", metavar="FILE", type=Path, help="keep the run in a file")
-    command.add_argument("--resume", metavar="FILE", type=Path, help="go on with the run in a file, and keep it there")
     command.add_argument(
-        "--compare", metavar=("A", "B"), type=Path, nargs=2, help="say what changed between two runs beyond chance"
+        "--sets", metavar="NAMES", type=_names, default=[], help="play these sets, separated by commas; default: all"
     )
     command.add_argument(
-        "--from-feedback", metavar="DIR", type=Path, help="make cases of people's thumbs in a folder, to be labelled"
+        "--tags",
+        metavar="TAGS",
+        type=_names,
+        default=[],
+        help="play only cases with one of these tags, separated by commas",
     )
-    command.add_argument("--private", action="store_true", help="those of private channels and direct messages too")
+    command.add_argument("--limit", metavar="N", type=_count, help="play N cases of each set, drawn by chance")
+    command.add_argument(
+        "--seed", metavar="N", type=int, help="with --limit: another number draws other cases; default: 0"
+    )
+    command.add_argument("--crew", metavar="DIR", type=Path, help="use this crew in place of LEADHAND_CREW's")
+    command.add_argument("--parallel", metavar="N", type=_count, default=4, help="play N cases at once; default: 4")
+    command.add_argument("--no-naive", action="store_true", help="do not play the plain prompts")
+    command.add_argument("--json", metavar="FILE", type=Path, help="write the run to a file")
+    command.add_argument("--resume", metavar="FILE", type=Path, help="go on with the run in a file, and write it there")
+    command.add_argument(
+        "--compare",
+        metavar=("A", "B"),
+        type=Path,
+        nargs=2,
+        help="say what changed beyond chance between the runs in two files",
+    )
+    command.add_argument(
+        "--from-feedback",
+        metavar="DIR",
+        type=Path,
+        help="write cases to be labelled into a folder, from the answers that got a thumb",
+    )
+    command.add_argument(
+        "--private", action="store_true", help="with --from-feedback: also from private channels and direct messages"
+    )
     command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
 
 
@@ -293,58 +358,82 @@ def _count(text: str) -> int:
 def _add_route(command: argparse.ArgumentParser) -> None:
     command.add_argument("text", metavar="TEXT", help="the request, as somebody would write it")
     command.add_argument(
-        "--file", metavar="NAME", action="append", default=[], help="a file that is attached; only its name counts"
+        "--file",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="the name of an attached file, which need not exist; may be repeated",
     )
-    command.add_argument("--crew", metavar="NAME", default="", help="one of LEADHAND_CREW; default the first")
+    command.add_argument(
+        "--crew", metavar="NAME", default="", help="the crew that gets it, one of LEADHAND_CREW; default: the first"
+    )
     command.add_argument("--json", action="store_true", help="print the decision as JSON")
     command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
 
 
 def _add_audit(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--since", metavar="TIME", default="", help="from a day (2026-11-01) or a time on, in UTC")
-    command.add_argument("--until", metavar="TIME", default="", help="up to a day or a time, which does not count")
-    command.add_argument("--user", metavar="ID", default="", help="only deeds of one person (a Slack id)")
-    command.add_argument("--job", metavar="JOB", default="", help="only deeds in one job")
-    command.add_argument("--team", metavar="ID", default="", help="only those of one workspace, if several use the bot")
-    command.add_argument("--deed", metavar="DEED", default="", help="only deeds of one kind: asked, wrote, ...")
-    command.add_argument("--ids", action="store_true", help="show Slack's ids, not names")
-    command.add_argument("--json", action="store_true", help="a JSON object a line")
+    command.add_argument(
+        "--since", metavar="TIME", default="", help="show deeds since this day (2026-11-01) or time, in UTC"
+    )
+    command.add_argument("--until", metavar="TIME", default="", help="show deeds before this day or time, in UTC")
+    command.add_argument("--user", metavar="ID", default="", help="show only what this person did (a Slack id)")
+    command.add_argument("--job", metavar="JOB", default="", help="show only what was done in this job")
+    command.add_argument(
+        "--team", metavar="ID", default="", help="look only in this workspace (a Slack id), if several use the bot"
+    )
+    command.add_argument(
+        "--deed", metavar="DEED", default="", help="show only deeds of this kind, such as asked or wrote"
+    )
+    command.add_argument("--ids", action="store_true", help="show Slack's ids instead of names")
+    command.add_argument("--json", action="store_true", help="print one JSON object a line")
     command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
 
 
 def _add_jobs(command: argparse.ArgumentParser) -> None:
-    command.add_argument("job", metavar="JOB", nargs="?", default="", help="one job: its id, or a link to its thread")
-    command.add_argument("--user", metavar="ID", default="", help="all jobs of one person (a Slack id), newest first")
-    command.add_argument("--team", metavar="ID", default="", help="only those of one workspace, if several use the bot")
-    command.add_argument("--watch", action="store_true", help="again and again: in place at a terminal, else as lines")
     command.add_argument(
-        "--every", metavar="SECONDS", type=_seconds, default=2.0, help="with --watch: how often; default 2"
+        "job", metavar="JOB", nargs="?", default="", help="show this job: its id, or a link to its thread"
     )
-    command.add_argument("--ids", action="store_true", help="show Slack's ids, not names")
-    command.add_argument("--json", action="store_true", help="a JSON object a line")
+    command.add_argument(
+        "--user", metavar="ID", default="", help="list all jobs of this person (a Slack id), the newest first"
+    )
+    command.add_argument(
+        "--team", metavar="ID", default="", help="look only in this workspace (a Slack id), if several use the bot"
+    )
+    command.add_argument(
+        "--watch", action="store_true", help="go on: redraw the list at a terminal, else print it again when it changes"
+    )
+    command.add_argument(
+        "--every", metavar="SECONDS", type=_seconds, default=2.0, help="with --watch: look this often; default: 2"
+    )
+    command.add_argument("--ids", action="store_true", help="show Slack's ids instead of names")
+    command.add_argument("--json", action="store_true", help="print one JSON object a line")
     command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
 
 
 def _add_trace(command: argparse.ArgumentParser) -> None:
     command.add_argument("job", metavar="JOB", help="its id, or a link to a message of its thread")
-    command.add_argument("--team", metavar="ID", default="", help="only those of one workspace, if several use the bot")
-    command.add_argument("--html", action="store_true", help="write a page that opens each step, for a browser")
-    command.add_argument("--png", action="store_true", help="write a picture: who did what when")
-    command.add_argument("--ids", action="store_true", help="show Slack's ids, not names")
+    command.add_argument(
+        "--team", metavar="ID", default="", help="look only in this workspace (a Slack id), if several use the bot"
+    )
+    command.add_argument("--html", action="store_true", help="write a page for a browser, with each step to open")
+    command.add_argument("--png", action="store_true", help="write a picture of who did what when")
+    command.add_argument("--ids", action="store_true", help="show Slack's ids instead of names")
     command.add_argument("--json", action="store_true", help="print it as JSON; with --out, write it to a file")
-    command.add_argument("--out", metavar="DIR", type=Path, help="where files go; default here")
+    command.add_argument("--out", metavar="DIR", type=Path, help="the folder for files; default: this one")
     command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
 
 
 def _add_mcp(command: argparse.ArgumentParser) -> None:
     deeds = command.add_subparsers(dest="deed", metavar="list | accept", required=True, parser_class=_Command)
     for name, text in (
-        ("list", "the servers of .mcp.json and the tools that were accepted"),
-        ("accept", "see what a server offers or what changed, and let specialists use it"),
+        ("list", "list the servers of .mcp.json and the tools that were accepted"),
+        ("accept", "show what a server offers or what changed, and let specialists use it"),
     ):
         deed = deeds.add_parser(name, help=text, description=text)
         if name == "accept":
-            deed.add_argument("servers", metavar="SERVER", nargs="*", help="as .mcp.json calls them; default all")
+            deed.add_argument(
+                "servers", metavar="SERVER", nargs="*", help="the names of servers in .mcp.json; default: all"
+            )
             deed.add_argument("--yes", action="store_true", help="accept without asking")
         deed.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
 

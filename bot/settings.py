@@ -169,7 +169,7 @@ NAMES: Mapping[str, str] = {
     "ANTHROPIC_API_KEY": "use Anthropic's models",
     "ANTHROPIC_BASE_URL": "another address for Anthropic's models",
     "OPENAI_API_KEY": "use OpenAI's models",
-    "OPENAI_BASE_URL": "any server that speaks OpenAI's chat completions; enough without a key",
+    "OPENAI_BASE_URL": "the address of any server that speaks OpenAI's chat completions; it may do without a key",
     "OLLAMA_HOST": "where an Ollama answers; default http://127.0.0.1:11434",
     "LEADHAND_MODEL": "anthropic, openai, ollama or rehearsal, instead of the first that is found",
     "LEADHAND_MODEL_FAST": "the model of the tier `fast`",
@@ -200,7 +200,7 @@ NAMES: Mapping[str, str] = {
     "LEADHAND_WORKING_HOURS": "when people are reminded, in their own time zone; default `9-18 Mon-Fri`",
     "LEADHAND_ROLES": "the tiers of the supervisor's roles: `planner deep, verifier fast`; default `deep` for "
     "planner, replanner, synthesizer and verifier, `fast` for the dispatcher, else `balanced`",
-    "LEADHAND_PORT": "where HTTP mode listens: a port of this machine alone, or host:port; default 127.0.0.1:3000",
+    "LEADHAND_PORT": "where HTTP mode listens: a port, for this machine alone, or host:port; default 127.0.0.1:3000",
     "LEADHAND_URL": "the public address of HTTP mode, https://HOST: sign-ins to MCP servers end on a page below it",
     "LEADHAND_SLOTS": "jobs that one instance works on at once; default 20",
     "LEADHAND_LEASE": "seconds after which another instance takes over; default 15",
@@ -219,7 +219,7 @@ NAMES: Mapping[str, str] = {
     "`20-8, weekends`; default off",
     "LEADHAND_ZONE": "the time zone of channels that set no other, such as Europe/Berlin; default UTC",
     "GITHUB_TOKEN": "read private repositories and pull requests of GitHub, post reviews, open issues",
-    "GITLAB_TOKEN": "the same for GitLab, its merge requests and issues",
+    "GITLAB_TOKEN": "do the same on GitLab, with merge requests and issues",
     "GITHUB_API_URL": "where a GitHub of your own has its API, https://github.acme.com/api/v3; default "
     "https://api.github.com",
     "GITLAB_URL": "where a GitLab of your own is; default https://gitlab.com",
@@ -231,7 +231,7 @@ NAMES: Mapping[str, str] = {
     "LEADHAND_OPERATION": "where /healthz, /readyz and /metrics are, host:port, or off; default 127.0.0.1:9464",
     "LEADHAND_LOG": "text, or json for one object a line; default text",
     "LEADHAND_SANDBOX": "required: read no file or page unless all of the kernel's walls stand; best (default): "
-    "behind those that the system allows",
+    "read them behind the walls that the system allows",
     "LEADHAND_BREAKERS": "off: call a specialist or a model again although it keeps failing; default on",
     "LEADHAND_RATES": "requests and tokens a minute, for each model or the one named: `50 requests, 40k tokens; "
     "claude-opus-5-5: 10 requests; ollama: 20 requests`",
@@ -257,7 +257,7 @@ NAMES: Mapping[str, str] = {
     "HTTPS_PROXY": "the proxy for https:// addresses, `http://USER:PASSWORD@HOST:PORT` (docs/install.md, “Behind "
     "a proxy”)",
     "HTTP_PROXY": "the proxy for http:// addresses",
-    "ALL_PROXY": "the proxy for those of the two that have none of their own",
+    "ALL_PROXY": "the proxy for http:// and https:// addresses that have no proxy of their own",
     "NO_PROXY": "hosts and networks that are reached without a proxy, with commas: "
     "`internal.acme.com, 10.0.0.0/8, git.acme.com:8443`",
     "SSL_CERT_FILE": "the file of the certificate authorities that are trusted, in PEM; default: the system's",

@@ -47,7 +47,7 @@ async def audit(options: argparse.Namespace, settings: Settings) -> int:
         finally:
             await store.close()
     if not options.json and not count:
-        say("No deeds are kept that fit.")
+        say("No recorded deed fits.")
     return 0
 
 

@@ -89,7 +89,9 @@ def export_routing(routing: Routing, text: str, label: str) -> dict[str, Any]:
 
 def in_words(found: dict[str, Any]) -> str:
     """Say a decision for people, its reasons last."""
-    said = {"answer": "answered at once", "ask": "asked back first", "plan": f"a plan of {len(found['parts'])} parts"}
+    count = len(found["parts"])
+    parts = f"{count} part{'s' if count != 1 else ''}"
+    said = {"answer": "answered at once", "ask": "asked back first", "plan": f"a plan of {parts}"}
     if found["does"] == "hand":
         lines = [f"{found['parts'][0]['specialist']} gets it as it stands (by {found['by']})"]
     else:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, TextIO
 if TYPE_CHECKING:
     from bot.workspace.workspace_server import Workspace
 
-ABOUT = "a strict Slack on your own machine, for any app: with the app's command it starts both"
+ABOUT = "start a strict Slack on your own machine for any app, and with COMMAND the app as well"
 ENDS = (
-    "Exit code: that of COMMAND; without one, 0 after Ctrl-C. The app finds the workspace by SLACK_API_URL, "
+    "Exit code: that of COMMAND; without COMMAND 0, after Ctrl-C. The app finds the workspace by SLACK_API_URL, "
     "SLACK_BOT_TOKEN, SLACK_APP_TOKEN and SLACK_SIGNING_SECRET. On Python (slack_sdk, Bolt) and "
     "Node.js (@slack/web-api, Bolt), an app that does not read SLACK_API_URL is sent there, too."
 )
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.usage = "%(prog)s [options] [-- COMMAND ...]"
     parser.add_argument(
-        "--manifest", metavar="FILE", type=Path, help=f"the app's manifest; default the first here of {_or(MANIFESTS)}"
+        "--manifest", metavar="FILE", type=Path, help=f"the app's manifest; default: the first here of {_or(MANIFESTS)}"
     )
     parser.add_argument(
         "--with",
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs=2,
         action="append",
         default=[],
-        help="a further app in the same workspace: its manifest, and what starts it, as one word; may be repeated",
+        help="a further app in the same workspace: its manifest, and its command in quotes; may be repeated",
     )
     parser.add_argument(
         "--workspace",
@@ -48,10 +48,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         action="append",
         default=[],
-        help="a further workspace of the app, which gets into it by OAuth; it has a page of its own; may be repeated",
+        help="a further workspace with a page of its own, into which the app gets by OAuth; may be repeated",
     )
     parser.add_argument(
-        "--organisation", metavar="NAME", default="", help="what the workspaces are part of (Enterprise Grid)"
+        "--organisation",
+        metavar="NAME",
+        default="",
+        help="the organisation that the workspaces are part of (Enterprise Grid)",
     )
     parser.add_argument(
         "--port",
@@ -59,12 +62,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PORT",
         type=read_port,
         default=0,
-        help="of the page and the API; default a free one",
+        help="the port of the page and the API; default: a free one",
     )
     parser.add_argument(
-        "--request-url", metavar="URL", help="where the app takes requests by HTTP, signed; default Socket Mode"
+        "--request-url", metavar="URL", help="where the app takes signed requests by HTTP; default: Socket Mode"
     )
-    parser.add_argument("--data", metavar="DIR", type=Path, help="folder that keeps everything; default in memory")
+    parser.add_argument(
+        "--data", metavar="DIR", type=Path, help="the folder that keeps everything; default: nothing is kept"
+    )
     parser.add_argument(
         "--sample", metavar="FILE", type=Path, help="a file that the page offers to attach in an empty channel"
     )
@@ -73,7 +78,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--methods", action="store_true", help="print the Web API methods and events that it supports, and exit"
     )
     parser.add_argument(
-        "app", metavar="COMMAND", nargs="*", help="behind --: what starts the app, such as `-- python app.py`"
+        "app",
+        metavar="COMMAND",
+        nargs="*",
+        help="after --: the command that starts the app, such as `-- python app.py`",
     )
 
 

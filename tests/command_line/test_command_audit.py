@@ -107,7 +107,7 @@ def test_the_command_tells_what_is_wanted_as_a_table_and_as_json(tmp_path: Path)
     assert rows == [("T1", "asked"), ("T1", "sent_out"), ("T1", "stopped"), ("T2", "rated")]
     assert [json.loads(line)["job"] for line in lines.out.splitlines()] == ["JABCDEFGHJK"]
     assert [json.loads(line)["deed"] for line in within.out.splitlines()] in (["asked"], [])
-    assert "No deeds are kept" in none.out
+    assert "No recorded deed fits" in none.out
     assert all(ended.code == 1 for ended in wrong)
     assert "2026-11-01" in wrong[0].err
     assert "asked, answered" in wrong[1].err
