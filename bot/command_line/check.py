@@ -6,7 +6,7 @@ import argparse
 import contextlib
 import os
 import socket
-from collections.abc import AsyncGenerator, AsyncIterator, Container, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -41,7 +41,11 @@ from specialists.tools.extras import ALL, EMBEDDED, RECOMMENDED, absent_extras, 
 from specialists.tools.tickets.ticket_desk import CONTACT, NOWHERE, desk_of, is_reachable
 
 WARNING = "Warning: "
-NO_MODEL = "set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama; LEADHAND_MODEL=rehearsal where it is meant so"
+CREW_IS_FINE = "The crew is in order. To check a crew alone: leadhand check --crew NAME"
+CREW_ALONE = "Slack, Redis and models were not looked at: `leadhand check` without --crew does that."
+NO_MODEL = (
+    "set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama; or set LEADHAND_MODEL=rehearsal to run without a model"
+)
 MIB = 1024 * 1024
 _READERS = "readers of files and pages"
 _SHUT_IN = "reach no network, no file but their own, no other process or program, and not the bot's environment"
@@ -52,7 +56,8 @@ _WALLS = 'allow user namespaces, Landlock or seccomp on Linux, see docs/security
 class Verdict:
     """One thing that was checked. `note` says what was found, `fault` what is wrong with it and what to do.
 
-    A `risk` is no fault: the bot runs, but it should not stay so. `below` are further lines.
+    A `risk` is no fault: the bot runs, but it should not stay so. `below` are further lines. `of_crew` is True for what
+    the files of a crew's folder say.
     """
 
     what: str
@@ -60,6 +65,7 @@ class Verdict:
     fault: str = ""
     risk: str = ""
     below: tuple[str, ...] = ()
+    of_crew: bool = False
 
     def __str__(self) -> str:
         """The line for people, and those below it."""
@@ -69,49 +75,76 @@ class Verdict:
 
 
 async def check(options: argparse.Namespace, settings: Settings) -> int:
-    """Check everything and print a line each. Returns 0 if the bot can run, 1 otherwise."""
-    del options
-    wrong = risky = 0
-    async with contextlib.aclosing(verdicts(settings)) as found:
+    """Check everything, or the crew of `--crew` alone, and print a line each. Returns 0 if nothing is to be fixed."""
+    if options.crew is None:
+        return await report(settings)
+    return await report(replace(settings, crew=options.crew, more_crews=()), crew_alone=True)
+
+
+async def report(settings: Settings, *, crew_alone: bool = False) -> int:
+    """Print each verdict and the sum of them. Returns 0 if nothing is to be fixed, 1 otherwise."""
+    shown: list[Verdict] = []
+    async with contextlib.aclosing((crew_verdicts if crew_alone else verdicts)(settings)) as found:
         async for verdict in found:
-            wrong += bool(verdict.fault)
-            risky += bool(verdict.risk and not verdict.fault)
+            shown.append(verdict)
             say(hide(str(verdict), settings.secrets))
+    say(_sum_up(shown, crew_alone=crew_alone))
+    return 1 if any(one.fault for one in shown) else 0
+
+
+def _sum_up(shown: Sequence[Verdict], *, crew_alone: bool) -> str:
+    """Say what is to be fixed, by name, and whether it is the crew or what is around it."""
+    wrong = [one for one in shown if one.fault]
+    risky = any(one.risk for one in shown)
     if wrong:
-        say(f"{wrong} to fix.")
-    else:
-        say("It can run, but should not stay so: see what is marked `warn`." if risky else "Everything is in order.")
-    return 1 if wrong else 0
+        names = ", ".join(dict.fromkeys(one.what for one in wrong))
+        fine = not crew_alone and not any(one.of_crew for one in wrong)
+        return f"{len(wrong)} to fix: {names}." + (f" {CREW_IS_FINE}" if fine else "")
+    if crew_alone:
+        first = "The crew can be used. Look at each `warn` soon." if risky else "The crew is in order."
+        return f"{first} {CREW_ALONE}"
+    return "It can run. Look at each `warn` soon." if risky else "Everything is in order."
 
 
-async def verdicts(settings: Settings) -> AsyncGenerator[Verdict]:
-    """Each verdict as soon as it is known."""
+async def crew_verdicts(settings: Settings, loaded: list[Crew] | None = None) -> AsyncGenerator[Verdict]:
+    """Each verdict on the crews of the settings and their channels.yml. The crews that could be read go to `loaded`."""
     names: tuple[str, ...] = ()
-    loaded: tuple[Crew, ...] = ()
     try:
         crews, seen = open_crews(settings), set[tuple[str, Path | None]]()
-        loaded, names = tuple(crews.by_name.values()), crews.names
-        for crew in loaded:
+        names = crews.names
+        if loaded is not None:
+            loaded += crews.by_name.values()
+        for crew in crews.by_name.values():
             word = f" (by “{crew.name}: ...”)" if crew.name in names else ""
             async with contextlib.aclosing(_crew(crew, word, seen, settings.env, crews)) as found:
                 async for verdict in found:
-                    yield verdict
+                    yield replace(verdict, of_crew=True)
     except SettingsError as error:
-        yield Verdict("crew", fault=str(error))
+        yield Verdict("crew", fault=str(error), of_crew=True)
         names = tuple(Path(one).name for one in (settings.crew, *settings.more_crews) if settings.more_crews)
     try:
         channels = open_channels(settings, names)
         if channels:
-            yield Verdict("channels", f"{len(channels)} of channels.yml: {', '.join(channels)}")
+            yield Verdict("channels", f"{len(channels)} of channels.yml: {', '.join(channels)}", of_crew=True)
     except SettingsError as error:
-        yield Verdict("channels", fault=str(error))
-    yield Verdict("settings", f"{len(NAMES.keys() & settings.env.keys())} set", risk=readable_by_others(settings.env))
+        yield Verdict("channels", fault=str(error), of_crew=True)
+
+
+async def verdicts(settings: Settings) -> AsyncGenerator[Verdict]:
+    """Each verdict as soon as it is known."""
+    loaded: list[Crew] = []
+    async with contextlib.aclosing(crew_verdicts(settings, loaded)) as found:
+        async for verdict in found:
+            yield verdict
+    names = [name for name in NAMES if settings.env.get(name)]
+    note = f"{len(names)} set: {', '.join(names)}" if names else "none is set"
+    yield Verdict("settings", note, risk=readable_by_others(settings.env))
     yield _extras()
     yield Verdict("kept", kept_words(settings.retention))
     for proved in (_children, _bot, _way_in, _redis):
         async for verdict in proved(settings):
             yield verdict
-    async for verdict in _models(settings, loaded):
+    async for verdict in _models(settings, tuple(loaded)):
         yield verdict
     async for verdict in _collector(settings):
         yield verdict
@@ -148,6 +181,8 @@ async def _crew(
             yield Verdict("crew", risk=str(warning))
         note, lines = tool_list.tool_lines(own, idle=crew is crews.usual)
         yield Verdict("tools", note, below=tuple(lines))
+        for risk in tool_list.unused_tools(own):
+            yield Verdict("tools", risk=risk)
         async with contextlib.aclosing(tool_list.proofs(own, seen)) as proofs:
             async for origin, faults in proofs:
                 if not faults:

@@ -11,6 +11,8 @@ from pathlib import Path
 from handoff.approval_values import ApprovalTerms
 from specialists.crew import Crew
 from specialists.loading.crew_toolkits import LEADHAND
+from specialists.loading.toolkit_files import FOLDER
+from specialists.mcp.server_config import NAME as SERVERS
 from specialists.tools.tool import Tool
 from specialists.tools.toolkit import Toolkit
 
@@ -86,6 +88,28 @@ def _collect_tools(crew: Crew) -> list[_Listed]:
             holders = found.setdefault((tool.origin, tool.name), _Listed(tool)).holders
             holders += [MADE] if MADE not in holders else []
     return list(found.values())
+
+
+def unused_tools(crew: Crew) -> list[str]:
+    """Name the tools of a crew's own files and servers that nobody holds, a line each with what to do.
+
+    Of a server it is enough that one tool is held: it may offer more than the crew needs.
+    """
+    listed, lines = _collect_tools(crew), []
+    for each in _all(crew):
+        holder = next((one.path.name for one in each.everyone.values()), "clerk.md")
+        for kit in each.toolkits:
+            own = [one for one in listed if one.tool.origin == kit.origin]
+            idle = [one.tool.name for one in own if not one.holders]
+            if idle and FOLDER in kit.origin.split("/"):
+                them = "it" if len(idle) == 1 else "them"
+                what, add = f"{', '.join(idle)} of {kit.origin}", f"add {them} to `tools`"
+            elif idle and SERVERS in kit.origin and len(idle) == len(own):
+                what, them, add = f"a tool of {kit.origin}", "them", "add those that it needs to `tools`"
+            else:
+                continue
+            lines.append(f"nobody holds {what}, so no job can use {them}: {add} of a specialist, such as in {holder}")
+    return lines
 
 
 def toolkits_of(crew: Crew) -> list[Toolkit]:

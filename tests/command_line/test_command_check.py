@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from bot.command_line.check import Verdict, check, readers, verdicts
+from bot.command_line.check import CREW_ALONE, CREW_IS_FINE, Verdict, check, readers, verdicts
+from bot.command_line.new_files import new_files
 from bot.settings import read_settings
 from bot.store.embedded import is_running, start_embedded, stop_embedded
 from bot.workspace.workspace_server import Workspace
@@ -117,14 +118,43 @@ async def test_a_running_embedded_server_goes_on(checked: Checked, tmp_path: Pat
 
 async def test_nothing_is_set(tmp_path: Path, capsys: pytest.CaptureFixture[str], redis_url: str) -> None:
     settings = read_settings({**NOWHERE, "LEADHAND_DATA": str(tmp_path), "REDIS_URL": redis_url})
-    assert await check(argparse.Namespace(), settings) == 1
+    assert await check(argparse.Namespace(crew=None), settings) == 1
     lines = capsys.readouterr().out.splitlines()
     failed = [line for line in lines if line.startswith("FAIL  ")]
     assert len(failed) == 2
     assert "SLACK_BOT_TOKEN is not set" in failed[0]
     assert "SLACK_APP_TOKEN" in failed[1]
     assert "SLACK_SIGNING_SECRET" in failed[1]
-    assert lines[-1] == "2 to fix."
+    assert lines[-1] == f"2 to fix: Slack bot token, Slack way in. {CREW_IS_FINE}"
+    (named,) = [line for line in lines if " settings: " in line]
+    assert named.endswith("settings: 4 set: REDIS_URL, OLLAMA_HOST, LEADHAND_MODEL, LEADHAND_DATA"), named
+
+
+async def test_a_crew_is_checked_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    crew = tmp_path / "tides"
+    new = argparse.Namespace(what="crew", name="tides", crew=tmp_path)
+    assert await new_files(new, read_settings({})) == 0
+    options, settings = argparse.Namespace(crew=str(crew)), read_settings({})
+    capsys.readouterr()
+    assert await check(options, settings) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line.startswith(("FAIL", "warn"))] == []
+    assert not any("Slack " in line or "Redis:" in line for line in lines[:-1])
+    assert lines[-1] == f"The crew is in order. {CREW_ALONE}"
+
+    page = crew / "clerk.md"
+    page.write_text(page.read_text(encoding="utf-8").replace(", add_entry]", "]"), encoding="utf-8")
+    assert await check(options, settings) == 0
+    out = capsys.readouterr().out
+    assert "warn  tools: nobody holds add_entry of toolkits/register.py, so no job can use it: add it to `tools`" in out
+    assert "of a specialist, such as in clerk.md" in out
+    assert out.splitlines()[-1].startswith("The crew can be used. Look at each `warn` soon. ")
+
+    page.write_text("---\nname: clerk\ntools: [look_up]\n---\nHello.", encoding="utf-8")
+    assert await check(options, settings) == 1
+    out = capsys.readouterr().out
+    assert "clerk.md" in out
+    assert out.splitlines()[-1] == "1 to fix: crew.", "and nothing is said of the crew around the fault"
 
 
 async def test_wrong_tokens(workspace: Start, checked: Checked) -> None:

@@ -50,6 +50,22 @@ def test_five_tools_are_told_by_origin_access_and_holder(tmp_path: Path) -> None
     ]
 
 
+def test_a_tool_of_ones_own_that_nobody_holds_is_named_with_where_to_write_it(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text(page("a", tools="[search]"))
+    own = Toolkit("toolkits/prices.py", tools("quote", "discount", origin="toolkits/prices.py"))
+    desk = Toolkit(".mcp.json: desk", tools("mcp__desk__find", "mcp__desk__list", origin=".mcp.json: desk"))
+    crew = load_crew(tmp_path, {}, around=(*FEW, own, desk))
+    held = "of a specialist, such as in a.md"
+    assert tool_list.unused_tools(crew) == [
+        f"nobody holds quote, discount of toolkits/prices.py, so no job can use them: add them to `tools` {held}",
+        f"nobody holds a tool of .mcp.json: desk, so no job can use them: add those that it needs to `tools` {held}",
+    ]
+    (tmp_path / "a.md").write_text(page("a", tools="[search, quote, mcp__desk__find]"))
+    assert tool_list.unused_tools(load_crew(tmp_path, {}, around=(*FEW, own, desk))) == [
+        f"nobody holds discount of toolkits/prices.py, so no job can use it: add it to `tools` {held}"
+    ], "a server may offer more than a crew needs, and none of Leadhand's own tools is missed"
+
+
 def test_fifty_tools_of_a_server_take_a_line_each_only_where_they_are_held(tmp_path: Path) -> None:
     names = [f"mcp__desk__tool_{number:02}" for number in range(50)]
     kit = Toolkit(".mcp.json: desk", tools(*names, origin=".mcp.json: desk", writes=True))
@@ -118,5 +134,5 @@ async def test_what_a_crew_holds_open_is_closed_also_if_nobody_takes_the_output(
     monkeypatch.setattr(check, "say", say)
     monkeypatch.setattr(check, "open_crews", lambda _: Crews.of([crew]))
     with pytest.raises(BrokenPipeError):
-        await check.check(argparse.Namespace(), read_settings({}))
+        await check.check(argparse.Namespace(crew=None), read_settings({}))
     assert (len(said), closed) == (1, [True])
