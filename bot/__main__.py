@@ -20,15 +20,11 @@ if TYPE_CHECKING:
     Run = Callable[[argparse.Namespace, Settings], Coroutine[Any, Any, int]]
 
 ENDS = (
-    "Exit code with --ask and --demo: 0 answered, 3 answered in part, 1 not answered. `leadhand run --help` lists the "
-    "settings."
+    "Exit code with --ask and --demo: 0 answered, 3 answered in part, 1 not. `leadhand run --help` lists the settings."
 )
-EVAL_ENDS = (
-    "Exit code: 0 all cases were played, 3 calls failed in some of them. docs/evaluation.md says how to read the table."
-)
+EVAL_ENDS = "Exit code: 0 all cases were played, 3 calls failed in some. docs/evaluation.md says how to read the table."
 ROUTED = (
-    "Exit code: 0 somebody gets all of it, or it is answered or asked about at once; 3 somebody gets a part of it; "
-    "1 nobody gets it, or no model answers."
+    "Exit code: 0 all of it is given to somebody, answered or asked about, 3 a part of it, 1 none of it or no model."
 )
 DESCRIPTION = "A self-hosted Slack bot: a thread becomes a job that a supervisor plans and specialists do side by side."
 
@@ -133,23 +129,19 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="leadhand", description=DESCRIPTION)
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Command)
-    text = "start a Slack on your own machine with the bot in it; it needs no account and no key"
+    text = "start a Slack on your own machine with the bot in it, without account or key"
     _add_try(commands.add_parser("try", help=text, description=text, epilog=ENDS))
-    text = (
-        "set up the bot for real Slack: create the app, prove the tokens, write a settings file, and check everything"
-    )
+    text = "create the app on real Slack, prove the tokens, write a settings file, and check everything"
     _add_setup(commands.add_parser("setup", help=text, description=text))
     text = "print the Slack app's manifest for this installation"
     _add_manifest(commands.add_parser("manifest", help=text, description=text))
     text = "say who would get a request, and why, without working on it"
     _add_route(commands.add_parser("route", help=text, description=text, epilog=ROUTED))
-    text = (
-        "write a crew to begin from (a specialist, a tool, cases for `leadhand eval`, a demo), or one more specialist"
-    )
+    text = "write a crew to begin from (specialist, tool, evaluation cases, demo), or one more specialist"
     _add_new(commands.add_parser("new", help=text, description=text))
     for name, text in (
         ("run", "run the bot on real Slack, with settings from the environment or a file"),
-        ("check", "prove the crews, the settings, Slack, Redis and the models before anything runs"),
+        ("check", "prove crews, settings, Slack, Redis and models before anything runs"),
     ):
         command = commands.add_parser(name, help=text, description=text, formatter_class=_Raw)
         if name == "check":
@@ -157,13 +149,13 @@ def _parser() -> argparse.ArgumentParser:
                 "--crew", metavar="NAME", help="check one crew and nothing else: its name, or a folder"
             )
         command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
-    text = "list who asked, answered, stopped, wrote, sent out or was refused what, with its cost and without contents"
+    text = "list who asked, answered, stopped, wrote, sent out or was refused what, with cost, without contents"
     _add_audit(commands.add_parser("audit", help=text, description=text))
     text = "list the jobs under way, or show one job in detail"
     _add_jobs(commands.add_parser("jobs", help=text, description=text))
-    text = "show what happened in a job, step by step: as a timeline here, or as a picture, a page or JSON in files"
+    text = "show what happened in a job, step by step: as a timeline, or as files: picture, page, JSON"
     _add_trace(commands.add_parser("trace", help=text, description=text))
-    text = "list the crew's MCP servers and the accepted tools, or accept what a server offers"
+    text = "list the crew's MCP servers, or accept their tools"
     _add_mcp(commands.add_parser("mcp", help=text, description=text))
     text = "measure how well your models do on labelled cases, beside a plain prompt for each role"
     _add_eval(commands.add_parser("eval", help=text, description=text, epilog=EVAL_ENDS))
@@ -426,7 +418,7 @@ def _add_trace(command: argparse.ArgumentParser) -> None:
 def _add_mcp(command: argparse.ArgumentParser) -> None:
     deeds = command.add_subparsers(dest="deed", metavar="list | accept", required=True, parser_class=_Command)
     for name, text in (
-        ("list", "list the servers of .mcp.json and the tools that were accepted"),
+        ("list", "list the servers of .mcp.json and the accepted tools"),
         ("accept", "show what a server offers or what changed, and let specialists use it"),
     ):
         deed = deeds.add_parser(name, help=text, description=text)

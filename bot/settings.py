@@ -169,7 +169,7 @@ NAMES: Mapping[str, str] = {
     "ANTHROPIC_API_KEY": "use Anthropic's models",
     "ANTHROPIC_BASE_URL": "another address for Anthropic's models",
     "OPENAI_API_KEY": "use OpenAI's models",
-    "OPENAI_BASE_URL": "the address of any server that speaks OpenAI's chat completions; it may do without a key",
+    "OPENAI_BASE_URL": "any server that speaks OpenAI's chat completions, with or without a key",
     "OLLAMA_HOST": "where an Ollama answers; default http://127.0.0.1:11434",
     "LEADHAND_MODEL": "anthropic, openai, ollama or rehearsal, instead of the first that is found",
     "LEADHAND_MODEL_FAST": "the model of the tier `fast`",
@@ -231,7 +231,7 @@ NAMES: Mapping[str, str] = {
     "LEADHAND_OPERATION": "where /healthz, /readyz and /metrics are, host:port, or off; default 127.0.0.1:9464",
     "LEADHAND_LOG": "text, or json for one object a line; default text",
     "LEADHAND_SANDBOX": "required: read no file or page unless all of the kernel's walls stand; best (default): "
-    "read them behind the walls that the system allows",
+    "behind the walls that the system allows",
     "LEADHAND_BREAKERS": "off: call a specialist or a model again although it keeps failing; default on",
     "LEADHAND_RATES": "requests and tokens a minute, for each model or the one named: `50 requests, 40k tokens; "
     "claude-opus-5-5: 10 requests; ollama: 20 requests`",
@@ -257,7 +257,7 @@ NAMES: Mapping[str, str] = {
     "HTTPS_PROXY": "the proxy for https:// addresses, `http://USER:PASSWORD@HOST:PORT` (docs/install.md, “Behind "
     "a proxy”)",
     "HTTP_PROXY": "the proxy for http:// addresses",
-    "ALL_PROXY": "the proxy for http:// and https:// addresses that have no proxy of their own",
+    "ALL_PROXY": "the proxy for both where they have none of their own",
     "NO_PROXY": "hosts and networks that are reached without a proxy, with commas: "
     "`internal.acme.com, 10.0.0.0/8, git.acme.com:8443`",
     "SSL_CERT_FILE": "the file of the certificate authorities that are trusted, in PEM; default: the system's",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 if TYPE_CHECKING:
     from bot.workspace.workspace_server import Workspace
 
-ABOUT = "start a strict Slack on your own machine for any app, and with COMMAND the app as well"
+ABOUT = "start a strict Slack on your own machine for any app, and with COMMAND the app"
 ENDS = (
     "Exit code: that of COMMAND; without COMMAND 0, after Ctrl-C. The app finds the workspace by SLACK_API_URL, "
     "SLACK_BOT_TOKEN, SLACK_APP_TOKEN and SLACK_SIGNING_SECRET. On Python (slack_sdk, Bolt) and "
