@@ -24,7 +24,7 @@ from bot.slack.views.answer_message import detail_lines
 from bot.slack.views.approval import APPROVE, DENY
 from bot.store.interface import JobKey
 from bot.tracing.export import trace_json
-from bot.workspace.terminal import plan_rows, render
+from bot.workspace.terminal import plan_notes, plan_rows, render
 from bot.workspace.workspace_server import Workspace
 from handoff import events as ev
 from handoff.approval_values import Approval
@@ -238,6 +238,8 @@ class _Screen:
                 say(f"    {line}")
         if final and message["ts"] not in self._shown:
             self._shown.add(message["ts"])
+            for line in plan_notes(message, self._names):
+                say(f"    {line}")
 
     def _print(self, message: Mapping[str, Any]) -> None:
         who = self._names.get(str(message.get("user", "")), "leadhand")

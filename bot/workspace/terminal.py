@@ -31,6 +31,12 @@ def plan_rows(message: Mapping[str, Any], names: Mapping[str, str]) -> list[tupl
     return [(task.get("task_id", ""), task.get("status", "pending"), _readable(_task(task), names)) for task in tasks]
 
 
+def plan_notes(message: Mapping[str, Any], names: Mapping[str, str]) -> list[str]:
+    """Return the small print below a message's plan: what was changed or left out, and by whom it was stopped."""
+    blocks = message.get("blocks") or []
+    return [_readable(_context(block), names) for block in blocks if block.get("type") == "context"]
+
+
 def _block(block: Mapping[str, Any]) -> str:
     shown = _SHOWN.get(str(block.get("type")))
     return shown(block) if shown else ""

@@ -123,6 +123,23 @@ def test_a_card_has_a_row_for_each_subtask() -> None:
     assert asked[1] == {"type": "user", "user_id": "U0000000A"}, "whom it waits for is named"
 
 
+def test_a_row_waits_for_nothing_that_was_left_out() -> None:
+    gone = work("b", "skipped", dropped=True, reason="no finding is high")
+    ask = ask_of(work("a", "in_progress", started=1000.0), gone, work("c", after=("a", "b")))
+    assert rows(plan_card(job_of(ask), ask, 1001.0))[1:] == [
+        ("Do b", "pending", "analyst · no finding is high"),
+        ("Do c", "pending", "analyst · waits for Do a"),
+    ]
+
+
+def test_what_was_not_needed_is_told_below_a_card_that_is_over_and_leaves_no_open_circle() -> None:
+    gone = work("b", "skipped", dropped=True, reason="no finding is high")
+    ask = ask_of(work("a", "complete", started=1000.0, ended=1001.0), gone, answer="x", written=1002.0)
+    card = plan_card(job_of(ask), ask, 1003.0)
+    assert [status for _, status, _ in rows(card)] == ["complete"]
+    assert "Not needed: Do b (no finding is high)" in taken(card)
+
+
 def test_a_row_tells_no_time_that_stands_still() -> None:
     ask = ask_of(work("a", "in_progress", started=1000.0), work("b"))
 

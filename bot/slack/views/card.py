@@ -18,7 +18,7 @@ from handoff.engine.nested import plan_around
 from handoff.engine.replan import current_trigger, holds
 from handoff.engine.returning import MAX_ROUNDS
 from handoff.planning.adhoc import made_as
-from handoff.state.job_state import Ask, Job, Work
+from handoff.state.job_state import SETTLED, Ask, Job, Work
 from handoff.state.state_values import Question, Rung
 from handoff.summaries import summary
 
@@ -38,6 +38,12 @@ def changes_line(ask: Ask) -> str:
         f"{plain(work.subtask.title, 60)} ({work.changed.rstrip('.')})" for work in ask.work.values() if work.changed
     ]
     return plain("Plan changed: " + "; ".join(changed), MAX_LINE) if changed else ""
+
+
+def _needless(ask: Ask) -> list[Work]:
+    """List what a request that is over left out, as it had nothing to do. Its row would stay an open circle."""
+    works = summary.rows(ask) if _is_over(ask) else ()
+    return [work for work in works if work.dropped and not work.failures]
 
 
 MAX_ROWS = 40
@@ -67,7 +73,9 @@ def plan_card(job: Job, ask: Ask, now: float, *, stop: bool = True) -> Outgoing:
     title = card_title(ask, now, quarantined=job.quarantine is not None)
     if ask.run.plan is None and ask.run.answer is not None:  # there was nothing to plan
         return Outgoing(text=clean(title), blocks=(context(clean(title)),), priority="card")
-    rows = [_row(ask, work, now) for work in summary.rows(ask)] if ask.run.plan else _rows_before_a_plan(ask)
+    left = {work.subtask.id for work in _needless(ask)}
+    works = [work for work in summary.rows(ask) if work.subtask.id not in left]
+    rows = [_row(ask, work, now) for work in works] if ask.run.plan else _rows_before_a_plan(ask)
     # What is asked for stands in the only row then, and above it in the request itself.
     head = title if len(rows) > 1 else plain(_phase(ask, now, quarantined=job.quarantine is not None), 140)
     blocks: list[Block] = []
@@ -250,7 +258,7 @@ def who(ask: Ask, work: Work) -> str:
 
 
 def _waits(ask: Ask, work: Work) -> Iterable[str]:
-    waits = [ask.work[name].subtask.title for name in work.subtask.after if ask.work[name].state != "complete"]
+    waits = [ask.work[name].subtask.title for name in work.subtask.after if ask.work[name].state not in SETTLED]
     if holds(ask, work):
         yield f"waits for {LOOKING}"
     elif waits:
@@ -298,8 +306,9 @@ def _fold_rows(rows: list[Block], shown: int) -> list[Block]:
 
 
 def _changes(ask: Ask) -> list[Block]:
-    line = changes_line(ask)
-    return [context(clean(line))] if line else []
+    left = [f"{plain(summary.title_of(ask, one), 60)} ({one.reason})" for one in _needless(ask) if not one.changed]
+    needless = plain("Not needed: " + "; ".join(left), MAX_LINE) if left else ""
+    return [context(clean(line)) for line in (changes_line(ask), needless) if line]
 
 
 def _below(job: Job, ask: Ask, *, stop: bool) -> list[Block]:
