@@ -200,8 +200,11 @@ def speed_up(ask: Ask) -> float:
 def side_by_side(ask: Ask) -> tuple[float, float]:
     """Return the seconds of all subtasks one by one, and those from the first start to the last end.
 
-    Both are 0 where fewer than two have ended, so that there is nothing to compare.
+    Both are 0 where fewer than two have ended, so that there is nothing to compare, and where a script or rules
+    replied in place of a model: their calls spend no token, and their times say nothing of a crew's.
     """
+    if ask.usage.calls and not ask.usage.tokens_in + ask.usage.tokens_out:
+        return 0.0, 0.0
     around = {work.within for work in ask.work.values()}  # a crew's subtask is not counted beside those inside it
     works = [
         work

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from handoff import events as ev
+from handoff.contracts import SCRIPTED_REPLIES, Usage
 from handoff.engine.engine import apply
 from handoff.summaries.shown_rows import MOST, ROWS, ShownRow, rows_of, shown_rows
 from handoff.summaries.summary import APART, gain_words, parts_words, rows, side_by_side, title_of
@@ -57,5 +60,9 @@ def test_work_side_by_side_is_told_by_what_it_gained() -> None:
     apart = ask(job(*log, returned("a", at=13.0), returned("b", at=13.0)))
     assert side_by_side(apart) == (20.0, 10.0)
     assert gain_words(apart) == "2 specialists side by side: 2.0x faster than one by one"
+    scripted = replace(apart, usage=Usage(model=SCRIPTED_REPLIES, calls=4))
+    assert (side_by_side(scripted), gain_words(scripted)) == ((0.0, 0.0), ""), (
+        "a script's times say nothing of a crew's"
+    )
     alone = ask(job(*log[:3], returned("a", at=13.0)))
     assert (side_by_side(alone), gain_words(alone)) == ((0.0, 0.0), "")
