@@ -37,7 +37,7 @@ def test_a_plan_shows_its_parts(tmp_path: Path) -> None:
 
 def test_a_request_that_the_rehearsal_declines_is_answered_with_what_it_can_do(tmp_path: Path) -> None:
     ended = leadhand("route", "book a flight", env=environment(tmp_path, **REHEARSED))
-    assert "I can't do that: I run as a **rehearsal**" in ended.out
+    assert "I run without a language model" in ended.out
     assert leadhand("route", env=environment(tmp_path, **REHEARSED)).code == 2
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from bot.models.rehearsal.rehearsed_brief import GOES_ON
+from bot.models.rehearsal.rehearsed_brief import CAN_ASK, DECLINED_BEFORE, GOES_ON, NO_MODEL
 from bot.models.rehearsal.rehearsed_planner import DECLINED
 from bot.slack.receive.thread_text import ABOUT
 from handoff.contracts import Plan, Subtask
@@ -81,6 +81,7 @@ async def test_what_needs_no_work_is_answered(words: str, said: str) -> None:
     call = ModelCall(purpose="planner", system=f"You plan.\n\n{CREW}", messages=(message,))
     decided = json.loads((await RehearsalModel().reply(call)).text)["next"]
     assert decided["who"] == "answer"
+    assert not any(letter.isdigit() for letter in decided["text"]), "a planner states no figures"
     assert said in decided["text"]
 
 
@@ -132,29 +133,33 @@ async def test_a_file_that_is_not_read_beside_a_table_is_named() -> None:
 @pytest.mark.parametrize(
     ("request_text", "files", "said"),
     [
-        ("draft a welcome note for new colleagues", [], "can't do that"),
-        ("draft a welcome note, and buy a cake for the team", [], "can't do that"),
-        ("translate 'good morning' into French", [], "can't do that"),
-        ("deploy the api to production", [], "can't do that"),
-        ("remind me tomorrow at 9", [], "can't do that"),
-        ("Erkläre mir die Quantenphysik", [], "can't do that"),
-        ("book a table for two", [], "can't do that"),
-        ("what is 3 * 4, and buy a cake for the team", [], "can't do that"),
-        ("look up what Slack says about rate limits", [], "can't do that"),
-        ("what does https://example.com/pricing promise?", [], "can't do that"),
-        ("proofread this: The the cat sat.", [], "can't do that"),
+        ("draft a welcome note for new colleagues", [], "No file is attached"),
+        ("draft a welcome note, and buy a cake for the team", [], "No file is attached"),
+        ("translate 'good morning' into French", [], "No file is attached"),
+        ("deploy the api to production", [], "No file is attached"),
+        ("remind me tomorrow at 9", [], "No file is attached"),
+        ("Erkläre mir die Quantenphysik", [], "No file is attached"),
+        ("book a table for two", [], "No file is attached"),
+        ("what is 3 * 4, and buy a cake for the team", [], "No file is attached"),
+        ("look up what Slack says about rate limits", [], "No file is attached"),
+        ("what does https://example.com/pricing promise?", [], "No file is attached"),
+        ("proofread this: The the cat sat.", [], "No file is attached"),
         ("what is the total revenue?", ["- notes.bin (application/x, 9 bytes)"], "can't read notes.bin"),
-        ("total revenue by month", [], "can't do that"),
+        ("total revenue by month", [], "No file is attached"),
     ],
 )
-async def test_what_rules_cannot_do_is_declined_in_one_sentence(request_text: str, files: list[str], said: str) -> None:
+async def test_what_rules_cannot_do_is_declined_with_its_reason_and_what_they_can(
+    request_text: str, files: list[str], said: str
+) -> None:
     parts = [f"# Request\n{request_text}", CREW, *(["\n".join(["# Files", *files])] if files else [])]
     call = ModelCall(purpose="planner", system="", messages=(ModelMessage(role="user", text="\n\n".join(parts)),))
     decided = json.loads((await RehearsalModel().reply(call)).text)
     assert (decided["why"], decided["next"]["who"]) == (DECLINED, "answer")
     assert said in decided["next"]["text"]
     assert len(decided["next"]["text"].splitlines()) == 1
-    assert not decided["next"]["text"].startswith("#")
+    assert decided["next"]["text"].endswith(f"{CAN_ASK} for a sum, or about a table or a text that you attach.")
+    assert NO_MODEL in decided["next"]["text"]
+    assert not any(letter.isdigit() for letter in decided["next"]["text"]), "a planner states no figures"
 
 
 @pytest.mark.parametrize("request_text", ["outline it", "what does it say about holidays?", "who signed this?"])
@@ -176,6 +181,17 @@ async def test_a_follow_up_on_a_table_names_what_it_goes_on_from() -> None:
         f"{GOES_ON} revenue by region",
         f"{GOES_ON} and by plan?",
     ]
+
+
+async def test_the_second_refusal_in_a_row_is_shorter() -> None:
+    earlier = "# Earlier in this thread\n## Asked: eligible orders\n(no answer: In sales.csv I can't. You can ask “x”.)"
+    text = f"# Request\nbook a table\n\n{CREW}\n\n{earlier}"
+    call = ModelCall(purpose="planner", system="", messages=(ModelMessage(role="user", text=text),))
+    said = json.loads((await RehearsalModel().reply(call)).text)["next"]["text"]
+    assert said.startswith("No file is attached, and without one rules can only do sums. You can ask for a sum")
+    (analysis,) = await planned("total revenue", SALES, earlier=earlier.partition("\n")[2])
+    assert DECLINED_BEFORE in analysis.intent
+    assert GOES_ON not in analysis.intent, "what was declined is nothing to go on from"
 
 
 async def test_a_plan_is_the_same_every_time() -> None:

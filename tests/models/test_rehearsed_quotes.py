@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.models.rehearsal.rehearsed_brief import Brief
+from bot.models.rehearsal.rehearsed_brief import DECLINED_BEFORE, NO_MODEL, Brief
 from bot.models.rehearsal.rehearsed_quotes import from_texts, passages_of
 
 WORD = st.text("abcdefghijklmnopqrstuvwxyz", min_size=3, max_size=9)
@@ -111,4 +111,24 @@ def test_it_says_what_it_did_and_not_what_a_file_lacks() -> None:
     text = "We ship abroad from June on."
     said = repr(from_texts(Brief("does it mention the export?", (), (), (), (("plan.md", text),))))
     assert "I looked for “export” in what I was given of plan.md" in said
-    assert "the answer may still be there" in said
+    assert "though the answer may be there" in said
+
+
+def test_a_question_word_is_none_that_a_quotation_has_to_hold() -> None:
+    text = "Line 2 stopped as the gearbox ran hot. Klaus reset it.\nTwo pallets are missing."
+    for question in ("Why did line 2 stop?", "which line stopped?", "How did line 2 stop?"):
+        said = answer_on(question, text)
+        assert "> Line 2 stopped as the gearbox ran hot." in said
+        assert "'gaps': []" in said
+
+
+def test_a_refusal_names_questions_that_a_quotation_answers_and_is_shorter_the_second_time() -> None:
+    text = "# Holidays\nThe office is shut in August.\n# Salaries\nPaid on the 25th."
+    first, second = (
+        answer_on(f"what does it say about pensions?{before}", text) for before in ("", f"\n{DECLINED_BEFORE}")
+    )
+    for said in (first, second):
+        assert "You can ask “outline minutes.docx” or “what does it say about holidays?”." in said
+    assert NO_MODEL in first
+    assert NO_MODEL not in second
+    assert "The office is shut" in answer_on("what does it say about holidays?", text)

@@ -57,6 +57,16 @@ def top(groups: dict[str, float], count: int) -> dict[str, float]:
     return dict(sorted(groups.items(), key=lambda one: -one[1])[:count])
 
 
+def count(rows: Iterable[Row], column: str) -> dict[str, float]:
+    """The number of rows for each value of a column."""
+    return by([{column: row[column], "row": 1} for row in rows], column, "row")
+
+
+def most(groups: dict[str, float], pick: Callable[[Iterable[float]], float] = max) -> dict[str, float]:
+    """The groups with the largest figure, or the smallest."""
+    return {name: value for name, value in groups.items() if value == pick(groups.values())}
+
+
 def only(rows: Iterable[Row], **wanted: object) -> list[Row]:
     """The rows with these values."""
     return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
@@ -87,6 +97,9 @@ SPANISH, MARKETING, TEXT = "ventas_ciudades.csv", "marketing.csv", "team_agreeme
 FRENCH, STOCK, BOOKINGS = "heures_equipe.csv", "lagerbestand.csv", "reservas.csv"
 ITALIAN, PROJECTS = "spedizioni.csv", "projects.csv"
 INVOICES, RUNS, SHIFT, NAS = "invoices.csv", "runs.tsv", "handover.txt", "nas.log"
+ORDERED, BUGS, LINES, LOANS, SIGNUPS = (
+    f"{name}.csv" for name in ("bestellungen", "bug_reports", "order_lines", "ausleihen", "event_signups")
+)
 SCORE, HOURS, EUR = "How satisfied are you? (1-10)", "hours spent", "Amount (EUR)"
 Q1 = range(1, 4)
 
@@ -371,6 +384,66 @@ ASKED: tuple[Asked, ...] = (
     Asked(NAS, "How many errors were there?", DECLINED),
     Asked(NAS, "When did the backup fail?", DECLINED),
     Asked(NAS, "What changed between 6 and 8 o'clock?", DECLINED),
+    # "each", "most", "most often": rows counted for each value of a column
+    Asked(ORDERED, "wie viele Bestellungen hat jedes Land?", RIGHT, lambda r: count(r, "Land")),
+    Asked(ORDERED, "welches Land hat die meisten Bestellungen?", RIGHT, lambda r: most(count(r, "Land"))),
+    Asked(ORDERED, "welches Land hat die wenigsten Bestellungen?", RIGHT, lambda r: most(count(r, "Land"), min)),
+    Asked(ORDERED, "welches Produkt wurde am häufigsten bestellt?", RIGHT, lambda r: most(count(r, "Produkt"))),
+    Asked(ORDERED, "welches Produkt wurde am meisten bestellt?", DECLINED),
+    Asked(ORDERED, "was wurde am häufigsten bestellt?", DECLINED),
+    Asked(ORDERED, "Betrag für jedes Land", RIGHT, lambda r: by(r, "Land", "Betrag")),
+    Asked(ORDERED, "durchschnittlicher Betrag nach Produkt", RIGHT, lambda r: by(r, "Produkt", "Betrag", mean)),
+    Asked(
+        ORDERED,
+        "wie viele Bestellungen sind nicht bezahlt?",
+        RIGHT,
+        lambda r: [sum(x["Status"] != "bezahlt" for x in r)],
+    ),
+    Asked(ORDERED, "wie viele Bestellungen gab es im März?", RIGHT, lambda r: [len(in_month(r, "Bestelldatum", 3))]),
+    Asked(BUGS, "how many bugs does each component have?", RIGHT, lambda r: count(r, "component")),
+    Asked(
+        BUGS, "which component has most open bugs?", RIGHT, lambda r: most(count(only(r, state="open"), "component"))
+    ),
+    Asked(BUGS, "which component has most open?", DECLINED),
+    Asked(BUGS, "which reporter reported the most bugs?", RIGHT, lambda r: most(count(r, "reporter"))),
+    Asked(BUGS, "which component was reported most?", RIGHT, lambda r: most(count(r, "component"))),
+    Asked(BUGS, "which bug was reported most?", DECLINED),
+    Asked(BUGS, "what is the most common severity?", RIGHT, lambda r: most(count(r, "severity"))),
+    Asked(
+        BUGS, "which severity was closed most often?", RIGHT, lambda r: most(count(only(r, state="closed"), "severity"))
+    ),
+    Asked(BUGS, "how many bugs were closed in February 2026?", RIGHT, lambda r: [len(in_month(r, "closed_on", 2))]),
+    Asked(
+        BUGS,
+        "number of bugs closed per month",
+        RIGHT,
+        lambda r: monthly(only(r, state="closed"), "closed_on", "bug", len),
+    ),
+    Asked(BUGS, "how many bugs are older than 30 days?", DECLINED),
+    Asked(BUGS, "average number of bugs per component", DECLINED),
+    Asked(LINES, "how many rows does each product have?", RIGHT, lambda r: count(r, "product")),
+    Asked(LINES, "how many orders does each country have?", DECLINED),
+    Asked(LINES, "how many orders are there?", DECLINED),
+    Asked(LINES, "the most ordered product", DECLINED),
+    Asked(LINES, "how many Pots were ordered?", DECLINED),
+    Asked(LINES, "which product was ordered most often?", RIGHT, lambda r: most(count(r, "product"))),
+    Asked(LINES, "which 2 countries have the highest amount?", RIGHT, lambda r: top(by(r, "country", "amount"), 2)),
+    Asked(LINES, "total amount for each country", RIGHT, lambda r: by(r, "country", "amount")),
+    Asked(LOANS, "welche Zweigstelle hat die meisten Ausleihen?", RIGHT, lambda r: most(count(r, "Zweigstelle"))),
+    Asked(LOANS, "Anzahl der Ausleihen je Genre", RIGHT, lambda r: count(r, "Genre")),
+    Asked(LOANS, "häufigstes Genre", RIGHT, lambda r: most(count(r, "Genre"))),
+    Asked(LOANS, "Summe Ausleihe", DECLINED),
+    Asked(LOANS, "welches Genre ist am beliebtesten?", DECLINED),
+    Asked(SIGNUPS, "how many signups does each city have?", RIGHT, lambda r: count(r, "city")),
+    Asked(SIGNUPS, "which event has most signups?", RIGHT, lambda r: most(count(r, "event"))),
+    Asked(SIGNUPS, "top 2 cities by signups", RIGHT, lambda r: top(count(r, "city"), 2)),
+    Asked(
+        SIGNUPS,
+        "how many signups were there in Porto for each event?",
+        RIGHT,
+        lambda r: count(only(r, city="Porto"), "event"),
+    ),
+    Asked(SIGNUPS, "which city has the most students?", DECLINED),
     # calculations, and what rules cannot do
     Asked("", "what is 17.5% of 2,340?", RIGHT, lambda _: [409.5]),
     Asked("", "what is (17 + 3) * 23?", RIGHT, lambda _: [460]),

@@ -153,6 +153,13 @@ _READERS: dict[str, Callable[[], list[Row]]] = {
     "projects.csv": lambda: _typed(_table("projects.csv"), budget=int, spent=int, due=_ISO),
     "invoices.csv": lambda: _typed(_table("invoices.csv"), issued=_ISO, due=_ISO, amount_eur=float, paid_on=_ISO),
     "runs.tsv": lambda: _typed(_table("runs.tsv", "\t"), date=_ISO, distance_km=float, avg_hr=float),
+    "bestellungen.csv": lambda: _typed(
+        _table("bestellungen.csv", ";"), Bestelldatum=_day("%d.%m.%Y"), Menge=int, Betrag=_eu
+    ),
+    "bug_reports.csv": lambda: _typed(_table("bug_reports.csv"), reported=_ISO, closed_on=_ISO, hours_to_fix=float),
+    "order_lines.csv": lambda: _typed(_table("order_lines.csv"), ordered=_ISO, quantity=int, amount=float),
+    "ausleihen.csv": lambda: _typed(_table("ausleihen.csv", ";"), Datum=_day("%d.%m.%Y"), Tage=int),
+    "event_signups.csv": lambda: _typed(_table("event_signups.csv"), signed_up_on=_ISO, price_eur=int),
     "team_agreement.md": list,
     "handover.txt": list,
     "nas.log": list,

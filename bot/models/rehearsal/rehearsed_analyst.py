@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from bot.models.rehearsal.moves import Move, give_up, hand_in, what_failed
-from bot.models.rehearsal.rehearsed_brief import WORKED_OUT, Brief, File, sum_in
+from bot.models.rehearsal.rehearsed_brief import WORKED_OUT, Brief, File, is_greeting, say_declined, sum_in
 from bot.models.rehearsal.rehearsed_profile import Table, read_profile
-from bot.models.rehearsal.rehearsed_request import Query, read_request, settle
+from bot.models.rehearsal.rehearsed_query import Query, settle
+from bot.models.rehearsal.rehearsed_request import read_request
 from bot.models.rehearsal.rehearsed_sql import Question, in_words, question_of, unit_of
 from bot.models.rehearsal.rehearsed_telling import Rows, capital, read_rows, statements
 from bot.models.rehearsal.rehearsed_words import FILLERS, OVERVIEW, word_set
@@ -22,10 +24,7 @@ _OF_OVERVIEWS = OVERVIEW | FILLERS | word_set("table file data sheet csv xlsx ta
 """All words of a request that asks what a table holds."""
 History = Sequence[tuple[ToolCall, ToolReply]]
 
-_CAN = (
-    "As a rehearsal without a language model I answer what one query answers: a total, average, median, share, count, "
-    "the largest or the smallest, of rows with certain values or of a period, by one column or by month"
-)
+_MOST_GROUPS, _TRIES = 25, 2
 _NO_REASON = "These are the figures; finding the reason behind them takes a language model, or a person."
 
 
@@ -45,6 +44,10 @@ def next_move(brief: Brief, history: History, tools: Mapping[str, ToolSpec]) -> 
     tables = [table for reply in profiles if not reply.failed for table in read_profile(reply.text)]
     if not tables:
         return give_up("out_of_scope", f"The table could not be read. {what_failed(profiles)}".strip())
+    if is_greeting(brief.objective):
+        tries = " or ".join(f"“{one}”" for one in _tries(tables, brief))
+        said = f"Hello! I can work out figures from {file.name}" + (f": ask {tries}, for example." if tries else ".")
+        return hand_in(said, said)
     if _is_overview(brief):
         return _describe(tables)
     query = _query_for(tables, brief)
@@ -99,17 +102,21 @@ def _describe(tables: Sequence[Table]) -> Move:
     return hand_in(" ".join(heads[:3]), "\n".join(lines), findings=findings[:3])
 
 
-def _query_for(tables: Sequence[Table], brief: Brief) -> Query | Move:
-    """Return what is asked of the table or sheet that fits best; or why it is declined."""
+def _read(tables: Sequence[Table], brief: Brief) -> Query:
+    """Return what is asked of the table or sheet that fits best, with the trouble if it is declined."""
     names = [file.name for file in brief.files]
     read = [
         read_request(table, brief.objective, [*names, *filter(None, [table.sheet])], brief.before) for table in tables
     ]
     best = max(read, key=lambda one: (not one.trouble, one.understood, -len(one.unused)))
     same = [one.table.file for one in read if not one.trouble and one.understood == best.understood]
-    if len(same) > 1:
-        return give_up("out_of_scope", f"Several sheets fit: {', '.join(same)}. Name one.")
-    if best.choices:
+    return replace(best, trouble=f"which of {' and '.join(same)} is meant") if len(same) > 1 else best
+
+
+def _query_for(tables: Sequence[Table], brief: Brief) -> Query | Move:
+    """Return the query that a task asks for; or the question which figure it means, or why it is declined."""
+    best = _read(tables, brief)
+    if best.choices and not best.trouble:
         named = [one for answer in brief.answers for one in best.choices if one.name.casefold() in answer.casefold()]
         if not named:
             names = [one.name for one in best.choices]
@@ -117,8 +124,30 @@ def _query_for(tables: Sequence[Table], brief: Brief) -> Query | Move:
             return give_up("ambiguous_input", asked, names)
         best = settle(replace(best, measure=max(named, key=lambda one: len(one.name)), choices=()))
     if best.trouble:
-        return give_up("out_of_scope", f"I can't work out {best.trouble} in {best.table.file}. {_CAN}.")
+        reason = f"In {best.table.file} I can't tell {best.trouble}."
+        return give_up("out_of_scope", say_declined(reason, _tries(tables, brief, best), again=brief.follows_refusal))
     return best
+
+
+def _tries(tables: Sequence[Table], brief: Brief, about: Query | None = None) -> list[str]:
+    """List questions about the file that are answered: nearest to what was asked, and read as a request would be."""
+    table = about.table if about else tables[0]
+    figures = [column for column in table.columns if column.is_measure]
+    groups = [one for one in table.columns if one.is_text and 1 < one.distinct <= min(_MOST_GROUPS, table.rows - 1)]
+    figures.sort(key=lambda one: (about is None or one != about.measure, not one.is_flow or one.is_stock))
+    groups.sort(key=lambda one: about is None or one != about.group)
+    ends = [*(one.name for one in groups[:2]), *(["month"] if table.dates else [])]
+    how = {one.name: "total" if one.is_flow and not one.is_stock else "average" for one in figures}
+    if about and about.measure and about.fold == "mean":
+        how[about.measure.name] = "average"
+    heads = [f"{how[one.name]} {one.name}" for one in figures[:2]]
+    texts = [f"{head} by {end}" for head in heads[:1] for end in ends[:1]]
+    texts += [f"how many rows by {end}" for end in ends]
+    texts += [f"{head} by {end}" for end in ends for head in reversed(heads)] + heads
+    texts = [text.replace("_", " ") for text in dict.fromkeys(texts)]
+    read = ((text, _read(tables, replace(brief, task=text, answers=()))) for text in texts)
+    known = (text for text, one in read if not (one.trouble or one.choices) and text != brief.objective.casefold())
+    return list(islice(known, _TRIES))
 
 
 def _work(query: Query, history: History, tools: Mapping[str, ToolSpec]) -> Move:
@@ -153,6 +182,8 @@ def _chart(question: Question) -> dict[str, object]:
 
 def _report(query: Query, question: Question, rows: Rows, failed: str) -> Move:
     table, said = query.table, statements(question, rows)
+    if not said:
+        return give_up("out_of_scope", f"No row of {table.file} that this asks for has a figure.")
     lines = [*said, _NO_REASON] if query.reasons else said
     cut = rows.note if re.match(r"\(the first", rows.note) else ""
     shown = f"**{capital(question.title)}**\n\n{rows.as_markdown()}\n\n{cut}".rstrip()

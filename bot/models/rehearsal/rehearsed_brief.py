@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import PurePath
@@ -18,6 +19,12 @@ IN_FULL = "Answer this request in full sentences:"
 """Words that the planner puts before a request that is too short to be a task."""
 GOES_ON = "It goes on from:"
 """The line before each earlier request that a follow-up goes on from."""
+DECLINED_BEFORE = "The request before it was declined."
+"""The line by which a specialist knows that people have read why rules decline."""
+NO_MODEL = "I run without a language model: `ANTHROPIC_API_KEY` or `OPENAI_API_KEY` gives me one."
+"""What is said with the first of several requests in a row that rules decline."""
+CAN_ASK = "You can ask"
+"""How the end of what rules decline begins, which names questions that they answer."""
 WORKED_OUT = "Worked out with SQL from"
 """How the analyst's line on its method begins."""
 UNAVAILABLE = "(not available:"
@@ -30,6 +37,12 @@ _SUM = re.compile(
 _SUM_WORDS = FILLERS | word_set("calculate compute work out add up sum result equals berechne rechne ergibt calcula")
 _SHARE_OF = re.compile(
     r"(?P<part>\d[\d.,]*)\s*(?:%|percent|prozent|por ciento)\s+(?:of|von|de)\s+(?P<whole>\d[\d.,]*\d|\d)", re.IGNORECASE
+)
+_GREETING = re.compile(
+    r"\W*(hi|hello|hey|hallo|hola|moin|servus|good (morning|afternoon|evening)|guten (tag|morgen|abend)|help|"
+    r"what (can|do) you do|who are you|how does this work|was kannst du)"
+    r"(\W+(there|all|everyone|team|bot|leadhand|zusammen|for me|here))?\W*",
+    re.IGNORECASE,
 )
 _ANSWERED = "Answered by a person:"
 _FAILED = "An earlier attempt failed"
@@ -74,8 +87,13 @@ class Brief:
     @property
     def objective(self) -> str:
         """The task without what is only there for context."""
-        task = self.task.partition(EARLIER_ANSWER)[0].partition(GOES_ON)[0]
+        task = re.split(f"{EARLIER_ANSWER}|{DECLINED_BEFORE}|{GOES_ON}", self.task)[0]
         return task.strip().removeprefix(IN_FULL).strip() or self.task
+
+    @property
+    def follows_refusal(self) -> bool:
+        """True if the thread's last request was declined, so that people have read why."""
+        return DECLINED_BEFORE in self.task
 
     @property
     def before(self) -> tuple[str, ...]:
@@ -86,6 +104,17 @@ class Brief:
     def earlier_answer(self) -> str:
         """The earlier answer in the thread that the task is about."""
         return self.task.partition(EARLIER_ANSWER)[2].strip()
+
+
+def say_declined(reason: str, tries: Sequence[str], *, again: bool) -> str:
+    """Say why a request is declined, and name questions that would be answered. `again`: so was the one before."""
+    named = " or ".join(f"“{one}”" for one in tries)
+    return " ".join([reason, *([] if again else [NO_MODEL]), *([f"{CAN_ASK} {named}."] if tries else [])])
+
+
+def is_greeting(text: str) -> bool:
+    """Return True for a greeting, or the question what can be asked, and nothing else."""
+    return _GREETING.fullmatch(text) is not None
 
 
 def sections(text: str, headings: tuple[str, ...]) -> dict[str, str]:

@@ -7,23 +7,10 @@ import re
 from dataclasses import dataclass
 from datetime import date
 
-_NAMES = (
-    "january jan januar enero",
-    "february feb februar febrero",
-    "march mar märz marzo",
-    "april apr abril",
-    "may mai mayo",
-    "june jun juni junio",
-    "july jul juli julio",
-    "august aug agosto",
-    "september sep sept septiembre",
-    "october oct oktober okt octubre",
-    "november nov noviembre",
-    "december dec dezember dez diciembre",
-)
-_MONTHS = {name: number for number, names in enumerate(_NAMES, start=1) for name in names.split()}
+from bot.models.rehearsal.rehearsed_words import MONTHS, SIDES
+
 _YEAR = r"(?P<year>(?:19|20)\d\d)"
-_MONTH = rf"(?P<month>{'|'.join(sorted(_MONTHS, key=len, reverse=True))})"
+_MONTH = rf"(?P<month>{'|'.join(sorted(MONTHS, key=len, reverse=True))})"
 _FORMS = (
     re.compile(rf"\b{_YEAR}-(?P<number>0[1-9]|1[0-2])\b(?!-)"),
     re.compile(rf"\b{_MONTH}\.?,?(?: de)?(?: of)? {_YEAR}\b", re.IGNORECASE),
@@ -33,16 +20,6 @@ _FORMS = (
     re.compile(rf"(?<![\d.,$-]){_YEAR}(?![\d.,-]\d)\b"),
 )
 _BEFORE = re.compile(r"\b(?P<word>[^\W\d_]+)\s+(?:(?:in|the|of|dem|den)\s+)?$", re.IGNORECASE)
-_OPEN = {
-    word: name
-    for name, words in {
-        "from": "since from seit ab desde",
-        "until": "until till through bis hasta",
-        "after": "after nach",
-        "before": "before vor",
-    }.items()
-    for word in words.split()
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +55,7 @@ def period_in(text: str, first: date, last: date) -> Period | None:
 def _read(match: re.Match[str], text: str, first: date, last: date) -> Period | None:
     """Return the period of a match, with the word before it, which may leave its start or its end open."""
     named = match.groupdict(default="")
-    month = int(named.get("number") or _MONTHS.get(named.get("month", "").lower(), 0))
+    month = int(named.get("number") or MONTHS.get(named.get("month", "").lower(), 0))
     quarter = int(named.get("quarter") or 0)
     begins, length = month or (quarter * 3 - 2 if quarter else 1), 1 if month else 3 if quarter else 12
     years = [int(named["year"])] if named.get("year") else range(first.year, last.year + 1)
@@ -91,7 +68,7 @@ def _read(match: re.Match[str], text: str, first: date, last: date) -> Period | 
     words = f"{calendar.month_name[month]} {start.year}" if month else f"Q{quarter} {start.year}" if quarter else ""
     at = match.start("month") if named.get("month") else match.start()
     before = _BEFORE.search(text[:at])
-    side = _OPEN.get(before["word"].lower(), "in") if before else "in"
+    side = SIDES.get(before["word"].lower(), "in") if before else "in"
     if side in {"from", "after"}:
         start, end = (start if side == "from" else end), date.max
     elif side != "in":

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from bot.models.rehearsal.rehearsed_brief import (
+    CAN_ASK,
+    DECLINED_BEFORE,
     EARLIER_ANSWER,
     GOES_ON,
     IN_FULL,
     cut_to_words,
+    is_greeting,
     read_files,
+    say_declined,
     sections,
     sum_in,
 )
@@ -28,6 +33,7 @@ HEADINGS = (
 )
 DECLINED = "declined by the rehearsal"
 """The planner's reason for an answer that only says that it cannot."""
+_HELP = Path(__file__).with_name("rehearsal_help.md")
 _ROSTER = "# Specialists\n"
 _ROLES = {
     "analyst": re.compile(r"\b(tables?|data|spreadsheets?|charts?|calculat)", re.IGNORECASE),
@@ -49,11 +55,6 @@ _OWN_WORDS = re.compile(
     re.IGNORECASE,
 )
 """Takes words or a judgement of one's own, which no quotation from a text gives."""
-_HELP = re.compile(
-    r"\W*(hi|hello|hey|hallo|help|good (morning|afternoon|evening)|what (can|do) you do|who are you|"
-    r"how does this work)\b[^?]{0,30}\W*",
-    re.IGNORECASE,
-)
 _THANKS = re.compile(
     r"\W*((ok|okay|great|perfect)\W+)?(many )?(thanks|thank you|thx|cheers)"
     r"(,? (a lot|so much|very much|again|that's all|that is all|that\u2019s all))?\W*",
@@ -68,16 +69,17 @@ def decide(text: str, system: str) -> dict[str, Any]:
     crew = dict(re.findall(r"^- ([^:\n]+): (.*)$", parts.get("Specialists", ""), re.MULTILINE))
     readable = re.findall(r"^## (.+?)(?: begins)?$", parts.get("Source material", ""), re.MULTILINE)
     files = read_files(parts.get("Files", ""))
-    if not files and (_HELP.fullmatch(request) or _THANKS.fullmatch(request)):
-        greeting = _page("rehearsal_help.md") if _HELP.fullmatch(request) else "You are welcome."
+    asks_help = is_greeting(request) and not any(file.is_table for file in files)
+    if asks_help or (_THANKS.fullmatch(request) and not files):
+        greeting = _HELP.read_text(encoding="utf-8").strip() if asks_help else "You are welcome."
         return _answer("There is nothing to work on.", greeting)
     has_table, texts = any(file.is_table for file in files), [file.name for file in files if not file.is_table]
     strange = [name for name in texts if name not in readable]
     subtasks = _subtasks(request, crew, earlier, has_table=has_table, has_text=len(texts) > len(strange))
     if not subtasks:
-        lost = "do that without the file" if "Files that could not be read" in parts else "do that"
-        what = f"read {' and '.join(strange)}" if strange else lost
-        return _answer(DECLINED, _page("rehearsal_decline.md").format(what=what))
+        return _answer(
+            DECLINED, _decline(request, earlier, strange, texts, lost="Files that could not be read" in parts)
+        )
     left = [] if earlier else texts if has_table else strange
     missing = [f"read {name} beside a table without a language model" for name in left]
     plan = {"goal": cut_to_words(request, 30), "subtasks": subtasks, "strategy": "merge", "instruction": ""}
@@ -88,8 +90,29 @@ def _answer(why: str, text: str) -> dict[str, Any]:
     return {"why": why, "next": {"who": "answer", "text": text}}
 
 
-def _page(name: str) -> str:
-    return Path(__file__).with_name(name).read_text(encoding="utf-8").strip()
+def _decline(request: str, earlier: str, strange: Sequence[str], texts: Sequence[str], *, lost: bool) -> str:
+    """Say why rules cannot do a request, and what they can: without figures, which a planner may not state."""
+    own = _OWN_WORDS.search(request)
+    reason = "No file is attached, and without one rules can only do sums."
+    if strange:
+        reason = f"I can't read {' and '.join(strange)} without a language model."
+    elif lost:
+        reason = "I can't do that without the file, which could not be read."
+    elif texts:
+        reason = (
+            f"“{own[0]}” takes words of my own, and I can only quote or outline."
+            if own
+            else "I can only quote or outline a text."
+        )
+    again = _follows_refusal(earlier)
+    if texts and not strange:
+        return say_declined(reason, [f"outline {texts[0]}"], again=again)
+    return f"{say_declined(reason, [], again=again)} {CAN_ASK} for a sum, or about a table or a text that you attach."
+
+
+def _follows_refusal(earlier: str) -> bool:
+    """Return True if the last request before was declined, and questions were named that would not be."""
+    return CAN_ASK in earlier.rpartition("## Asked: ")[2]
 
 
 def _subtasks(
@@ -103,7 +126,9 @@ def _subtasks(
         return [_subtask("task", next(iter(crew), "specialist"), request)]
     if has_table and rest:
         analysis = _subtask("analysis", analyst, rest)
-        before = [_NOTE.sub("", one) for one in re.findall(r"^#+ Asked: (.+)$", earlier, re.MULTILINE)]
+        asked = [one.partition("\n") for one in re.split(r"^#+ Asked: ", earlier, flags=re.MULTILINE)[1:]]
+        before = [_NOTE.sub("", one) for one, _, end in asked if not end.startswith("(no answer")]
+        analysis["intent"] += f"\n{DECLINED_BEFORE}" if _follows_refusal(earlier) else ""
         analysis["intent"] += "".join(f"\n{GOES_ON} {one}" for one in before if one.strip())
         return [analysis, *([_subtask("text", writer, note["note"], "analysis")] if note else [])]
     if sum_in(request):
@@ -112,8 +137,10 @@ def _subtasks(
         subtask = _subtask("text", writer, note["note"])
         answer = earlier.rpartition("## Asked: ")[2].partition("\n")[2].strip()
         return [{**subtask, "intent": f"{subtask['intent']}\n\n{EARLIER_ANSWER}\n{answer}"}]
-    is_quoted = has_text and not has_table and not note and not _OWN_WORDS.search(request)
-    return [_subtask("text", writer, request)] if is_quoted else []
+    if not has_text or has_table or note or _OWN_WORDS.search(request):
+        return []
+    quoting = _subtask("text", writer, request)
+    return [{**quoting, "intent": f"{quoting['intent']}\n{DECLINED_BEFORE}"} if _follows_refusal(earlier) else quoting]
 
 
 def _specialist(crew: dict[str, str], role: str) -> str:

@@ -8,38 +8,32 @@ from dataclasses import dataclass
 from datetime import date
 
 from bot.models.rehearsal.rehearsed_brief import words
-from bot.models.rehearsal.rehearsed_words import FILLERS, FLOWS, NEVER_ADDED, RATES, STOCKS, UNITS
+from bot.models.rehearsal.rehearsed_words import FILLERS, FLOWS, NEVER_ADDED, RATES, STOCKS, UNITS, word_set
 from handoff.text.text_words import stem
 from specialists.tools.tables.profile import COLUMN, VALUES
 
 _TABLE = re.compile(r"^(?P<file>.+?) is table (?P<table>\S+): (?P<rows>[\d,]+) rows?, ")
 _SHEET = re.compile(r" \[([^\[\]]+)\]$")
 _DISTINCT = re.compile(r"([\d,]+) distinct")
+_EMPTY = re.compile(r"([\d,]+) empty")
+_WHOLE = re.compile(r"(-?\d+) to (-?\d+), mean")
 _RANGE = re.compile(r"(\d{4}-\d\d-\d\d).* to (\d{4}-\d\d-\d\d)")
 _NUMBER = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|FLOAT|DECIMAL.*)$")
 _MOMENTS = {"time", *(word for word, unit in UNITS.items() if unit == "day")}
 """Words of columns that say when, unless another word makes them a length: `lead time (days)`."""
-_NO_MEASURE = {
-    "id",
-    "nr",
-    "no",
-    "zip",
-    "plz",
-    "code",
-    "index",
-    "phone",
-    "key",
-    "status",
-    "date",
-    *UNITS.keys() - _MOMENTS,
-}
+_FEW_ROWS = 12
+"""In no more rows than these, whole numbers may follow one another by chance."""
+KEYS = word_set("id nr no number nummer code key")
+"""Words of columns that number something."""
+_NO_MEASURE = KEYS - {"number"} | word_set("zip plz index phone status date") | UNITS.keys() - _MOMENTS
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column as profiled. `distinct` is 0 if the profile does not say; `values` are its commonest.
 
-    `first` and `last` are its ends where it holds dates.
+    `first` and `last` are its ends where it holds dates. `is_whole`: no cell is empty. `is_numbered`: its values are
+    whole numbers, one for each row and without a gap, as those of a key are.
     """
 
     name: str
@@ -49,6 +43,8 @@ class Column:
     values: tuple[str, ...] = ()
     first: date | None = None
     last: date | None = None
+    is_whole: bool = False
+    is_numbered: bool = False
 
     @property
     def stems(self) -> tuple[str, ...]:
@@ -70,7 +66,8 @@ class Column:
     def is_measure(self) -> bool:
         """True if adding or averaging it may mean something."""
         own = set(words(self.name))
-        return bool(_NUMBER.match(self.kind)) and not _NO_MEASURE & own and not own <= _MOMENTS
+        is_number = bool(_NUMBER.match(self.kind)) and not self.is_numbered
+        return is_number and not _NO_MEASURE & own and not own <= _MOMENTS
 
     @property
     def is_stock(self) -> bool:
@@ -112,17 +109,19 @@ def read_profile(text: str) -> list[Table]:
     lines = text.splitlines()
     heads = [(at, found) for at, line in enumerate(lines) if (found := _TABLE.match(line))]
     for (at, head), end in zip(heads, [*(at for at, _ in heads[1:]), len(lines)], strict=False):
-        columns = tuple(_column(found) for line in lines[at:end] if (found := COLUMN.fullmatch(line)))
         rows, sheet = int(head["rows"].replace(",", "")), _SHEET.search(head["file"])
+        columns = tuple(_column(found, rows) for line in lines[at:end] if (found := COLUMN.fullmatch(line)))
         tables += [Table(head["file"], head["table"], rows, columns, sheet[1] if sheet else "")]
     return [one for one in tables if one.columns and one.rows]
 
 
-def _column(found: re.Match[str]) -> Column:
+def _column(found: re.Match[str], rows: int) -> Column:
     name, about = found["name"], found["about"]
     name = name[1:-1].replace('""', '"') if name.startswith('"') else name
     distinct, dates = _DISTINCT.search(about), _RANGE.search(about)
     first = last = None
+    number = int(distinct[1].replace(",", "")) if distinct else 0
+    ends = _WHOLE.search(about) if "INT" in found["type"] and number == rows > _FEW_ROWS else None
     with contextlib.suppress(ValueError):
         first, last = map(date.fromisoformat, dates.groups()) if dates else (None, None)
     return Column(
@@ -130,8 +129,10 @@ def _column(found: re.Match[str]) -> Column:
         # Names that are SQL words need quotes too, and the profile gives them without.
         sql='"' + name.replace('"', '""') + '"',
         kind=found["type"],
-        distinct=int(distinct[1].replace(",", "")) if distinct else 0,
+        distinct=number,
         values=tuple(value.strip() for value in VALUES.findall(about)),
         first=first,
         last=last,
+        is_whole=_EMPTY.match(about) is None,
+        is_numbered=ends is not None and int(ends[2]) - int(ends[1]) + 1 == number,
     )

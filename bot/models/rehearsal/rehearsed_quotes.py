@@ -7,26 +7,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import PurePath
 
 from bot.models.rehearsal.moves import Move, give_up, hand_in
-from bot.models.rehearsal.rehearsed_brief import Brief
+from bot.models.rehearsal.rehearsed_brief import Brief, say_declined
 from bot.models.rehearsal.rehearsed_request import HOW_MANY
-from bot.models.rehearsal.rehearsed_words import FILLERS, close, word_set
+from bot.models.rehearsal.rehearsed_words import ASKING, FILLERS, OUTLINE, WHICH, WHY, close, word_set
 from handoff.text.text_words import stem
 
-_OUTLINE = word_set(
-    "outline structure headings sections contents summary summarise summarize overview gliedere gliederung inhalt "
-    "fasse zusammen zusammenfassung esquema índice resume resumen résume résumé riassumi"
-)
+_SILENT = FILLERS | ASKING | OUTLINE | WHY | WHICH
+"""Words of a request that a quotation need not hold."""
 _SUMMARY = re.compile(r"\b(summar\w+|overview|explain|describe|zusammen\w*|r[eé]sum\w+|riassum\w+)\b", re.IGNORECASE)
-_ASKING = word_set(
-    "draft write compose quote say says said state states mention mentions written find search show cite according "
-    "about read document text pdf page pages agreement contract log notes note zitiere steht sagt cita dice "
-    "who whom whose when where long bis anything something will wer wen wem wann wo lange wurde wurden "
-    "quién cuándo dónde"
-)
-"""Words that ask for a passage, and say nothing of what stands in it."""
 _NEGATION = re.compile(
     r"\b(not|no|never|without|nobody|nothing|none|except|nicht|keine?[nmrs]?|nie|niemand|ohne|nunca|sin|pas|jamais|sans|"
     r"non|mai|senza)\b|n['\u2019]t\b",
@@ -42,7 +34,6 @@ _OWN_LINE = re.compile(r"\s*([-*•|\d{\[<]|\S+:)|.* \| ")
 _PROSE = word_set(".md .txt .pdf .docx .odt .rtf .pptx .odp .html .htm .eml .rst .adoc")
 """How names of texts end whose lines may be parts of sentences; those of code and logs stand for themselves."""
 _MOST_LINES, _MOST_QUOTES, _LONGEST = 30, 3, 500
-_CANNOT = "The rehearsal compares words, and does not know what a text means."
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +53,24 @@ def from_texts(brief: Brief) -> Move:
     names = {stem(word.lower()) for name, _ in texts for word in re.findall(r"[^\W_]+", name)}
     asked = dict.fromkeys(word.lower() for word in re.findall(r"[^\W_]+", brief.objective))
     said = [word for word in asked if len(word) > 2 or any(sign.isdigit() for sign in word)]
-    silent = FILLERS | _ASKING | _OUTLINE
-    about = [word for word in said if word not in silent and stem(word) not in names]
+    about = [word for word in said if word not in _SILENT and stem(word) not in names]
     if not about:
         return _outline_texts(texts, brief.objective)
     if found := _NEGATION.search(brief.objective):
-        return give_up("out_of_scope", f"I can only quote what a text says, and “{found[0]}” asks for more. {_CANNOT}")
-    return _quote_passages(texts, about, counting=bool(HOW_MANY.search(brief.objective)))
+        return _decline(brief, f"I can only quote what a text says, and “{found[0]}” asks for more.")
+    moved = _quote_passages(texts, about, counting=bool(HOW_MANY.search(brief.objective)))
+    return moved if isinstance(moved, Move) else _decline(brief, moved)
+
+
+def _decline(brief: Brief, reason: str) -> Move:
+    """Decline a task, and name an outline and a quotation that can be had."""
+    name, text = next((name, text) for name, text in brief.given if text.strip())
+    titles = (word for one in passages_of(text, name) if one.is_heading for word in one.text.lower().split())
+    words = (word for word in titles if word.isalpha() and len(word) > 4 and not _NEGATION.search(word))
+    named = (word for word in words if word not in brief.objective.lower() and word not in _SILENT)
+    held = (word for word in named if isinstance(_quote_passages([(name, text)], [word], counting=False), Move))
+    tries = [f"outline {name}", *(f"what does it say about {word}?" for word in islice(held, 1))]
+    return give_up("out_of_scope", say_declined(reason, tries, again=brief.follows_refusal))
 
 
 def _outline_texts(texts: list[tuple[str, str]], asked: str) -> Move:
@@ -87,8 +89,8 @@ def _outline_texts(texts: list[tuple[str, str]], asked: str) -> Move:
     )
 
 
-def _quote_passages(texts: list[tuple[str, str]], about: list[str], *, counting: bool) -> Move:
-    """The passages that hold most of the words, each with its place; of fewer than most, none is quoted."""
+def _quote_passages(texts: list[tuple[str, str]], about: list[str], *, counting: bool) -> Move | str:
+    """Quote the passages that hold most of the words, each with its place; or say why none is quoted."""
     scored = []
     for name, text in texts:
         for number, one in enumerate(passages_of(text, name)):
@@ -100,12 +102,9 @@ def _quote_passages(texts: list[tuple[str, str]], about: list[str], *, counting:
     told, names = ", ".join(f"“{word}”" for word in about), ", ".join(name for name, _ in texts)
     if not best or 2 * len(best[0][5]) <= len(about):
         found = "no passage that holds most of them" if len(about) > 1 else "nothing to quote"
-        looked = f"I looked for {told} in what I was given of {names}, and found {found}."
-        return give_up("out_of_scope", f"{looked} {_CANNOT[:-1]}, so the answer may still be there.")
+        return f"I looked for {told} in what I was given of {names} and found {found}, though the answer may be there."
     if counting and (len(best) > 1 or best[0][1]):
-        return give_up(
-            "out_of_scope", f"I can't count in a text: {len(best)} passages of {names} hold {told}. {_CANNOT}"
-        )
+        return f"I can't count in a text: {len(best)} passages of {names} hold {told}."
     gaps = [f"the quoted text does not have the word “{word}”" for word in about if word not in best[0][5]]
     gaps += ["these words stand in a heading alone"] if best[0][1] else []
     left = len(best) - _MOST_QUOTES

@@ -13,8 +13,9 @@ from pathlib import PurePath
 
 from bot.models.rehearsal import rehearsed_words as lexicon
 from bot.models.rehearsal.rehearsed_brief import words as split
-from bot.models.rehearsal.rehearsed_periods import Period, period_in
-from bot.models.rehearsal.rehearsed_profile import Column, Table
+from bot.models.rehearsal.rehearsed_periods import period_in
+from bot.models.rehearsal.rehearsed_profile import KEYS, Column, Table
+from bot.models.rehearsal.rehearsed_query import Filter, Query, settle
 from bot.models.rehearsal.rehearsed_words import Fold
 from handoff.text.text_words import stem
 
@@ -24,48 +25,15 @@ _FEW = re.compile(
     re.IGNORECASE,
 )
 HOW_MANY = re.compile(
-    r"\b(how many|number of|count of|wie ?viele|anzahl(?: der)?|cu[aá]nt[oa]s|count)\b", re.IGNORECASE
+    r"\b(how (?:many|often)|number of|count of|wie ?(?:viele|oft|häufig)|anzahl(?: der)?|cu[aá]nt[oa]s|count)\b",
+    re.IGNORECASE,
 )
-_ARTICLES = frozenset({"the", "der", "die", "das", "dem", "den", "el", "la", "los", "las", "each", "a", "an"})
-_MOST_NAMED = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """Which rows count: those with one of some values of a column, or with none of them."""
-
-    column: Column
-    values: tuple[str, ...]
-    excluded: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """A request as a query. `unused` are words that are no part of it; `trouble` is the reason to decline it.
-
-    `unit` is the period that rows are grouped by, `most` how many groups are wanted (0: all), `extreme` whether the
-    largest or smallest is asked for, `reasons` whether it asks why, `understood` how many of its words name something
-    in the table, and `choices` the figures of which a person must choose one.
-    """
-
-    table: Table
-    fold: Fold | None = None
-    measure: Column | None = None
-    group: Column | None = None
-    filters: tuple[Filter, ...] = ()
-    period: Period | None = None
-    unit: str = ""
-    when: Column | None = None
-    counting: bool = False
-    most: int = 0
-    upward: bool = False
-    extreme: bool = False
-    reasons: bool = False
-    goes_on: bool = False
-    unused: tuple[str, ...] = ()
-    trouble: str = ""
-    choices: tuple[Column, ...] = ()
-    understood: int = 0
+_ARTICLES = lexicon.word_set("the der die das dem den el la los las a an")
+_DONE = ("ed", "t")
+"""How participles end."""
+_FOLDED = frozenset({"mean", "median", "max", "min"})
+_AMOUNTS = frozenset(map(stem, lexicon.word_set("units unit quantity qty volume pieces menge stück unidades cantidad")))
+"""Words of columns that say how many of something one row is about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +83,7 @@ class _Reader:
         self.tokens = [_Token(one[0], one[0].lower(), *one.span()) for one in _TOKEN.finditer(text)]
         self.used: set[int] = set()
         self.trouble = ""
+        self.counted = self.doing = ""
         for name in files:
             self._take_match(re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE))
 
@@ -127,7 +96,10 @@ class _Reader:
         few, counting = self._take_match(_FEW), self._take_match(HOW_MANY)
         filters, mentions = self._filters(), self._mentions()
         fold, most, least = self._fold(), self._take(lexicon.MOST), self._take(lexicon.LEAST)
-        self._decline("the most and the least at once", when=most and least)
+        often = [at for at, one in enumerate(self.tokens) if one.low in lexicon.OFTEN and at - 1 in {*most, *least}]
+        often += [at for at, one in enumerate(self.tokens) if one.low in lexicon.OFTENEST]
+        self.used.update(often)
+        self._decline("whether the most or the least is meant", when=most and least)
         self._take(lexicon.CHART)  # rows that can be drawn are drawn anyway
         query = Query(
             self.table,
@@ -137,19 +109,21 @@ class _Reader:
             counting=counting is not None,
             most=max(1, min(25, int(few["number"]))) if few else 0,
             upward=bool(few and few["low"]) or bool(least),
-            extreme=bool(most or least),
+            extreme=bool(most or least or often),
             goes_on=self._low(0) in lexicon.AND,
             understood=len(mentions) + len(filters) + bool(period),
         )
         for column, at, end in mentions:
             query = self._with_column(query, column, at, end)
-        query = self._with_rows(self._with_unit(query), counting.end() if counting else -1)
+        counted_from = counting.end() if counting else -1
+        query = self._with_rows(self._with_unit(query), counted_from)
+        query = self._counted(self._with_date(query), counted_from, often=bool(often))
         if query.measure and query.measure.is_stock and not query.period:
             self._take(lexicon.NOW)
         added = query.measure and query.measure.is_flow and not query.measure.is_stock
         per = any(one.low in lexicon.PER for one in self.tokens)
         averaged = added and query.fold in {"mean", "median"} and per
-        self._decline("an average “per ...”, which may be that of rows or of totals", when=averaged)
+        self._decline("whether an average “per ...” is that of rows or of totals", when=averaged)
         silent = lexicon.FILLERS | lexicon.AND
         left = (one.text for at, one in enumerate(self.tokens) if at not in self.used and one.low not in silent)
         return replace(query, unused=tuple(dict.fromkeys(left)), trouble=self.trouble)
@@ -230,7 +204,7 @@ class _Reader:
         for column in self.table.columns:
             for at in range(len(self.tokens)):
                 end, grade = self._run(at, column.stems)
-                if end > at:
+                if end > at and not (grade < 3 and self._is_doing(at)):
                     candidates.append(((at - end, -grade, len(column.stems), at), end, column))
         candidates.sort(key=lambda one: one[0])
         taken: dict[int, tuple[tuple[int, int], Column, int]] = {}
@@ -267,29 +241,56 @@ class _Reader:
         return end, 2 if near else 3 if left else 4
 
     def _with_column(self, query: Query, column: Column, at: int, end: int) -> Query:
-        """Return the query with a column that is named: its measure, its group, its date, or what is counted."""
+        """Return the query with a column that is named: its measure, its date, its group, or what is counted."""
         before = self._before(at)
         word = self._low(before)
         if column.is_measure:
-            self._decline(f"“{word} {column.name}”", when=word in lexicon.BY and not query.most)
-            self._decline(f"“{column.name}” beside another figure", when=query.measure)
+            self._decline(f"how to group by the figure “{column.name}”", when=word in lexicon.BY and not query.most)
+            other = query.measure.name if query.measure not in {None, column} and query.measure else ""
+            self._decline(f"whether “{other}” or “{column.name}” is meant", when=other)
             return replace(query, measure=column)
-        parts = word in lexicon.BY | lexicon.WHICH
-        if column.is_date and ((parts and self._low(at) in lexicon.UNITS) or query.period):
-            unit = lexicon.UNITS.get(self._low(at), "") if parts else ""
+        unit = lexicon.UNITS.get(self._low(at), "") if word in lexicon.BY | lexicon.WHICH else ""
+        if column.is_date and (unit or query.period):
+            self._decline("which of the dates is meant", when=query.when not in {None, column})
             self.used |= {before} if unit else set()
             query = replace(query, when=column)
             return _group_query(replace(query, unit=unit), word) if unit else query
-        of_folds = query.fold in {"max", "min"} and word in lexicon.FOLDS
-        if not column.is_date and (parts or word.isdigit() or of_folds):
-            self.used.add(before)
-            self._decline("more than one group at once", when=query.group not in {None, column})
-            return _group_query(replace(query, group=column), word)
-        names_rows = column.distinct == self.table.rows and (query.counting or query.fold == "share" or query.filters)
-        if not column.is_date and (names_rows or any(one.column == column for one in query.filters)):
+        is_row = column.distinct == self.table.rows and not column.is_date
+        if not column.is_date and not (is_row and query.group and query.most):
+            grouped = self._with_group(query, column, before)
+            if grouped is not None:
+                return grouped
+        asked = query.counting or query.extreme or query.fold == "share" or query.filters
+        if is_row and (asked or stem(self._low(at)) != self._low(at)):
+            self.used |= {before} if query.most and word in lexicon.BY else set()  # `top 2 cities by orders`
+            self.counted = self.counted or self._low(at)
             return query
+        if not column.is_date and any(one.column == column for one in query.filters):
+            return query
+        if column.is_date and column.is_whole and asked and self._is_passive(at):  # `were opened`: each row was
+            self.counted = self.doing = self._low(at)
+            return replace(query, when=column)
         self.used -= set(range(at, end))
         return replace(query, understood=query.understood - 1)
+
+    def _with_group(self, query: Query, column: Column, before: int) -> Query | None:
+        """Return the query grouped by a column if the word before it says so."""
+        word = self._low(before)
+        introduces = lexicon.BY | lexicon.WHICH | lexicon.OFTEN | lexicon.OFTENEST
+        if word.isdigit() and not query.most and self._low(before - 1) in lexicon.WHICH:  # `which 2 countries`
+            query = replace(query, most=max(1, min(25, int(word))))
+            self.used.add(before)
+            word = self._low(before - 1)
+        is_done = self._is_doing(before) and self._low(before - 1) in lexicon.MOST
+        of_fold = query.fold in {"max", "min"} and word in lexicon.FOLDS
+        if not (word in introduces or is_done or of_fold or (word.isdigit() and query.most)):
+            return None
+        self.used |= set() if is_done else {before}
+        while self._low(before - 1) in lexicon.BY and self._low(before) in lexicon.BY:  # `by each country`
+            before -= 1
+            self.used.add(before)
+        self._decline("how to show more than one group at once", when=query.group not in {None, column})
+        return _group_query(replace(query, group=column), word)
 
     # ------------------------------------------------------------ the words around them
 
@@ -303,7 +304,7 @@ class _Reader:
                 self.used.add(at)
                 found.append(fold)
         folds = [one for one in dict.fromkeys(found) if one != "sum" or len(set(found)) == 1]
-        self._decline(f"{' and '.join(folds)} at once", when=len(folds) > 1)
+        self._decline(f"which of {' and '.join(folds)} is meant", when=len(folds) > 1)
         return folds[0] if folds else None
 
     def _with_unit(self, query: Query) -> Query:
@@ -320,15 +321,72 @@ class _Reader:
             return replace(query, unit=query.unit or "auto", reasons=bool(self._take(lexicon.WHY)))
         return query
 
+    def _is_passive(self, at: int) -> bool:
+        """Return True if a word says what happened to something: `was ordered`, `the most ordered`."""
+        return (
+            self._low(at).endswith(_DONE)
+            and self._low(self._before(at)) in lexicon.PASSIVE | lexicon.MOST | lexicon.OFTEN | lexicon.OFTENEST
+        )
+
+    def _is_doing(self, at: int) -> bool:
+        """Return True if a word is the participle of what the rows are: `ordered` of shop_orders.csv."""
+        low, (*_, noun) = self._low(at), ("", *self._nouns())
+        return low.endswith(_DONE) and (stem(low) == noun or lexicon.close(low, noun))
+
+    def _nouns(self) -> list[str]:
+        """Return the words of the file's name, which stand for its rows: `orders` of shop_orders.csv."""
+        said = [word for word in split(PurePath(self.table.file).stem) if len(word) > 2 and not word.isdigit()]
+        return [] if said and said[-1] in lexicon.PARTS else [stem(word) for word in said]
+
     def _with_rows(self, query: Query, counted_from: int) -> Query:
-        """Words of the file's name stand for its rows: `orders` of shop_orders.csv."""
-        name = [stem(word) for word in split(PurePath(self.table.file).stem) if len(word) > 2 and not word.isdigit()]
+        """Take the words that stand for rows. Where a key has a value in several rows, rows are no such things."""
+        nouns = self._nouns()
+        repeated = [column for column in self.table.columns if 0 < column.distinct < self.table.rows]
+        keys = {word: column.name for column in repeated for word in _key(column)}
         for at, token in enumerate(self.tokens):
-            own = name if 0 <= counted_from <= token.start else name[-1:]
-            if at not in self.used and stem(token.low) in own:
-                self.used.add(at)
-                query = replace(query, understood=query.understood + 1)
+            own = nouns if 0 <= counted_from <= token.start else nouns[-1:]
+            is_noun, does = stem(token.low) in own, self._is_doing(at) and self._is_passive(at)
+            if at in self.used or not (is_noun or does or stem(token.low) in keys):
+                continue
+            key = keys.get(stem(token.low))
+            self._decline(f"what “{token.text}” counts, as one “{key}” may stand in several rows", when=key)
+            self.used |= {at, *([at - 1] if query.most and self._low(at - 1) in lexicon.BY else [])}
+            self.doing = token.low if does else self.doing
+            is_money = any(lexicon.alike(token.low, word) for word in ("sales", "amount", "cost", "units"))
+            self.counted = self.counted or ("" if is_money else token.low)
+            query = replace(query, understood=query.understood + 1)
         return query
+
+    def _with_date(self, query: Query) -> Query:
+        """Return the query with the one of several dates that its words name: of what was closed, that of closing."""
+        if not (query.period or query.unit) or query.when or len(self.table.dates) < 2:
+            return query
+        said = {stem(one.low) for one in self.tokens}
+        named = [one for one in self.table.dates if said & {*one.stems}]
+        happened = any(value.endswith(_DONE) for one in query.filters for value in one.values)
+        self._decline("which of the dates is meant", when=len(named) > 1 or (happened and not named))
+        return replace(query, when=named[0] if named else None)
+
+    def _counted(self, query: Query, counted_from: int, *, often: bool) -> Query:
+        """Return the query with rows as its figure where words for them, or for how often, stand in place of one."""
+        amounts = [one for one in self.table.columns if one.is_measure and set(one.stems) & _AMOUNTS]
+        if query.counting and query.filters and self.counted in {"", self.doing} and amounts and not query.measure:
+            after = next((stem(one.low) for one in self.tokens if one.start >= counted_from), "")
+            named = {stem(value.split()[0]) for one in query.filters for value in one.values}
+            self._decline(f"whether “{after}” counts rows or adds up “{amounts[0].name}”", when=after in named)
+        if query.measure or query.counting or not (often or self.counted):
+            return query
+        if query.fold in _FOLDED and stem(self.counted) == self.counted:  # `the largest order` is one row's figure
+            return query
+        if query.extreme and self.doing and not often and amounts:
+            self._decline(f"whether “{self.doing}” counts rows or adds up “{amounts[0].name}”", when=True)
+        return replace(query, counting=query.fold != "share") if query.group or query.unit or query.extreme else query
+
+
+def _key(column: Column) -> set[str]:
+    """The stems of what a column numbers: `order` of `order_id`; none if it does not name a number."""
+    own = set(split(column.name))
+    return {stem(word) for word in own - KEYS} if own & KEYS and not column.is_date else set()
 
 
 def _group_query(query: Query, word: str) -> Query:
@@ -348,51 +406,3 @@ def _is_value(said: Sequence[_Token], own: Sequence[str], names: Collection[str]
     if low == value:
         return low not in names
     return stem(low) == stem(value) and stem(low) not in {stem(word) for name in names for word in name.split()}
-
-
-def settle(query: Query) -> Query:
-    """Fill in what is certain, and say what is not: the one figure, what is counted, or the figures to choose from."""
-    query = replace(query, when=query.when or next(iter(query.table.dates), None))
-    if query.unused and not query.trouble:
-        named = ", ".join(f"“{word}”" for word in query.unused[:_MOST_NAMED])
-        return replace(query, trouble=f"what {named} {'stands' if len(query.unused) == 1 else 'stand'} for")
-    if query.trouble:
-        return query
-    folded = query.fold or query.extreme
-    if not (query.measure or query.counting or query.fold == "share"):
-        measures = tuple(column for column in query.table.columns if column.is_measure)
-        if query.filters and not folded:
-            query = replace(query, counting=True)
-        elif (folded or query.group or query.unit) and len(measures) > 1:
-            return replace(query, choices=measures)
-        elif (folded or query.group or query.unit) and measures:
-            query = replace(query, measure=measures[0])
-    if query.counting and query.fold not in {None, "sum", "share"}:
-        return replace(query, trouble=f"a number of rows and its {query.fold} at once")
-    query = replace(query, counting=query.counting and not query.measure)
-    return replace(query, trouble=_trouble(query))
-
-
-def _trouble(query: Query) -> str:
-    """Return why an answer would be a guess: sums of rates, prices without a fold, shares of what is not clear."""
-    measure, group, parted = query.measure, query.group, bool(query.group or query.unit)
-    plain = query.fold in {None, "sum"} and not query.counting
-    name = measure.name if measure else ""
-    is_part = len(query.filters) == 1 and not query.filters[0].excluded
-    ordered = query.extreme or query.most
-    alone = group and any(one.column == group and len(one.values) == 1 for one in query.filters)
-    single = group and group.distinct == query.table.rows
-    reasons = (
-        ("a share of what", query.fold == "share" and not (parted or is_part)),
-        ("which figure is meant", not measure and not query.counting and query.fold != "share"),
-        (f"a total of “{name}”, which does not add up", plain and measure and measure.is_rate),
-        (
-            f"“{name}” without being told whether its average, median or total is meant",
-            query.fold is None and measure and not measure.is_flow and not (ordered and single),
-        ),
-        ("the most or the least of what", query.extreme and not parted),
-        ("the most or the least of one group", alone and (ordered or query.fold in {"max", "min"})),
-        ("groups and periods at once, or what changed by group", group and query.unit),
-        ("the first or last few of what", query.most and not group),
-    )
-    return next((what for what, holds in reasons if holds), "")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bot.models.rehearsal.rehearsed_profile import Column
-from bot.models.rehearsal.rehearsed_request import Filter, Query
+from bot.models.rehearsal.rehearsed_query import Filter, Query
 
 Kind = Literal["one", "groups", "time"]
 MOST, _MOST_PERIODS = 25, 100

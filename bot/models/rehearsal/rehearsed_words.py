@@ -29,13 +29,28 @@ def _each(groups: Mapping[Any, str]) -> dict[str, Any]:
 
 
 FOLDS: Mapping[str, Fold] = _each(_LISTS["folds"])
+SIDES: Mapping[str, str] = _each(_LISTS["sides"])
+MONTHS: Mapping[str, int] = {name: number for number, names in enumerate(_LISTS["months"], 1) for name in names.split()}
 UNITS: Mapping[str, str] = _each(_LISTS["units"])
-MOST, LEAST, BY, PER, WHICH, NOT, AND = (
-    word_set(_LISTS[name]) for name in ("most", "least", "by", "per", "which", "not", "and")
-)
-CHART, TREND, CHANGE, NOW, ADVERBS, WHY, FILLERS, ONLY, OVERVIEW = (
+MOST, LEAST, BY, PER, WHICH, NOT, AND, OFTEN, OFTENEST, PASSIVE, PARTS = (
     word_set(_LISTS[name])
-    for name in ("chart", "trend", "change", "now", "adverbs", "why", "fillers", "only", "overview")
+    for name in ("most", "least", "by", "per", "which", "not", "and", "often", "oftenest", "passive", "parts")
+)
+CHART, TREND, CHANGE, NOW, ADVERBS, WHY, FILLERS, ONLY, OVERVIEW, OUTLINE, ASKING = (
+    word_set(_LISTS[name])
+    for name in (
+        "chart",
+        "trend",
+        "change",
+        "now",
+        "adverbs",
+        "why",
+        "fillers",
+        "only",
+        "overview",
+        "outline",
+        "asking",
+    )
 )
 FLOWS, STOCKS, RATES, NEVER_ADDED = (_stems(_LISTS[name]) for name in ("flows", "stocks", "rates", "never_added"))
 ALIKE = tuple(map(_stems, _LISTS["alike"]))

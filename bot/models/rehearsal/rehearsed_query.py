@@ -1,0 +1,110 @@
+"""One shape of query over a table: a measure, a group, filters, a period and an order; and why one is declined."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from bot.models.rehearsal import rehearsed_words as lexicon
+from bot.models.rehearsal.rehearsed_periods import Period
+from bot.models.rehearsal.rehearsed_profile import Column, Table
+from bot.models.rehearsal.rehearsed_words import Fold
+
+_MOST_NAMED = 4
+_NOTHING_MOST = "what the most or the least is asked of"
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which rows count: those with one of some values of a column, or with none of them."""
+
+    column: Column
+    values: tuple[str, ...]
+    excluded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A request as a query. `unused` are words that are no part of it; `trouble` is the reason to decline it.
+
+    `unit` is the period that rows are grouped by, `most` how many groups are wanted (0: all), `extreme` whether the
+    largest or smallest is asked for, `reasons` whether it asks why, `understood` how many of its words name something
+    in the table, and `choices` the figures of which a person must choose one.
+    """
+
+    table: Table
+    fold: Fold | None = None
+    measure: Column | None = None
+    group: Column | None = None
+    filters: tuple[Filter, ...] = ()
+    period: Period | None = None
+    unit: str = ""
+    when: Column | None = None
+    counting: bool = False
+    most: int = 0
+    upward: bool = False
+    extreme: bool = False
+    reasons: bool = False
+    goes_on: bool = False
+    unused: tuple[str, ...] = ()
+    trouble: str = ""
+    choices: tuple[Column, ...] = ()
+    understood: int = 0
+
+
+def settle(query: Query) -> Query:
+    """Fill in what is certain, and say what is not: the one figure, what is counted, or the figures to choose from."""
+    query = replace(query, when=query.when or next(iter(query.table.dates), None))
+    if query.trouble or query.unused:
+        return replace(query, trouble=query.trouble or _name_unused(query))
+    folded = query.fold or query.extreme
+    if not (query.measure or query.counting or query.fold == "share"):
+        measures = tuple(column for column in query.table.columns if column.is_measure)
+        if query.filters and not folded:
+            query = replace(query, counting=True)
+        elif query.filters and query.extreme:  # `most open` may be the number of rows
+            return replace(query, trouble=_NOTHING_MOST)
+        elif (folded or query.group or query.unit) and len(measures) > 1:
+            return replace(query, choices=measures)
+        elif (folded or query.group or query.unit) and measures:
+            query = replace(query, measure=measures[0])
+    if query.counting and query.fold not in {None, "sum", "share"}:
+        return replace(query, trouble=f"what the {query.fold} of a number of rows is")
+    query = replace(query, counting=query.counting and not query.measure)
+    return replace(query, trouble=_trouble(query))
+
+
+def _name_unused(query: Query) -> str:
+    """Name the words that are no part of the query: those that nothing is known of if there are any."""
+    columns = {one for column in query.table.columns for one in column.stems}
+    others = [word for word in query.unused if word.lower() not in lexicon.BY] or query.unused
+    strange = [word for word in others if not any(lexicon.close(word.lower(), one) for one in columns)]
+    *first, last = (f"“{word}”" for word in (strange or others)[:_MOST_NAMED])
+    if not strange:
+        return f"what you want of the column {' and '.join([*first, last])}"
+    return f"what {', '.join(first)} and {last} stand for" if first else f"what {last} stands for"
+
+
+def _trouble(query: Query) -> str:
+    """Return why an answer would be a guess: sums of rates, prices without a fold, shares of what is not clear."""
+    measure, group, parted = query.measure, query.group, bool(query.group or query.unit)
+    plain = query.fold in {None, "sum"} and not query.counting
+    name, group_name = (one.name if one else "" for one in (measure, group))
+    is_part = len(query.filters) == 1 and not query.filters[0].excluded
+    ordered = query.extreme or query.most
+    alone = group and any(one.column == group and len(one.values) == 1 for one in query.filters)
+    single = group and group.distinct == query.table.rows
+    reasons = (
+        ("what the share is of", query.fold == "share" and not (parted or is_part)),
+        ("which figure is meant", not measure and not query.counting and query.fold != "share"),
+        (f"what a total of “{name}” says, as it does not add up", plain and measure and measure.is_rate),
+        (
+            f"whether the average, the median or the total of “{name}” is meant",
+            query.fold is None and measure and not measure.is_flow and not (ordered and single),
+        ),
+        (_NOTHING_MOST, query.extreme and not parted),
+        (f"which “{group_name}” comes first, as each row has another", query.counting and single),
+        ("the most or the least of one group", alone and (ordered or query.fold in {"max", "min"})),
+        ("how to show groups and periods at once", group and query.unit),
+        ("what the first or last few are asked of", query.most and not group),
+    )
+    return next((what for what, holds in reasons if holds), "")
