@@ -45,7 +45,6 @@ from specialists.files.frontmatter import CrewFault
 from specialists.loading import package_toolkits
 from specialists.registry import CREWS, CrewError, load_crew, member_names
 from specialists.several_crews import Crews, why_no_member
-from specialists.tools.catalogue import all_toolkits
 from specialists.tools.extras import missing_packages
 from specialists.tools.toolkit import Toolkit, ToolSettings
 
@@ -54,7 +53,6 @@ if TYPE_CHECKING:
 
     from bot.operation.instrumentation import Instrumentation
     from bot.teams import InstalledTeams
-    from specialists.tools.web.search import SearchSettings
 
 log = logging.getLogger(__name__)
 
@@ -97,10 +95,11 @@ Around = tuple[tuple[Toolkit, ...], tuple[CrewFault, ...]]
 """The toolkits that the crews of a bot share, and what is wrong with those that packages bring."""
 
 
-def _around(settings: Settings, setup: ToolSettings) -> Around:
-    own = all_toolkits(search_settings(settings), settings=setup)
-    packages, faults = package_toolkits.read({tool.name: tool for kit in own for tool in kit.tools}, setup)
-    return (*own, *packages), tuple(faults)
+def _around(setup: ToolSettings) -> Around:
+    try:
+        return package_toolkits.read(setup)
+    except package_toolkits.NotInstalled as error:
+        raise SettingsError(str(error)) from None
 
 
 def open_crew(settings: Settings, around: Around | None = None, members: Sequence[Path] = ()) -> Crew:
@@ -111,7 +110,7 @@ def open_crew(settings: Settings, around: Around | None = None, members: Sequenc
     Raises SettingsError naming every fault, by file and line.
     """
     setup = ToolSettings(settings.env, settings.data)
-    toolkits, faults = around or _around(settings, setup)
+    toolkits, faults = around or _around(setup)
     folder = crew_folder(settings)
     try:
         crew = crew_values.check_channel_values(load_crew(folder, {}, setup, around=toolkits, members=members), folder)
@@ -125,7 +124,7 @@ def open_crews(settings: Settings) -> Crews:
 
     Raises SettingsError naming every fault of all of them, by file and line.
     """
-    around = _around(settings, ToolSettings(settings.env, settings.data))
+    around = _around(ToolSettings(settings.env, settings.data))
     found: list[Crew] = []
     faults: list[str] = []
     members: list[Path] = []
@@ -157,16 +156,6 @@ def open_channels(settings: Settings, crews: Sequence[str] = ()) -> Mapping[str,
     if file.faults:
         raise SettingsError("\n".join(str(fault) for fault in file.faults))
     return file.channels
-
-
-def search_settings(settings: Settings) -> SearchSettings | None:
-    """Choose the service that searches the web: the one whose key is set; None for the keyless one."""
-    brave, tavily = settings.env.get("BRAVE_API_KEY", ""), settings.env.get("TAVILY_API_KEY", "")
-    if not (brave or tavily):
-        return None
-    from specialists.tools.web.search import SearchSettings  # noqa: PLC0415 - only where a key is set
-
-    return SearchSettings(provider="brave" if brave else "tavily", key=brave or tavily)
 
 
 @dataclass(slots=True)

@@ -1,11 +1,10 @@
-"""Finds the toolkits of installed packages, by their entry points in the group `leadhand.toolkits`.
+"""Loads the toolkits of installed packages, Leadhand's own among them, by their entry points (`leadhand.toolkits`).
 
 An entry point names a callable that gives tools, or a module in the form of a file in a crew's folder `toolkits`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
@@ -16,36 +15,59 @@ from specialists.files.frontmatter import CrewFault
 from specialists.loading import toolkit_files
 from specialists.loading.crew_toolkits import without_clashes
 from specialists.loading.toolkit_files import Unfit
-from specialists.tools.tool import Tool
 from specialists.tools.toolkit import Toolkit, ToolSettings
 
 GROUP = "leadhand.toolkits"
+_ROOT = Path(__file__).parents[2]
 
 
-def read(tools: Mapping[str, Tool], settings: ToolSettings) -> tuple[tuple[Toolkit, ...], tuple[CrewFault, ...]]:
-    """Load them, in the order of their names. A package that cannot be used costs its tools and nothing else.
+class NotInstalled(Exception):
+    """Leadhand runs from files that no installation knows, so that it has no tools of its own."""
+
+
+def read(settings: ToolSettings) -> tuple[tuple[Toolkit, ...], tuple[CrewFault, ...]]:
+    """Load them: ours first, whose names are taken then, and the others in the order of their names.
+
+    A package that cannot be used costs its tools and nothing else. The origin of ours is empty, or the setting that
+    brings them. What a toolkit needs from outside it looks at in `prove`, for `leadhand check`, and not here.
 
     Args:
-        tools: The tools that are there already, whose names are taken.
         settings: What toolkits are set up with.
 
     Returns:
         The toolkits, and what is wrong with the packages.
+
+    Raises:
+        NotInstalled: There are none of ours; it says what to do.
     """
     faults: list[CrewFault] = []
     points = sorted(entry_points(group=GROUP), key=lambda one: (one.name, one.value))
-    found = [toolkit for point in points if (toolkit := _read(point, settings, faults)) is not None]
-    return without_clashes(found, tools, Path(), faults), tuple(faults)
+    own = _load([point for point in points if _is_own(point)], settings, faults)
+    if not own:
+        raise NotInstalled(
+            f"Leadhand's own tools are not found: the copy in {_ROOT} is not installed, or was installed by an earlier "
+            f"version. Run `make install` there, or `pip install --editable {_ROOT}`."
+        )
+    others = _load([point for point in points if not _is_own(point)], settings, faults)
+    taken = {tool.name: tool for toolkit in own for tool in toolkit.tools}
+    return (*own, *without_clashes(others, taken, Path(), faults)), tuple(faults)
+
+
+def _is_own(point: EntryPoint) -> bool:
+    return point.module.partition(".")[0] == __name__.partition(".")[0]
+
+
+def _load(points: list[EntryPoint], settings: ToolSettings, faults: list[CrewFault]) -> list[Toolkit]:
+    return [toolkit for point in points if (toolkit := _read(point, settings, faults)) is not None]
 
 
 def _read(point: EntryPoint, settings: ToolSettings, faults: list[CrewFault]) -> Toolkit | None:
-    package = point.dist.name if point.dist is not None else point.module
     path = _file(point)
+    origin = "" if _is_own(point) else _name_package(point)
 
     def fault(text: str, line: int = 0) -> None:
-        faults.append(CrewFault(path, line or 1, f"the package {package}: {text}"))
+        faults.append(CrewFault(path, line or 1, f"{_name_package(point)}: {text}"))
 
-    origin = f"the package {package}"
     try:
         given = toolkit_files.in_time(point.load, str(path))
         if isinstance(given, ModuleType):
@@ -54,6 +76,10 @@ def _read(point: EntryPoint, settings: ToolSettings, faults: list[CrewFault]) ->
     except Unfit as error:
         fault(str(error), error.line)
         return None
+
+
+def _name_package(point: EntryPoint) -> str:
+    return f"the package {point.dist.name if point.dist is not None else point.module}"
 
 
 def _file(point: EntryPoint) -> Path:

@@ -70,7 +70,8 @@ def _read_file(path: Path, package: str, settings: ToolSettings, faults: list[Cr
 def toolkit_of(module: ModuleType, origin: str, settings: ToolSettings, fault: Callable[[str, int], None]) -> Toolkit:
     """Return the tools of a module: what its `tools` gives, else its `Tool` values and its public functions.
 
-    What is wrong with one of them is told to `fault(text, line)`, and it is left out. Raises Unfit.
+    What is wrong with one of them is told to `fault(text, line)`, and it is left out. An empty `origin` leaves the
+    toolkit its own. Raises Unfit.
     """
     if callable(gives := getattr(module, GIVES, None)):
         return given_by(gives, origin, settings, fault)
@@ -92,7 +93,11 @@ def given_by(gives: Any, origin: str, settings: ToolSettings, fault: Callable[[s
 
     def given() -> Toolkit:
         found = gives(settings) if inspect.signature(gives).parameters else gives()
-        return replace(found, origin=origin) if isinstance(found, Toolkit) else Toolkit(origin, tuple(found))
+        return (
+            replace(found, origin=origin or found.origin)
+            if isinstance(found, Toolkit)
+            else Toolkit(origin, tuple(found))
+        )
 
     try:
         toolkit = in_time(given, deed="gives its tools")

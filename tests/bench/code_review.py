@@ -11,9 +11,9 @@ from typing import Any
 from bot.store.embedded import start_embedded, stop_embedded
 from handoff import events as ev
 from specialists.registry import CREWS, load_crew
-from specialists.tools.catalogue import all_toolkits
 from specialists.tools.toolkit import ToolSettings
 from tests.bench.made_change import FILES, made_change
+from tests.own_tools import all_toolkits
 from tests.providers.rendering import Reply
 from tests.providers.scripts import first_text, purpose_of
 from tests.providers.wire import WireRequest
@@ -32,7 +32,7 @@ async def code_review(data: Path, row: Callable[..., Any]) -> None:
     home.mkdir()
     revisions, diff = made_change(home / "repository")
     settings = ToolSettings({"LEADHAND_REPOSITORIES": f"shop={home / 'repository'}"}, home / "copies")
-    crew = load_crew(CREWS / "review", {}, settings, around=all_toolkits(settings=settings))
+    crew = load_crew(CREWS / "review", {}, settings, around=all_toolkits(settings))
     words = dict.fromkeys(LENSES, _lens)
     url = await start_embedded(home)
     try:

@@ -1,27 +1,22 @@
-"""Starts instances: `leadhand run` as it is, with the run's own tools beside those of the catalogue."""
+"""Starts instances: `leadhand run` as it is, with a package installed that brings the run's own tools."""
 
 from __future__ import annotations
 
 import os
 import random
 import sys
+from pathlib import Path
 from typing import Any
 
 import openai.resources.chat.completions
 import redis.asyncio
 import slack_bolt.adapter.socket_mode.aiohttp
 
-import bot.app
 import bot.command_line.serve
 import bot.jobs.instance
 import bot.models.openai_chat
 from bot.__main__ import main
-from specialists.tools import catalogue
-from specialists.tools.toolkit import Toolkit
-from specialists.tools.web.fetch import FetchSettings
-from specialists.tools.web.search import SearchSettings
 from tests.chaos.instances import RESTS
-from tests.chaos.toolkit import tools
 from tests.nursery.forks import serve
 
 IMPORTED = (
@@ -31,13 +26,8 @@ IMPORTED = (
     bot.command_line.serve,
 )
 """What an instance would import one by one when it starts."""
-
-
-def with_ours(
-    search: SearchSettings | None = None, fetch: FetchSettings | None = None, **more: Any
-) -> tuple[Toolkit, ...]:
-    """All toolkits there are, and ours."""
-    return (*catalogue.all_toolkits(search, fetch, **more), Toolkit("chaos", tuple(tools())))
+PACKAGE = Path(__file__).parent / "package"
+"""Where Python finds the package `leadhand-chaos`, whose entry point names the tools of `tests.chaos.toolkit`."""
 
 
 def life(start: dict[str, Any]) -> int:
@@ -52,5 +42,5 @@ def life(start: dict[str, Any]) -> int:
 
 
 if __name__ == "__main__":
-    bot.app.all_toolkits = with_ours  # type: ignore[attr-defined]  # the one place where a crew's tools come from
+    sys.path.append(str(PACKAGE))
     serve(life)

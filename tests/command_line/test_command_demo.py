@@ -17,9 +17,9 @@ from bot.models.rehearsal.rehearsed_demo import NO_DEMO
 from bot.settings import Settings, SettingsError, read_settings
 from bot.slack.views.answer_message import SCRIPTED_LABEL
 from specialists.registry import load_crew
-from specialists.tools.catalogue import all_tools
 from specialists.tools.toolkit import ToolSettings
 from tests.command_line.command import Ended, environment, leadhand_inside
+from tests.own_tools import all_tools
 from tests.system.scene import scene_on
 
 GIT = shutil.which("git") or "/usr/bin/git"
@@ -125,7 +125,7 @@ async def test_a_demo_is_played_with_its_real_tools_and_says_that_no_model_read_
     async with crew_demo.stage_demo(Settings(env={}, crew=str(crew))) as demo, scene_on(server_url) as scene:
         told = argparse.Namespace(ask=demo.demo.ask, json=False, demo=True, out=tmp_path, timeout=30.0)
         model = demo.cast(RehearsalModel())
-        tools = all_tools(settings=ToolSettings(demo.settings.env))
+        tools = all_tools(ToolSettings(demo.settings.env))
         async with scene.bot(model, crew=load_crew(crew, tools)) as app:
             demo.introduce(str(crew), model)
             code = await do_one_job(scene.workspace, app, told, demo.files)
@@ -177,7 +177,7 @@ async def test_a_step_that_writes_is_shown_and_not_done_where_nobody_sits_at_the
     async with crew_demo.stage_demo(Settings(env={}, crew=str(crew))) as demo, scene_on(server_url) as scene:
         told = argparse.Namespace(ask=demo.demo.ask, json=False, demo=True, out=tmp_path, timeout=30.0)
         settings = ToolSettings(demo.settings.env)
-        made = load_crew(crew, all_tools(settings=settings), settings)
+        made = load_crew(crew, all_tools(settings), settings)
         async with scene.bot(demo.cast(RehearsalModel()), crew=made) as app:
             code = await do_one_job(scene.workspace, app, told, demo.files)
     ended = capsys.readouterr()

@@ -10,8 +10,8 @@ import pytest
 from bot.command_line.dry_run import read_plan
 from bot.settings import SettingsError
 from specialists.registry import CREWS, load_crew
-from specialists.tools.catalogue import all_tools
 from tests.command_line.command import environment, leadhand
+from tests.own_tools import all_tools
 
 COSTS = CREWS / "launch" / "demo" / "costs.csv"
 SALES = CREWS.parent / "samples" / "sales.csv"

@@ -8,8 +8,8 @@ import pytest
 
 from bot.evaluation.set_files import read_sets
 from specialists.registry import load_crew
-from specialists.tools.catalogue import all_tools
 from tests.command_line.command import environment, leadhand, leadhand_inside
+from tests.own_tools import all_tools
 
 
 def test_a_new_crew_is_accepted_and_does_its_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

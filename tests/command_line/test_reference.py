@@ -6,8 +6,8 @@ from pathlib import Path
 from bot.settings import NAMES
 from specialists.loading import approval_keys, crew_file
 from specialists.specialist import _KEYS as SPECIALIST_KEYS
-from specialists.tools.catalogue import all_tools
 from tests import reference
+from tests.own_tools import all_tools
 
 
 def test_the_reference_is_what_the_code_says() -> None:

@@ -17,8 +17,7 @@ from bot.supervisor.planning import Planning
 from bot.supervisor.track_record import TrackRecord
 from handoff.contracts import Terms
 from specialists.registry import CREWS, load_crew
-from specialists.tools.catalogue import all_tools
-from specialists.tools.web.search import SearchSettings
+from tests.own_tools import all_tools
 from tests.providers.server import Brain, ProviderServer
 
 GENERAL = CREWS / "general"
@@ -39,7 +38,7 @@ async def model_of(brain: Brain) -> AsyncIterator[tuple[ProviderModel, ProviderS
 
 
 def bench_of(model: ProviderModel) -> Bench:
-    crew = load_crew(GENERAL, all_tools(SearchSettings())).without_first()
+    crew = load_crew(GENERAL, all_tools()).without_first()
     return Bench(crew, Planning(crew, model, TrackRecord(), Terms()), Terms(), (SAMPLES,))
 
 

@@ -17,9 +17,8 @@ from bot.evaluation.staged_job import file_bytes
 from bot.evaluation.trials.plan_trials import ARROW, LABELS
 from handoff.events import Aim
 from specialists.registry import load_crew
-from specialists.tools.catalogue import all_tools
-from specialists.tools.web.search import SearchSettings
 from tests.evaluation.eval_kit import GENERAL, SAMPLES, played
+from tests.own_tools import all_tools
 from tests.providers.faults import Fault
 
 SETS = {one.name: one for one in read_sets(GENERAL)}
@@ -42,7 +41,7 @@ def tags(of: LabelledSet) -> Counter[str]:
 
 
 def specialists() -> set[str]:
-    return set(load_crew(GENERAL, all_tools(SearchSettings())).without_first().specialists)
+    return set(load_crew(GENERAL, all_tools()).without_first().specialists)
 
 
 @pytest.mark.parametrize(("name", "least"), LEAST.items())

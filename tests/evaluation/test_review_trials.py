@@ -16,9 +16,9 @@ from bot.supervisor.planning import Planning
 from bot.supervisor.track_record import TrackRecord
 from handoff.contracts import Terms
 from specialists.registry import CREWS, load_crew
-from specialists.tools.catalogue import all_tools
 from tests.evaluation.eval_kit import SAMPLES, model_of
 from tests.evaluation.planted_faults import FOLDER, LENSES, files
+from tests.own_tools import all_tools
 from tests.providers.rendering import Reply
 from tests.providers.scripts import first_text, purpose_of
 from tests.providers.wire import WireRequest

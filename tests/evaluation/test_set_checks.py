@@ -13,17 +13,16 @@ from bot.evaluation.staged_job import StagedJob
 from handoff.contracts import Plan, Subtask
 from specialists.crew import Crew
 from specialists.registry import load_crew
-from specialists.tools.catalogue import all_tools
 from specialists.tools.tool import Tool
-from specialists.tools.web.search import SearchSettings
 from tests.evaluation.eval_kit import GENERAL, SAMPLES, bench_of, model_of, one_set
+from tests.own_tools import all_tools
 from tests.providers.rendering import Reply
 from tests.specialists.scripted_model import LookArguments
 
 
 @pytest.fixture
 def crew() -> Crew:
-    return load_crew(GENERAL, all_tools(SearchSettings())).without_first()
+    return load_crew(GENERAL, all_tools()).without_first()
 
 
 def faults(crew: Crew, name: str, **case: Any) -> tuple[str, ...]:

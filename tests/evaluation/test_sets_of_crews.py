@@ -5,8 +5,8 @@ import pytest
 from bot.evaluation.set_checks import check_sets
 from bot.evaluation.set_files import FOLDER, read_sets
 from specialists.registry import CREWS, available_crews, load_crew
-from specialists.tools.catalogue import all_tools
 from tests.evaluation.eval_kit import SAMPLES
+from tests.own_tools import all_tools
 
 
 @pytest.mark.parametrize("name", [name for name in available_crews() if (CREWS / name / FOLDER).is_dir()])

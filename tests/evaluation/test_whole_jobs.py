@@ -14,9 +14,8 @@ from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Settings
 from handoff.contracts import ToolCall
 from specialists.registry import load_crew
-from specialists.tools.catalogue import all_tools
-from specialists.tools.web.search import SearchSettings
 from tests.evaluation.eval_kit import GENERAL, bench_of, model_of
+from tests.own_tools import all_tools
 from tests.providers.rendering import Reply
 from tests.providers.scripts import purpose_of
 from tests.providers.wire import WireRequest
@@ -95,7 +94,7 @@ async def test_a_request_is_done_by_the_models_and_beside_it_by_one_plain_loop(t
         return Reply(calls=(ToolCall(id="2", name="return_result", arguments=said),), stop="tool_use")
 
     records: list[Record] = []
-    first = load_crew(GENERAL, all_tools(SearchSettings())).specialists["assistant"]
+    first = load_crew(GENERAL, all_tools()).specialists["assistant"]
     async with stage(Settings(env={}, data=tmp_path), "chat (here)") as jobs, model_of(brain) as (model, _):
         trials = {"requests": Trial(jobs.ask, ask_plainly(first))}
         given = [LabelledSet("requests", (right, wrong), WHOLE.folders)]
@@ -116,7 +115,7 @@ async def test_a_request_that_is_asked_about_ends_there(tmp_path: Path) -> None:
     case = RequestCase.model_validate({"id": "r1", "input": "Draft the usual note", "expect": {"texts": ["Dear"]}})
     asks = ToolCall(id="1", name="escalate", arguments={"reason": "ambiguous_input", "message": "Which note?"})
     records: list[Record] = []
-    first = load_crew(GENERAL, all_tools(SearchSettings())).specialists["assistant"]
+    first = load_crew(GENERAL, all_tools()).specialists["assistant"]
     async with (
         stage(Settings(env={}, data=tmp_path), "chat (here)") as jobs,
         model_of(lambda _: Reply(calls=(asks,), stop="tool_use")) as (model, _),

@@ -19,13 +19,13 @@ from bot.models.chosen_model import ChosenModel
 from handoff.contracts import ToolCall
 from specialists.crew import Crew
 from specialists.registry import load_crew
-from specialists.tools.catalogue import all_tools
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 from specialists.tools.web import web as web_toolkit
 from specialists.tools.web.fetch import FetchSettings
 from specialists.tools.web.search import SearchSettings
 from tests.hostile.own_orders import IN_TOOL, LANGUAGES, Case
 from tests.mcp_servers.harbour import Harbour, told
+from tests.own_tools import all_tools
 from tests.providers.rendering import Reply
 from tests.providers.scripts import purpose_of
 from tests.providers.server import ProviderServer

@@ -21,9 +21,9 @@ from handoff.state.state_values import Earlier, Ruling
 from specialists.model import ModelCall, ModelError, ModelMessage
 from specialists.registry import load_crew
 from specialists.runner import run
-from specialists.tools.catalogue import all_tools
 from specialists.tools.tool import FolderWorkbench, ToolOutcome, ToolSpec
 from specialists.turns.finish_tools import SPECS
+from tests.own_tools import all_tools
 
 GENERAL = Path(__file__).parents[2] / "specialists" / "crews" / "general"
 ORDERS = b"day,region,plan,revenue,units\n" + b"".join(

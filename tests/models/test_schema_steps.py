@@ -11,10 +11,10 @@ import pytest
 from bot.models.schema_steps import steps_schema
 from handoff.contracts import ToolCall, ToolReply
 from specialists.model import ModelCall, ModelMessage
-from specialists.tools.catalogue import all_tools
 from specialists.tools.tool import ToolSpec
 from specialists.turns.finish_tools import SPECS
 from tests.models.conftest import Heard, ask, paired
+from tests.own_tools import all_tools
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest

@@ -17,9 +17,9 @@ from bot.store.redis_server import Server
 from handoff.contracts import Turn, Usage
 from specialists.model import ModelCall, ModelError
 from specialists.registry import CREWS, load_crew
-from specialists.tools.catalogue import all_tools
 from specialists.tools.tool import Tool, ToolOutcome, Workbench, WorkbenchLost
 from tests.operation.probe import Samples
+from tests.own_tools import all_tools
 from tests.store.kit import JOB
 
 EVENT = '{"n":1}'

@@ -34,7 +34,6 @@ from specialists.mcp.server_connection import NotReached, ServerConnection
 from specialists.mcp.server_sign_in import ServerSignIn
 from specialists.mcp.tool_lock import ToolLock, as_told
 from specialists.registry import load_crew
-from specialists.tools.catalogue import all_tools
 from specialists.tools.code.code_tools import code_toolkit
 from specialists.tools.signing_in import SignInFailed
 from specialists.tools.toolkit import ToolSettings
@@ -48,6 +47,7 @@ from tests.mcp_servers.harbour import Harbour, told
 from tests.mcp_servers.held_sign_ins import HeldSignIns
 from tests.mcp_servers.oauth_server import TIDES, oauth_server
 from tests.outbound.connect_proxy import Authority, ConnectProxy
+from tests.own_tools import all_tools
 from tests.providers.rendering import Reply
 from tests.providers.server import ProviderServer
 from tests.providers.wire import WireRequest
@@ -104,9 +104,10 @@ def crew_in(folder: Path) -> Crew:
         "GITLAB_URL": "https://desk.test",
         "GITLAB_TOKEN": "ghp_of-a-test",
         "LEADHAND_TICKETS": "gitlab:acme/web/shop",
+        "BRAVE_API_KEY": "brave-key",
     }
     settings = ToolSettings(env, folder / "data")
-    return load_crew(folder, all_tools(SearchSettings("brave", "brave-key"), settings=settings), settings)
+    return load_crew(folder, all_tools(settings), settings)
 
 
 def model() -> ChosenModel:

@@ -10,7 +10,7 @@ from handoff.engine.answer import gaps
 from handoff.state.job_state import Ask, Job
 from specialists.crew import Crew
 from specialists.registry import CREWS, load_crew
-from specialists.tools.catalogue import all_tools
+from tests.own_tools import all_tools
 from tests.rehearsal_set.asked import BUDGET, CAREFUL, DECLINED, PART, RIGHT, Asked, Figures
 from tests.rehearsal_set.plain_tables import FILES, SAMPLE, rows_of
 from tests.system.scene import Scene, Talk

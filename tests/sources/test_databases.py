@@ -237,7 +237,7 @@ def test_a_database_that_is_away_is_one_line_without_its_password() -> None:
 
 
 async def test_what_is_not_set_up_or_not_named_is_said(notes: str) -> None:
-    unset = database_tools.make_database_toolkit(None)
+    unset = database_tools.make_database_toolkit(ToolSettings())
     assert "LEADHAND_DATABASES" in (await query(unset, "select 1")).text
     two = database_tools.make_database_toolkit(ToolSettings({"LEADHAND_DATABASES": f"a={notes}, b={notes}"}))
     assert (await query(two, "select 1")).text == "Say which database; there are: a, b."

@@ -12,7 +12,6 @@ from aiohttp import web
 
 from specialists.registry import load_crew
 from specialists.sandbox.child_process import Limits
-from specialists.tools.catalogue import all_tools
 from specialists.tools.knowledge import knowledge_files, knowledge_reading, knowledge_tools
 from specialists.tools.knowledge.knowledge import Knowledge
 from specialists.tools.knowledge.knowledge_index import expression, spellings, words_of
@@ -20,6 +19,7 @@ from specialists.tools.knowledge.knowledge_pages import FetchedPages
 from specialists.tools.tool import FolderWorkbench, Tool, ToolOutcome
 from specialists.tools.toolkit import ToolSettings
 from specialists.tools.web.fetch import FetchSettings
+from tests.own_tools import all_tools
 from tests.patience import patience
 from tests.reading.hostile_files import blanks
 from tests.specialists.local_web import serving
@@ -242,10 +242,10 @@ async def test_a_crews_own_folder_comes_before_what_the_operator_named(folder: P
         "---\nname: guide\ndescription: Answers questions.\ntools: [search_knowledge]\nmodel: fast\n---\nAnswer."
     )
     settings = ToolSettings({"LEADHAND_KNOWLEDGE": str(folder)}, tmp_path / "data")
-    named = load_crew(crew, all_tools(settings=settings), settings)
+    named = load_crew(crew, all_tools(settings), settings)
     assert "12 seconds" in (await use(named.specialists["guide"].tools[0], bench(), query="amber")).text
     (crew / "knowledge" / "own.md").write_text("# Ours\n\nAmber is a stone.")
-    own = load_crew(crew, all_tools(settings=settings), settings)
+    own = load_crew(crew, all_tools(settings), settings)
     assert list(own.specialists) == ["guide"]
     assert "Amber is a stone" in (await use(own.specialists["guide"].tools[0], bench(), query="amber")).text
 

@@ -11,7 +11,7 @@ from handoff.contracts import Terms
 from specialists.crew import Crew
 from specialists.loading.crew_file import _TERMS
 from specialists.registry import CREWS, CrewError, available_crews, load_crew
-from specialists.tools.catalogue import all_tools
+from tests.own_tools import all_tools
 from tests.specialists.crew_of_two import faults, load
 
 RULE = "- {name: r, to: a, when: [x]}"

@@ -10,9 +10,9 @@ from specialists import demo_steps
 from specialists.loading import demo_file
 from specialists.loading.demo_file import Demo
 from specialists.registry import CREWS, available_crews, load_crew
-from specialists.tools.catalogue import all_tools
 from specialists.tools.toolkit import ToolSettings
 from specialists.tools.web import recorded_web
+from tests.own_tools import all_tools
 
 GOOD = """\
 says: One scout
@@ -99,7 +99,7 @@ def test_the_demos_that_come_with_leadhand_fit_their_crews(name: str) -> None:
     assert pages is None or recorded_web.read(pages).faults == []
     env = {"LEADHAND_RECORDED_PAGES": str(pages)} if pages else {}
     settings = ToolSettings(env)
-    assert demo_steps.faults(demo, load_crew(CREWS / name, all_tools(settings=settings), settings)) == []
+    assert demo_steps.faults(demo, load_crew(CREWS / name, all_tools(settings), settings)) == []
 
 
 def test_the_example_of_the_page_is_a_demo(tmp_path: Path) -> None:

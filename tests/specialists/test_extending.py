@@ -8,7 +8,7 @@ import pytest
 
 from specialists.crew import Crew
 from specialists.registry import CREWS, CrewError, load_crew
-from specialists.tools.catalogue import all_tools
+from tests.own_tools import all_tools
 
 PAGE = (
     "---\nname: {name}\ndescription: Does {name} work{more}.\ntools: [{tools}]\n"

@@ -138,7 +138,7 @@ async def test_what_certainly_failed_is_told_and_what_may_have_happened_is_looke
 
 
 async def test_without_a_forge_a_ticket_is_a_message_to_the_contact(tmp_path: Path) -> None:
-    (made,) = tickets.tools()
+    (made,) = tickets.tools(ToolSettings())
     messenger = KeptMessenger(readers=Readers(frozenset({"U1"}), "U1", frozenset(), "this private channel", "#help"))
     ready = await prepared(made, tmp_path, messenger)
     at = bench(tmp_path, messenger)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import sys
+import tomllib
 from collections.abc import Iterator
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
 
 from bot.app import open_crew
 from bot.settings import Settings, SettingsError, read_settings
+from specialists.loading.package_toolkits import GROUP
+from tests.command_line.command import ROOT
 from tests.specialists.test_registry import page
 
 MODULE = (
@@ -53,6 +57,27 @@ def test_tools_of_packages_are_there_under_their_names(site: Path, tmp_path: Pat
     }
     assert crew.warnings == ()
     assert site.is_dir()
+
+
+def test_ours_come_by_the_same_entry_points_as_declared() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    own = {one.name: one.value for one in entry_points(group=GROUP) if one.module.startswith("specialists.")}
+    assert own == project["entry-points"][GROUP], "run `make install`: the installation is older than pyproject.toml"
+
+
+def test_a_package_cannot_take_the_name_of_a_tool_of_ours(site: Path, tmp_path: Path) -> None:
+    install(site, "acme-above", MODULE.replace("def term", "def calculate"), "acme_above")
+    crew = open_crew(settings_for(tmp_path, "[calculate]"))
+    assert crew.specialists["a"].toolbox["calculate"].origin == ""
+    (fault,) = crew.warnings
+    assert "the tool calculate is there already, from Leadhand; rename this one" in str(fault)
+
+
+def test_a_copy_that_no_installation_knows_says_so(site: Path, tmp_path: Path) -> None:
+    install(site, "leadhand", MODULE, "leadhand")
+    (site / "leadhand-1.dist-info" / "entry_points.txt").write_text("[console_scripts]\nleadhand = bot.__main__:main\n")
+    with pytest.raises(SettingsError, match=r"own tools are not found: the copy in .* is not installed.*make install"):
+        open_crew(settings_for(tmp_path, "[calculate]"))
 
 
 def test_a_broken_package_costs_its_own_tools_and_is_named(site: Path, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from specialists.registry import CREWS, load_crew
-from specialists.tools.catalogue import all_tools
+from tests.own_tools import all_tools
 
 README = Path(__file__).parents[2] / "README.md"
 CREW_PAGE = Path(__file__).parents[2] / "docs" / "crews.md"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from specialists.tools.catalogue import all_tools
 from specialists.tools.tool import ToolOutcome
 from specialists.tools.toolkit import ToolSettings
 from specialists.tools.web import recorded_web
+from tests.own_tools import all_tools
 from tests.specialists.scripted_model import EmptyBench
 
 PRICE = "Acme charges 12 dollars a month for each seat of the plan Team, since June 2026."
@@ -25,7 +25,7 @@ def folder_of(folder: Path, index: str = INDEX) -> Path:
 
 
 async def call(folder: Path, tool: str, **arguments: object) -> ToolOutcome:
-    found = all_tools(settings=ToolSettings({"LEADHAND_RECORDED_PAGES": str(folder)}))[tool]
+    found = all_tools(ToolSettings({"LEADHAND_RECORDED_PAGES": str(folder)}))[tool]
     assert found.sends is None
     assert not found.url, "nothing leaves, so there is nothing to ask people about"
     return await found.run(found.arguments.model_validate(arguments), EmptyBench(follows=False))

@@ -13,6 +13,7 @@ from specialists import registry, specialist
 from specialists.crew import Crew
 from specialists.registry import CREWS, CrewError, available_crews, load_crew
 from specialists.tools.tool import Tool, ToolOutcome
+from tests.own_tools import all_tools
 from tests.specialists.scripted_model import LookArguments, Looker
 
 
@@ -340,8 +341,6 @@ def test_the_prompts_of_the_crew_general_are_compact() -> None:
 
 
 def test_every_crew_that_comes_along_loads_with_the_real_tools() -> None:
-    from specialists.tools.catalogue import all_tools  # noqa: PLC0415  # as the bot does, at start
-
     tools = all_tools()
     crews = [load_crew(CREWS / name, tools) for name in available_crews()]
     used = {tool.name for crew in crews for one in crew.everyone.values() for tool in one.tools}

@@ -14,9 +14,9 @@ from specialists.crew import Crew
 from specialists.loading import crew_toolkits
 from specialists.registry import CrewError, load_crew
 from specialists.tools import plain_functions
-from specialists.tools.catalogue import all_tools
 from specialists.tools.tool import Tool, ToolOutcome
 from specialists.turns.egress import EgressGuard
+from tests.own_tools import all_tools
 from tests.specialists.test_registry import page
 
 FILE = '''

@@ -7,8 +7,8 @@ import pytest
 from bot.supervisor.plan_price import PARTS, price_of_plan
 from handoff.contracts import Terms, Tier
 from specialists.registry import load_crew
-from specialists.tools.catalogue import all_tools
 from tests.command_line.command import ROOT
+from tests.own_tools import all_tools
 
 CREW = load_crew(ROOT / "specialists/crews/general", all_tools())
 RATES: dict[Tier, float] = {"fast": 1e-6, "balanced": 3e-6, "deep": 15e-6}

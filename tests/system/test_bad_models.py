@@ -15,8 +15,8 @@ from handoff.engine.answer import gaps
 from handoff.planning.plan_check import MAX_SUBTASKS
 from handoff.state.job_state import Job
 from specialists.registry import CREWS, load_crew
-from specialists.tools.catalogue import all_tools
 from specialists.tools.tool import Tool
+from tests.own_tools import all_tools
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.scripts import purpose_of

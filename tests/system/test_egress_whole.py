@@ -16,11 +16,11 @@ from handoff import events as ev
 from handoff.access.audit_entry import AuditEntry
 from specialists.crew import Crew
 from specialists.registry import CREWS, load_crew
-from specialists.tools.catalogue import all_tools
 from specialists.tools.web import web as web_toolkit
 from specialists.tools.web.fetch import FetchSettings
 from specialists.tools.web.search import SearchSettings
 from specialists.turns.egress import MOST_SHOWN
+from tests.own_tools import all_tools
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
 from tests.specialists.local_web import Site, serving

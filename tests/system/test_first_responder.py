@@ -8,7 +8,7 @@ import pytest
 
 from handoff import events as ev
 from specialists.registry import CrewError, load_crew
-from specialists.tools.catalogue import all_tools
+from tests.own_tools import all_tools
 from tests.providers.wire import WireRequest
 from tests.system.brains import (
     escalation,

@@ -21,7 +21,7 @@ from handoff import events as ev
 from handoff.contracts import Plan, Terms, Tier
 from specialists.crew import Crew
 from specialists.registry import load_crew
-from specialists.tools.catalogue import all_tools
+from tests.own_tools import all_tools
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.server import ProviderServer

@@ -8,7 +8,7 @@ from typing import Any
 
 from specialists.crew import Crew
 from specialists.registry import load_crew
-from specialists.tools.catalogue import all_tools
+from tests.own_tools import all_tools
 from tests.providers.rendering import Reply
 from tests.providers.scripts import first_text, task_of
 from tests.providers.wire import WireRequest

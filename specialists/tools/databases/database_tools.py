@@ -65,10 +65,10 @@ class QueryDatabase(BaseModel):
     database: str = Field(default="", max_length=100)
 
 
-def make_database_toolkit(settings: ToolSettings | None) -> Toolkit:
+def make_database_toolkit(settings: ToolSettings) -> Toolkit:
     """Make the toolkit of the databases that the operator named; without, its tools say what to set up."""
-    text = settings.env.get(SETTING, "") if settings is not None else ""
-    any_user = settings.env.get(ANY_USER, "") if settings is not None else ""
+    text = settings.env.get(SETTING, "")
+    any_user = settings.env.get(ANY_USER, "")
     databases, faults = read(text, any_user) if text.strip() else ({}, ())
     desk = _Desk(databases, faults)
     tools = (

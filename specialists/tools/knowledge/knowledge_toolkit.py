@@ -23,10 +23,10 @@ def of_crew(folder: Path, settings: ToolSettings, _faults: list[CrewFault]) -> t
     return (_toolkit(f"{FOLDER}/", Knowledge(own, settings.data), own),)
 
 
-def make_knowledge_toolkit(settings: ToolSettings | None) -> Toolkit:
+def make_knowledge_toolkit(settings: ToolSettings) -> Toolkit:
     """Make the toolkit of what the operator named, a folder or addresses; without, its tools say what to set up."""
-    where = settings.env.get(SETTING, "").strip() if settings is not None else ""
-    if settings is None or not where:
+    where = settings.env.get(SETTING, "").strip()
+    if not where:
         return Toolkit("", UNSET)
     urls = [one for one in where.replace(",", " ").split() if one.lower().startswith(("http://", "https://"))]
     if not urls:

@@ -44,9 +44,9 @@ class SendMailArguments(BaseModel):
     attachments: tuple[str, ...] = Field(default=(), max_length=MOST)
 
 
-def toolkit(settings: ToolSettings | None = None) -> Toolkit:
+def toolkit(settings: ToolSettings) -> Toolkit:
     """Make the tool, and what proves its settings. Where none are made, there is nothing to prove."""
-    env = settings.env if settings is not None else {}
+    env = settings.env
 
     async def prove() -> tuple[str, ...]:
         server = server_of(env)
@@ -56,9 +56,9 @@ def toolkit(settings: ToolSettings | None = None) -> Toolkit:
     return Toolkit(SERVER, tools(settings), prove=prove if env.get(SERVER) else None)
 
 
-def tools(settings: ToolSettings | None = None) -> tuple[Tool, ...]:
+def tools(settings: ToolSettings) -> tuple[Tool, ...]:
     """Make the tool."""
-    post = _Post(server_of(settings.env if settings is not None else {}))
+    post = _Post(server_of(settings.env))
 
     async def send_mail(arguments: SendMailArguments, workbench: Workbench, key: str) -> ToolOutcome:
         """Send an e-mail, once people have approved it. Plain text; attachments are names of files in the brief."""

@@ -28,9 +28,9 @@ class OpenTicketArguments(BaseModel):
     body: str = Field(min_length=1, max_length=LONGEST)
 
 
-def toolkit(settings: ToolSettings | None = None) -> Toolkit:
+def toolkit(settings: ToolSettings) -> Toolkit:
     """Make the tool, and what proves its setting."""
-    env = settings.env if settings is not None else {}
+    env = settings.env
     desk = desk_of(env)
 
     async def prove() -> tuple[str, ...]:
@@ -39,9 +39,9 @@ def toolkit(settings: ToolSettings | None = None) -> Toolkit:
     return Toolkit(NAME, tools(settings), prove=prove if env.get(NAME) else None)
 
 
-def tools(settings: ToolSettings | None = None) -> tuple[Tool, ...]:
+def tools(settings: ToolSettings) -> tuple[Tool, ...]:
     """Make the tool."""
-    desk = _Desk(desk_of(settings.env if settings is not None else {}))
+    desk = _Desk(desk_of(settings.env))
 
     async def open_ticket(arguments: OpenTicketArguments, workbench: Workbench, key: str) -> ToolOutcome:
         """Open a ticket for people to act on, once somebody has approved it.

@@ -10,8 +10,8 @@ from bot.slack.views import status
 from bot.tracing.steps import steps_of
 from specialists.crew import Crew
 from specialists.registry import CREWS, load_crew
-from specialists.tools.catalogue import all_tools
 from specialists.tools.toolkit import ToolSettings
+from tests.own_tools import all_tools
 from tests.providers.rendering import Reply
 from tests.providers.scripts import purpose_of
 from tests.providers.server import ProviderServer
@@ -29,7 +29,7 @@ def crew_of(name: str) -> Crew:
     """A crew of ours; the web is its demo's recorded pages, where it has some."""
     pages = demo_of(name) / "pages"
     settings = ToolSettings({"LEADHAND_RECORDED_PAGES": str(pages)} if pages.is_dir() else {})
-    return load_crew(CREWS / name, all_tools(settings=settings), settings)
+    return load_crew(CREWS / name, all_tools(settings), settings)
 
 
 @asynccontextmanager

@@ -14,8 +14,8 @@ from bot.workspace.person import Attached
 from handoff import events as ev
 from handoff.engine.answer import gaps
 from specialists.registry import CREWS, load_crew
-from specialists.tools.catalogue import all_tools
 from specialists.tools.toolkit import ToolSettings
+from tests.own_tools import all_tools
 from tests.providers.rendering import Reply
 from tests.providers.scripts import purpose_of
 from tests.providers.server import ProviderServer
@@ -64,7 +64,7 @@ SPECIALISTS: dict[str, Words] = {
 async def at_work(scene: Scene, folder: Path, repository: Path, **words: Words) -> AsyncIterator[ProviderServer]:
     """A bot with the crew and that repository. What no `words` are for is said as by the specialists above."""
     settings = ToolSettings({"LEADHAND_REPOSITORIES": f"nightly={repository}"}, folder / "data")
-    crew = load_crew(CREWS / "ops", all_tools(settings=settings), settings)
+    crew = load_crew(CREWS / "ops", all_tools(settings), settings)
     said = {"planner": in_turn(PLAN), "replanner": in_turn(REVISED), **SPECIALISTS, **words}
     async with provider(**said) as server, scene.bot(connect("chat", server), crew=crew):
         yield server

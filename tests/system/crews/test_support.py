@@ -12,8 +12,8 @@ from bot.tracing.steps import steps_of
 from handoff import events as ev
 from handoff.engine.answer import gaps
 from specialists.registry import CREWS, load_crew
-from specialists.tools.catalogue import all_toolkits
 from specialists.tools.toolkit import ToolSettings
+from tests.own_tools import all_toolkits
 from tests.providers.rendering import Reply
 from tests.providers.scripts import purpose_of
 from tests.providers.server import ProviderServer
@@ -45,7 +45,7 @@ async def at_work(scene: Scene, folder: Path, handbook: Path, **words: Words) ->
     settings = ToolSettings(
         {"LEADHAND_KNOWLEDGE": str(handbook), "LEADHAND_TICKETS": "message:#sales"}, folder / "data"
     )
-    crew = load_crew(SUPPORT, {}, settings, around=all_toolkits(settings=settings))
+    crew = load_crew(SUPPORT, {}, settings, around=all_toolkits(settings))
     async with provider(**words) as server, scene.bot(connect("chat", server), crew=crew):
         yield server
 

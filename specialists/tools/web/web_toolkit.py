@@ -1,0 +1,29 @@
+"""The web tools as the settings say: over recorded pages, or over the web with the search service whose key is set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from specialists.tools.toolkit import Toolkit, ToolSettings
+from specialists.tools.web import recorded_web, web
+
+if TYPE_CHECKING:
+    from specialists.tools.web.search import SearchSettings
+
+
+def make_web_toolkit(settings: ToolSettings) -> Toolkit:
+    """Make the toolkit of the web."""
+    if pages := settings.env.get(recorded_web.SETTING, ""):
+        return Toolkit(f"recorded pages in {pages}", recorded_web.tools(Path(pages).expanduser()))
+    return Toolkit("", web.tools(_choose_search(settings)))
+
+
+def _choose_search(settings: ToolSettings) -> SearchSettings | None:
+    """Choose the service that searches the web: the one whose key is set; None for the keyless one."""
+    brave, tavily = settings.env.get("BRAVE_API_KEY", ""), settings.env.get("TAVILY_API_KEY", "")
+    if not (brave or tavily):
+        return None
+    from specialists.tools.web.search import SearchSettings  # noqa: PLC0415 - only where a key is set
+
+    return SearchSettings(provider="brave" if brave else "tavily", key=brave or tavily)
