@@ -27,6 +27,8 @@ SEVERAL, ANSWER, ASK, NOBODY = "several", "answer", "ask", "nobody"
 question to the requester, or nothing, as nobody can do it."""
 RESERVED = frozenset({SUPERVISOR, SEVERAL, ANSWER, ASK, NOBODY})
 """Names that no specialist may have."""
+SLASH = "/"
+"""The separator between the id of a subtask and those inside it, and between the name of a crew and its members."""
 
 
 class Contract(BaseModel):

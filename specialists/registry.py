@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from handoff.contracts import RESERVED
-from handoff.engine.nested import SLASH
+from handoff.contracts import RESERVED, SLASH
 from handoff.planning.adhoc import NAME
 from handoff.planning.routing import Rule
 from specialists import specialist

@@ -12,8 +12,7 @@ from bot.tracing.cut_texts import cut
 from bot.tracing.span import SUPERVISORS_LANE, Span
 from bot.tracing.time_scale import TimeScale, scale_of
 from bot.tracing.whole_trace import Lane, RequestFigures, Trace, crews_of
-from handoff.contracts import Usage
-from handoff.engine.nested import SLASH
+from handoff.contracts import SLASH, Usage
 from handoff.text.dollars import in_dollars
 
 MINUTE, HOUR, DAY = 60, 3_600, 86_400

@@ -11,8 +11,7 @@ from bot.tracing.span_book import sum_usages
 from bot.tracing.spans import SpanReader
 from bot.tracing.steps import Step, walk
 from handoff.access.rights import is_step_of
-from handoff.contracts import Usage
-from handoff.engine.nested import SLASH
+from handoff.contracts import SLASH, Usage
 from handoff.state.job_state import Ask, Job
 from handoff.summaries.summary import gain_words, side_by_side
 

@@ -15,7 +15,7 @@ from handoff.contracts import Artifact, Constraints, Handoff, Material, Note, Pa
 from handoff.conversation.working_time import day_of
 from handoff.engine.ladder import MAX_FAILURES, attempt_seconds
 from handoff.engine.nested import writes_before
-from handoff.materials.at_hand import Needed, needed_by, result_material
+from handoff.materials.at_hand import BY, Needed, needed_by, result_material
 from handoff.materials.fitting import of_material, of_result
 from handoff.materials.outline import columns
 from handoff.state.job_state import Ask, Job, Work
@@ -29,8 +29,6 @@ BEFORE = 3_000
 """Weight of what was said before: more than that of any result or material (see `handoff.materials.fitting`)."""
 REQUEST_LINE = 160
 """Characters of the request that a specialist is told its brief is a part of."""
-BY = " (by "
-"""What stands between the name of a material and its author."""
 COLUMNS = 600
 """Characters of the names of a table's columns."""
 WANTING_CONTENT = 6_000

@@ -18,31 +18,13 @@ from handoff.engine.nested import plan_around
 from handoff.materials.at_hand import answer_digest, material_of, needed_by
 from handoff.state.job_state import Ask, Job, Work, replace
 from handoff.state.once import Step, once, step
-from handoff.state.state_values import Answered, source
+from handoff.state.state_values import Answered, Provenance, source
 from handoff.text.text_words import words_in_order
 
 _QUOTE = ">"
 _ADDRESS = re.compile(r"\S*[.:/]\S*")
 _LONGEST_NAME = 80
 """Characters of a name: people are told it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Provenance:
-    """The sources of a brief.
-
-    `words` are the texts that the requester wrote in the job. `has_derived_content` is True if the brief may also hold
-    content that models or tools produced. `private` names what is private in the view of whoever works on it, each once
-    and in words for people; empty: nothing is. `sources` are where all of that came from in the end. `share` is the
-    attempt's part of what a request may say by choosing among what is free to send: the parts of all attempts at all
-    subtasks of a plan are 1 together, at most.
-    """
-
-    words: tuple[str, ...] = ()
-    has_derived_content: bool = False
-    private: tuple[str, ...] = ()
-    sources: tuple[PrivateSource, ...] = ()
-    share: float = 1.0
 
 
 def provenance_of(job: Job, ask: Ask, work: Work) -> Provenance:

@@ -13,13 +13,11 @@ from handoff import events as ev
 from handoff.answering.findings import is_graded
 from handoff.answering.material import whole
 from handoff.checking import checks
-from handoff.contracts import Finding, Plan, Result, Terms
+from handoff.contracts import SLASH, Finding, Plan, Result, Terms
 from handoff.engine.answer import findings, gaps, text_of
 from handoff.state.job_state import Ask, Run, Work, replace
 from handoff.state.state_values import Written
 
-SLASH = "/"
-"""The separator between the id of a subtask and those inside it, and between the name of a crew and its members."""
 AGAIN = "~"
 """The mark before the attempt's number in the ids inside a second or later attempt, so that no two ids are the same."""
 MAX_IN_ALL = 60

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import get_args
 
 from handoff import events as ev
+from handoff.contracts import SLASH
 from handoff.engine.engine import fold
-from handoff.engine.nested import SLASH
 from handoff.state.job_state import Job, replace
 
 CHECKPOINTS = frozenset({"TurnTaken", "ToolReturned"})

@@ -18,6 +18,8 @@ MOST_ANSWERS = 9
 LAST_ANSWER, REQUEST = "answer", "request"
 MESSAGE = "message"
 """The name of the message that a request was made from in a window."""
+BY = " (by "
+"""What stands between the name of a material and its author."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from handoff.briefs.context import BY
 from handoff.contracts import Artifact, Handoff, Material, Note, Plan
 from handoff.conversation.again_words import names_the_last
-from handoff.materials.at_hand import material_of, needed_by
+from handoff.materials.at_hand import BY, material_of, needed_by
 from handoff.state.job_state import Ask, Job, Work
 
 BEGINNING = 1_500

@@ -11,8 +11,8 @@ from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
-from handoff.contracts import Material, Plan, PlanChange, Subtask
-from handoff.engine.nested import AGAIN, SLASH, room_left
+from handoff.contracts import SLASH, Material, Plan, PlanChange, Subtask
+from handoff.engine.nested import AGAIN, room_left
 from handoff.engine.replan import touchable
 from handoff.planning import needs, plan_check
 from handoff.planning.mending import mend

@@ -383,3 +383,21 @@ class Heard:
     waiting: int = 0
     tries: int = 0
     not_before: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """The sources of a brief.
+
+    `words` are the texts that the requester wrote in the job. `has_derived_content` is True if the brief may also hold
+    content that models or tools produced. `private` names what is private in the view of whoever works on it, each once
+    and in words for people; empty: nothing is. `sources` are where all of that came from in the end. `share` is the
+    attempt's part of what a request may say by choosing among what is free to send: the parts of all attempts at all
+    subtasks of a plan are 1 together, at most.
+    """
+
+    words: tuple[str, ...] = ()
+    has_derived_content: bool = False
+    private: tuple[str, ...] = ()
+    sources: tuple[PrivateSource, ...] = ()
+    share: float = 1.0

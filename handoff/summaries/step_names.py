@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from difflib import SequenceMatcher
 
+from handoff.contracts import SLASH
 from handoff.conversation.spoken import words_of
-from handoff.engine.nested import SLASH
 from handoff.state.job_state import Ask, Work
 from handoff.summaries.summary import rows, title_of
 

@@ -9,10 +9,10 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from handoff.contracts import Place, Request
+from handoff.contracts import SLASH, Place, Request
 from handoff.engine import answer
 from handoff.engine.asking import assumptions
-from handoff.engine.nested import SLASH, is_open
+from handoff.engine.nested import is_open
 from handoff.engine.plan import PLANNED_ANEW
 from handoff.engine.replan import current_trigger
 from handoff.materials.at_hand import not_needed

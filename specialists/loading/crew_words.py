@@ -12,8 +12,7 @@ from typing import Any
 
 import yaml
 
-from handoff.contracts import ANSWER, ASK, NOBODY, SEVERAL, Member
-from handoff.engine.nested import SLASH
+from handoff.contracts import ANSWER, ASK, NOBODY, SEVERAL, SLASH, Member
 from handoff.planning.plan_brief import PlanBrief
 from handoff.planning.planner_reply import read_reply
 from specialists.files import crew_nodes as nodes

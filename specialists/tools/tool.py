@@ -20,8 +20,8 @@ from typing import Any, Literal, Protocol, get_args
 
 from pydantic import BaseModel
 
-from handoff.briefs.provenance import Provenance
 from handoff.contracts import Artifact, ChartShape
+from handoff.state.state_values import Provenance
 from specialists.tools.messenger import Messenger, Readers
 from specialists.tools.signing_in import KeptSignIns, SignIn
 

@@ -26,9 +26,8 @@ from urllib.parse import quote, unquote
 from pydantic import BaseModel, ValidationError
 
 from handoff.briefs.addresses import addresses_in
-from handoff.briefs.provenance import Provenance
 from handoff.contracts import ToolReply
-from handoff.state.state_values import reply_source
+from handoff.state.state_values import Provenance, reply_source
 from specialists.tools.tool import Sent, Tool
 from specialists.turns.approving import Leaving
 from specialists.turns.free_words import BITS, Budget, free_words

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from handoff.briefs.provenance import Provenance
 from handoff.contracts import Artifact, ChartShape
+from handoff.state.state_values import Provenance
 from specialists.tools.messenger import Messenger
 from specialists.tools.signing_in import KeptSignIns
 from specialists.tools.tool import Workbench

@@ -12,9 +12,8 @@ from pydantic import BaseModel, Field
 
 from handoff import events as ev
 from handoff.approval_values import Approval, ApprovalTerms
-from handoff.briefs.provenance import Provenance
 from handoff.contracts import Artifact, Constraints, Handoff, ToolCall, ToolReply, Turn, Usage
-from handoff.state.state_values import Checkpoint, Earlier, Ruling
+from handoff.state.state_values import Checkpoint, Earlier, Provenance, Ruling
 from specialists.model import ModelCall, ModelError
 from specialists.specialist import Specialist
 from specialists.tools.messenger import Messenger

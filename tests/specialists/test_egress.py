@@ -9,9 +9,9 @@ from urllib.parse import quote
 import pytest
 from pydantic import BaseModel
 
-from handoff.briefs.provenance import Provenance
 from handoff.contracts import Note, Result, ToolReply
 from handoff.events import ToolReturned, TurnTaken
+from handoff.state.state_values import Provenance
 from specialists.runner import run
 from specialists.tools.tool import Sent, Tool, ToolOutcome, Workbench
 from specialists.turns.egress import MOST_A_SITE, MOST_SHOWN, MOST_SITES, EgressGuard

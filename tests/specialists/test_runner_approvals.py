@@ -6,10 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from handoff.approval_values import ASK, Approval, ApprovalTerms, digest_of
-from handoff.briefs.provenance import Provenance
 from handoff.contracts import Result
 from handoff.events import ToolStarted
-from handoff.state.state_values import Ruling
+from handoff.state.state_values import Provenance, Ruling
 from specialists.runner import End, run
 from specialists.tools.tool import Sent, Tool
 from specialists.turns.approving import MOST_REFUSED, MOST_SHOWN, MOST_TOGETHER

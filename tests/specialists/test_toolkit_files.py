@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from handoff.briefs.provenance import Provenance
 from handoff.contracts import ToolReply
+from handoff.state.state_values import Provenance
 from specialists.crew import Crew
 from specialists.loading import crew_toolkits
 from specialists.registry import CrewError, load_crew
