@@ -22,10 +22,6 @@ from typing import TYPE_CHECKING
 from bot.access import channels_file, crew_values
 from bot.access.access_values import ChannelValues
 from bot.access.channel_settings import ChannelSettings
-from bot.jobs.effect_runner import is_elsewhere
-from bot.jobs.instance import Instance, cancel, new_name
-from bot.jobs.tasks import Bounds
-from bot.limits.call_limits import CallLimits
 from bot.logs import about
 from bot.models.chosen_model import ChosenModel
 from bot.models.named_models import names_at, take_on
@@ -33,13 +29,9 @@ from bot.operation.periodic import CHECK_SECONDS, StoreCheck, every
 from bot.operation.sweeping import sweep
 from bot.operation.wall_watch import report_walls
 from bot.settings import Settings, SettingsError
-from bot.slack.connection import Bolt, NotConnected, proven_client
-from bot.slack.send.lookup import LOOKS
-from bot.slack.send.web_calls import close_client
-from bot.store.interface import ANY_TEAM, JobKey
+from bot.store.interface import JobKey
 from bot.store.redis.redis_store import Store
 from bot.supervisor.instance_board import InstanceBoard
-from bot.team_bot import Shared, TeamBot
 from specialists.crew import Crew
 from specialists.files.frontmatter import CrewFault
 from specialists.loading import package_toolkits
@@ -51,7 +43,10 @@ from specialists.tools.toolkit import Toolkit, ToolSettings
 if TYPE_CHECKING:
     from aiohttp import web
 
+    from bot.jobs.instance import Instance
     from bot.operation.instrumentation import Instrumentation
+    from bot.slack.connection import Bolt
+    from bot.team_bot import Shared, TeamBot
     from bot.teams import InstalledTeams
 
 log = logging.getLogger(__name__)
@@ -181,16 +176,24 @@ async def running(
     model: ChosenModel,
     crew: Crew | Crews | None = None,
     *,
-    looks: Sequence[float] = LOOKS,
+    looks: Sequence[float] | None = None,
     instruments: Instrumentation | None = None,
     can_ask: bool = True,
 ) -> AsyncIterator[App]:
     """Run a bot on `store` inside the `with` block. At its end all jobs are released, for other instances to go on.
 
-    `crew` is the one, or those, of the settings unless given; `looks` are those of `Outbox`; `instruments` count what
-    happens; `can_ask` says if there are people who can approve something.
+    `crew` is the one, or those, of the settings unless given, and `looks` are those of `Outbox`; `instruments` count
+    what happens; `can_ask` says if there are people who can approve something.
     Raises SettingsError if the crew cannot be read, or Slack does not take the token.
     """
+    # Commands that only look at a store or a crew do without all that people can do, and without what runs a job.
+    from bot.jobs.effect_runner import is_elsewhere  # noqa: PLC0415 - see above
+    from bot.jobs.instance import Instance, new_name  # noqa: PLC0415 - see above
+    from bot.jobs.tasks import Bounds  # noqa: PLC0415 - see above
+    from bot.limits.call_limits import CallLimits  # noqa: PLC0415 - see above
+    from bot.slack.send.lookup import LOOKS  # noqa: PLC0415 - see above
+    from bot.team_bot import Shared, open_bot_of_token  # noqa: PLC0415 - see above
+
     crews = await _ready(model, crew or open_crews(settings))
     channels = open_channel_settings(settings, store, model, crews)
     name = new_name()
@@ -205,13 +208,24 @@ async def running(
         instance.nudge(key)
 
     shared = Shared(
-        settings, store, model, crews, channels, limits, board, name, nudge, looks, instruments, can_ask=can_ask
+        settings,
+        store,
+        model,
+        crews,
+        channels,
+        limits,
+        board,
+        name,
+        nudge,
+        LOOKS if looks is None else looks,
+        instruments,
+        can_ask=can_ask,
     )
 
     async def let_go(team: str) -> None:
         await instance.let_go(team)
 
-    bots = await (_bots_of_installations(shared, let_go) if settings.installs else _bot_of_the_token(shared))
+    bots = await (_bots_of_installations(shared, let_go) if settings.installs else open_bot_of_token(shared))
     bounds = Bounds(effect=max(Bounds().effect, STUCK * settings.terms.call_seconds))
     instance = Instance(
         store,
@@ -255,26 +269,6 @@ def open_channel_settings(settings: Settings, store: Store, model: ChosenModel, 
     )
 
 
-async def _bot_of_the_token(shared: Shared) -> TeamBot:
-    """Make the bot of the one token of the settings.
-
-    Raises SettingsError where Slack does not take the token, or the store holds the jobs of others.
-    """
-    settings, store = shared.settings, shared.store
-    try:
-        client, account = await proven_client(settings.bot_token, settings.slack_api_url)
-    except NotConnected as error:
-        raise SettingsError(str(error)) from None
-    try:
-        await _check_home(store, account.home.team)
-        named = await shared.channels.groups(account.home.team)  # what the form set is known from now on, store or not
-        await sweep()
-        return TeamBot(shared, client, account, named)
-    except BaseException:
-        await close_client(client)
-        raise
-
-
 async def _bots_of_installations(shared: Shared, let_go: Callable[[str], Awaitable[None]]) -> InstalledTeams:
     """Make the bots of all workspaces that installed the app. Raises SettingsError for keys that are none."""
     if fault := missing_packages("oauth", "cryptography"):
@@ -301,23 +295,9 @@ async def _ready(model: ChosenModel, crew: Crew | Crews) -> Crews:
     return crews
 
 
-async def _check_home(store: Store, team: str) -> None:
-    """Raise SettingsError if another workspace's jobs are in the store: each bot would take the other's."""
-    owner = await store.home(team)
-    if owner == ANY_TEAM:
-        raise SettingsError(
-            "The store holds the jobs of several workspaces, and SLACK_BOT_TOKEN is of one. Set SLACK_CLIENT_ID in its "
-            "place, or another REDIS_URL, such as another database of the server: redis://HOST:6379/1."
-        )
-    if owner != team:
-        raise SettingsError(
-            f"The store holds the jobs of another workspace ({owner}), and SLACK_BOT_TOKEN is of {team}: a bot would "
-            "answer what the other was asked. Give each a REDIS_URL of its own, such as another database of the "
-            "server: redis://HOST:6379/1."
-        )
-
-
 async def _end(app: App, bots: TeamBot | InstalledTeams, shared: Shared) -> None:
+    from bot.jobs.instance import cancel  # noqa: PLC0415 - see `running`
+
     try:
         await app.instance.stop()
         await cancel(app.work)

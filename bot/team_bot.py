@@ -21,18 +21,20 @@ from bot.jobs.job_runner import Effects
 from bot.limits.call_limits import CallLimits
 from bot.models.chosen_model import REHEARSAL, ChosenModel
 from bot.operation.audit_log import AuditLog
-from bot.settings import Settings
-from bot.slack.connection import BotAccount, Client, make_bolt, token_proof
+from bot.operation.sweeping import sweep
+from bot.settings import Settings, SettingsError
+from bot.slack.connection import BotAccount, Client, NotConnected, make_bolt, proven_client, token_proof
 from bot.slack.receive.gate import Gate
 from bot.slack.receive.http import page_route
 from bot.slack.send.lookup import LOOKS
 from bot.slack.send.shared_outbox import shared_outbox
+from bot.slack.send.web_calls import close_client
 from bot.slack.show.admission import Admission
 from bot.slack.show.directory import Directory
 from bot.slack.show.job_messenger import Messengers
 from bot.slack.show.people import People
 from bot.slack.show.thread import Thread
-from bot.store.interface import JobKey
+from bot.store.interface import ANY_TEAM, JobKey
 from bot.store.redis.redis_store import Store
 from bot.supervisor.instance_board import InstanceBoard
 from specialists.several_crews import Crews
@@ -151,3 +153,39 @@ class TeamBot:
         """Let what is under way arrive, for so long at most, and close the client. Its jobs must have been let go."""
         await self.end_beside()
         await asyncio.gather(self._kit.background.drain(seconds), self.thread.close(seconds))
+
+
+async def open_bot_of_token(shared: Shared) -> TeamBot:
+    """Make the bot of the one token of the settings.
+
+    Raises SettingsError where Slack does not take the token, or the store holds the jobs of others.
+    """
+    settings, store = shared.settings, shared.store
+    try:
+        client, account = await proven_client(settings.bot_token, settings.slack_api_url)
+    except NotConnected as error:
+        raise SettingsError(str(error)) from None
+    try:
+        await _check_home(store, account.home.team)
+        named = await shared.channels.groups(account.home.team)  # what the form set is known from now on, store or not
+        await sweep()
+        return TeamBot(shared, client, account, named)
+    except BaseException:
+        await close_client(client)
+        raise
+
+
+async def _check_home(store: Store, team: str) -> None:
+    """Raise SettingsError if another workspace's jobs are in the store: each bot would take the other's."""
+    owner = await store.home(team)
+    if owner == ANY_TEAM:
+        raise SettingsError(
+            "The store holds the jobs of several workspaces, and SLACK_BOT_TOKEN is of one. Set SLACK_CLIENT_ID in its "
+            "place, or another REDIS_URL, such as another database of the server: redis://HOST:6379/1."
+        )
+    if owner != team:
+        raise SettingsError(
+            f"The store holds the jobs of another workspace ({owner}), and SLACK_BOT_TOKEN is of {team}: a bot would "
+            "answer what the other was asked. Give each a REDIS_URL of its own, such as another database of the "
+            "server: redis://HOST:6379/1."
+        )

@@ -15,6 +15,7 @@ import slack_bolt.adapter.socket_mode.aiohttp
 import bot.command_line.serve
 import bot.jobs.instance
 import bot.models.openai_chat
+import bot.team_bot
 from bot.__main__ import main
 from tests.chaos.instances import RESTS
 from tests.nursery.forks import serve
@@ -24,6 +25,7 @@ IMPORTED = (
     redis.asyncio,
     slack_bolt.adapter.socket_mode.aiohttp,
     bot.command_line.serve,
+    bot.team_bot,
 )
 """What an instance would import one by one when it starts."""
 PACKAGE = Path(__file__).parent / "package"

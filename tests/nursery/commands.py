@@ -34,7 +34,13 @@ IMPORTED = (
         "bot.models.rehearsal.rehearsal",
         "bot.models.openai_chat",
     ),
-    *("bot.workspace.terminal", "bot.store.embedded", "bot.store.redis.redis_store"),
+    *(
+        "bot.team_bot",
+        "bot.jobs.instance",
+        "bot.workspace.terminal",
+        "bot.store.embedded",
+        "bot.store.redis.redis_store",
+    ),
 )
 """What the commands import, as far as most of them do."""
 SDKS = {
