@@ -12,13 +12,11 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.request.async_request import AsyncBoltRequest
 
 from bot.features.catalogue import SPOKEN, SUBCOMMANDS
-from bot.features.requests.messages import NO_REQUEST, ONLY_FILES
 from bot.slack.receive.bolt_dispatch import SocketMode
 from bot.slack.receive.router import shown_words
 from bot.slack.send.web_calls import Background, close_client, make_client
 from bot.slack.show import notices
 from bot.slack.views.answer_message import SHOW_EVIDENCE, answer
-from bot.slack.views.card import plan_card
 from bot.slack.views.question import question
 from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place, Plan, Request, Result, Subtask
@@ -83,58 +81,6 @@ async def scene() -> AsyncIterator[Scene]:
     await workspace.stop()
 
 
-async def test_a_mention_is_one_request_and_is_acknowledged(scene: Scene) -> None:
-    files: list[Any] = [("sales.csv", b"a,b\n1,2\n")]
-    ts = await scene.ana.say("#general", f"{scene.bot} compare the offers", files=files)
-    await scene.workspace.until(lambda: "eyes" in scene.reactions("#general", ts))
-    ((place, request, refusal),) = scene.service.requests
-    assert place == scene.place(ts)
-    assert (request.id, request.user, request.text, refusal) == (ts, scene.ana.id, "compare the offers", "")
-    assert [file.name for file in request.attachments] == ["sales.csv"]
-    # A second one proves that the twin of the first has been through, for events come in order.
-    await scene.ana.say("#general", f"{scene.bot} another")
-    await scene.asked(2)
-    await scene.background.drain()
-    assert len(scene.service.requests) == 2
-
-
-async def test_duplicates_and_edits_make_no_second_request(scene: Scene) -> None:
-    scene.workspace.faults.add("app_mention", "duplicate_delivery")
-    scene.workspace.faults.add("message.channels", "duplicate_delivery")
-    ts = await scene.ana.say("#general", f"{scene.bot} once")
-    await scene.asked()
-    await scene.ana.edit("#general", ts, f"{scene.bot} once more")
-    await scene.ana.say("#general", "chatter that is nobody's request")
-    await scene.ana.say("#general", f"{scene.bot} last")
-    await scene.asked(2)
-    assert [request.text for _, request, _ in scene.service.requests] == ["once", "last"]
-
-
-async def test_a_request_that_could_not_be_recorded_comes_again(scene: Scene) -> None:
-    scene.service.away = True
-    ts = await scene.ana.say("#general", f"{scene.bot} patience")
-    assert scene.service.requests == []
-    scene.service.away = False
-    await scene.asked()
-    assert scene.service.requests[0][1].id == ts
-
-
-@pytest.mark.parametrize(("text", "files", "refusal"), [("", [], NO_REQUEST), ("", [("a.csv", b"a\n1\n")], ONLY_FILES)])
-async def test_an_empty_mention_is_refused_for_the_record(
-    scene: Scene, text: str, files: list[Any], refusal: str
-) -> None:
-    await scene.ana.say("#general", f"{scene.bot} {text}", files=files)
-    await scene.asked()
-    assert scene.service.requests[0][2] == refusal
-
-
-async def test_a_direct_message_needs_no_mention(scene: Scene) -> None:
-    ts = await scene.ana.say(scene.ana.dm, "what is new?")
-    await scene.asked()
-    place, request, _ = scene.service.requests[0]
-    assert (place.thread_ts, request.text) == (ts, "what is new?")
-
-
 async def test_the_bots_own_words_are_no_request(scene: Scene) -> None:
     bot = scene.workspace.bot_user_id
     await scene.app.client.chat_postMessage(channel=scene.workspace.channel_id("#general"), text=f"<@{bot}> go on")
@@ -153,33 +99,6 @@ def asking(scene: Scene, place: Place, user: str) -> tuple[Job, Ask, str]:
     return Job(place=place, asks=(ask,)), ask, "a"
 
 
-async def test_a_click_of_the_right_person_answers_once(scene: Scene) -> None:
-    ts = await scene.ana.say("#general", "root")
-    place = scene.place(ts)
-    asked = await scene.post(place, question(*asking(scene, place, scene.ana.id)))
-    await scene.ben.click("#general", asked, "answer:0")
-    await scene.told(scene.ben, notices.not_asked((scene.ana.id,)))
-    assert scene.service.answers == []
-    await scene.ana.click("#general", asked, "answer:1")
-    assert scene.service.answers == ["1"], "the second option"
-    await scene.ana.click("#general", asked, "answer:0")
-    await scene.told(scene.ana, notices.STALE)
-    assert scene.service.answers == ["1"], "the second option"
-
-
-async def test_a_plain_reply_or_a_mention_answers_an_open_question(scene: Scene) -> None:
-    for text, counts in (("the last one", True), (f"{scene.bot} the first", True), ("idle talk", False)):
-        ts = await scene.ana.say("#general", "root")
-        if counts:
-            asking(scene, scene.place(ts), scene.ana.id)
-        await scene.ana.say("#general", text, thread_ts=ts)
-    await scene.workspace.until(lambda: len(scene.service.answers) == 2)
-    await scene.ana.say("#general", f"{scene.bot} a request")
-    await scene.asked()
-    assert scene.service.answers == ["the last one", "the first"]
-    assert len(scene.service.requests) == 1
-
-
 async def test_a_button_from_another_thread_is_refused(scene: Scene) -> None:
     ts, other = [await scene.ana.say("#general", "root") for _ in range(2)]
     message = question(*asking(scene, scene.place(ts), scene.ana.id))
@@ -187,32 +106,6 @@ async def test_a_button_from_another_thread_is_refused(scene: Scene) -> None:
     await scene.ana.click("#general", moved, "answer:0")
     await scene.told(scene.ana, notices.OLD_BUTTON)
     assert scene.service.answers == []
-
-
-async def test_the_stop_button_stops_for_who_may(scene: Scene) -> None:
-    ts = await scene.ana.say("#general", f"{scene.bot} long work")
-    await scene.asked()
-    place, request, _ = scene.service.requests[0]
-    ask = Ask(request=request)
-    card = await scene.post(place, plan_card(Job(place=place, asks=(ask,)), ask, 1.0))
-    await scene.ben.click("#general", card, "stop")
-    await scene.told(scene.ben, f"Only <@{scene.ana.id}>, who asked for this, or an admin can stop it.")
-    assert scene.service.cancelled == []
-    await scene.ana.click("#general", card, "stop")
-    await scene.told(scene.ana, notices.STOPPING)
-    assert scene.service.cancelled == [scene.place(ts).job_id]
-
-
-async def test_slacks_own_stop_and_the_word_stop(scene: Scene) -> None:
-    roots = [await scene.ana.say("#general", f"{scene.bot} work {number}") for number in range(2)]
-    await scene.asked(2)
-    channel = scene.workspace.channel_id("#general")
-    await scene.app.client.agents_sessions_setStatus(channel_id=channel, thread_ts=roots[0], status="processing")
-    await scene.ana.stop("#general", roots[0])
-    await scene.ana.say("#general", f"{scene.bot} stop.", thread_ts=roots[1])
-    await scene.workspace.until(lambda: len(scene.service.cancelled) == 2)
-    assert set(scene.service.cancelled) == {scene.place(root).job_id for root in roots}
-    assert len(scene.service.requests) == 2
 
 
 async def test_a_stop_with_nothing_to_stop_frees_the_session(scene: Scene) -> None:
@@ -223,18 +116,6 @@ async def test_a_stop_with_nothing_to_stop_frees_the_session(scene: Scene) -> No
     await scene.ana.stop("#general", ts)
     await scene.told(scene.ana, notices.NOTHING_TO_STOP)
     await scene.workspace.until(lambda: scene.workspace.session("#general", ts)["status"] == "active")
-
-
-async def test_thumbs_are_recorded(scene: Scene) -> None:
-    await scene.ana.say("#general", f"{scene.bot} a question")
-    await scene.asked()
-    place, request, _ = scene.service.requests[0]
-    ask = Ask(request=request, run=Run(answer="Yes.", written=2.0))
-    (message,) = answer(Job(place=place, asks=(ask,)), ask, "m")
-    sent = await scene.post(place, message)
-    thumbs = message.blocks[-1]["elements"][0]
-    await scene.ana.click("#general", sent, "feedback", thumbs["negative_button"]["value"])
-    assert scene.service.thumbs == [(request.id, False)]
 
 
 async def test_the_evidence_of_a_job_that_is_forgotten_is_missed_in_words(scene: Scene) -> None:
@@ -305,37 +186,6 @@ async def test_commands_are_answered_to_the_person_alone(scene: Scene) -> None:
     ):
         await scene.ben.command("#general", "/leadhand", text)
         await scene.told(scene.ben, refused)
-
-
-async def test_a_trace_is_a_timeline_and_files_in_direct_messages(scene: Scene) -> None:
-    await scene.ana.say("#general", f"{scene.bot} compare")
-    await scene.asked()
-    job = scene.service.requests[0][0].job_id
-    await scene.ana.command("#general", "/leadhand", f"trace {job}")
-    await scene.told(scene.ana, "asked by")
-    files = await scene.workspace.until(
-        lambda: next((m["files"] for m in scene.workspace.messages(scene.ana.dm) if m.get("files")), [])
-    )
-    assert [file["name"] for file in files] == [f"{job}.png", f"{job}.html", f"{job}.json"]
-    content = json.loads(await scene.workspace.file(files[-1]["id"]))
-    assert content["job"] == job
-    assert [event["type"] for event in content["events"]] == ["RequestAdded"]
-
-
-async def test_a_job_starts_from_a_message(scene: Scene) -> None:
-    ts = await scene.ben.say("#general", "the server is slow", files=[("log.txt", b"slow\n")])
-    await scene.ana.shortcut("start_job", "#general", ts)
-    (view,) = scene.ana.views()
-    assert view["blocks"][0]["element"]["initial_value"] == "the server is slow"
-    assert not await scene.ana.submit(view["id"], {"text": "  "})
-    assert scene.service.requests == []
-    assert await scene.ana.submit(view["id"], {"text": "find out why"})
-    ((place, request, _),) = scene.service.requests
-    assert place == scene.place(ts)
-    assert (request.user, request.text) == (scene.ana.id, "find out why")
-    assert request.look_back == "thread", "where the message is read, as its author's"
-    assert [(file.name, bool(file.url)) for file in request.attachments] == [("log.txt", True)]
-    await scene.workspace.until(lambda: "eyes" in scene.reactions("#general", ts))
 
 
 async def test_a_window_that_slack_does_not_open_is_told(scene: Scene) -> None:
