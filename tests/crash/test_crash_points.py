@@ -30,7 +30,7 @@ on_one_loop = pytest.mark.asyncio(loop_scope="module")
 SEED = 1
 SHARE = 0.02
 """How much of the points is run that change nothing."""
-SHARE_NEW = 0.25
+SHARE_NEW = 0.1
 """The same of those that a scenario is there for."""
 SHARE_AGAIN = 0.03
 """How much of those is run again that change something and that the plain scenario has as well."""
