@@ -1,4 +1,4 @@
-"""All demos that come with Leadhand: each ends in a terminal at which nobody sits, and by its button on the page."""
+"""All demos that come with Leadhand end by their button on the page; those that ask people, in a bare terminal too."""
 
 from __future__ import annotations
 
@@ -20,11 +20,15 @@ from handoff.evidence.work_receipts import statements_of_no_source
 from handoff.state.job_state import Job
 from specialists.loading import demo_file
 from specialists.registry import CREWS, available_crews
+from specialists.tools.catalogue import all_tools
 from tests.system.scene import Scene, Talk, scene_on
 from tests.workspace_page.browser import OpenPage, browser, chromium, open_page
 
 __all__ = ["browser", "chromium", "open_page"]
-NAMES = [name for name in available_crews() if demo_file.read(CREWS / name) is not None]
+DEMOS = {name: demo for name in available_crews() if (demo := demo_file.read(CREWS / name)) is not None}
+NAMES = list(DEMOS)
+WAITS = {"escalate", *(name for name, tool in all_tools().items() if tool.access == "write")}
+"""Calls after which a job waits for people."""
 PATIENCE = 100.0
 RAW_PERSON = re.compile(r"<@U[A-Z0-9]+>")
 RAW_ID = re.compile(r"(?<!<)#[CG][A-Z0-9]{8,}")
@@ -34,11 +38,22 @@ def settings_of(name: str) -> Settings:
     return Settings(env={}, crew=name)
 
 
-def test_there_are_ten() -> None:
+def waits(demo: demo_file.Demo) -> bool:
+    """Whether people are asked in it, so that it goes another way where nobody sits than on the page."""
+    if demo.replies is None:
+        return False
+    return any(tool in WAITS for taken in demo.replies.steps.values() for step in taken for tool, _ in step.calls)
+
+
+WAITING = [name for name, demo in DEMOS.items() if waits(demo)]
+
+
+def test_there_are_ten_and_people_are_asked_in_some() -> None:
     assert len(NAMES) == 10
+    assert WAITING
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", WAITING)
 async def test_a_demo_ends_in_the_terminal_without_a_keyboard(
     name: str, server_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

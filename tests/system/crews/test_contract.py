@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from handoff import events as ev
 from handoff.engine.answer import gaps
-from tests.system.brains import escalation, in_turn, plan, purposes, result, subtask, tool_call
+from tests.system.brains import in_turn, plan, purposes, result, subtask, tool_call
 from tests.system.crews.crew_stage import crew_at_work, demo_of, timeline, told
 from tests.system.scene import Scene, block_of
 
@@ -45,20 +45,6 @@ async def test_both_readers_get_the_papers_and_the_report_gets_what_they_found(s
     lines = await timeline(scene, talk)
     assert "plan of 3 subtasks" in lines
     assert "publish_document" in lines
-
-
-async def test_a_contract_that_cannot_be_read_is_said_so(scene: Scene) -> None:
-    broken = ("torn.pdf", b"%PDF-1.7 torn in two")
-    async with crew_at_work(
-        scene,
-        "contract",
-        planner=in_turn(plan(subtask("terms", "clauses"))),
-        clauses=in_turn(escalation("out_of_scope", "torn.pdf cannot be read, so no clause can be quoted.")),
-    ):
-        talk = await scene.ask("What is the notice period in torn.pdf?", files=[broken])
-        await talk.over()
-    assert "torn.pdf" in talk.said()
-    assert "torn.pdf is a damaged PDF" in talk.said(), "and the part says what it cannot do"
 
 
 async def test_a_contract_that_wants_to_be_approved_is_material_and_no_order(scene: Scene) -> None:

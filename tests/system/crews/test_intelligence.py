@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from handoff import events as ev
 from handoff.engine.answer import gaps
-from tests.system.brains import escalation, in_turn, plan, purposes, result, subtask, tool_call
+from tests.system.brains import in_turn, plan, purposes, result, subtask, tool_call
 from tests.system.crews.crew_stage import crew_at_work, quoting, timeline, told
 from tests.system.scene import Scene
 
@@ -46,24 +46,6 @@ async def test_prices_and_features_become_a_comparison(scene: Scene) -> None:
     lines = await timeline(scene, talk)
     assert "plan of 3 subtasks" in lines
     assert "fetch_page" in lines
-
-
-async def test_a_product_without_pages_is_a_gap_and_not_a_no(scene: Scene) -> None:
-    async with crew_at_work(
-        scene,
-        "intelligence",
-        planner=in_turn(plan(subtask("market", "competitors"), subtask("matrix", "features"))),
-        competitors=in_turn(
-            tool_call("fetch_page", url="https://kanbanista.example/"),
-            escalation("confidence_too_low", "No page of Kanbanista could be read."),
-        ),
-        features=in_turn(result(FEATURES, 90)),
-        synthesizer=quoting(FEATURES),
-    ):
-        talk = await scene.ask("Compare Boardly and Kanbanista")
-        job = await talk.over()
-    assert any("Kanbanista" in one for one in gaps(job.latest, job.latest.run))
-    assert "Answered in part" in talk.said()
 
 
 async def test_a_page_that_wants_a_visit_gets_none(scene: Scene) -> None:

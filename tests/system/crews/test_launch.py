@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from handoff import events as ev
 from handoff.engine.answer import gaps
-from tests.system.brains import escalation, in_turn, plan, purposes, result, subtask, tool_call
+from tests.system.brains import in_turn, plan, purposes, result, subtask, tool_call
 from tests.system.crews.crew_stage import crew_at_work, demo_of, quoting, timeline, told
 from tests.system.scene import Scene
 
@@ -61,23 +61,6 @@ async def test_prices_costs_and_words_become_a_launch(scene: Scene) -> None:
     lines = await timeline(scene, talk)
     assert "plan of 4 subtasks" in lines
     assert "query_table" in lines
-
-
-async def test_a_market_that_nobody_can_read_is_named_as_a_gap_and_not_guessed(scene: Scene) -> None:
-    nothing = escalation("confidence_too_low", "No price page of Regenruf can be read.")
-    async with crew_at_work(
-        scene,
-        "launch",
-        planner=in_turn(plan(subtask("look", "market"), subtask("write", "copy"))),
-        market=in_turn(tool_call("fetch_page", url="https://regenruf.example/preise"), nothing),
-        copywriter=in_turn(result("Never again a roof full of rain.", 85)),
-        synthesizer=quoting("Never again a roof full of rain."),
-    ) as server:
-        talk = await scene.ask("What does Regenruf charge, and write me one headline")
-        job = await talk.over()
-    assert any("Regenruf" in one for one in gaps(job.latest, job.latest.run))
-    assert "Answered in part" in talk.said()
-    assert "specialist:claims" not in purposes(server), "nobody stands in for the web"
 
 
 async def test_a_page_that_wants_our_costs_gets_none(scene: Scene) -> None:

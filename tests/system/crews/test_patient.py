@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from handoff import events as ev
 from handoff.engine.answer import gaps
-from tests.system.brains import escalation, in_turn, plan, result, subtask, tool_call
+from tests.system.brains import in_turn, plan, result, subtask, tool_call
 from tests.system.crews.crew_stage import crew_at_work, demo_of, quoting, timeline, told
 from tests.system.scene import Scene
 
@@ -44,22 +44,6 @@ async def test_facts_and_trends_become_a_summary_with_sources(scene: Scene) -> N
     lines = await timeline(scene, talk)
     assert "plan of 3 subtasks" in lines
     assert "query_table" in lines
-
-
-async def test_without_values_the_summary_is_made_in_part(scene: Scene) -> None:
-    async with crew_at_work(
-        scene,
-        "patient",
-        planner=in_turn(plan(subtask("facts", "records"), subtask("course", "trends"))),
-        records=in_turn(result(FACTS, 95)),
-        trends=in_turn(escalation("out_of_scope", "There is no table of values.")),
-        synthesizer=quoting(FACTS),
-    ):
-        talk = await scene.ask(ASK, files=[NOTES, LETTER])
-        job = await talk.over()
-    assert any("There is no table of values." in one for one in gaps(job.latest, job.latest.run))
-    assert FACTS in talk.said()
-    assert "Answered in part" in talk.said()
 
 
 async def test_a_letter_with_orders_is_no_order_and_an_invented_dose_is_marked(scene: Scene) -> None:

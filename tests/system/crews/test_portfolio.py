@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from handoff import events as ev
 from handoff.engine.answer import gaps
-from tests.system.brains import escalation, in_turn, plan, purposes, result, subtask, tool_call
+from tests.system.brains import in_turn, plan, purposes, result, subtask, tool_call
 from tests.system.crews.crew_stage import crew_at_work, timeline, told
 from tests.system.scene import Scene
 
@@ -61,26 +61,6 @@ async def test_values_become_shares_and_each_part_sees_only_its_own(scene: Scene
     lines = await timeline(scene, talk)
     assert "plan of 2 subtasks" in lines
     assert "exchange_rate" in lines
-
-
-async def test_a_rate_that_cannot_be_had_is_a_named_gap(scene: Scene) -> None:
-    """The day has no recorded reply, as the bank would have none: the allocator is not asked to guess."""
-    async with crew_at_work(
-        scene,
-        "portfolio",
-        planner=in_turn(plan(subtask("values", "market"), subtask("rate", "market"))),
-        market=lambda request: (
-            escalation("confidence_too_low", "There is no rate of that day.")
-            if "was not recorded" in str(request.body)
-            else tool_call("exchange_rate", currency="CHF", day="2026-11-20")
-            if "part rate" in str(request.body)
-            else result("Nimbora was worth much.", 90)
-        ),
-    ):
-        talk = await scene.ask(ASK)
-        job = await talk.over()
-    assert any("There is no rate of that day." in one for one in gaps(job.latest, job.latest.run))
-    assert "Answered in part" in talk.said()
 
 
 async def test_a_page_with_orders_moves_nothing(scene: Scene) -> None:
