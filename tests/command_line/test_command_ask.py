@@ -113,9 +113,7 @@ def test_an_empty_request_is_told_what_to_write(data: Path) -> None:
 @pytest.mark.parametrize(
     ("word", "told"),
     [
-        ("help", "/leadhand trace JOB"),
         ("Help!", "/leadhand trace JOB"),
-        ("status", "You have no jobs"),
         ("stop", "There is nothing to stop"),
     ],
 )
