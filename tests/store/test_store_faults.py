@@ -28,7 +28,7 @@ def port(tmp_path: Path) -> Iterator[int]:
 
 async def test_a_server_that_is_not_there(tmp_path: Path) -> None:
     for url in (f"redis://:secret@127.0.0.1:{free_port()}", f"unix://{tmp_path}/nothing"):
-        with pytest.raises(StoreError, match=r"cannot be reached.*REDIS_URL") as caught:
+        with pytest.raises(StoreError, match=r"cannot be reached.*Check that it runs and that REDIS_URL") as caught:
             await Store.connect(url)
         assert "secret" not in str(caught.value)
         assert "\n" not in str(caught.value)
@@ -37,7 +37,7 @@ async def test_a_server_that_is_not_there(tmp_path: Path) -> None:
 async def test_the_password(port: int) -> None:
     ask(port, "CONFIG", "SET", "requirepass", "p@ss/word")
     for login in ("", ":wrong@", "someone:p%40ss%2Fword@"):
-        with pytest.raises(StoreError, match="refused the password"):
+        with pytest.raises(StoreError, match=r"refused the password\..*in REDIS_URL, between the colon and the @"):
             await Store.connect(f"redis://{login}127.0.0.1:{port}")
     store = await Store.connect(f"redis://:p%40ss%2Fword@127.0.0.1:{port}/1")
     assert await store.check() == []
@@ -57,14 +57,14 @@ async def test_a_user_who_may_not_enough(port: int) -> None:
 
 async def test_a_server_that_evicts_keys_is_refused(port: int) -> None:
     ask(port, "CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
-    with pytest.raises(StoreError, match="maxmemory-policy noeviction"):
+    with pytest.raises(StoreError, match=r"may throw jobs away \(allkeys-lru\)\. Set `maxmemory-policy noeviction`"):
         await Store.connect(f"redis://127.0.0.1:{port}")
 
 
 async def test_a_replica_is_refused(port: int, tmp_path: Path) -> None:
     with tcp_server(tmp_path / "replica", "--replicaof", f"127.0.0.1 {port}") as replica:
         until(lambda: b"master_link_status:up" in ask(replica, "INFO", "replication"), "no link")
-        with pytest.raises(StoreError, match="read-only replica"):
+        with pytest.raises(StoreError, match=r"read-only replica\. Point REDIS_URL at the primary"):
             await Store.connect(f"redis://127.0.0.1:{replica}")
 
 
@@ -168,7 +168,7 @@ def test_urls_are_taken_apart() -> None:
 def test_an_old_server_is_refused() -> None:
     (fault,) = examine({"redis_version": "6.2.14", "aof_enabled": 1}, None)
     assert fault.fatal
-    assert "Redis 7.0" in fault.text
+    assert "Redis 7.0 or Valkey 7.2" in fault.text
     assert examine({"redis_version": "7.0.0", "aof_enabled": 1}, None) == []
 
 

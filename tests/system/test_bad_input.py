@@ -100,24 +100,6 @@ async def test_a_picture_that_is_called_a_table(scene: Scene) -> None:
     assert "really a picture" in text
 
 
-async def test_an_empty_file(scene: Scene) -> None:
-    async with scene.bot():
-        talk = await scene.ask("total revenue by month", files=[("empty.csv", b"")])
-        job = await talk.over()
-    text = await answered_in_part_or_not(talk, job, "empty.csv")
-    assert "empty.csv is empty (0 bytes)" in text
-
-
-async def test_a_huge_file(scene: Scene) -> None:
-    async with scene.bot():
-        talk = await scene.ask("total revenue by month", files=[("huge.csv", b"a,b\n" + b"1,2\n" * (LARGEST // 4))])
-        job = await talk.over()
-    text = await answered_in_part_or_not(talk, job, "huge.csv")
-    assert "32 MB" in text
-    (fetched,) = await talk.of(ev.MaterialGathered)
-    assert not fetched.materials
-
-
 async def test_a_good_file_beside_a_bad_one(scene: Scene) -> None:
     async with scene.bot():
         files: list[Attached] = [SAMPLE, ("huge.csv", b"a,b\n" + b"1,2\n" * (LARGEST // 4))]

@@ -6,11 +6,8 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import pytest
-
 from bot.features.job_controls.service import Stop
 from bot.features.job_controls.view import stop_words
-from bot.slack.show import notices
 from handoff import events as ev
 from tests.system.brains import Gate, Words, connect, plan, played, provider, purposes, result, subtask
 from tests.system.scene import Json, Scene, Talk, block_of, buttons, card_title, eventually, rows, shown
@@ -71,13 +68,6 @@ async def stopped(talk: Talk, who: str = "ana") -> None:
     assert [event.user for event in await talk.of(ev.CancelRequested)] == [person]
 
 
-async def test_the_native_stop_ends_the_job_with_a_report(scene: Scene) -> None:
-    async with at_work(scene) as talk:
-        await talk.seen(lambda: talk.status() == "processing")
-        await scene.person().stop(talk.channel, talk.ts)
-        await stopped(talk)
-
-
 async def test_one_stop_button_at_a_time(scene: Scene) -> None:
     async with at_work(scene) as talk:
         await talk.seen(lambda: talk.status() == "processing")
@@ -105,12 +95,6 @@ async def test_the_command_cancel(scene: Scene) -> None:
         assert again["text"] == f"{talk.key.job} is over already."
 
 
-async def test_the_word_stop_in_the_thread(scene: Scene) -> None:
-    async with at_work(scene) as talk:
-        await talk.say("@leadhand stop")
-        await stopped(talk)
-
-
 async def test_two_stops_are_one_report(scene: Scene) -> None:
     async with at_work(scene) as talk:
         await scene.person().stop(talk.channel, talk.ts)
@@ -118,31 +102,6 @@ async def test_two_stops_are_one_report(scene: Scene) -> None:
         job = await talk.over()
         assert job.latest.state == "cancelled"
         assert len(talk.words()) == 1
-
-
-async def test_an_admin_may_stop_what_others_asked_for(scene: Scene) -> None:
-    async with at_work(scene, admins=frozenset({scene.person("cleo").id})) as talk:
-        assert (await command(scene, f"cancel {talk.key.job}", who="cleo"))["text"].startswith("Stopping.")
-        await stopped(talk, who="cleo")
-
-
-async def test_others_are_refused_for_their_eyes_only(scene: Scene) -> None:
-    async with at_work(scene) as talk:
-        ben, ana = scene.person("ben"), scene.person().id
-        unnamed, named = stop_words(Stop("not_yours")), stop_words(Stop("not_yours", (ana,)))
-        for text, refused in (("status", notices.NOT_SEEN), ("trace", notices.NOT_TRACED), ("cancel", unnamed)):
-            told = await command(scene, f"{text} {talk.key.job}", who="ben")
-            assert told["text"] == refused
-        await ben.stop(talk.channel, talk.ts)
-        await ben.stop(talk.channel, talk.ts)
-        await talk.seen(lambda: len(ben.ephemerals(talk.channel)) == 5)
-        assert [each["text"] for each in ben.ephemerals(talk.channel)][3:] == [named, named]
-        job = await talk.job()
-        assert job is not None
-        assert job.latest.state == "working"
-        assert not talk.words()
-        await scene.person().stop(talk.channel, talk.ts)
-        await stopped(talk)
 
 
 async def test_a_mention_in_somebodys_thread_gives_rights_over_that_alone(scene: Scene) -> None:
@@ -238,11 +197,11 @@ async def test_status_lists_jobs_and_shows_one(scene: Scene) -> None:
         await talk.over()
 
 
-@pytest.mark.parametrize("verb", ["status", "trace", "cancel"])
-async def test_a_job_that_nobody_knows(scene: Scene, verb: str) -> None:
+async def test_a_job_that_nobody_knows(scene: Scene) -> None:
     async with scene.bot():
-        assert "do not know that job" in shown(await command(scene, f"{verb} {NOBODYS}"))
-        assert "is no job" in shown(await command(scene, f"{verb} tomorrow"))
+        for verb in ("status", "trace", "cancel"):
+            assert "do not know that job" in shown(await command(scene, f"{verb} {NOBODYS}"))
+            assert "is no job" in shown(await command(scene, f"{verb} tomorrow"))
     assert not scene.person().errors()
 
 
@@ -273,22 +232,6 @@ async def test_trace_gives_a_timeline_a_picture_a_page_and_the_whole_log_as_json
     assert {"request", "plan", "attempt", "chat", "tool", "post"} <= {span["kind"] for span in trace["spans"]}
     assert [span["state"] for span in trace["spans"]] == ["done"] * len(trace["spans"])
     assert len(talk.replies()) == 2, "the thread is left alone"
-
-
-async def test_feedback_is_a_fact_in_the_log(scene: Scene) -> None:
-    async with scene.bot():
-        talk = await scene.ask("What is 3 * 4?")
-        await talk.over()
-        (answer,) = talk.words()
-        thumbs = block_of(answer, "context_actions")
-        assert thumbs is not None
-        bad = thumbs["elements"][0]["negative_button"]["value"]
-        await scene.person("ben").click(talk.channel, answer["ts"], "feedback", bad)
-        told = await talk.seen(lambda: scene.person("ben").ephemerals(talk.channel))
-        await talk.until(lambda job: job.seq and job.current is None)
-        (given,) = await feedback(talk)
-    assert told[0]["text"].startswith("Thank you")
-    assert (given.user, given.good, given.request) == (scene.person("ben").id, False, talk.ts)
 
 
 async def test_thumbs_count_once_a_person(scene: Scene) -> None:

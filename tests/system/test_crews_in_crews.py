@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from bot.slack.views.status import timeline
 from bot.tracing.steps import events_json, steps_of
 from handoff import events as ev
-from handoff.effects import HandUp, MakePlan, RunSubtask, WriteAnswer
 from handoff.engine.answer import gaps
-from handoff.engine.engine import fold
-from handoff.engine.nested import MAX_IN_ALL
-from handoff.engine.outstanding import outstanding
 from handoff.summaries.summary import APART
 from specialists.crew import Crew
 from specialists.registry import load_crew
 from tests.handoff.nested import level
-from tests.nursery import forked
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.scripts import first_text, purpose_of
 from tests.providers.wire import WireRequest
-from tests.system.brains import Gate, Words, connect, escalation, in_turn, plan, provider, purposes, result, subtask
-from tests.system.scene import Scene, block_of, bot_in, card_title, emptied, rows, shown
+from tests.system.brains import Gate, Words, escalation, in_turn, plan, purposes, result, subtask
+from tests.system.scene import Scene, block_of, card_title, rows, shown
 from tests.system.test_planning import played_by
 
 ROOT, LEGAL, CONTRACTS = ("- legal:", "- legal/reader:", "- legal/contracts/clerk:")
@@ -284,103 +276,3 @@ async def test_the_rules_of_a_crew_hold_inside_it_too(scene: Scene, tmp_path: Pa
         (one.subtask, one.what, one.why) for one in job.latest.decisions
     ]
     assert job.latest.work["terms"].usage == job.latest.work["terms/request"].usage, "it took what was taken inside"
-
-
-async def test_who_is_silent_inside_costs_its_own_deadline(scene: Scene, tmp_path: Path) -> None:
-    gate = Gate(result("Too late."))
-    words: dict[str, Words] = {**SAID, "planner": planners(), "clerk": gate}
-    async with played_by(scene, crew_in(tmp_path, contracts="subtask_seconds: 1\n"), **words):
-        talk = await scene.ask("Write a note on the terms, with the figures")
-        job = await talk.over()
-        gate.open()
-    ask = job.latest
-    assert (ask.work["terms/find/search"].state, ask.work["terms/find"].state) == ("error", "error")
-    assert (ask.work["terms"].state, ask.work["note"].state) == ("complete", "complete")
-    assert any(gap.startswith("Do part terms: Do part find: Do part search: ") for gap in gaps(ask, ask.run))
-
-
-async def test_plans_in_plans_cannot_multiply_without_end(scene: Scene, tmp_path: Path) -> None:
-    wide = plan(*(subtask(f"p{n}", "legal/contracts") for n in range(4)))
-    wider = plan(*(subtask(f"q{n}", "legal/contracts/clerk") for n in range(20)))
-    words = {**SAID, "planner": planners(legal=wide, contracts=wider)}
-    async with played_by(scene, crew_in(tmp_path), **words):
-        talk = await scene.ask("Write a note on the terms, with the figures")
-        job = await talk.over()
-    assert len(job.latest.work) <= MAX_IN_ALL
-    assert job.latest.state == "completed"
-    refused = [one.why for one in job.latest.decisions if one.what == "plan rejected"]
-    assert refused
-    assert all("are left for all of this request" in fault for fault in refused)
-
-
-async def test_an_owner_that_is_killed_inside_repeats_only_what_was_in_flight(
-    scene: Scene, server_url: str, tmp_path: Path
-) -> None:
-    gate = Gate(result("Contract 7 was found.", 95))
-    crew = crew_in(tmp_path)
-    words: dict[str, Words] = {**SAID, "planner": planners(), "clerk": gate}
-    async with provider(**words) as server:
-        settings = {
-            "SLACK_BOT_TOKEN": scene.workspace.bot_token,
-            "SLACK_APP_TOKEN": scene.workspace.app_token,
-            "SLACK_API_URL": scene.workspace.api_url,
-            "REDIS_URL": server_url,
-            "OPENAI_BASE_URL": server.openai_url,
-            "LEADHAND_LEASE": "1",
-            "LEADHAND_CREW": str(tmp_path),
-        }
-        store = await emptied(server_url)
-        killed = await forked.start("bot", "run", env={**os.environ, **settings}, out=subprocess.PIPE)
-        talk = await scene.ask("Write a note on the terms, with the figures")
-        talk = replace(scene, store=store).thread(talk.channel, talk.ts)
-        await gate.reached.wait()
-        await talk.until(lambda job: job.latest.work["terms/check"].state == "complete")
-        killed.kill()
-        await killed.wait()
-        gate.open()
-        model = connect("chat", server)
-        async with bot_in(scene.workspace, server_url, prefix="lh", model=model, crew=crew):
-            job = await talk.over()
-        log = await talk.events()
-        await store.close()
-    assert job.latest.state == "completed"
-    assert job.takeovers == 1
-    asked = Counter(purposes(server))
-    assert asked.pop("specialist:clerk") == 2, "it was in flight"
-    assert asked == {
-        "planner": 3,
-        "synthesizer": 2,
-        "verifier": 1,
-        **{f"specialist:{name}": 1 for name in SAID if name in TOLD},
-    }
-    for cut in range(1, len(log)):
-        assert not _done(log[:cut]) & _to_do(log[:cut]), f"cut after {log[cut - 1].type}"
-
-
-TOLD = ("analyst", "reader", "checker", "writer")
-
-
-def _done(log: list[ev.Event]) -> set[tuple[str, str]]:
-    """What was done at the cost of a model call, or handed up, by a cut through the log."""
-    found: set[tuple[str, str]] = set()
-    for event in log:
-        if isinstance(event, ev.PlanProposed | ev.AnswerWritten):
-            found.add((event.type, event.within))
-        elif isinstance(event, ev.ResultReturned):
-            found.add((event.type, event.subtask))
-    return found
-
-
-def _to_do(log: list[ev.Event]) -> set[tuple[str, str]]:
-    """What whoever takes over at the cut would have done, told as by `_done`."""
-    job = fold(log)
-    assert job is not None
-    found: set[tuple[str, str]] = set()
-    for effect in outstanding(job, log[-1].at)[0]:
-        if isinstance(effect, MakePlan):
-            found.add(("PlanProposed", effect.within))
-        elif isinstance(effect, WriteAnswer):
-            found.add(("AnswerWritten", effect.within))
-        elif isinstance(effect, RunSubtask | HandUp):
-            found.add(("ResultReturned", effect.subtask))
-    return found

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import duckdb
-import pytest
 
 from bot.slack.views.answer_message import SHOW_EVIDENCE, evidence_modal
 from bot.workspace.blocks import check_view
@@ -177,19 +176,19 @@ GRAVE = {"severity": "critical", "message": "The query joins user input into SQL
 
 
 async def test_a_critical_finding_that_the_answer_drops_is_added_with_the_count(scene: Scene) -> None:
-    for verdict in ("The change is sound: merge it.", "No problems were found, so it can go live."):
-        async with played(
-            scene,
-            planner=lambda _: plan(subtask("look", "reviewer"), subtask("sum", "writer")),
-            reviewer=lambda _: result("Not sound.", 95, findings=[GRAVE]),
-            writer=lambda _: result("A log line was added to the login page.", 90),
-            synthesizer=lambda _, verdict=verdict: Reply(verdict),
-        ) as _:
-            talk = await scene.ask("Review this change and say what it does")
-            await talk.over()
-        assert verdict in talk.said()
-        assert "Serious findings: 1 critical" in talk.said()
-        assert "The query joins user input into SQL, an injection. (critical, " in talk.said()
+    verdict = "No problems were found, so it can go live."
+    async with played(
+        scene,
+        planner=lambda _: plan(subtask("look", "reviewer"), subtask("sum", "writer")),
+        reviewer=lambda _: result("Not sound.", 95, findings=[GRAVE]),
+        writer=lambda _: result("A log line was added to the login page.", 90),
+        synthesizer=lambda _: Reply(verdict),
+    ) as _:
+        talk = await scene.ask("Review this change and say what it does")
+        await talk.over()
+    assert verdict in talk.said()
+    assert "Serious findings: 1 critical" in talk.said()
+    assert "The query joins user input into SQL, an injection. (critical, " in talk.said()
 
 
 async def test_a_part_that_the_answer_leaves_out_is_added(scene: Scene) -> None:
@@ -206,17 +205,9 @@ async def test_a_part_that_the_answer_leaves_out_is_added(scene: Scene) -> None:
     assert "Dear guests, please come to the garden" in talk.said()
 
 
-INVENTED = (
-    ("What does the contract say?", 'contract.txt says: "The supplier bears all costs of repair."'),
-    ("Was sagt der Vertrag?", "In contract.txt steht: „Der Lieferant trägt alle Kosten der Reparatur.“"),
-    ("契約は何と言っていますか?", "contract.txtには「供給者は修理のすべての費用を負担する」とあります。"),
-)
-
-
-@pytest.mark.parametrize(("request_text", "answer"), INVENTED)
-async def test_a_quotation_of_nothing_goes_back_once_and_is_then_listed(
-    scene: Scene, request_text: str, answer: str
-) -> None:
+async def test_a_quotation_of_nothing_goes_back_once_and_is_then_listed(scene: Scene) -> None:
+    request_text = "Was sagt der Vertrag?"
+    answer = "In contract.txt steht: „Der Lieferant trägt alle Kosten der Reparatur.“"
     async with played(
         scene, planner=lambda _: plan(subtask("read", "reviewer")), reviewer=lambda _: result(answer, 95)
     ) as server:
@@ -225,21 +216,6 @@ async def test_a_quotation_of_nothing_goes_back_once_and_is_then_listed(
     assert purposes(server).count("specialist:reviewer") == 2
     assert len(statements_of_no_source(job.latest)) == 1
     assert phrase("not_from_files", request_text, what="") in talk.said()
-
-
-async def test_a_quotation_that_was_mended_or_right_leaves_no_mark(scene: Scene) -> None:
-    right = result('Section 2 of contract.txt says: "Notice is 90 days."', 95)
-    wrong = result('Section 1 of contract.txt says: "Notice is 90 days."', 95)
-    for replies, turns in (((right,), 1), ((wrong, right), 2)):
-        async with played(
-            scene, planner=lambda _: plan(subtask("read", "reviewer")), reviewer=in_turn(*replies)
-        ) as server:
-            talk = await scene.ask("What does the contract say of notice?", files=[CONTRACT])
-            job = await talk.over()
-        assert purposes(server).count("specialist:reviewer") == turns
-        assert statements_of_no_source(job.latest) == ()
-        assert "Not from your files" not in talk.said()
-        assert "Read: contract.txt" in talk.said()
 
 
 async def test_a_result_about_a_file_that_was_not_opened_goes_back(scene: Scene) -> None:

@@ -65,14 +65,6 @@ async def test_a_specialist_mends_a_figure_that_it_is_told_of(scene: Scene) -> N
     assert "Not from your files" not in talk.said()
 
 
-async def test_a_figure_that_a_tool_was_made_to_print_is_of_nobody(scene: Scene) -> None:
-    calls = in_turn(tool_call("calculate", code="print(1234553)"), WRONG, WRONG)
-    async with played(scene, planner=lambda _: one_part("Say what the revenue was."), analyst=calls):
-        talk = await scene.ask("tell me what the revenue was, which I do not have as a file")
-        await talk.over()
-    assert "Not from your files: 1,234,553" in talk.said()
-
-
 async def test_the_rows_that_a_figure_counts_stand_below_the_answer(scene: Scene) -> None:
     sql = "SELECT sum(revenue_eur) AS revenue FROM sales WHERE plan = 'Basic'"
     async with played(
@@ -97,13 +89,3 @@ async def test_rows_that_code_puts_in_are_those_of_the_query(scene: Scene) -> No
     assert f"| {reply} |" in result_of.content
     assert reply.partition(" | ")[2] in talk.said()
     assert "[[rows" not in talk.said()
-
-
-async def test_figures_of_the_request_need_no_tool(scene: Scene) -> None:
-    note = result("From 1 March a seat costs $59 instead of $49, $10 more.", 90)
-    async with played(
-        scene, planner=lambda _: one_part("Write the note on the new price.", "writer"), writer=lambda _: note
-    ):
-        talk = await scene.ask("write a note: the price per seat goes from 49 to 59 dollars on 1 March")
-        await talk.over()
-    assert "$59 instead of $49" in talk.said()

@@ -81,22 +81,6 @@ async def test_what_it_hands_over_is_planned_by_those_who_know_why(scene: Scene)
     assert (handed.escalation.reason, handed.usage.calls) == ("hand_over", 1), "the trace has its call and its cost"
 
 
-@pytest.mark.parametrize("reason", ["out_of_scope", "confidence_too_low"])
-async def test_one_that_cannot_do_it_hands_over_too(scene: Scene, reason: str) -> None:
-    async with crew_at_work(
-        scene,
-        "general",
-        assistant=lambda _: escalation(reason, "There is no tool for that."),
-        planner=lambda _: plan(subtask("text", "writer")),
-        writer=lambda _: result("Done well.", 90),
-    ) as server:
-        talk = await scene.ask("write something that nobody else could")
-        job = await talk.over()
-    assert purposes(server) == ["specialist:assistant", "planner", "specialist:writer"]
-    assert "There is no tool for that." in told(server, "planner")
-    assert job.latest.state == "completed"
-
-
 async def test_what_people_answered_it_reaches_those_who_come_after_it(scene: Scene) -> None:
     first = in_turn(escalation("ambiguous_input", "Which fair?", ["Spring", "Autumn"]), tool_call("hand_over", why=WHY))
     async with crew_at_work(

@@ -219,11 +219,11 @@ async def test_all_of_a_persons_jobs_but_those_that_others_asked_for_things_in(s
     assert [(one["deed"], one["user"]) for one in refused] == [("forgot", ana), ("forgot", ana)]
 
 
-@pytest.mark.parametrize("text", ["", "@nobody", "JX", "everything"])
-async def test_what_names_nothing_is_said_so(scene: Scene, text: str) -> None:
+async def test_what_names_nothing_is_said_so(scene: Scene) -> None:
     async with scene.bot():
-        answer = await scene.command(f"forget {text}")
-    assert answer["text"] != forget_window.ASKED
+        for text in ("", "@nobody", "JX", "everything"):
+            answer = await scene.command(f"forget {text}")
+            assert answer["text"] != forget_window.ASKED
     assert scene.person().views() == []
 
 

@@ -17,7 +17,6 @@ from tests.providers.wire import WireRequest
 from tests.system.brains import connect, escalation, plan, provider, result, subtask
 from tests.system.scene import Scene, shown
 
-"""Seconds after a change within which an open home must be right."""
 WORDS = {"planner": lambda _: plan(subtask("place", "writer"))}
 
 

@@ -12,7 +12,7 @@ from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.scripts import task_of
 from tests.providers.wire import WireRequest
-from tests.system.brains import Words, in_turn, plan, played, purposes, result, subtask, tool_call
+from tests.system.brains import Words, in_turn, plan, played, result, subtask, tool_call
 from tests.system.scene import Scene, card_title, rows, shown
 
 FIVE = plan(
@@ -123,15 +123,3 @@ async def test_in_other_languages_nothing_honest_is_held_up(scene: Scene, langua
     assert not await talk.of(ev.PlanRejected)
     assert gaps(job.latest, job.latest.run) == ()
     assert figures.partition("(")[0] in talk.said()
-
-
-async def test_a_plan_that_stays_cut_into_slices_runs_and_says_so_in_the_trace(scene: Scene) -> None:
-    slices = plan(*(subtask(f"s{n}", "writer", [f"s{n - 1}"] if n else []) for n in range(4)))
-    async with played(scene, planner=lambda _: slices, writer=lambda _: result("Oslo leads.")) as server:
-        talk = await scene.ask("tell me whatever seems right")
-        job = await talk.over()
-    assert job.latest.state == "completed"
-    assert purposes(server).count("planner") == 2
-    assert len(await talk.of(ev.PlanRejected)) == 1
-    (why,) = [decision.why for decision in job.latest.decisions if decision.what == "planned"]
-    assert why.startswith("taken as it is: Subtasks s0, s1, s2, s3 are writer's work")

@@ -6,15 +6,11 @@ import json
 from collections import Counter
 from typing import Any
 
-from bot.models.choosing import OPENAI_TIERS
-from bot.models.openai_chat import OpenAIChat
-from bot.models.provider_model import ProviderModel
-from bot.models.retrying import RetryPolicy
 from bot.slack.views.status import timeline
 from bot.tracing.steps import events_json, steps_of
 from handoff import events as ev
 from handoff.contracts import Terms
-from handoff.engine.answer import gaps, missing
+from handoff.engine.answer import missing
 from handoff.engine.ladder import RUNGS
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
@@ -130,34 +126,6 @@ async def test_the_trace_of_a_job_shows_each_step_of_the_ladder(scene: Scene) ->
     assert "Missing" in talk.said()
 
 
-async def test_a_specialist_that_is_down_costs_three_failed_calls(scene: Scene) -> None:
-    rows = plan(subtask("bad", "analyst"), subtask("good", "reviewer"))
-    async with provider(planner=lambda _: rows, specialist=with_bad(Fault("unavailable"))) as server:
-        wire = OpenAIChat("k", server.openai_url)
-        model = ProviderModel(wire, OPENAI_TIERS, provider="home-server", retries=RetryPolicy(first_pause=0.01))
-        async with scene.bot(model):
-            talk = await scene.ask("Do two things")
-            job = await talk.over()
-    assert [work.state for work in job.latest.work.values()] == ["error", "complete"]
-    assert sum("part bad." in task_of(request) for request in server.requests) <= 3
-
-
-async def test_a_silent_specialist_delays_the_job_by_its_own_deadline(scene: Scene) -> None:
-    rows = plan(subtask("bad", "analyst"), subtask("good", "reviewer"))
-    async with (
-        provider(planner=lambda _: rows, specialist=with_bad(Fault("hang"))) as server,
-        scene.bot(connect("chat", server), terms=Terms(subtask_seconds=1.5)),
-    ):
-        talk = await scene.ask("Do two things")
-        job = await talk.over()
-    bad = job.latest.work["bad"]
-    assert bad.state == "error"
-    assert bad.ended is not None
-    assert bad.started is not None
-    assert bad.ended - bad.started < 4.0
-    assert "Missing" in talk.said()
-
-
 async def test_at_the_jobs_deadline_people_get_what_is_there(scene: Scene) -> None:
     rows = plan(subtask("bad", "analyst"), subtask("good", "reviewer"), subtask("after", "writer", ["bad"]))
     async with (
@@ -170,23 +138,3 @@ async def test_at_the_jobs_deadline_people_get_what_is_there(scene: Scene) -> No
     (reached,) = await talk.of(ev.DeadlineReached)
     assert reached.subtask == ""
     assert "the time for the whole request (1.5 s) ran out" in shown(talk.words()[-1])
-
-
-async def test_a_certain_fault_goes_back_without_a_model(scene: Scene) -> None:
-    rows = plan(subtask("first", "reviewer"), subtask("second", "analyst"))
-    words = by_part(first=in_turn(result("TODO"), result("Written.")), second=lambda _: result("Said.", confidence=10))
-    async with played(scene, planner=lambda _: rows, specialist=words) as server:
-        talk = await scene.ask("Do two things")
-        job = await talk.over()
-    works = job.latest.work
-    assert works["first"].result is not None
-    assert works["first"].result.content == "Written."
-    assert (works["first"].rounds, works["second"].rounds) == (1, 0)
-    assert gaps(job.latest, job.latest.run) == ()
-    assert [one.what for one in job.latest.decisions if one.subtask == "second"][-1:] == ["accepted in doubt"]
-    assert Counter(purposes(server)) == {
-        "planner": 1,
-        "specialist:reviewer": 2,
-        "specialist:analyst": 1,
-        "synthesizer": 1,
-    }, "and an answer without a sentence is not verified"

@@ -7,16 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 from bot.limits.rules import Payer, RateLimit, Rules, SpendingBudget
-from bot.store.counters import WINDOW, Counter
-from bot.store.redis.redis_store import Store
+from bot.store.counters import Counter
 from handoff import events as ev
 from handoff.engine.answer import gaps
 from handoff.text.dollars import short
 from specialists.turns import finish_tools
 from tests.providers.faults import Fault
-from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
-from tests.system.brains import HOME, Words, connect, plan, provider, purposes, result, subtask, tool_call
+from tests.system.brains import Words, connect, plan, provider, purposes, result, subtask, tool_call
 from tests.system.scene import Scene, block_of, eventually, shown
 
 ONE = plan(subtask("sum", "analyst", intent="Add up the two numbers of the request: 19 and 23."))
@@ -43,42 +41,6 @@ async def test_instances_share_the_breaker_of_a_specialist_whose_model_always_fa
         (refused,) = await talk.of(ev.AttemptFailed)
         assert (refused.kind, refused.failed_calls) == ("unavailable", 0)
         assert "specialist analyst is paused" in talk.said(), "the gap is named"
-
-
-async def test_one_instance_tries_a_breaker_that_had_its_rest_and_closes_it_for_all(scene: Scene) -> None:
-    replies = [FAILS, FAILS, FAILS, result("It is 42.")]
-    async with provider(planner=lambda _: ONE, analyst=lambda _: replies.pop(0)) as server:
-        async with scene.bot(connect("chat", server)):
-            for who, channel in PLACES[:4]:
-                await (await scene.ask("Do it", who=who, channel=channel)).over()
-            assert purposes(server).count("specialist:analyst") == 3
-        async with scene.bot(connect("chat", server), later=31.0):
-            job = await (await scene.ask("Do it now")).over()
-            assert job.latest.state == "completed"
-            assert await scene.store.counters.breakers() == {}
-
-
-async def test_a_rate_is_shared_and_a_call_waits_for_its_minute(scene: Scene) -> None:
-    rules = Rules(rates={HOME: RateLimit(requests=2)})
-    earlier = await Store.connect(scene.url, prefix=scene.prefix, clock_offset_ms=-57_000)
-    asked: list[float] = []
-
-    def planner(_: WireRequest) -> Reply:
-        asked.append(scene.store.clock())
-        return ONE
-
-    async with (
-        provider(planner=planner, analyst=lambda _: result("42")) as server,
-        scene.bot(connect("chat", server), rules=rules) as app,
-    ):
-        await app.model.warm()  # that the first call takes no other time
-        counter = Counter(f"{HOME}:requests", "rate", 2)
-        # what another instance let through nearly a minute ago, the two in one second or in two
-        first, _ = [await earlier.counters.admit(name, [counter], patience=0, hold=1) for name in ("a", "b")]
-        await earlier.close()
-        assert (await (await scene.ask("Do it")).over()).latest.state == "completed"
-        assert asked[0] >= first.second + WINDOW + 1
-        assert await scene.store.counters.spent([counter]) == [2]
 
 
 async def test_a_call_that_would_wait_longer_than_its_deadline_is_not_made(scene: Scene) -> None:

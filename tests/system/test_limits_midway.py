@@ -80,17 +80,6 @@ async def test_a_breaker_that_opens_in_the_middle_gives_one_last_call_without_to
     assert any("Stopped at the pause of specialist analyst" in gap for gap in gaps(job.latest, job.latest.run))
 
 
-async def test_a_call_that_breaks_in_the_middle_leaves_what_the_tools_found(scene: Scene) -> None:
-    replies: list[Reply | Fault] = [tool_call("calculate", code="19 + 23"), Fault("bad_request")]
-    one = plan(subtask("sum", "analyst", intent="Add up the two numbers of the request: 19 and 23."))
-    async with played(scene, planner=lambda _: one, analyst=lambda _: replies.pop(0)):
-        talk = await scene.ask("Add 19 and 23")
-        job = await talk.over()
-    assert job.latest.state == "completed"
-    assert "42" in talk.said()
-    assert any("refused" in gap for gap in gaps(job.latest, job.latest.run))
-
-
 async def test_what_an_instance_took_before_another_went_on_is_counted_once(scene: Scene) -> None:
     rules = Rules(budgets={"job": SpendingBudget(tokens=1_000_000)})
     reached, never = asyncio.Event(), asyncio.Event()

@@ -7,15 +7,13 @@ import random
 import re
 import textwrap
 
-import pytest
-
 from handoff import events as ev
 from handoff.briefs.context import BRIEF
 from handoff.contracts import Context, ToolCall
 from handoff.text.context_budget import FULL, tokens
 from tests.providers.rendering import Reply
 from tests.providers.scripts import first_text, purpose_of
-from tests.providers.wire import Api, WireRequest
+from tests.providers.wire import WireRequest
 from tests.reading.hostile_files import pdf, stream
 from tests.system.brains import plan, played, result, subtask, tool_call
 from tests.system.scene import Scene, shown
@@ -68,10 +66,9 @@ def writer(request: WireRequest) -> Reply:
     return result(f"The deposit is {figure[1]} (handbook.pdf, {where[1]}).", findings=[found])
 
 
-@pytest.mark.parametrize("api", ["anthropic", "responses"])
-async def test_a_fact_in_a_pdf_of_a_hundred_pages_is_found_and_cited_by_its_page(scene: Scene, api: Api) -> None:
+async def test_a_fact_in_a_pdf_of_a_hundred_pages_is_found_and_cited_by_its_page(scene: Scene) -> None:
     task = {**subtask("look", "writer", intent="Answer from the handbook."), "needs": ["handbook.pdf"]}
-    async with played(scene, api=api, planner=lambda _: plan(task), writer=writer) as server:
+    async with played(scene, api="responses", planner=lambda _: plan(task), writer=writer) as server:
         talk = await scene.ask("What does the depot in Bergen cost up front?", files=[("handbook.pdf", handbook())])
         job = await talk.over()
         answer = shown(talk.words()[-1])

@@ -161,21 +161,6 @@ async def test_a_crew_that_allows_none_is_planned_for_as_ever(scene: Scene, tmp_
     assert job.latest.state == "completed"
 
 
-async def test_a_wish_for_more_is_told_to_the_planner(scene: Scene, tmp_path: Path) -> None:
-    greedy = plan(PART, made=[wish(tools=["calculate", "web_search"], tier="deep")])
-    words = {"planner": in_turn(greedy, plan(PART)), "unitsmith": in_turn(result(FACTOR, 90))}
-    async with played_by(scene, crew_of(tmp_path), **words) as server:
-        talk = await scene.ask("what are 12 km in old Norwegian units?")
-        job = await talk.over()
-    (rejected,) = await talk.of(ev.PlanRejected)
-    assert rejected.faults == (
-        "The made specialist 'unitsmith' asks for the tool 'web_search', which is not lent; it may have: calculate.",
-        "The made specialist 'unitsmith' asks for the tier deep; it may have: fast, balanced.",
-    )
-    assert all(fault in server.requests[1].messages[0].text for fault in rejected.faults)
-    assert job.latest.state == "completed"
-
-
 async def test_it_climbs_the_ladder_within_its_tiers_and_is_stood_in_for(scene: Scene, tmp_path: Path) -> None:
     unsure = escalation("confidence_too_low", "The factor of the bismerpund is not certain.")
     words = {

@@ -52,15 +52,14 @@ DONE: dict[str, Words] = {
 READERS = {"read_material", "search_material"}
 
 
-@both
-async def test_the_report_writer_gets_six_page_results_whole(scene: Scene, api: Api) -> None:
+async def test_the_report_writer_gets_six_page_results_whole(scene: Scene) -> None:
     pages = {name: f"{name} charges 12 euros a seat and month, support included.\n" * 105 for name in ("Acme", "Bolt")}
     intent = "Draft a two-page comparison report for the product team: prices, support, a table, recommendation."
     parts = [subtask("acme", "researcher"), subtask("bolt", "reviewer")]
     planned = plan(*parts, subtask("report", "writer", ["acme", "bolt"], intent=intent))
     async with played(
         scene,
-        api=api,
+        api="responses",
         planner=lambda _: planned,
         researcher=lambda _: result(pages["Acme"]),
         reviewer=lambda _: result(pages["Bolt"]),
@@ -75,14 +74,13 @@ async def test_the_report_writer_gets_six_page_results_whole(scene: Scene, api: 
     assert not any(one.pack.left_out for one in await talk.of(ev.AttemptStarted))
 
 
-@both
-async def test_a_pasted_log_reaches_who_needs_it_once(scene: Scene, api: Api) -> None:
+async def test_a_pasted_log_reaches_who_needs_it_once(scene: Scene) -> None:
     parts = (
         with_needs(subtask("read", "reviewer", intent="Say which worker was the slowest."), "request"),
         with_needs(subtask("invite", "writer", intent="Write one line that invites to the review at noon.")),
     )
     words = {"reviewer": lambda _: result("Worker 59."), "writer": lambda _: result("Come at noon.")}
-    async with played(scene, api=api, planner=lambda _: plan(*parts), **words) as server:
+    async with played(scene, planner=lambda _: plan(*parts), **words) as server:
         talk = await scene.ask(f"Which worker is slow, and invite us to the review at noon\n{LOG}")
         await talk.over()
     (reviewer,), (writer,) = texts(server, "specialist:reviewer"), texts(server, "specialist:writer")
@@ -93,22 +91,11 @@ async def test_a_pasted_log_reaches_who_needs_it_once(scene: Scene, api: Api) ->
     assert "- request (this request, word for word" in planner
 
 
-async def test_one_specialist_alone_is_given_a_pasted_log_once(scene: Scene) -> None:
-    alone = Reply(json.dumps({"why": "a log", "next": {"who": "reviewer"}}))
-    async with played(scene, planner=lambda _: alone, reviewer=lambda _: result("Worker 59.")) as server:
-        talk = await scene.ask(f"Which worker is slow?\n{LOG}")
-        await talk.over()
-    (reviewer,) = texts(server, "specialist:reviewer")
-    assert reviewer.count(LOG) == 1
-    assert not tools_of(server, "specialist:reviewer") & READERS
-
-
-@both
-async def test_the_last_answer_goes_to_the_writer_unchanged(scene: Scene, api: Api) -> None:
+async def test_the_last_answer_goes_to_the_writer_unchanged(scene: Scene) -> None:
     answer = "\n\n".join(f"The tenant keeps window {chr(97 + n % 26) * 9} clean." for n in range(140))
     alone = Reply(json.dumps({"why": "a text", "next": {"who": "writer"}}))
     said = in_turn(result(answer), result("Done."))
-    async with played(scene, api=api, planner=lambda _: alone, writer=said) as server:
+    async with played(scene, planner=lambda _: alone, writer=said) as server:
         talk = await scene.ask("Write the house rules")
         await talk.over()
         await talk.say("@leadhand put your last answer into a Word document, unchanged")

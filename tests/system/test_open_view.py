@@ -62,8 +62,6 @@ async def in_store(scene: Scene, text: str) -> list[str]:
     ("text", "count"),
     [
         ("Summarise this channel", "Read: #sales (2 messages)"),
-        ("Was wurde hier beschlossen?", "Gelesen: #sales (2 Nachrichten)"),
-        ("Résume ça", "#sales (2 messages)"),
         ("これを要約して", "読んだもの: #sales (メッセージ2件)"),
     ],
 )

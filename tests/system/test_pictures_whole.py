@@ -1,4 +1,4 @@
-"""A picture that somebody attaches reaches a model that sees, on each wire; to another it is named, and to people."""
+"""A picture that somebody attaches reaches a model that sees; to another it is named, and to people."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from handoff import events as ev
 from specialists.reading.picture_file import LONGEST_SIDE
 from tests.models.conftest import connect
 from tests.models.sample_pictures import png
-from tests.providers.wire import Api
 from tests.system.brains import plan, played, provider, result, subtask
 from tests.system.scene import Scene, shown
 
@@ -29,11 +28,10 @@ def photo(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("api", ["anthropic", "responses", "chat"])
-async def test_a_model_that_sees_is_shown_what_was_attached(scene: Scene, api: Api, photo: Path) -> None:
+async def test_a_model_that_sees_is_shown_what_was_attached(scene: Scene, photo: Path) -> None:
     words = {"planner": lambda _: plan(subtask("a", "writer")), "specialist": lambda _: result("Three boxes.")}
     async with provider(**words) as server:
-        model = connect(api, server)
+        model = connect("anthropic", server)
         seeing = ProviderModel(
             model.wire, model.tiers, provider=model.provider, sees={"fast": True, "balanced": True, "deep": True}
         )
@@ -68,14 +66,11 @@ async def test_people_are_told_what_a_model_was_not_shown(scene: Scene, photo: P
     assert "not shown to this model, which reads text only" in shown(answer)
 
 
-@pytest.mark.parametrize("api", ["anthropic", "responses", "chat"])
-async def test_a_photo_over_the_providers_limits_is_shown_scaled_and_only_a_broken_one_is_named(
-    scene: Scene, api: Api
-) -> None:
+async def test_a_photo_over_the_providers_limits_is_shown_scaled_and_only_a_broken_one_is_named(scene: Scene) -> None:
     files = [("photo.png", png(9_000, 60, padding=12_000_000)), ("torn.png", b"\x89PNG\r\n\x1a\n no more")]
     words = {"planner": lambda _: plan(subtask("a", "writer")), "specialist": lambda _: result("A wide wall.")}
     async with provider(**words) as server:
-        model = connect(api, server)
+        model = connect("responses", server)
         seeing = ProviderModel(
             model.wire, model.tiers, provider=model.provider, sees={"fast": True, "balanced": True, "deep": True}
         )

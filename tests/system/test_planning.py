@@ -67,22 +67,6 @@ async def test_a_request_of_one_skill_goes_straight_there(scene: Scene) -> None:
     assert "rule figures-of-a-table: analyst alone" in str(trace)
 
 
-async def test_a_request_of_several_skills_is_the_planners(scene: Scene) -> None:
-    async with played(scene, specialist=in_turn(result(FIGURES, 90))) as server:
-        talk = await scene.ask(f"{ONE_SKILL[:-1]}, and write a note about it", files=[SAMPLE])
-        await talk.over()
-    assert purposes(server)[0] == "planner"
-
-
-async def test_what_follows_in_a_thread_is_the_planners(scene: Scene) -> None:
-    async with played(scene, specialist=in_turn(result(FIGURES, 90))) as server:
-        talk = await scene.ask(ONE_SKILL, files=[SAMPLE])
-        await talk.over()
-        await talk.say("@leadhand search the web for the population of those")
-        await talk.over(requests=2)
-    assert "planner" in purposes(server)
-
-
 async def test_a_request_that_nobody_covers_is_said_so(scene: Scene) -> None:
     async with played(scene, planner=in_turn(reply(missing=["book a flight", "reserve a hotel"]))) as server:
         talk = await scene.ask("book me a flight to Rome and a hotel")
@@ -168,13 +152,6 @@ async def test_equals_share_the_work_and_the_planner_sees_one_of_them(scene: Sce
     }
     assert job.latest.run.terms.confidence == 60, "the crew's own word comes before the settings'"
     assert any("b: poet_b of poet (1 under way" in decision.why for decision in job.latest.decisions)
-
-
-async def test_what_specialists_cannot_do_is_shown_to_the_planner(scene: Scene) -> None:
-    async with played(scene) as server:
-        await (await scene.ask("write one sentence about the sea")).over()
-    prompt = server.requests[0].system
-    assert "draws charts. Cannot browse the web or write documents.\n" in prompt
 
 
 async def test_the_rehearsal_declines_what_no_rule_does(scene: Scene) -> None:

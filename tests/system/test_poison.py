@@ -161,11 +161,6 @@ async def gap(store: Store, key: JobKey) -> None:
     await store._server.command("XDEL", store._keys.of_job(key)[1], "2-0")
 
 
-async def no_payload(store: Store, key: JobKey) -> None:
-    await store._server.command("XDEL", store._keys.of_job(key)[1], "3-0")
-    await store._server.command("DEL", store._keys.of_job(key)[4])
-
-
 async def unknown_event(store: Store, key: JobKey) -> None:
     head = await store.jobs.head(key)
     assert head is not None
@@ -178,7 +173,7 @@ async def set_aside_records(caplog: pytest.LogCaptureFixture) -> list[logging.Lo
     return [record for record in caplog.records if getattr(record, "event", "") == "set_aside"]
 
 
-@pytest.mark.parametrize("damage", [gap, no_payload, unknown_event])
+@pytest.mark.parametrize("damage", [gap, unknown_event])
 async def test_a_log_that_cannot_be_read(scene: Scene, damage: object, caplog: pytest.LogCaptureFixture) -> None:
     assert isinstance(scene.store, Store)
     async with scene.bot(admins=frozenset({scene.person().id})):

@@ -70,12 +70,10 @@ async def test_the_answer_is_that_of_the_rehearsal(scene: Scene, api: Api, rehea
     assert (job.latest.usage.cost is not None) == (api != "chat"), "a compatible server's price is nobody's to know"
 
 
-@pytest.mark.parametrize("api", ["anthropic", "responses", "chat"])
-async def test_a_slow_answer_is_streamed_into_the_one_message(scene: Scene, api: Api) -> None:
+async def test_a_slow_answer_is_streamed_into_the_one_message(scene: Scene) -> None:
     text = "Tea is ready. " * 30 + "\n\nSo are the **scones**."
     async with played(
         scene,
-        api=api,
         verified=False,
         planner=lambda _: plan(subtask("a", "writer"), subtask("b", "reviewer")),
         specialist=lambda _: result("Done."),

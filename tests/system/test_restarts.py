@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-from dataclasses import replace
-
 from handoff import events as ev
 from handoff.contracts import Terms
-from tests.nursery import forked
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
 from tests.system.brains import Gate, connect, in_turn, plan, provider, purposes, result, subtask
-from tests.system.scene import SAMPLE, Scene, bot_in, card_title, emptied, rows, shown
+from tests.system.scene import SAMPLE, Scene, card_title, rows, shown
 
 QUESTION = "why did churn rise? draft a short note to the board"
 TWO = plan(subtask("first", "writer"), subtask("second", "reviewer"))
@@ -118,33 +113,3 @@ async def test_two_bots_on_one_store_do_each_job_once(scene: Scene) -> None:
     for talk in talks:
         assert len(talk.cards()) == len(talk.words()) == 1
     assert purposes(server).count("planner") == len(talks)
-
-
-async def test_a_bot_that_is_killed_is_taken_over_when_its_lease_ends(scene: Scene, server_url: str) -> None:
-    gate = Gate(result("Done."))
-    async with provider(planner=lambda _: TWO, writer=lambda _: result("First."), reviewer=gate) as server:
-        settings = {
-            "SLACK_BOT_TOKEN": scene.workspace.bot_token,
-            "SLACK_APP_TOKEN": scene.workspace.app_token,
-            "SLACK_API_URL": scene.workspace.api_url,
-            "REDIS_URL": server_url,
-            "OPENAI_BASE_URL": server.openai_url,
-            "LEADHAND_LEASE": "1",
-        }
-        store = await emptied(server_url)
-        killed = await forked.start("bot", "run", env={**os.environ, **settings}, out=subprocess.PIPE)
-        talk = await scene.ask("Do two things")
-        scene = replace(scene, store=store)
-        talk = scene.thread(talk.channel, talk.ts)
-        await gate.reached.wait()
-        await talk.until(lambda job: job.latest.work["first"].state == "complete")
-        killed.kill()
-        await killed.wait()
-        gate.open()
-        async with bot_in(scene.workspace, server_url, prefix="lh", model=connect("chat", server)):
-            await talk.over()
-        await scene.store.close()
-
-    assert purposes(server).count("specialist:writer") == 1
-    assert purposes(server).count("specialist:reviewer") == 2
-    assert len(talk.cards()) == len(talk.words()) == 1

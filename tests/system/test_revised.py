@@ -9,7 +9,6 @@ from typing import Any
 from bot.supervisor.prompts import prompt
 from handoff import events as ev
 from handoff.engine.answer import gaps
-from handoff.engine.replan import MAX_REVISIONS
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.scripts import first_text, purpose_of, task_of
@@ -113,26 +112,6 @@ async def test_a_planner_that_fails_leaves_the_plan_as_it_was(scene: Scene) -> N
         assert looked.plan is None
         assert fault in looked.faults[0]
         assert purposes(server).count("replanner") == 1
-
-
-async def test_a_planner_that_never_stops_is_asked_twice(scene: Scene) -> None:
-    asked = 0
-
-    def more(_: WireRequest) -> Reply:
-        nonlocal asked
-        asked += 1
-        added = [
-            {**subtask(f"more{asked}{n}", "writer", ["cause"]), "needed_by": [], "instead_of": "", "why": "More."}
-            for n in range(6)
-        ]
-        return Reply(json.dumps({**CHANGED, "add": added, "rebrief": []}))
-
-    async with played(scene, planner=lambda _: BILLS, specialist=doubting, replanner=more) as server:
-        talk = await scene.ask("find the bug")
-        job = await talk.over()
-    assert asked == purposes(server).count("replanner") == job.latest.revisions == MAX_REVISIONS
-    assert len(job.latest.work) == 4 + 6 * MAX_REVISIONS
-    assert {work.state for work in job.latest.work.values()} == {"complete"}
 
 
 async def test_a_crew_inside_the_crew_changes_its_own_plan(scene: Scene, tmp_path: Path) -> None:

@@ -143,16 +143,6 @@ async def test_what_was_written_is_listed_first_and_not_written_again_without_a_
         assert "carried out earlier in this task" in str(job.latest.work["pin"].result)
 
 
-async def test_stop_before_it_begins(board: Board) -> None:
-    async with board.bot() as talk:
-        await talk.say("@leadhand again")
-        (question,) = await talk.seen(lambda: [one for one in talk.words() if "Stop" in buttons(one)])
-        await board.scene.person().click(talk.channel, question["ts"], buttons(question)["Stop"]["action_id"])
-        job = await talk.over(2)
-    assert job.latest.state == "cancelled"
-    assert board.side.calls == 1
-
-
 def reads_first(gate: Callable[[WireRequest], object]) -> Callable[[WireRequest], object]:
     """A specialist that calculates, and then waits at the gate."""
 

@@ -7,7 +7,6 @@ import json
 
 import pytest
 
-from handoff import events as ev
 from handoff.engine import hearing
 from handoff.engine.correcting import MOST
 from tests.providers.faults import Fault
@@ -119,73 +118,6 @@ async def test_a_correction_is_not_lost_because_the_dispatcher_failed_even_if_th
     assert talk.told().count("I don't know yet") == 1
 
 
-async def test_a_correction_reaches_the_writer_though_the_request_is_edited_after_it(scene: Scene) -> None:
-    gate = Gate()
-
-    async def writer(request: WireRequest) -> Reply:
-        await gate(request)
-        both = told(request, "only the Sales team") and told(request, "Compare the meals")
-        return result("Both" if both else "One")
-
-    alone = plan(subtask("note", "writer"))
-    async with played(scene, planner=lambda _: alone, writer=writer, dispatcher=lambda _: takes("correction")):
-        talk = await scene.ask("Compare the travel")
-        await gate.reached.wait()
-        await talk.say("only the Sales team")
-        await talk.until(lambda job: job.latest.corrections == 1)
-        await scene.person().edit(talk.channel, talk.ts, "@leadhand Compare the meals")
-        await talk.until(lambda job: job.latest.corrections == 2)
-        gate.open()
-        job = await talk.over()
-
-    assert job.latest.run.answer == "Both"
-    assert job.latest.text.startswith("Compare the meals")
-
-
-async def test_a_result_made_without_the_correction_is_sent_back(scene: Scene) -> None:
-    gate = Gate()
-
-    async def writer(request: WireRequest) -> Reply:
-        await gate(request)
-        return result("In euros" if told(request, "in euros please") else "In dollars")
-
-    alone = plan(subtask("note", "writer"))
-    correct = {"dispatcher": lambda _: takes("correction")}
-    async with played(scene, planner=lambda _: alone, writer=writer, **correct) as server:
-        talk = await scene.ask("Write a note with the price")
-        await gate.reached.wait()
-        await talk.say("@leadhand in euros please")
-        await talk.until(lambda job: job.latest.corrections == 1)
-        gate.open()
-        job = await talk.over()
-
-    assert job.latest.run.answer == "In euros"
-    assert purposes(server).count("specialist:writer") == 2
-
-
-async def test_a_correction_before_the_plan_is_planned_with(scene: Scene) -> None:
-    gate = Gate()
-
-    async def planner(request: WireRequest) -> Reply:
-        if "in euros please" not in first_text(request):
-            await gate(request)
-        return plan(subtask("note", "writer"))
-
-    words = {"writer": lambda _: result("In euros"), "dispatcher": lambda _: takes("correction")}
-    async with played(scene, planner=planner, **words) as server:
-        talk = await scene.ask("Write a note with the price")
-        await gate.reached.wait()
-        await talk.say("in euros please")
-        job = await talk.over()
-        gate.open()
-
-    planners = [first_text(one) for one in server.requests if purpose_of(one) == "planner"]
-    assert len(planners) == 2
-    assert "in euros please" in planners[1]
-    assert job.latest.run.answer == "In euros"
-    assert len(await talk.of(ev.PlanProposed)) == 1
-
-
 async def test_what_is_something_else_is_queued_and_said_so(scene: Scene) -> None:
     gate = Gate(result("Tea."))
     alone = plan(subtask("note", "writer"))
@@ -200,24 +132,6 @@ async def test_what_is_something_else_is_queued_and_said_so(scene: Scene) -> Non
         job = await talk.over(2)
 
     assert [ask.state for ask in job.asks] == ["completed", "completed"]
-
-
-async def test_nobody_but_the_requester_corrects_it(scene: Scene) -> None:
-    gate = Gate(result("Tea."))
-    alone = plan(subtask("note", "writer"))
-    async with played(scene, planner=lambda _: alone, writer=gate, dispatcher=lambda _: takes("correction")) as server:
-        talk = await scene.ask("Draft a note about tea")
-        await gate.reached.wait()
-        plain = await talk.say("in euros please", who="ben")
-        mentioned = await talk.say("@leadhand in euros please", who="ben")
-        await talk.seen(lambda: "hourglass_flowing_sand" in reactions(talk, mentioned))
-        gate.open()
-        job = await talk.over(2)
-
-    assert job.asks[0].corrections == 0
-    assert [ask.request.user for ask in job.asks] == [scene.person("ana").id, scene.person("ben").id]
-    assert reactions(talk, plain) == []
-    assert "dispatcher" not in purposes(server)
 
 
 async def test_an_edited_request_is_a_correction(scene: Scene) -> None:

@@ -1,13 +1,11 @@
-"""The store goes away under a running bot, or may not be used at all: people and operators are told what to do."""
+"""The store goes away under a running bot: people are told what to do, and work goes on when it is back."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import socket
-import threading
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +14,7 @@ import pytest
 from bot.limits.rules import Rules, SpendingBudget
 from bot.store.counters import Counter
 from handoff import events as ev
-from tests.command_line.command import environment, leadhand_inside
-from tests.store.kit import ask, free_port, tcp_server
+from tests.store.kit import free_port, tcp_server
 from tests.system.brains import (
     Gate,
     connect,
@@ -234,107 +231,6 @@ async def test_a_store_that_is_away_while_a_tool_keeps_a_file_is_no_fault_of_the
     assert purposes(server).count("specialist:analyst") == 2, "it goes on after its last turn"
     assert out == {}, "nobody is left alone for it"
     assert "broke" not in caplog.text
-
-
-# ---------------------------------------------------------------- at the start
-
-
-@contextmanager
-def answering(replies: Callable[[bytes], bytes]) -> Iterator[int]:
-    """Something that speaks the protocol: each request is answered as `replies` says."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-
-        def serve() -> None:
-            while True:
-                try:
-                    connection, _ = listener.accept()
-                except OSError:
-                    return
-                with connection:
-                    while request := connection.recv(65536):
-                        connection.sendall(replies(request))
-
-        thread = threading.Thread(target=serve, daemon=True)
-        thread.start()
-        yield listener.getsockname()[1]
-
-
-def too_old(request: bytes) -> bytes:
-    """Redis 6."""
-    info = b"# Server\r\nredis_version:6.2.14\r\nmaxmemory_policy:noeviction\r\nrole:master\r\naof_enabled:1\r\n"
-    answers = []
-    for command in request.split(b"*")[1:]:
-        if b"INFO" in command and b"CLIENT" not in command:
-            answers.append(b"$%d\r\n%s\r\n" % (len(info), info))
-        else:
-            answers.append(b"*2\r\n$4\r\nsave\r\n$0\r\n\r\n" if b"CONFIG" in command else b"+OK\r\n")
-    return b"".join(answers)
-
-
-@contextmanager
-def nobody(folder: Path) -> Iterator[str]:
-    del folder
-    yield "redis://127.0.0.1:9"
-
-
-@contextmanager
-def locked(folder: Path) -> Iterator[str]:
-    with tcp_server(folder, "--requirepass", "right") as port:
-        yield f"redis://:wrong@127.0.0.1:{port}"
-
-
-@contextmanager
-def old(folder: Path) -> Iterator[str]:
-    del folder
-    with answering(too_old) as port:
-        yield f"redis://127.0.0.1:{port}"
-
-
-@contextmanager
-def replica(folder: Path) -> Iterator[str]:
-    with tcp_server(folder, "--replicaof", "127.0.0.1 9") as port:
-        yield f"redis://127.0.0.1:{port}"
-
-
-@contextmanager
-def evicting(folder: Path) -> Iterator[str]:
-    with tcp_server(folder, "--maxmemory-policy", "allkeys-lru") as port:
-        yield f"redis://127.0.0.1:{port}"
-
-
-@contextmanager
-def out_of_memory(folder: Path) -> Iterator[str]:
-    with tcp_server(folder) as port:
-        ask(port, "CONFIG", "SET", "maxmemory", "1")
-        yield f"redis://127.0.0.1:{port}"
-
-
-@pytest.mark.parametrize(
-    ("server", "words"),
-    [
-        (nobody, ("cannot be reached", "Check that it runs", "REDIS_URL")),
-        (locked, ("refused the password", "in REDIS_URL, between the colon and the @")),
-        (old, ("6.2.14", "too old", "Redis 7.0 or Valkey 7.2")),
-        (replica, ("read-only replica", "Point REDIS_URL at the primary")),
-        (evicting, ("may throw jobs away", "maxmemory-policy noeviction")),
-        (out_of_memory, ("out of memory", "Raise its `maxmemory`")),
-    ],
-)
-def test_a_server_that_may_not_be_used_ends_the_start_in_one_line(
-    server: Callable[[Path], AbstractContextManager[str]],
-    words: tuple[str, ...],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    with server(tmp_path / "redis") as url:
-        env = environment(tmp_path, SLACK_BOT_TOKEN="xoxb-1", SLACK_APP_TOKEN="xapp-1", REDIS_URL=url)
-        env["LEADHAND_OPERATION"] = "off"
-        ended = leadhand_inside("run", env=env, capture=capsys)
-    assert ended.code == 1
-    lines = [line for line in ended.err.splitlines() if line.startswith("leadhand: ")]
-    assert len(lines) == 1, ended.err
-    assert [word for word in words if word not in lines[0]] == []
-    assert "wrong" not in ended.err
 
 
 @pytest.mark.parametrize("killed", [False, True], ids=["Slack fails", "Slack fails and Redis is killed"])

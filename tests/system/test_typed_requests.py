@@ -127,16 +127,6 @@ async def test_where_the_bot_is_not_it_says_what_to_do_and_keeps_the_words(scene
         await (await thread(scene, ana.dm)).over()
 
 
-async def test_what_looks_like_a_mistyped_subcommand_starts_nothing(scene: Scene) -> None:
-    async with scene.bot():
-        for typed, meant in (("staus", "status"), ("Jbos done", "jobs"), ("setings, please", "settings")):
-            told = shown(await scene.command(typed))
-            assert f"Did you mean `/leadhand {meant}`? Nothing was started." in told
-            assert told.endswith(typed), "nothing that was typed is lost"
-        await scene.barrier()
-        assert lines(scene) == []
-
-
 async def test_a_very_long_request_is_asked_whole(scene: Scene) -> None:
     async with scene.bot() as app:
         long = "what can you do? " + "word " * 5_000 + "end"
