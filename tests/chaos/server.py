@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
 from bot.store.embedded import find_server
+from tests.store.kit import free_port
 
 SETTINGS = {
     "bind": "127.0.0.1",
@@ -71,7 +71,7 @@ class RedisProcess:
 
 class _Server:
     def __init__(self, folder: Path) -> None:
-        self.port = _free_port()
+        self.port = free_port()
         self._folder = folder
         self._process: asyncio.subprocess.Process | None = None
 
@@ -112,9 +112,3 @@ class _Server:
             finally:
                 writer.close()
         return b""
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])

@@ -6,7 +6,6 @@ Their code knows nothing of the local Slack. All start at once, each beside a Sl
 import asyncio
 import re
 import shutil
-import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
@@ -23,6 +22,7 @@ from bot.workspace.refusal import ActionFailed
 from bot.workspace.workspace_server import Workspace
 from tests.local_slack.conftest import APPS, ROOT
 from tests.patience import patience
+from tests.store.kit import free_port
 
 T = TypeVar("T")
 Json = dict[str, Any]
@@ -378,12 +378,6 @@ USES: dict[str, Callable[[App], Awaitable[None]]] = {
 }
 MANIFESTS = {"bolt.mjs": "echo"}
 INSTALLED_BY_OAUTH = frozenset({"kudos.py"})
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def is_on_node(file: str) -> bool:

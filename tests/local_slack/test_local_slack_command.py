@@ -6,7 +6,6 @@ import re
 import shlex
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -19,16 +18,11 @@ from bot.workspace.manifest_notes import SENT_EVENTS
 from bot.workspace.web_api.method_table import METHODS
 from tests.local_slack.conftest import APPS, ROOT, Start, clean_environment
 from tests.patience import patience
+from tests.store.kit import free_port
 
 MANIFEST = APPS / "manifests" / "echo.json"
 PRINT_ALL = "import json, os, sys; print(json.dumps([dict(os.environ), sys.path])); sys.exit(7)"
 WAIT_FOREVER = "import time\nprint('up', flush=True)\ntime.sleep(600)"
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 async def test_a_bolt_app_that_reads_no_address_answers_a_mention(start: Start) -> None:

@@ -18,7 +18,7 @@ from handoff.contracts import Tier
 from specialists.model import ModelCall, ModelMessage
 from tests.providers.rendering import Reply
 from tests.providers.server import Brain, ProviderServer
-from tests.providers.wire import Api
+from tests.providers.wire import Api, WireRequest
 
 CLAUDE: dict[Tier, str] = {"fast": "claude-haiku-5-5", "balanced": "claude-sonnet-5-5", "deep": "claude-opus-5-5"}
 GPT: dict[Tier, str] = {"fast": "gpt-6-luna", "balanced": "gpt-6.1-terra", "deep": "gpt-6.1-sol"}
@@ -89,3 +89,11 @@ def heard() -> Heard:
         pieces.append(piece)
 
     return pieces, listen
+
+
+def effort_of(request: WireRequest) -> Any:
+    """How hard a call asks its model to think, in whichever field its wire has for it."""
+    body = request.body
+    if request.api == "anthropic":
+        return (body.get("output_config") or {}).get("effort")
+    return body.get("reasoning_effort") or (body.get("reasoning") or {}).get("effort")

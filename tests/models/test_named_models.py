@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -26,7 +25,7 @@ from handoff.planning.plan_check import check
 from specialists.crew import Crew
 from specialists.model import ModelError
 from specialists.registry import CrewError, load_crew
-from tests.models.conftest import ask, paired
+from tests.models.conftest import ask, effort_of, paired
 from tests.models.limits_desk import ANA
 from tests.operation.probe import Samples
 from tests.providers.faults import Fault
@@ -42,13 +41,6 @@ def crew(folder: Path, **keys: str) -> Crew:
     for name, said in keys.items():
         (folder / f"{name}.md").write_text(PAGE.format(name=name, keys=said))
     return load_crew(folder, {})
-
-
-def effort_of(request: WireRequest) -> Any:
-    body = request.body
-    if request.api == "anthropic":
-        return (body.get("output_config") or {}).get("effort")
-    return body.get("reasoning_effort") or (body.get("reasoning") or {}).get("effort")
 
 
 async def test_a_named_model_is_called_and_billed_by_its_own_name(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:

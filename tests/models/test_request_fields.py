@@ -8,7 +8,7 @@ import pytest
 
 from handoff.contracts import Tier, ToolCall
 from specialists.tools.tool import ToolSpec
-from tests.models.conftest import ask, paired
+from tests.models.conftest import ask, effort_of, paired
 from tests.providers.faults import Fault, FaultKind
 from tests.providers.rendering import Reply
 from tests.providers.wire import Api, WireRequest
@@ -34,13 +34,6 @@ SCHEMA = {
         "name": {"type": "string", "pattern": r"\d+", "maxLength": 65_536},
     },
 }
-
-
-def effort_of(request: WireRequest) -> Any:
-    body = request.body
-    if request.api == "anthropic":
-        return (body.get("output_config") or {}).get("effort")
-    return body.get("reasoning_effort") or (body.get("reasoning") or {}).get("effort")
 
 
 @pytest.mark.parametrize(("tier", "effort"), [("fast", "low"), ("balanced", "medium"), ("deep", "high")])

@@ -48,7 +48,7 @@ from specialists.tools.signing_in import LANDS
 
 @dataclass
 class MemoryService:
-    """Jobs by place; open questions as (place, request, subtask, number, asker)."""
+    """Requests as they came in; nothing is ever open, used up or set aside."""
 
     requests: list[tuple[Place, Request, str]] = field(default_factory=list)
     answers: list[str] = field(default_factory=list)
@@ -56,20 +56,14 @@ class MemoryService:
     lands: str = LANDS
     typed: list[str] = field(default_factory=list)
     cancelled: list[str] = field(default_factory=list)
-    thumbs: list[tuple[str, bool]] = field(default_factory=list)
-    open: list[tuple[Place, str, str, int, str]] = field(default_factory=list)
     admins: frozenset[str] = frozenset()
-    quarantined: set[str] = field(default_factory=set)
     away: bool = False
-    broke: set[str] = field(default_factory=set)
-    over: dict[str, str] = field(default_factory=dict)
     kept: dict[Place, Job] = field(default_factory=dict)
-    foreign: set[str] = field(default_factory=set)
-    forgotten: list[tuple[str, str, str, str]] = field(default_factory=list)
     _seen: set[str] = field(default_factory=set)
 
     store: Any = None
     note: Any = None
+    open: Any = None
     can_be_raised: bool = True
     talk: Any = field(default_factory=lambda: SimpleNamespace(desk=SimpleNamespace(of=None)))
     opener: Any = field(default_factory=lambda: SimpleNamespace(open=None))
@@ -122,7 +116,8 @@ class MemoryService:
     async def knows(self, place: Place) -> bool:
         if self.away:
             raise StoreError("the store is away")
-        return bool(self.requests) or any(where == place for where, *_ in self.open)
+        del place
+        return bool(self.requests)
 
     async def offers(self, place: Place, text: str) -> bool:
         del place, text
@@ -132,35 +127,25 @@ class MemoryService:
         return self._fresh((f"{place.channel}/{bot}",))
 
     async def over_budget(self, place: Place, user: str, ts: str) -> OverBudget | None:
-        del place, ts
-        return OverBudget("person", "the budget", self.over.pop(user, "")) if user in self.broke else None
+        del place, user, ts
+        return None
 
     async def asks_for_more(self, place: Place, user: str, scope: str) -> bool:
         return self._fresh((f"more {place.channel} {user} {scope}",))
 
     async def raise_budget(self, place: Place, user: str, scope: str, *, by: str, operation: str) -> str | None:
-        del place, scope, operation
-        self.broke.discard(user)
-        return "More." if by in self.admins else None
+        del place, user, scope, by, operation
+        return None
 
     async def left(self, team: str, channel: str, user: str, job: str = "") -> list[str]:
-        del team, channel, job
-        return [f"{user}: nothing left"] if user in self.broke else []
+        del team, channel, user, job
+        return []
 
     async def reply(
         self, place: Place, message: Request, *, mentioned: bool, others: bool, dedupe: tuple[str, ...]
     ) -> Answer:
-        del mentioned, others
-        user, text = message.user, message.text
-        asked = next((each for each in self.open if each[0] == place and each[4] == user), None)
-        if asked is None:
-            if self._seen.issuperset(dedupe[:1]) and text in self.answers:
-                return Answer("taken")
-            return Answer("quarantined" if place.job_id in self.quarantined else "ignored")
-        self._fresh(dedupe)
-        self.open.remove(asked)
-        self.answers.append(text)
-        return Answer("taken")
+        del place, message, mentioned, others, dedupe
+        return Answer("ignored")
 
     @property
     def crews(self) -> dict[str, str]:
@@ -179,15 +164,7 @@ class MemoryService:
     async def answer(
         self, place: Place, choice: Choice, *, user: str, dedupe: tuple[str, ...], words: str = ""
     ) -> Answer:
-        del words
-        named = (place, choice.request, choice.subtask, choice.number)
-        asked = next((each for each in self.open if each[:4] == named), None)
-        if asked is None:
-            return Answer("stale")
-        if asked[4] != user:
-            return Answer("not_yours", (asked[4],))
-        self._fresh(dedupe)
-        self.open.remove(asked)
+        del place, user, dedupe, words
         self.answers.append(str(choice.option))
         return Answer("taken")
 
@@ -204,14 +181,8 @@ class MemoryService:
         return Stop("cancelling")
 
     async def release(self, team: str, job: str, *, user: str) -> ReleaseVerdict:
-        if user not in self.admins:
-            return "not_admin"
-        if all(p.job_id != job or p.team != team for p, _, _ in self.requests):
-            return "unknown"
-        if job not in self.quarantined:
-            return "not_quarantined"
-        self.quarantined.remove(job)
-        return "released"
+        del team, job, user
+        return "not_admin"
 
     async def trouble(self) -> str:
         return ""
@@ -246,32 +217,16 @@ class MemoryService:
     async def job_of_thread(self, place: Place) -> Job | None:
         return self.kept.get(place)
 
-    async def feedback(
-        self,
-        place: Place,  # noqa: ARG002
-        *,
-        request: str,
-        user: str,  # noqa: ARG002
-        good: bool,
-        dedupe: tuple[str, ...],
-        reason: str = "",  # noqa: ARG002
-        withdrawn: bool = False,  # noqa: ARG002
-    ) -> Thumbed:
-        if self._fresh(dedupe):
-            self.thumbs.append((request, good))
+    async def feedback(self, *_: Any, **__: Any) -> Thumbed:
         return "recorded"
 
     async def forgettable(self, team: str, user: str, *, job: str = "", person: str = "") -> Forgettable | Denied:
         del team
-        if job and job in self.foreign:
-            return "not_yours"
         one = ToForget(job or "JAAAAAAAAAA", "old", "C1", "1.0", 3, 1, 10, 2, False, {"1.0": user})
         return Forgettable((one,), person=person)
 
     async def forget(self, team: str, user: str, mark: str, *, job: str = "", person: str = "") -> bool:
-        if not self._fresh((f"forget {mark}",)):
-            return False
-        self.forgotten.append((team, user, job, person))
+        del team, user, mark, job, person
         return True
 
     async def file_deleted(self, team: str, file: str) -> int:

@@ -89,20 +89,14 @@ async def test_the_bots_own_words_are_no_request(scene: Scene) -> None:
     assert [request.text for _, request, _ in scene.service.requests] == ["real"]
 
 
-def asking(scene: Scene, place: Place, user: str) -> tuple[Job, Ask, str]:
-    asked = Question(number=1, message="Which year?", options=("2025", "2026"), asked=1.0, whom=(user,))
-    subtask = Subtask(id="a", title="Profile", intent="i", specialist="analyst")
-    work = Work(subtask=subtask, specialist="analyst", state="input_required", question=asked)
-    request = Request(id=place.thread_ts, user=user, text="t", at=1.0)
-    ask = Ask(request=request, run=Run(plan=Plan(goal="g", subtasks=(subtask,))), work={"a": work}, gathered=True)
-    scene.service.open.append((place, request.id, "a", 1, user))
-    return Job(place=place, asks=(ask,)), ask, "a"
-
-
 async def test_a_button_from_another_thread_is_refused(scene: Scene) -> None:
     ts, other = [await scene.ana.say("#general", "root") for _ in range(2)]
-    message = question(*asking(scene, scene.place(ts), scene.ana.id))
-    moved = await scene.post(scene.place(other), message)
+    asked = Question(number=1, message="Which year?", options=("2025", "2026"), asked=1.0, whom=(scene.ana.id,))
+    subtask = Subtask(id="a", title="Profile", intent="i", specialist="analyst")
+    work = Work(subtask=subtask, specialist="analyst", state="input_required", question=asked)
+    request = Request(id=ts, user=scene.ana.id, text="t", at=1.0)
+    ask = Ask(request=request, run=Run(plan=Plan(goal="g", subtasks=(subtask,))), work={"a": work}, gathered=True)
+    moved = await scene.post(scene.place(other), question(Job(place=scene.place(ts), asks=(ask,)), ask, "a"))
     await scene.ana.click("#general", moved, "answer:0")
     await scene.told(scene.ana, notices.OLD_BUTTON)
     assert scene.service.answers == []

@@ -12,19 +12,11 @@ from bot.store.redis.redis_store import Store
 from handoff import events as ev
 from handoff.contracts import Place, Request
 from handoff.summaries.summary import build_initial_summary
-from tests.providers.rendering import Reply
-from tests.providers.wire import WireRequest
-from tests.system.brains import connect, escalation, plan, provider, result, subtask
+from tests.system.brains import connect, plan, provider, subtask
 from tests.system.scene import Scene, shown
+from tests.system.test_questions import ask_first
 
 WORDS = {"planner": lambda _: plan(subtask("place", "writer"))}
-
-
-def ask_first(request: WireRequest) -> Reply:
-    brief = request.messages[0].text
-    if "Answered by a person:" in brief:
-        return result("Chosen: " + brief.rpartition("Answered by a person:")[2].split("\n")[0].strip())
-    return escalation("ambiguous_input", "Which city is it?", ["Oslo", "Bergen"])
 
 
 def home(scene: Scene, who: str = "ana") -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -14,19 +14,11 @@ from bot.store.redis.redis_store import Store
 from handoff import events as ev
 from handoff.engine.ladder import BACKOFF
 from tests.providers.faults import Fault
-from tests.store.kit import tcp_server
 from tests.system.brains import Gate, connect, in_turn, plan, provider, purposes, result, subtask
 from tests.system.processes import BotProcess, bot_process
 from tests.system.scene import Scene, Talk, bot_in, eventually, scene_on
 
 TWO = plan(subtask("first", "writer"), subtask("second", "reviewer"))
-
-
-@pytest.fixture
-def redis_url(tmp_path: Path) -> Iterator[str]:
-    """A server for this test alone: processes all use the same prefix."""
-    with tcp_server(tmp_path / "redis", "--save", "") as port:
-        yield f"redis://127.0.0.1:{port}"
 
 
 @pytest.fixture

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from bot.limits.breakers import MADE, RULES
 from bot.operation.metered import metered_crew
@@ -26,7 +24,6 @@ from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.server import ProviderServer
 from tests.specialists.scripted_model import ScriptedModel
-from tests.store.kit import tcp_server
 from tests.system.brains import (
     Gate,
     Words,
@@ -94,13 +91,6 @@ def crew_folder(tmp_path: Path) -> Path:
     folder = tmp_path / "crew"
     folder.mkdir(exist_ok=True)
     return folder
-
-
-@pytest.fixture
-def redis_url(tmp_path: Path) -> Iterator[str]:
-    """A server for this test alone: processes all use the same prefix."""
-    with tcp_server(tmp_path / "redis", "--save", "") as port:
-        yield f"redis://127.0.0.1:{port}"
 
 
 @asynccontextmanager
