@@ -10,18 +10,18 @@ from bot.features.job_controls.service import Stop
 from bot.features.job_controls.view import stop_words
 from handoff import events as ev
 from tests.system.brains import Gate, Words, connect, plan, played, provider, purposes, result, subtask
-from tests.system.scene import Json, Scene, Talk, block_of, buttons, card_title, eventually, rows, shown
+from tests.system.scene import Scene, Talk, block_of, buttons, card_title, eventually, rows, shown
 
 TWO = plan(subtask("first", "writer"), subtask("second", "reviewer"), subtask("third", "writer", ["second"]))
 NOBODYS = "J0000000000"
 
 
 @asynccontextmanager
-async def at_work(scene: Scene, **options: object) -> AsyncIterator[Talk]:
+async def at_work(scene: Scene) -> AsyncIterator[Talk]:
     """A job of which one part is done, one is under way and one is left. What is under way goes on in the end."""
     gate = Gate(result("Checked."))
     words: dict[str, Words] = {"planner": lambda _: TWO, "writer": lambda _: result("Written."), "reviewer": gate}
-    async with provider(**words) as server, scene.bot(connect("chat", server), **options):
+    async with provider(**words) as server, scene.bot(connect("chat", server)):
         talk = await scene.ask("Write and check three parts")
         await talk.until(lambda job: job.latest.work and job.latest.work["first"].state == "complete")
         await gate.reached.wait()
@@ -34,20 +34,10 @@ async def at_work(scene: Scene, **options: object) -> AsyncIterator[Talk]:
         assert purposes(server).count("synthesizer") == 0
 
 
-async def command(scene: Scene, text: str, who: str = "ana") -> Json:
-    """A slash command, and the one answer that only its person sees."""
-    person = scene.person(who)
-    before = len(person.ephemerals("#general"))
-    await person.command("#general", "/leadhand", text)
-    found = await scene.workspace.until(lambda: person.ephemerals("#general")[before:])
-    assert len(found) == 1
-    return found[0]
-
-
-async def stopped(talk: Talk, who: str = "ana") -> None:
+async def stopped(talk: Talk) -> None:
     """The job ended with a report of what was done."""
     job = await talk.over()
-    person = talk.scene.person(who).id
+    person = talk.scene.person().id
     assert job.latest.state == "cancelled"
     (report,) = talk.words()
     text = shown(report)
@@ -88,10 +78,10 @@ async def test_the_cards_own_stop_button_where_slack_shows_none(scene: Scene) ->
 
 async def test_the_command_cancel(scene: Scene) -> None:
     async with at_work(scene) as talk:
-        told = await command(scene, f"cancel {talk.key.job.lower()}")
+        told = await scene.command(f"cancel {talk.key.job.lower()}")
         assert told["text"].startswith("Stopping.")
         await stopped(talk)
-        again = await command(scene, f"cancel {talk.key.job}")
+        again = await scene.command(f"cancel {talk.key.job}")
         assert again["text"] == f"{talk.key.job} is over already."
 
 
@@ -110,8 +100,8 @@ async def test_a_mention_in_somebodys_thread_gives_rights_over_that_alone(scene:
         await talk.say("@leadhand also say hello", who="ben")
         await talk.until(lambda job: len(job.asks) == 2)
         await talk.seen(lambda: "Noted" in talk.told("ben"))
-        assert f"asked by <@{ana.id}>" in shown(await command(scene, f"status {talk.key.job}", who="ben"))
-        traced = shown(await command(scene, f"trace {talk.key.job}", who="ben"))
+        assert f"asked by <@{ana.id}>" in shown(await scene.command(f"status {talk.key.job}", who="ben"))
+        traced = shown(await scene.command(f"trace {talk.key.job}", who="ben"))
         assert "asked by @Ben Okafor" in traced
         assert ana.id not in traced
         assert "writer" not in traced, "no step of ana's"
@@ -169,7 +159,7 @@ async def test_a_job_can_be_stopped_while_it_waits_for_an_answer(scene: Scene) -
         talk = await scene.ask("total revenue", files=[("a.csv", b"revenue\n1\n"), ("b.csv", b"revenue\n2\n")])
         await talk.question()
         await talk.seen(lambda: talk.status() == "suspended")
-        await command(scene, f"cancel {talk.key.job}")
+        await scene.command(f"cancel {talk.key.job}")
         job = await talk.over()
         await talk.seen(lambda: talk.status() == "active")
         question, report = talk.words()
@@ -184,15 +174,15 @@ async def test_a_job_can_be_stopped_while_it_waits_for_an_answer(scene: Scene) -
 
 async def test_status_lists_jobs_and_shows_one(scene: Scene) -> None:
     async with at_work(scene) as talk:
-        listed = shown(await command(scene, "status"))
+        listed = shown(await scene.command("status"))
         assert f":gear: `{talk.key.job}` <" in listed
         assert f"/p{talk.ts.replace('.', '')}|Get it done> · working" in listed
-        detail = shown(await command(scene, f"status {talk.key.job}"))
+        detail = shown(await scene.command(f"status {talk.key.job}"))
         assert f"Job {talk.key.job}" in detail
         assert "Do part first · writer · done" in detail
         assert "Do part second · reviewer · under way" in detail
         assert "Do part third · writer · not started" in detail
-        assert "no jobs yet" in shown(await command(scene, "status", who="ben"))
+        assert "no jobs yet" in shown(await scene.command("status", who="ben"))
         await scene.person().stop(talk.channel, talk.ts)
         await talk.over()
 
@@ -200,8 +190,8 @@ async def test_status_lists_jobs_and_shows_one(scene: Scene) -> None:
 async def test_a_job_that_nobody_knows(scene: Scene) -> None:
     async with scene.bot():
         for verb in ("status", "trace", "cancel"):
-            assert "do not know that job" in shown(await command(scene, f"{verb} {NOBODYS}"))
-            assert "is no job" in shown(await command(scene, f"{verb} tomorrow"))
+            assert "do not know that job" in shown(await scene.command(f"{verb} {NOBODYS}"))
+            assert "is no job" in shown(await scene.command(f"{verb} tomorrow"))
     assert not scene.person().errors()
 
 
@@ -210,7 +200,7 @@ async def test_trace_gives_a_timeline_a_picture_a_page_and_the_whole_log_as_json
         talk = await scene.ask("What is 3 * 4?")
         await talk.over()
         link = f"https://x.slack.com/archives/{talk.channel}/p{talk.ts.replace('.', '')}"
-        told = shown(await command(scene, f"trace {link}"))
+        told = shown(await scene.command(f"trace {link}"))
         dm = scene.person().dm
         (message,) = await scene.workspace.until(lambda: [m for m in scene.workspace.messages(dm) if m.get("files")])
         job = talk.key.job

@@ -36,12 +36,11 @@ def folder_of(path: Path, names: list[str], crew_file: str = "") -> Path:
     return path
 
 
-def crew_in(folder: Path, *, legal: str = "", contracts: str = "") -> Crew:
+def crew_in(folder: Path, *, legal: str = "") -> Crew:
     """`analyst`, `writer` and the crew `legal`, which has a `reader`, a `checker` and the crew `contracts`."""
     folder_of(folder, ["analyst", "writer"])
     folder_of(folder / "legal", ["reader", "checker"], f"description: Reads and judges legal texts.\n{legal}")
-    about = f"description: Knows every contract.\n{contracts}"
-    folder_of(folder / "legal" / "contracts", ["clerk", "archivist"], about)
+    folder_of(folder / "legal" / "contracts", ["clerk", "archivist"], "description: Knows every contract.\n")
     return load_crew(folder, {})
 
 

@@ -193,27 +193,6 @@ async def test_a_log_that_cannot_be_read(scene: Scene, damage: object, caplog: p
         await scene.barrier()
 
 
-async def test_what_a_newer_release_sent_in_is_left_to_it(scene: Scene) -> None:
-    async with scene.bot():
-        talk = await scene.ask("What is 3 * 4?")
-        await talk.over()
-        newer = json.dumps({"type": "TeaPoured", "at": 1.0, "v": ev.SCHEMA + 1})
-        await scene.store.jobs.signal(talk.key, newer, dedupe=())
-
-        async def left() -> bool:
-            head = await scene.store.jobs.head(talk.key)
-            return head is not None and head.schema == ev.SCHEMA + 1 and not head.owner
-
-        await eventually(left)
-        await scene.barrier()
-    assert len(await scene.store.jobs.inbox(talk.key)) == 1, "nothing was taken"
-    assert not await quarantined(scene, talk)
-    assert len(talk.words()) == 1
-    claim = await scene.store.jobs.claim("newer", lease=5, schema=ev.SCHEMA + 1, prefer=talk.key)
-    assert claim is not None
-    assert (claim.key, claim.lost) == (talk.key, 0)
-
-
 async def ingested(store: Store) -> None:
     request = Request(id="100.1", user="U1", text="do", at=0.0)
     fields = {"channel": "C1", "thread_ts": "100.1", "user": "U1", "title": "do"}

@@ -24,15 +24,6 @@ def newer(event: ev.Event) -> str:
     return json.dumps({**line, "v": NEWER, "unheard_of": [1, 2]})
 
 
-async def told(scene: Scene, text: str) -> str:
-    """A slash command's answer."""
-    person = scene.person()
-    before = len(person.ephemerals("#general"))
-    await person.command("#general", "/leadhand", text)
-    found = await scene.workspace.until(lambda: person.ephemerals("#general")[before:])
-    return shown(found[0])
-
-
 async def left(talk: Talk) -> Head:
     """Wait until the job is for newer releases only, and nobody owns it."""
 
@@ -66,14 +57,14 @@ async def test_a_request_that_a_newer_release_took_in_is_left_to_it(
         head = await left(talk)
         assert (head.seq, head.lost) == (0, 0)
         assert len(await scene.store.jobs.inbox(talk.key)) == 1
-        listed = await told(scene, "status")
+        listed = shown(await scene.command("status"))
         assert f"`{talk.key.job}` <" in listed
         assert "|Draft a short note about tea>" in listed
-        assert "newer release" in await told(scene, f"status {talk.key.job}")
-        assert "newer release" in await told(scene, f"trace {talk.key.job}")
+        assert "newer release" in shown(await scene.command(f"status {talk.key.job}"))
+        assert "newer release" in shown(await scene.command(f"trace {talk.key.job}"))
         other = await scene.ask("Draft a short note about scones")
         await other.over()
-        assert await told(scene, f"cancel {talk.key.job}")
+        assert shown(await scene.command(f"cancel {talk.key.job}"))
     assert server.requests
     assert not talk.replies()
     assert await scene.store.jobs.log(talk.key) == []
@@ -125,8 +116,8 @@ async def test_a_log_that_cannot_be_read_is_named_to_people_and_traced_for_admin
     assert done is Commit.OK
     assert await scene.store.jobs.release(claim, due=None)
     async with scene.bot(admins=frozenset({scene.person("cleo").id})):
-        assert "record of that job is damaged" in await told(scene, f"status {talk.key.job}")
-        assert "record of that job is damaged" in await told(scene, f"trace {talk.key.job}")
+        assert "record of that job is damaged" in shown(await scene.command(f"status {talk.key.job}"))
+        assert "record of that job is damaged" in shown(await scene.command(f"trace {talk.key.job}"))
         assert "record of that job is damaged" in shown(await scene.command(f"trace {talk.key.job}", who="cleo"))
         direct = scene.person("cleo").dm
         await scene.workspace.until(lambda: [m for m in scene.workspace.messages(direct) if m.get("files")])
