@@ -10,7 +10,6 @@ import pytest
 
 from bot.slack.views.status import timeline
 from bot.tracing.steps import steps_of
-from handoff.state.job_state import Job
 from specialists.registry import load_crew
 from specialists.turns import tool_calls
 from tests.mcp_servers.harbour import TEXT, Harbour, told
@@ -55,11 +54,7 @@ async def working(scene: Scene, harbour: Harbour, *calls: tuple[str, dict[str, s
 
 async def card(talk: Talk, words: str) -> Json:
     """The first message with these words, once the job knows that it is there."""
-
-    def asked(job: Job) -> bool:
-        return any(":question:" in key for ask in job.asks for key in ask.posted)
-
-    await talk.until(asked)
+    await talk.asked()
     return next(one for one in talk.words() if words in shown(one))
 
 

@@ -15,7 +15,6 @@ from bot.slack.views.status import timeline
 from bot.tracing.steps import steps_of
 from handoff import events as ev
 from handoff.contracts import Terms
-from handoff.state.job_state import Job
 from specialists.crew import Crew
 from specialists.registry import load_crew
 from specialists.tools.tool import Tool
@@ -97,11 +96,7 @@ async def office(scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 async def doubt(talk: Talk, number: int = 1) -> Json:
     """The question of that number, once it is there and the job knows of it."""
-
-    def posted(job: Job) -> bool:
-        return sum(":question:" in key for ask in job.asks for key in ask.posted) >= number
-
-    await talk.until(posted)
+    await talk.asked(number)
     return [message for message in talk.words() if "Was this carried out?" in shown(message)][-1]
 
 

@@ -87,7 +87,7 @@ async def asked(scene: Scene, files: Sequence[Attached] = (DEMO / LOG, DEMO / CU
 
 
 async def card(talk: Talk) -> Json:
-    await talk.until(lambda job: any(":question:" in key for ask in job.asks for key in ask.posted))
+    await talk.asked()
     return next(one for one in talk.words() if "wants to make a change" in shown(one))
 
 
