@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from playwright.async_api import Page, expect
-from specialists.tools.catalogue import all_tools
 
 from bot.app import open_crew
 from bot.command_line import crew_demo
@@ -21,6 +20,7 @@ from handoff.evidence.work_receipts import statements_of_no_source
 from handoff.state.job_state import Job
 from specialists.loading import demo_file
 from specialists.registry import CREWS, available_crews
+from tests.own_tools import all_tools
 from tests.system.scene import Scene, Talk, scene_on
 from tests.workspace_page.browser import OpenPage, browser, chromium, open_page
 
