@@ -201,7 +201,7 @@ async def running(
     several, rules = settings.installs, settings.rules
     limits = CallLimits(store.counters, model, rules, store.clock, models, channels.rules_in, several_teams=several)
     if instruments is not None:
-        limits.on_wait, limits.on_withheld = instruments.metrics.waited, instruments.metrics.withheld
+        limits.on_wait, limits.on_withheld = instruments.metrics.note_wait, instruments.metrics.withheld
     board = InstanceBoard(store.board, name, crews.by_name)
 
     def nudge(key: JobKey) -> None:

@@ -51,7 +51,7 @@ class FollowUps:
     on: bool = True
     channels: frozenset[str] = frozenset()
 
-    def heard_in(self, channel: str) -> bool:
+    def are_heard_in(self, channel: str) -> bool:
         """Return True if they are heard in that channel (its Slack id)."""
         return self.on != (channel in self.channels)
 
@@ -119,7 +119,7 @@ class Settings:
         heard = None if self.follow_ups == ON and not self.env.get("LEADHAND_FOLLOW_UPS") else self.follow_ups
         values = {
             "allowed": channel in self.channels if self.channels else None,
-            "follow_ups": heard.heard_in(channel) if heard is not None else None,
+            "follow_ups": heard.are_heard_in(channel) if heard is not None else None,
         }
         return self.access.model_copy(update=values)
 

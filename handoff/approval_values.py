@@ -43,7 +43,7 @@ class ApprovalTerms(Contract):
     quorum: int = Field(default=1, ge=1)
     own: bool = True
 
-    def decided_by(self, approvers: tuple[str, ...]) -> ApprovalTerms:
+    def with_approvers(self, approvers: tuple[str, ...]) -> ApprovalTerms:
         """Return the terms with these ids in place of the approvers; as they are if there is none.
 
         A quorum takes no more people than are named, unless a user group is among them.

@@ -173,7 +173,7 @@ def _read_crew(
     own = crew_file.read(folder, [*(page.name for page in pages), *about], tools, layers.roots)
     faults.extend(own.faults)
     faults.extend(layers.strangers())
-    faults[before:] = layers.told(faults[before:])
+    faults[before:] = layers.tell_origin(faults[before:])
     faults.extend(_first_faults(own, found))
     crew = _crew(folder, path, found, [crew for crew, _ in read], own, tools)
     words = replace(crew.words, house_rules=around.house_rules)

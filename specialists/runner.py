@@ -99,7 +99,7 @@ async def run(
     conversation = Conversation(opening, files, egress, room, specialist.toolbox, handoff.intent, ways, handed=handed)
     conversation.readings.update((material.name, True) for material in handoff.given_whole)
     conversation.add_gaps(gaps)
-    approvals = Approvals(specialist.terms_of, log.ruled_before)
+    approvals = Approvals(specialist.terms_of, log.find_rulings)
     barred = dict(log.written)
     conversation.done_before = barred
     tools = ToolCalls(
@@ -290,7 +290,7 @@ class _Attempt:
             said = f": {turn.text.strip()}" if turn.text.strip() else "."
             return self.endings.give_up("out_of_scope", f"The model refused this task{said}")
         if turn.stop == "max_tokens":
-            return await self._end_in_words(self.endings.cut_off(turn, self.limit))
+            return await self._end_in_words(self.endings.end_cut_off(turn, self.limit))
         if turn.stop == "end" or not turn.calls:
             return await self._end_in_words(self.endings.with_text(turn, self.limit))
         if all(call.name in finish_tools.NAMES for call in turn.calls):
@@ -299,7 +299,7 @@ class _Attempt:
             return await self._end_in_words(self.endings.without_finish(turn, self.limit))
         return await self.tools.run()
 
-    async def _told_meanwhile(self, calls: list[ToolCall]) -> bool:
+    async def _tell_meanwhile(self, calls: list[ToolCall]) -> bool:
         """Tell the model, instead of taking its result, what the requester has said meanwhile. False if nothing."""
         if self.limit or not (said := self.log.news()):
             return False
@@ -330,7 +330,7 @@ class _Attempt:
 
     async def _bind_result(self, result: Result) -> Binding:
         documents = await self.sources.documents()
-        return await asyncio.to_thread(bind_result, result, documents, tuple(self.log.known_texts()))
+        return await asyncio.to_thread(bind_result, result, documents, tuple(self.log.list_known_texts()))
 
     def _hear(self) -> bool:
         """Tell the model what the requester has said since it was last told. False if nothing."""
@@ -348,7 +348,7 @@ class _Attempt:
             given = {"content": inserted.text, "summary": with_rows(result.summary, grids).text}
             result = result.model_copy(update=given)
         binding = await self._bind_result(result)
-        text = self.conversation.work_done.sent_back(result.content)
+        text = self.conversation.work_done.find_objection(result.content)
         if not text and (unopened := self._find_unread_file(result)):
             readers = ("read_material", "search_material", *self.conversation.work_done.readers)
             text = briefing.note("no_work_unread", file=unopened, tools=" or ".join(readers))
@@ -372,7 +372,7 @@ class _Attempt:
         text = ""
         if isinstance(outcome, Result):
             outcome, text = await self._complaint(outcome)
-        if await self._told_meanwhile(calls):  # last, as people may say something while the result is looked at
+        if await self._tell_meanwhile(calls):  # last, as people may say something while the result is looked at
             return None
         if fault and not text:
             text = f"{calls[0].name} was not accepted. Correct its arguments: {fault}"
@@ -383,8 +383,8 @@ class _Attempt:
         if outcome is None:
             return self.endings.give_up("confidence_too_low", "The specialist handed back nothing that can be used.")
         if isinstance(outcome, Escalation):
-            return self.endings.escalated(outcome)
-        return self.endings.handed_in(outcome, self.limit)
+            return self.endings.escalate(outcome)
+        return self.endings.hand_in(outcome, self.limit)
 
 
 def with_readers(specialist: Specialist, readable: Sequence[Material]) -> Specialist:

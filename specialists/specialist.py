@@ -199,8 +199,8 @@ def decided_by(one: Specialist, approvers: tuple[str, ...]) -> Specialist:
     """Return the specialist with these ids as those who approve; as it is if there is none."""
     if not approvers:
         return one
-    terms = {tool: each.decided_by(approvers) if each is not None else None for tool, each in one.approvals.items()}
-    return replace(one, approvals=terms, usual=one.usual.decided_by(approvers))
+    terms = {tool: each.with_approvers(approvers) if each is not None else None for tool, each in one.approvals.items()}
+    return replace(one, approvals=terms, usual=one.usual.with_approvers(approvers))
 
 
 def _read_name(page: Page) -> str:

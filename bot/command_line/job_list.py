@@ -105,7 +105,7 @@ async def find_job(store: Store, named: str, team: str) -> JobKey | None:
 
 async def _heads(store: Store, teams: Sequence[str], user: str) -> list[Head]:
     if user:
-        found = [head for team in teams for head in await store.jobs.asked_by(team, user, limit=LOOKED_AT)]
+        found = [head for team in teams for head in await store.jobs.list_asked_by(team, user, limit=LOOKED_AT)]
         return sorted(found, key=lambda one: one.updated, reverse=True) if len(teams) > 1 else found
     return await JobLists(store).under_way(teams) if teams else []
 

@@ -87,6 +87,6 @@ class Kit:
         self.router.spoken += spoken
         self.gate.deeds |= {f"/{one.name}": one.deed for one in subcommands}
 
-    def audited(self, deeds: Mapping[str, Deed]) -> None:
+    def note_deeds(self, deeds: Mapping[str, Deed]) -> None:
         """Say what clicks on buttons would do, by their action_ids or how these begin; usually it is `asked`."""
         self.gate.deeds |= deeds

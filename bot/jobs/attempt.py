@@ -179,7 +179,7 @@ def _make_end_event(effect: RunSubtask, runner: JobRunner, outcome: End, log: _L
     if isinstance(outcome, Escalation):
         of = {"usage": log.usage, "took": log.took(), **log.privacy}
         return ev.Escalated(**_of(effect, runner), escalation=outcome, **of)
-    seen = log.seen(outcome, effect)
+    seen = log.gather_seen(outcome, effect)
     found = checks.look(seen)
     remarks = {"faults": found.faults, "doubts": found.doubts, **log.privacy}
     result = outcome.model_copy(update={"evidence": behind(outcome, seen.evidence)})
@@ -270,7 +270,7 @@ class _Log:
         """Return the seconds that the attempt has taken, under earlier owners too."""
         return self.before + time.monotonic() - self._began
 
-    def seen(self, result: Result, effect: RunSubtask) -> checks.Seen:
+    def gather_seen(self, result: Result, effect: RunSubtask) -> checks.Seen:
         """Put the result beside what its tools said, in earlier attempts too, for the free checks."""
         job, ask = self._runner.find(effect.request)
         work = ask.work[effect.subtask]
@@ -284,7 +284,7 @@ class _Log:
             asked=(ask.text, work.brief_text),
         )
 
-    def known_texts(self) -> Iterator[str]:
+    def list_known_texts(self) -> Iterator[str]:
         """Yield what was said to the specialist, the lines behind its earlier results, and what was said before."""
         job, ask = self._runner.find(self._effect.request)
         work = ask.work[self._effect.subtask]
@@ -308,7 +308,7 @@ class _Log:
         self._runner.report_soon(event)
         await self._runner.ensure_held()
 
-    async def ruled_before(self, approval: Approval) -> Earlier:
+    async def find_rulings(self, approval: Approval) -> Earlier:
         """Say what earlier rulings say of a call, by who may decide now."""
         job, ask = self._runner.find(self._effect.request)
         users = {user for _, ruling in precedents(job, ask, approval) for user in ruling.users}
@@ -322,13 +322,13 @@ class _Log:
         users = ruling.users if ruling is not None else ()
         return ev.ToolStarted(**of, what=what, key=key, digest=digest, approved_by=users)
 
-    async def started(self, intent: ev.ToolStarted) -> None:
+    async def keep_intent(self, intent: ev.ToolStarted) -> None:
         """Commit an intent. Raises CancelledError if the request was stopped meanwhile: the attempt is about to be."""
         await self._runner.report(intent)
         if intent not in _work(self._effect, self._runner).intents:
             raise asyncio.CancelledError
 
-    async def sent_out(self, tool: str, to: str, *, refused: str = "", ruling: Ruling | None = None) -> None:
+    async def record_sending(self, tool: str, to: str, *, refused: str = "", ruling: Ruling | None = None) -> None:
         """Record for the audit that a call sends something out, or why it was kept from it."""
         job, ask = self._runner.find(self._effect.request)
         entry = AuditEntry(

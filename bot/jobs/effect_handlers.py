@@ -166,7 +166,7 @@ async def _with_approvers(event: ev.Event, inputs: Inputs) -> ev.Event:
     if not isinstance(event, ev.PlanProposed):
         return event
     terms = approvals.terms_of_costs(event.terms)
-    named = terms.decided_by(await inputs.services.approvers_in(place.team, place.channel) or ())
+    named = terms.with_approvers(await inputs.services.approvers_in(place.team, place.channel) or ())
     who = {"approvers": named.approvers, "quorum": named.quorum}
     return event.model_copy(update={"terms": event.terms.model_copy(update=who)}) if named != terms else event
 

@@ -252,7 +252,7 @@ class EffectRunner:
         if services is None and isinstance(effect, _OF_CREW):
             return self._no_such_crew(ask, at=runner.now())
         try:
-            model = self._limits.bound(payer_of(job, ask))
+            model = self._limits.bind(payer_of(job, ask))
             services = services or self._services[self._usual]
             return await handler.run(effect, Inputs(services, runner, job, ask, model))
         except Gone as error:

@@ -119,14 +119,14 @@ class EventWriter:
         """
         if self.job is None:
             return
-        events: list[ev.Event] = [self._taken_over()] if self._claim.lost else []
+        events: list[ev.Event] = [self._make_takeover()] if self._claim.lost else []
         away = self._store.clock() - self._last_at
         if away > AWAY and self.job.current is not None and self.job.current.run.deadline is not None:
             events.append(ev.WorkResumed(at=self._store.clock(), away=away))
         if events:
             await self._commit(events, folded=bool(self._claim.lost), progress=False)
 
-    def _taken_over(self) -> ev.TakenOver:
+    def _make_takeover(self) -> ev.TakenOver:
         text = "job %s: taken over from an owner that let its lease run out (%d in a row)"
         log.warning(text, self._claim.key.job, self._claim.lost, extra={"event": "taken_over"})
         return ev.TakenOver(at=self._store.clock(), owner=self._claim.owner, lost=self._claim.lost)
@@ -138,7 +138,7 @@ class EventWriter:
             return
         events = [_event(entry) for entry in entries]
         if self._claim.lost and self.job is None:
-            events.append(self._taken_over())  # not the first event only if there was no log yet
+            events.append(self._make_takeover())  # not the first event only if there was no log yet
         await self._commit(events, taken=[entry.seq for entry in entries], progress=False)
 
     async def commit_reports(self, *, include_soon: bool = False) -> None:

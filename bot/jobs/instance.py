@@ -239,7 +239,7 @@ class Instance:
         Of several teams those come first that have no slot, then those with less than an even share; of people, those
         who have none. No person, and of several teams none, has more than `MOST_SLOTS`, if there are enough to share.
         """
-        left = frozenset(self._left_alone())
+        left = frozenset(self._list_left_alone())
         claims = [runner.claim for runner in self._runners.values()]
         people = Counter((claim.key.team, claim.user) for claim in claims if claim.user)
         if self._slots < SHARED or len(claims) < self._slots // 2 or not people:
@@ -252,7 +252,7 @@ class Instance:
         even, full = _having(teams, min(most, self._slots / len(teams))), _having(teams, most)
         return [left.union(teams), even | with_one, even | with_many, full | with_many]
 
-    def _left_alone(self) -> list[Holder]:
+    def _list_left_alone(self) -> list[Holder]:
         now = boottime()
         self._left = {who: until for who, until in self._left.items() if until > now}
         return list(self._left)

@@ -71,7 +71,7 @@ class JobRecords:
         self.nudge(key)
         return new
 
-    async def refused(
+    async def record_refusal(
         self, deed: Deed, key: JobKey, head: Head | None, user: str, why: str, *, request: str = "", target: str = ""
     ) -> None:
         """Keep in the audit that a deed was refused."""
@@ -84,11 +84,11 @@ class JobRecords:
         """Say why there is no such job: `forgotten` if it was erased on somebody's wish."""
         return "unknown" if await self.store.jobs.forgotten(key) is None else "forgotten"
 
-    async def asked_there(self, key: JobKey, head: Head, actor: rights.Actor) -> bool:
+    async def has_asked_there(self, key: JobKey, head: Head, actor: rights.Actor) -> bool:
         """Return True if the person asked for something in a job whose log cannot say so, or is an admin."""
         if actor.admin or head.fields.get("user") == actor.user:
             return True
-        return any(other.key == key for other in await self.store.jobs.asked_by(key.team, actor.user, limit=100))
+        return any(other.key == key for other in await self.store.jobs.list_asked_by(key.team, actor.user, limit=100))
 
     async def is_recorded(self, key: JobKey, request: str) -> bool:
         """Return True if the request, or a message that may become one, is recorded: Slack repeats what it sends."""

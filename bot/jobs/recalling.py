@@ -31,7 +31,7 @@ async def gather_remembered(job: Job, ask: Ask, thread: Thread, store: Store, ke
     if not kept:
         return Gathered()
     whose = {person for one in kept.values() for person in (one.user, one.edited_by) if person}
-    names = await thread.called(sorted(whose | {user}))
+    names = await thread.find_names(sorted(whose | {user}))
     above = f"({_heading().format(requester=names.get(user) or 'the requester')})"
     offset = await thread.offset_of(user)
     told = render_memories(kept, names, ask.text, above=above, offset=offset)

@@ -62,7 +62,7 @@ class Breakers:
 
     def is_open(self, specialist: str) -> bool:
         """Return True if a specialist's breaker is open, as far as this instance has heard."""
-        return self._on and self._counters.heard(f"specialist:{specialist}").state(self._clock()) == "open"
+        return self._on and self._counters.last_heard(f"specialist:{specialist}").state(self._clock()) == "open"
 
     async def status(self) -> list[str]:
         """Ask which breakers are open, and say so, a line each. Raises StoreError."""
@@ -135,7 +135,7 @@ class Breakers:
         probe, pause = secrets.token_hex(8), LOOK_AGAIN[0]
         if _is_specialists(name):
             await self._in_turn(name, ends)
-        while (known := self._counters.heard(name)).until:
+        while (known := self._counters.last_heard(name)).until:
             now = self._clock()
             if now >= known.until:
                 through, known = await self._counters.breaker_tried(name, probe=probe, hold=hold)
@@ -152,7 +152,7 @@ class Breakers:
         """Make calls of a specialist that has failed wait while as many are under way as would open its breaker."""
         threshold = RULES[name.partition(":")[0]].threshold
         while (seconds_left := ends - time.monotonic()) > 0:
-            failures = self._counters.heard(name).failures
+            failures = self._counters.last_heard(name).failures
             if not failures or failures + self._under_way[name] < threshold or not self._under_way[name]:
                 return
             waits = asyncio.ensure_future(self._ended.wait())
@@ -188,7 +188,7 @@ class Breakers:
             await self._tell(name, "")
 
     async def _tell(self, name: str, probe: str, *, succeeded: bool = False, rest: float = 0.0) -> None:
-        known = self._counters.heard(name)
+        known = self._counters.last_heard(name)
         if succeeded and not probe and (known.until or not known.failures):
             return
         operation = secrets.token_hex(8)

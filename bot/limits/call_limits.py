@@ -94,7 +94,7 @@ class CallLimits:
         if strays := rules.stray_rates(model.provider, self._names):
             log.warning("%s", strays)
 
-    def bound(self, payer: Payer) -> Model:
+    def bind(self, payer: Payer) -> Model:
         """Return the model for one job and person: calls through it are on their account."""
         return _BoundModel(self, self._model, payer)
 
@@ -266,7 +266,7 @@ class CallLimits:
 
     # Words for people -------------------------------------------------------------------------------
 
-    async def used_up(self, payer: Payer) -> Limit | None:
+    async def find_used_up(self, payer: Payer) -> Limit | None:
         """Return the budget that stands in the way of a new request; None if there is none. Raises StoreError."""
         kept = budgets(await self._rules_in(self.rules, payer.team, payer.channel), payer)
         full = [
@@ -276,7 +276,10 @@ class CallLimits:
         ]
         if not full:
             return None
-        spent, raised = await self._read_spending(full), await self._counters.raised([limit.counter for limit in full])
+        spent, raised = (
+            await self._read_spending(full),
+            await self._counters.raise_budgets([limit.counter for limit in full]),
+        )
         for limit, used, more in zip(full, spent, raised, strict=True):
             whole = replace(limit, counter=replace(limit.counter, limit=limit.counter.limit + more))
             if used >= whole.counter.limit:
@@ -291,8 +294,8 @@ class CallLimits:
         rules = await self._rules_in(self.rules, payer.team, payer.channel)
         kept = [limit for limit in budgets(rules, payer) if limit.scope == scope]
         counters = [replace(limit.counter, amount=limit.counter.limit) for limit in kept]
-        raised = await self._counters.raised(counters, operation)
-        whole = (limit.shown(limit.counter.limit + more) for limit, more in zip(kept, raised, strict=True))
+        raised = await self._counters.raise_budgets(counters, operation)
+        whole = (limit.write_amount(limit.counter.limit + more) for limit, more in zip(kept, raised, strict=True))
         return f"{kept[0].whose} is now {' and '.join(whole)}." if kept else ""
 
     async def status(self, payer: Payer) -> list[str]:
@@ -315,14 +318,14 @@ class CallLimits:
 
     async def _read_raises(self, kept: Sequence[Limit]) -> dict[Limit, int]:
         of_money = [limit for limit in kept if limit.is_budget]
-        return dict(zip(of_money, await self._counters.raised([one.counter for one in of_money]), strict=True))
+        return dict(zip(of_money, await self._counters.raise_budgets([one.counter for one in of_money]), strict=True))
 
     async def first_in_an_hour(self, mark: str) -> bool:
         """Return True if nobody asked for this mark within the last hour."""
         return await self._counters.first(mark, seconds=3600.0)
 
     async def _read_spending(self, kept: Sequence[Limit]) -> list[int]:
-        return await self._counters.spent([limit.counter for limit in kept]) if kept else []
+        return await self._counters.read_spending([limit.counter for limit in kept]) if kept else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,7 +370,7 @@ def _amount_used(limit: Limit, usage: Usage | None) -> int:
 
 def _withheld(limit: Limit, admission: Admission) -> Withheld:
     if admission.ruling == "spent":
-        return Withheld("budget", limit.reached(0.0), transient=False, advice=limit.advice, limit=limit.named)
+        return Withheld("budget", limit.explain_reached(0.0), transient=False, advice=limit.advice, limit=limit.named)
     reason: WithheldFor = "slots" if admission.ruling == "busy" else "rate"
     pause = admission.wait or LOOK_AGAIN[1]
-    return Withheld(reason, limit.reached(pause), transient=True, pause=pause, advice=limit.advice)
+    return Withheld(reason, limit.explain_reached(pause), transient=True, pause=pause, advice=limit.advice)

@@ -92,7 +92,7 @@ class Limit:
     unit: Literal["requests", "tokens", "dollars", "calls"]
     of: str = ""
 
-    def reached(self, wait: float) -> str:
+    def explain_reached(self, wait: float) -> str:
         """Say why a call is not made. `wait` is how many seconds would have to pass."""
         if self.scope == "rate":
             what = f"{self.counter.limit:,} {self.unit} a minute for {self.of}"
@@ -104,7 +104,7 @@ class Limit:
     @property
     def named(self) -> str:
         """The budget in a few words; empty for another limit."""
-        return f"{_WHOSE[self.scope]} ({self.shown(self.counter.limit)})" if self.scope in _WHOSE else ""
+        return f"{_WHOSE[self.scope]} ({self.write_amount(self.counter.limit)})" if self.scope in _WHOSE else ""
 
     @property
     def is_budget(self) -> bool:
@@ -119,7 +119,7 @@ class Limit:
     @property
     def refusal(self) -> str:
         """Say that a budget is used up, so that a request was not begun, and what to do."""
-        return f"{self.reached(0.0)} I have not started on your request. {self.advice}"
+        return f"{self.explain_reached(0.0)} I have not started on your request. {self.advice}"
 
     @property
     def advice(self) -> str:
@@ -139,12 +139,13 @@ class Limit:
         if self.scope == "slots":
             return f"Model calls at once: {spent:,} of {self.counter.limit:,}"
         whole = self.counter.limit + raised
-        by = f" ({self.shown(raised)} of it allowed by an admin)" if raised else ""
+        by = f" ({self.write_amount(raised)} of it allowed by an admin)" if raised else ""
         if self.unit == "tokens":
             return f"{_NAME[self.scope]}: {short(spent)} of {short(whole)} tokens{by} used."
-        return f"{_NAME[self.scope]}: {self.shown(spent)} of {self.shown(whole).removesuffix('.00')}{by} used."
+        budget = self.write_amount(whole).removesuffix(".00")
+        return f"{_NAME[self.scope]}: {self.write_amount(spent)} of {budget}{by} used."
 
-    def shown(self, amount: int) -> str:
+    def write_amount(self, amount: int) -> str:
         """Write an amount with its unit."""
         if self.unit != "dollars":
             return f"{amount:,} {self.unit}"

@@ -50,14 +50,14 @@ class Spending:
 
     async def of(self, team: str, user: str, at: float) -> Spent:
         """Tell what a person spent in the month (UTC) of that time; `EVERYBODY`: all together. Raises StoreError."""
-        micros, tokens, requests = await self._counters.spent(month_counters(team, user, at))
+        micros, tokens, requests = await self._counters.read_spending(month_counters(team, user, at))
         return Spent(micros / MICROS, tokens, requests)
 
     async def budgets_left(self, rules: Rules, payer: Payer) -> list[str]:
         """Say how much of each budget is used, a line each. Raises StoreError."""
         kept = [limit for limit in budgets(rules, payer) if payer.job or limit.scope != "job"]
         counters = [limit.counter for limit in kept]
-        spent, raised = await self._counters.spent(counters), await self._counters.raised(counters)
+        spent, raised = await self._counters.read_spending(counters), await self._counters.raise_budgets(counters)
         return status_lines(kept, spent, dict(zip(kept, raised, strict=True)))
 
 

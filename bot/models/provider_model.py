@@ -100,7 +100,7 @@ class ProviderModel:
     async def reply(self, call: ModelCall) -> Turn:
         """Make one turn. Raises `ModelError`."""
         self._prices.start()
-        connection, call = await self._connected_for(call)
+        connection, call = await self._connect_for(call)
         model = model_of(self, call)
         if call.effort is None and not call.model:
             call = replace(call, effort=self._efforts.get(call.tier))
@@ -185,7 +185,7 @@ class ProviderModel:
             self._connecting = asyncio.create_task(asyncio.to_thread(self.wire.connect))
         return await asyncio.shield(self._connecting)
 
-    async def _connected_for(self, call: ModelCall) -> tuple[Connection, ModelCall]:
+    async def _connect_for(self, call: ModelCall) -> tuple[Connection, ModelCall]:
         """Return the connection, and the call with the time that is left for it. Raises `ModelError`."""
         clock = asyncio.get_running_loop().time
         began = clock()

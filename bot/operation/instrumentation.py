@@ -51,7 +51,7 @@ class Instrumentation:
     def effects(self, effects: Effects) -> Effects:
         """Return the effects with the ends of requests counted, and their traces sent."""
         metered = MeteredEffects(effects, self.metrics)
-        return TracedEffects(metered, self._traces.ended) if self._traces is not None else metered
+        return TracedEffects(metered, self._traces.send_soon) if self._traces is not None else metered
 
     def server(self, address: Address | None) -> contextlib.AbstractAsyncContextManager[str]:
         """Serve health and metrics, see `health_server`."""

@@ -91,7 +91,7 @@ class MeteredEffects(PassedEffects):
 
     def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
         """Count the requests that ended with this, and pass it on."""
-        for ask, was in after.changed_since(before):
+        for ask, was in after.changes_since(before):
             if ask.over and not (was is not None and was.over) and not ask.request.opens:
                 seconds = (ask.ended or ask.request.at) - ask.request.at
                 self._metrics.request_ended(_end(ask), max(0.0, seconds), after.place.team)

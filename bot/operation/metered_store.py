@@ -121,13 +121,13 @@ class _JobCounts:
 
     def _after_claim(self, _: tuple[Any, ...], claim: Claim | None) -> None:
         if claim is not None:
-            self._metrics.claimed(claim.key.team)
+            self._metrics.count_claim(claim.key.team)
             self._claimed[claim.owner] = time.monotonic()
             if len(self._claimed) > MOST_CLAIMS:  # a job that was lost before its first commit is never heard of again
                 del self._claimed[next(iter(self._claimed))]
 
     def _after_commit(self, given: tuple[Any, ...], outcome: Commit) -> None:
-        self._metrics.committed(outcome.value)
+        self._metrics.count_commit(outcome.value)
         began = self._claimed.pop(given[0].owner, None)
         if began is not None and outcome in {Commit.OK, Commit.DUP}:
             self._metrics.first_commit(time.monotonic() - began)

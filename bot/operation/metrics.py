@@ -65,11 +65,11 @@ class Metrics:
         """Add a gauge `leadhand_<name>` that is read when metrics are shown."""
         self._gauge(name, about).set_function(value)
 
-    def claimed(self, team: str) -> None:
+    def count_claim(self, team: str) -> None:
         """Count a claim of a team's job."""
         self._claimed.labels(team).inc()
 
-    def committed(self, outcome: str) -> None:
+    def count_commit(self, outcome: str) -> None:
         """Count a commit: ok, dup, fenced or conflict."""
         self._commits.labels(outcome).inc()
 
@@ -94,7 +94,7 @@ class Metrics:
         """Count a call of a model that was not made: breaker, rate, slots or budget."""
         self._withheld.labels(reason).inc()
 
-    def waited(self, seconds: float) -> None:
+    def note_wait(self, seconds: float) -> None:
         """Note how long a call of a model waited for a rate or a slot."""
         self._waits.observe(seconds)
 

@@ -118,7 +118,7 @@ class TraceExport:
         self._come = asyncio.Event()
         self._away = ""
 
-    def ended(self, key: JobKey, request: str) -> None:
+    def send_soon(self, key: JobKey, request: str) -> None:
         """Have the trace of a request sent soon."""
         self._waiting[key, request] = None
         if len(self._waiting) > MOST_WAITING:
@@ -138,7 +138,7 @@ class TraceExport:
             await asyncio.gather(work, return_exceptions=True)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(LAST_TRY):
-                    while self._waiting and await self._sent_first(store):
+                    while self._waiting and await self._send_first(store):
                         pass
             for key, _ in self._waiting:
                 log.warning("the trace of a request of job %s is not sent: the instance stops", key.job)
@@ -150,7 +150,7 @@ class TraceExport:
             while self._waiting:
                 first = next(iter(self._waiting))
                 try:
-                    gone = await self._sent_first(store)
+                    gone = await self._send_first(store)
                 except Exception:
                     log.exception("the trace of a request of job %s is not sent: reading it broke", first[0].job)
                     self._waiting.pop(first, None)
@@ -158,7 +158,7 @@ class TraceExport:
                 if not gone:
                     await asyncio.sleep(self._again_after)
 
-    async def _sent_first(self, store: Store) -> bool:
+    async def _send_first(self, store: Store) -> bool:
         """Send the oldest; False if it has to wait."""
         key, request = next(iter(self._waiting))
         try:
@@ -198,7 +198,7 @@ class TracedEffects(PassedEffects):
     def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
         """Note the requests that ended with this, and pass it on."""
         known = before if after.takeovers == before.takeovers else None  # a lost owner may not have sent its traces
-        ended = {ask.id for ask, was in after.changed_since(known) if ask.over and not (was is not None and was.over)}
+        ended = {ask.id for ask, was in after.changes_since(known) if ask.over and not (was is not None and was.over)}
         if ended:
             self._over.setdefault(runner.claim.key, set()).update(ended)
         super().job_changed(runner, before, after)

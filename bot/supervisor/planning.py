@@ -245,7 +245,7 @@ class Planning:
         """Estimate the usage of each subtask; empty if the model's calls cost nothing."""
         if self._model.price("balanced", 1_000_000, 0) == 0.0:
             return ()
-        made = {one.name: self._made_worker(one) for one in plan.made}
+        made = {one.name: self._find_made_worker(one) for one in plan.made}
         workers = {**self._workers, **made, **{path: inner.worker() for path, inner in self._inside.items()}}
         found = estimates(plan, workers, self._record.past, self._model.price)
         return tuple(self._by_steps(subtask) or one for subtask, one in zip(plan.subtasks, found, strict=True))
@@ -268,7 +268,7 @@ class Planning:
         prompt = sum(one.prompt for one in workers) // len(workers)
         return Worker(tier="balanced", prompt=prompt, max_turns=turns, has_tools=True)
 
-    def _made_worker(self, one: Made) -> Worker:
+    def _find_made_worker(self, one: Made) -> Worker:
         """Return a specialist made for a plan as a worker for estimates, even if the crew no longer lends its tools."""
         try:
             return worker_of(adhoc_specialist(self._crew, one))

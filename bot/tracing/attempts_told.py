@@ -127,7 +127,7 @@ class Attempts:
         start = max(event.at - usage.duration, running["start"]) if usage.duration else running.before
         named = [call.name for call in turn.calls]
         words = f"asks for {', '.join(named)}" if named else turn.text
-        self._book.told(
+        self._book.add(
             "chat",
             usage.model or "model",
             running["lane"],
@@ -169,7 +169,7 @@ class Attempts:
         said = {"text": event.reply.text, "words": words, "reason": event.reply.text[:300] if failed else ""}
         self._book.close(draft, event.at, "failed" if failed else "done", **said)
 
-    def decided(self, request: str, subtask: str, at: float) -> None:
+    def begin_decided(self, request: str, subtask: str, at: float) -> None:
         """Let the calls that waited for people begin once these have decided."""
         for draft in self._calls.drafts((request, subtask)):
             if draft["start"] < at:
@@ -213,7 +213,7 @@ class Attempts:
         named = usage.model if usage is not None else ""
         told = {"model": named, "tier": running["tier"], "usage": usage}
         times = (running.before, event.at)
-        self._book.told("chat", named or "model", running["lane"], times, "failed", **_of(event, running), **of, **told)
+        self._book.add("chat", named or "model", running["lane"], times, "failed", **_of(event, running), **of, **told)
 
     def _stop(self, running: Draft, place: Place, why: str) -> None:
         self._end(place, self._book.at)
@@ -254,7 +254,7 @@ class Attempts:
         told = {"outcome": outcome, "reason": work.reason, "words": words, "text": text, "brief": work.brief_text}
         self._book.close(draft, work.ended if work.ended is not None else self._book.at, state, **told)
 
-    def gone_on(self, ask: Ask) -> None:
+    def resume(self, ask: Ask) -> None:
         """Begin the attempts that go on from where an earlier try was stopped: no event of this one begins them."""
         if ask.run.failure is not None or ask.over:
             return
@@ -264,7 +264,7 @@ class Attempts:
                 continue
             self._begin(ask, work, place, self._book.at, GONE_ON)
 
-    def untouched(self, ask: Ask) -> None:
+    def tell_untouched(self, ask: Ask) -> None:
         """Tell, once each, of subtasks that ended without an attempt: skipped, or taken over as they stood."""
         for name, work in ask.work.items():
             place = (ask.id, name)

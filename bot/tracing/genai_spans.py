@@ -86,7 +86,7 @@ class Origin:
     names: frozenset[str]
     contents: bool
 
-    def known(self, name: str) -> str:
+    def sendable_name(self, name: str) -> str:
         """Return a name if it may be sent: `other` stands for one that a model made up."""
         if self.contents:
             return name
@@ -133,11 +133,11 @@ def _name(span: Span, origin: Origin) -> str:
         case "request":
             return "invoke_workflow leadhand"
         case "attempt":
-            return f"invoke_agent {origin.known(span.lane)}"
+            return f"invoke_agent {origin.sendable_name(span.lane)}"
         case "chat":
             return f"chat {span.model}".rstrip()
         case "tool":
-            return f"execute_tool {origin.known(span.name)}"
+            return f"execute_tool {origin.sendable_name(span.name)}"
         case "subtask":
             return f"subtask {span.subtask}" if origin.contents else "subtask"
         case "synthesis":
@@ -166,7 +166,7 @@ def _attributes(span: Span, origin: Origin) -> Values:
         found["gen_ai.workflow.name"] = "leadhand"
     if span.kind == "tool":
         found |= {
-            "gen_ai.tool.name": origin.known(span.name),
+            "gen_ai.tool.name": origin.sendable_name(span.name),
             "gen_ai.tool.type": "function",
         }
     if span.usage is not None:
@@ -179,7 +179,7 @@ def _attributes(span: Span, origin: Origin) -> Values:
 def _agent(span: Span, origin: Origin) -> str:
     if span.kind == "request":
         return "leadhand"
-    return span.lane if span.lane == SUPERVISORS_LANE else origin.known(span.lane)
+    return span.lane if span.lane == SUPERVISORS_LANE else origin.sendable_name(span.lane)
 
 
 def _usage_attributes(usage: Usage, model: str, provider: str) -> Mapping[str, Any]:

@@ -72,7 +72,7 @@ class Roles:
             end, derived = event.at + usage.duration, "the log holds when it began, and how long its model calls took"
         state, told = outcome_of(event)
         if has_usage(usage):
-            self._book.told(
+            self._book.add(
                 "chat",
                 usage.model or "model",
                 draft["lane"],

@@ -89,7 +89,7 @@ class SpanBook:
         self.ended_with.setdefault(self.seq, []).append(draft["id"])
         self.ended_here.append(draft)
 
-    def told(
+    def add(
         self, kind: SpanKind, name: str, lane: str, times: tuple[float, float], state: SpanState = "done", **fields: Any
     ) -> Draft:
         """Add a span of which the log tells only once it is over."""

@@ -109,11 +109,11 @@ class SpanReader:
             if before is not None and ask is not before:
                 self._attempts.event(event, before, ask)
         self._roles.event(event)
-        for changed, _ in job.changed_since(one.before):
+        for changed, _ in job.changes_since(one.before):
             self._waits.questions(changed)
             self._attempts.settle(changed)
-            self._attempts.untouched(changed)
-            self._attempts.gone_on(changed)
+            self._attempts.tell_untouched(changed)
+            self._attempts.resume(changed)
             self._waits.begin_pauses(changed)
         self._roles.settle(job, event.at)
         self._end_requests(one.before, job)
@@ -133,7 +133,7 @@ class SpanReader:
             )
 
     def _end_requests(self, before: Job | None, job: Job) -> None:
-        for ask, earlier in job.changed_since(before):
+        for ask, earlier in job.changes_since(before):
             if not ask.over or (earlier is not None and earlier.over) or ask.id not in self._requests:
                 continue
             failure, run = ask.run.failure, ask.run

@@ -29,10 +29,10 @@ class Waits:
         book = self._book
         if isinstance(event, ev.WorkResumed):
             times = (event.at - event.away, event.at)
-            book.told("away", "nobody at work", SUPERVISORS_LANE, times, derived=AWAY_DERIVED)
+            book.add("away", "nobody at work", SUPERVISORS_LANE, times, derived=AWAY_DERIVED)
         elif isinstance(event, ev.TakenOver):
             words = f"taken over by {event.owner}; {event.lost} lost in a row"
-            book.told("away", "taken over", SUPERVISORS_LANE, (event.at, event.at), words=words)
+            book.add("away", "taken over", SUPERVISORS_LANE, (event.at, event.at), words=words)
         elif isinstance(event, ev.SetAside) and self._aside is None:
             told = {"outcome": "set_aside", "words": f"set aside at {event.step}", "reason": event.reason}
             self._aside = book.begin("wait", "set aside", SUPERVISORS_LANE, event.at, **told)
@@ -86,7 +86,7 @@ class Waits:
         at = answered.at if answered is not None else self._book.at
         self._book.close(draft, at, state, **told)
         if name:
-            self._attempts.decided(ask.id, name, at)
+            self._attempts.begin_decided(ask.id, name, at)
 
     def end_pauses(self, ask: Ask) -> None:
         """End the pauses that the event ended."""

@@ -144,7 +144,7 @@ class Messages:
         """Show an ephemeral message, new or changed."""
         data = message.data
         body = {"type": "ephemeral", "channel": data["channel"], "thread_ts": data.get("thread_ts")}
-        self._state.changes.tell(Change({**body, "message": message.shown()}, user=user_id))
+        self._state.changes.tell(Change({**body, "message": message.as_shown()}, user=user_id))
 
     def drop_ephemeral(self, user_id: str, ts: str) -> None:
         """Take an ephemeral message off the person's screen."""
@@ -198,7 +198,7 @@ class Messages:
         event = {"subtype": "message_deleted", "hidden": True, "deleted_ts": message.ts, "previous_message": before}
         self._emit(channel, {"type": "message", **event, "ts": self._state.clock.next_ts()})
 
-    def streamed(self, channel: Channel, message: Message) -> None:
+    def show_streamed(self, channel: Channel, message: Message) -> None:
         """Show what was added to a stream."""
         stream = message.stream
         if stream is None:
@@ -215,7 +215,7 @@ class Messages:
         stream.live = False
         before = dict(message.data)
         message.data["streaming_state"] = "completed"
-        self.streamed(channel, message)
+        self.show_streamed(channel, message)
         self.offer(message)
         self._emit_change(channel, message, before)
 

@@ -41,7 +41,7 @@ class Delivery:
         self._retry_scale = retry_scale
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def subscribed(self, name: str) -> bool:
+    def is_subscribed(self, name: str) -> bool:
         """Return True if the manifest asks for the event and has the scope that Slack demands for it."""
         return not self.lacking(name)
 

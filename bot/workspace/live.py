@@ -109,7 +109,7 @@ class Live:
         for message in world.messages.ephemerals[me.id].values():
             data = message.data
             body = {"type": "ephemeral", "channel": data["channel"], "thread_ts": data.get("thread_ts")}
-            bodies.append({**body, "message": message.shown()})
+            bodies.append({**body, "message": message.as_shown()})
         for number, view in enumerate(world.views.stacks[me.id]):
             bodies.append({"type": "view_push" if number else "view_open", "view": view})
         homes = [app.views.homes[me.id] for app in world.apps if me.id in app.views.homes]

@@ -122,7 +122,7 @@ class Local:
         person.note_viewed(channel)
         if channel.kind == "im":
             await person.with_app(person.app_at(channel)).open_home("messages")
-        roots = [channel.messages[ts].shown() for ts in channel.roots[-MOST_ROOTS:]]
+        roots = [channel.messages[ts].as_shown() for ts in channel.roots[-MOST_ROOTS:]]
         return {"messages": roots}
 
     async def _look(self, person: Person, body: Body) -> Body:
@@ -136,7 +136,7 @@ class Local:
         session = self._world.sessions.session(channel.id, ts)
         status = self._world.sessions.status(channel.id, ts)
         return {
-            "messages": [message.shown() for message in channel.thread(ts)],
+            "messages": [message.as_shown() for message in channel.thread(ts)],
             "session": {"status": session.status, "title": session.title},
             "status": {"status": status.text, "loading_messages": status.loading_messages},
         }

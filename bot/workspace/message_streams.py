@@ -71,7 +71,7 @@ class Stream:
                 blocks.append(_card(segment["id"], self.tasks[segment["id"]]))
         return blocks + self.final_blocks
 
-    def shown(self) -> dict[str, Any]:
+    def as_shown(self) -> dict[str, Any]:
         """Return the fields that the page and the tests get."""
         return {
             "streaming": self.live,

@@ -394,7 +394,7 @@ class Person:
         place = self.channel(channel)
         session = self._world.sessions.session(place.id, thread_ts)
         app = self._world.find_app(session.app_id)
-        if session.status != PROCESSING or not app.delivery.subscribed("agent_session_stopped"):
+        if session.status != PROCESSING or not app.delivery.is_subscribed("agent_session_stopped"):
             raise ActionFailed("There is no Stop button: the agent's session is not processing.")
         streaming = [each for each in place.thread(thread_ts) if each.stream and each.stream.live]
         for message in streaming:
@@ -462,7 +462,7 @@ class Person:
         """Return the messages in a channel that only this person sees, oldest first."""
         place = self.channel(channel)
         mine = self._world.messages.ephemerals[self.id].values()
-        return [message.shown() for message in mine if message.data["channel"] == place.id]
+        return [message.as_shown() for message in mine if message.data["channel"] == place.id]
 
     def views(self) -> list[Json]:
         """Return the open modals, topmost last."""
@@ -488,7 +488,7 @@ class Person:
     @staticmethod
     def _tells_context(app: World) -> bool:
         """Return True if the app is an agent that subscribed to what people have open."""
-        return app.state.app.is_agent and app.delivery.subscribed(CONTEXT_CHANGED)
+        return app.state.app.is_agent and app.delivery.is_subscribed(CONTEXT_CHANGED)
 
     def _writable(self, reference: str) -> Channel:
         place = self.channel(reference)

@@ -119,7 +119,7 @@ class Traffic:
         self._add(entry)
         return entry
 
-    def acknowledged(self, entry: Entry, ack: Ack, seconds: float) -> None:
+    def note_ack(self, entry: Entry, ack: Ack, seconds: float) -> None:
         """Note how a payload's attempt ended."""
         entry.state, entry.ms = "ok" if ack.ok else "error", seconds * 1000
         entry.error = "" if ack.ok else ack.detail or FAILURES.get(ack.failure, ack.failure)
@@ -154,7 +154,7 @@ class InspectedTransport:
         entry = self._traffic.sending(kind, payload, retry)
         began = time.perf_counter()
         ack = await self._transport.send(kind, payload, retry)
-        self._traffic.acknowledged(entry, ack, time.perf_counter() - began - ack.waited)
+        self._traffic.note_ack(entry, ack, time.perf_counter() - began - ack.waited)
         return ack
 
 

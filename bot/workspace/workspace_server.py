@@ -388,11 +388,11 @@ class Workspace:
     def messages(self, channel: str) -> list[Json]:
         """Return every message of a channel, replies included, oldest first, as Slack shows them."""
         found = self._channel(channel).messages
-        return [found[ts].shown() for ts in sorted(found)]
+        return [found[ts].as_shown() for ts in sorted(found)]
 
     def thread(self, channel: str, thread_ts: str) -> list[Json]:
         """Return a thread: its root, then the replies, oldest first. Empty when there is no such root."""
-        return [message.shown() for message in self._channel(channel).thread(thread_ts)]
+        return [message.as_shown() for message in self._channel(channel).thread(thread_ts)]
 
     def session(self, channel: str, thread_ts: str) -> Json:
         """Return a thread's agent session and passing status.

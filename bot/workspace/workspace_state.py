@@ -52,9 +52,9 @@ class Message:
         """Its timestamp, which is its id within the channel."""
         return str(self.data["ts"])
 
-    def shown(self) -> Json:
+    def as_shown(self) -> Json:
         """Return the message for the page and the tests."""
-        extra = self.stream.shown() if self.stream else {"streaming": False}
+        extra = self.stream.as_shown() if self.stream else {"streaming": False}
         return {**self.data, **extra}
 
     def as_dict(self) -> Json:
@@ -218,7 +218,7 @@ class State:
         """Record a message and show it."""
         self.record.put("message", f"{channel.id}:{message.ts}", message.as_dict)
         if self.changes.watchers:
-            body = {"type": "message", "channel": channel.id, "message": message.shown()}
+            body = {"type": "message", "channel": channel.id, "message": message.as_shown()}
             self.changes.tell(Change(body, channel=channel.id))
         else:
             self.changes.wake()

@@ -159,7 +159,7 @@ def _made_before(job: Job, ask: Ask) -> _Made:
 def _made_for(ask: Ask, job: Job, place: int, made: _Made) -> _Made:
     """Tell of what was made for a request: from all that is private that who planned it or worked on it saw."""
     until_then = replace(job, asks=job.asks[: place + 1])
-    seen = _all_of(_Views(until_then, made).shown_to_planner(ask))
+    seen = _all_of(_Views(until_then, made).view_of_planner(ask))
     sources = tuple(dict.fromkeys((*seen, *(one for work in ask.work.values() for one in _read(ask, work)))))
     results = [work.result for work in ask.work.values() if work.result is not None]
     files = [(True, file.id) for result in results for file in result.artifacts]
@@ -225,7 +225,7 @@ class _Views:
             if not fixed:
                 return
         else:
-            shown = self.shown_to_planner(ask)
+            shown = self.view_of_planner(ask)
         outer = ask.work.get(work.within)
         around = self.of(ask, outer) if outer is not None else {}
         for name, sources in (shown | around).items():
@@ -236,7 +236,7 @@ class _Views:
         said = {words_in_order(text) for text in texts if text.strip()} - {words_in_order(ask.text)}
         return all(_is_wording(one, own_words(self.job, ask)) for one in said)
 
-    def shown_to_planner(self, ask: Ask) -> _View:
+    def view_of_planner(self, ask: Ask) -> _View:
         """Tell what is private of all that was shown to who planned the request, and to who revised its plan."""
         if self.planner is None:
             read = ((_result(one), _read(ask, one)) for one in ask.work.values() if one.read_private)
@@ -244,13 +244,13 @@ class _Views:
                 *self._materials(ask, material_of(self.job, ask)),
                 *((_short(one.name), (source("attached", one.file_id, one.name),)) for one in ask.request.attachments),
                 *_said_by_others(ask),
-                *self._asked_before(ask),
+                *self._yield_asked_before(ask),
                 *(read if ask.revisions else ()),
             )
             self.planner = _merge_sources(found)
         return self.planner
 
-    def _asked_before(self, ask: Ask) -> Iterator[tuple[str, _Sources]]:
+    def _yield_asked_before(self, ask: Ask) -> Iterator[tuple[str, _Sources]]:
         name = "what somebody else asked before"
         others = [
             one for one in self.job.asks[: self.job.place_of(ask.id) or 0] if one.request.user != ask.request.user

@@ -172,7 +172,7 @@ def _follows(one: Numeral, ground: Known, shown: str, standing: Sequence[Numeral
     near = distinct(other for other in standing if start <= other.start < end)
     around = distinct(standing, ground.totals)
     groups = [near, *ground.groups(near), around, tuple(dict.fromkeys((*distinct(standing), *ground.everything)))[:100]]
-    ways = (ground.listed(one), *(worked_out(one, groups, way) for way in WAYS))
+    ways = (ground.yield_list_totals(one), *(worked_out(one, groups, way) for way in WAYS))
     chance = MISQUOTED if ground.misquotes(one) else CHANCE
     return not ground.opposes(one) and any(follows(one, way, chance) for way in ways)
 

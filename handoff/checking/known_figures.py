@@ -299,7 +299,7 @@ class Known:
             for kind in dict.fromkeys((one.kind, ""))
         )
 
-    def listed(self, one: Numeral) -> Iterator[tuple[str, Sequence[float]]]:
+    def yield_list_totals(self, one: Numeral) -> Iterator[tuple[str, Sequence[float]]]:
         """Yield the totals of the lists that are said, then those of parts of them, in the units of a figure."""
         for totals in self._listed:
             for kind in dict.fromkeys(kind for _, _, kind in forms(one)):

@@ -107,7 +107,7 @@ def _apply_thread_event(job: Job, event: SAID | GONE) -> Job:
             return delete_sources(job, event.file)
         case ev.CopiesDropped():
             return replace(job, copies=job.copies[event.count :])
-    for ask, _ in after.changed_since(job):
+    for ask, _ in after.changes_since(job):
         after = after if ask.over else after.with_ask(_with_state(ask, event.at))
     return after
 

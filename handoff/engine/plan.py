@@ -139,7 +139,7 @@ def revised(ask: Ask, event: ev.PlanRevised) -> Ask:
     if trigger is None or ask.run.concluded:
         return ask
     free, matters = replan.touchable(ask, trigger), replan.matters(ask, trigger)
-    ask = replan.without(ask, trigger).charged_around(event.within, event.usage)
+    ask = replan.without(ask, trigger).charge_around(event.within, event.usage)
     ask = ask.with_pack(event.at, _about(trigger), event.pack)
     if not matters:
         why = "all that it was about had started or ended by then"

@@ -19,7 +19,7 @@ def review_result(ask: Ask, work: Work, event: ev.ResultReturned) -> Ask:
     A fault that a check finds again, word for word, is only a doubt: the check may be wrong. Words that were never
     handed in are no result that could be sent back: found wanting, they are a failed attempt.
     """
-    ask, work = ask.charged(
+    ask, work = ask.charge(
         work.attempt_over(event.took, private=event.private, sources=event.private_sources), event.result.usage
     )
     before = work.wanting.faults if work.wanting is not None else ()
@@ -55,7 +55,7 @@ def refined(ask: Ask, event: ev.BriefRefined) -> Ask:
     work = ask.work.get(event.subtask)
     if ask.run.failure is not None or work is None or not work.refining or work.attempt != event.attempt:
         return ask
-    ask, work = ask.with_pack(event.at, event.subtask, event.pack).charged(work, event.usage)
+    ask, work = ask.with_pack(event.at, event.subtask, event.pack).charge(work, event.usage)
     message, trouble = work.refining, work.trouble
     work = replace(work, refining="", trouble=None)
     if event.intent.strip():

@@ -35,7 +35,7 @@ def charged_so_far(ask: Ask, works: Iterable[Work]) -> Ask:
     """Charge the turns of attempts that are cut off: these will not report their usage themselves."""
     for work in works:
         usage = sum((point.turn.usage for point in work.checkpoints if isinstance(point, TurnTaken)), Usage())
-        ask, now = ask.charged(ask.work[work.subtask.id], usage)
+        ask, now = ask.charge(ask.work[work.subtask.id], usage)
         ask = ask.with_work(now)
     return ask
 

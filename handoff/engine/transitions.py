@@ -137,7 +137,7 @@ def _attempt_failed(ask: Ask, event: ev.AttemptFailed) -> Ask:
         return writes.ask_about(ask, work, work.intents[0], event.message, event.usage, event.at)
     passing = event.transient and event.kind in {"model", "unavailable"}
     trouble: Trouble = "passing" if passing else event.kind
-    ask, work = ask.charged(
+    ask, work = ask.charge(
         work.attempt_over(event.took, private=event.private, sources=event.private_sources), event.usage
     )
     work = replace(work, failed_calls=work.failed_calls + event.failed_calls)
@@ -151,7 +151,7 @@ def _escalated(ask: Ask, event: ev.Escalated) -> Ask:
     escalation = event.escalation
     if work.intents:
         return writes.ask_about(ask, work, work.intents[0], escalation.message, event.usage, event.at)
-    ask, work = ask.charged(
+    ask, work = ask.charge(
         work.attempt_over(event.took, private=event.private, sources=event.private_sources), event.usage
     )
     run = ask.run_around(work)
@@ -218,7 +218,7 @@ def _of_run(change: Callable[[Ask, Run, Any], Ask]) -> Callable[[Ask, Any], Ask]
             if ask.run.concluded or work is None or not is_open(work):
                 return ask
         after = change(ask, ask.run_of(event.within), event)
-        return ask if after is ask else after.charged_around(event.within, event.usage)
+        return ask if after is ask else after.charge_around(event.within, event.usage)
 
     return changed
 

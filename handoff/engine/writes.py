@@ -50,7 +50,7 @@ def settle_unknown_write(
     """
     verdict = verdict_of(event.text)
     if verdict == "stop":
-        ask, work = ask.charged(work.attempt_over(), doubt.usage)
+        ask, work = ask.charge(work.attempt_over(), doubt.usage)
         return fail_subtask(ask, work, "stopped by a person", event.at)
     checked = Checked(event.at, doubt.call, verdict, event.user, event.text)
     started = work.attempt_started + max(0.0, waited)

@@ -151,7 +151,7 @@ class _Draft:
         instead = self._replacements(reply, names)
         gone = self._drop_subtasks(reply, instead)
         subtasks = {one.id: one for one in self.old.subtasks}
-        self._reassigned_and_rebriefed(reply, subtasks, gone)
+        self._reassign_and_rebrief(reply, subtasks, gone)
         after = {name: self._rewire_dependencies(one.after, instead, gone) for name, one in subtasks.items()}
         added = [self._add_subtask(one, names, instead, gone) for one in reply.add]
         for one in reply.add:
@@ -205,9 +205,7 @@ class _Draft:
                 gone |= {one.id} if one.needless else set()
         return frozenset(gone)
 
-    def _reassigned_and_rebriefed(
-        self, reply: RevisionReply, subtasks: dict[str, Subtask], gone: Iterable[str]
-    ) -> None:
+    def _reassign_and_rebrief(self, reply: RevisionReply, subtasks: dict[str, Subtask], gone: Iterable[str]) -> None:
         """Apply reassignments and new briefs to `subtasks`."""
         whys: dict[str, str] = {}
         given: tuple[_Move | _Brief, ...] = (*reply.reassign, *reply.rebrief)

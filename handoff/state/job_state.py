@@ -453,13 +453,13 @@ class Ask:
         decision = Decision(at, subtask, "pack", why, pack.left_out)
         return replace(self, decisions=(*self.decisions, decision))
 
-    def charged(self, work: Work, usage: Usage) -> tuple[Ask, Work]:
+    def charge(self, work: Work, usage: Usage) -> tuple[Ask, Work]:
         """Add `usage` to a subtask, which is returned, and to the request and the subtasks around it."""
         if not usage.model_fields_set:  # nothing was used
             return self, work
-        return self.charged_around(work.within, usage), replace(work, usage=work.usage + usage)
+        return self.charge_around(work.within, usage), replace(work, usage=work.usage + usage)
 
-    def charged_around(self, name: str, usage: Usage) -> Ask:
+    def charge_around(self, name: str, usage: Usage) -> Ask:
         """Return the request with `usage` added to it, to the subtask of that id, and to its enclosing subtasks."""
         ask = self
         while work := ask.work.get(name):
@@ -547,7 +547,7 @@ class Job:
         bettered = {other.id for one in tries for other in one.tries}
         return tuple([one for one in before if one.request.id not in bettered] if bettered else before)
 
-    def changed_since(self, before: Job | None) -> list[tuple[Ask, Ask | None]]:
+    def changes_since(self, before: Job | None) -> list[tuple[Ask, Ask | None]]:
         """Return the requests that are new, or not as they were before some events, each with itself before.
 
         A thread may have hundreds of requests, and an event changes one or two.

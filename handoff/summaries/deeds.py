@@ -38,7 +38,7 @@ Found = tuple[Deed, dict[str, Any]]
 
 def _of_asks(before: Job | None, after: Job) -> Iterator[Found]:
     """Tell what happened to requests: asked, answered, stopped, ended."""
-    for ask, old in after.changed_since(before):
+    for ask, old in after.changes_since(before):
         of = {"request": ask.id}
         if old is None:
             refused = {"outcome": "refused", "why": NO_REQUEST} if ask.refusal else {}

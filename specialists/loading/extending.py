@@ -104,7 +104,7 @@ class Layers:
             if below and name not in there
         ]
 
-    def told(self, faults: Iterable[CrewFault]) -> list[CrewFault]:
+    def tell_origin(self, faults: Iterable[CrewFault]) -> list[CrewFault]:
         """Say of faults in files of layers below how those come into the crew."""
         top = self.layers[-1]
         below = [one.folder for one in self.layers[:-1]]

@@ -136,7 +136,7 @@ class ServerConnection:
         try:
             answer = await self._while_connected(work, longest + 1)
         except MCPError as error:
-            raise self._meant_by(error.code, error.message, longest) from None
+            raise self._translate(error.code, error.message, longest) from None
         except (ValidationError, RecursionError):
             raise NoAnswer("the server's answer is not as the protocol has it") from None
         if isinstance(answer, mcp_types.InputRequiredResult):
@@ -144,7 +144,7 @@ class ServerConnection:
         self._failures = 0
         return answer  # type: ignore[no-any-return]  # the other of the two types above
 
-    def _meant_by(self, code: int, message: str, longest: float) -> Exception:
+    def _translate(self, code: int, message: str, longest: float) -> Exception:
         """Return what an error of the SDK means for the call that had it."""
         if code == _TIMED_OUT:
             return TimeoutError(f"no answer came within {longest:g} seconds")
@@ -232,7 +232,7 @@ class ServerConnection:
         self._status, self._flood = 0, ""
         if self.config.kind == "stdio":
             self._pipe = StdioPipe(self.config, self._home, self._path, over)
-            return self._pipe.opened()
+            return self._pipe.open()
         from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415 - heavy
 
         auth = self.sign_in.auth(lambda: self._refused_with(0)) if self.sign_in is not None else None

@@ -53,7 +53,7 @@ class StdioPipe:
     errors: bytes = field(default=b"", repr=False)
 
     @contextlib.asynccontextmanager
-    async def opened(self) -> AsyncIterator[tuple[Any, Any]]:
+    async def open(self) -> AsyncIterator[tuple[Any, Any]]:
         """Start the server and give the two streams that the SDK talks over; at the end it is gone, with its children.
 
         Raises:

@@ -45,9 +45,9 @@ class ToolSieve:
         """Sift a message that is a page of a list of tools."""
         page = getattr(getattr(item, "message", None), "result", None)
         if self.protocol and isinstance(page, dict) and isinstance(page.get("tools"), list):
-            self.sifted(page)
+            self.sift(page)
 
-    def sifted(self, page: dict[str, Any]) -> dict[str, Any]:
+    def sift(self, page: dict[str, Any]) -> dict[str, Any]:
         """Take out of a page what is no tool, and return it."""
         entries, page["tools"] = page["tools"], []
         for key in _OPTIONAL:

@@ -57,7 +57,7 @@ class Approvals:
     _rulings: dict[str, Ruling] = field(default_factory=dict)
     _refused: Counter[str] = field(default_factory=Counter)
 
-    def heard(self, ruling: Ruling) -> None:
+    def note_ending(self, ruling: Ruling) -> None:
         """Take in how an approval ended, from the history."""
         self._rulings[ruling.call] = ruling
 
@@ -80,7 +80,7 @@ class Approvals:
             return ToolOutcome(briefing.note("denied_often", tool=call.name), failed=True)
         return None
 
-    async def needed(
+    async def find_needed(
         self, ready: Ready, leaving: Leaving | None = None, in_view: Collection[PrivateSource] = ()
     ) -> Approval | ToolOutcome | Ruling | None:
         """Return what people have to approve before this call is made, or the ruling that lets it be made now.
@@ -132,7 +132,7 @@ class Approvals:
             return Earlier(ruling)
         return await self.before(asked)
 
-    def told(self, call: ToolCall, outcome: ToolOutcome) -> ToolOutcome:
+    def tell_edited(self, call: ToolCall, outcome: ToolOutcome) -> ToolOutcome:
         """Return the outcome of a call, and say with what it was made if people edited the arguments."""
         ruling = self._rulings.get(call.id)
         if ruling is None or ruling.outcome != "edited":
@@ -143,7 +143,7 @@ class Approvals:
             text, outcome.artifacts, outcome.gaps, outcome.sources, failed=outcome.failed, notes=outcome.notes
         )
 
-    def used(self, call: str) -> None:
+    def use_up(self, call: str) -> None:
         """Use up the ruling on a call that has an outcome now."""
         ruling = self._rulings.pop(call, None)
         if ruling is not None and not ruling.approved and ruling.leads:
@@ -193,7 +193,7 @@ def terms_for(readers: Readers, terms: ApprovalTerms) -> ApprovalTerms | None:
     )
     may = dict.fromkeys(user for each in named for user in sorted(each) if user in readers.people)
     whom = tuple(user for user in may if terms.own or user != readers.requester)
-    return terms.decided_by(whom) if whom else None
+    return terms.with_approvers(whom) if whom else None
 
 
 def _allows(ruling: Ruling, readers: Readers | None) -> bool:

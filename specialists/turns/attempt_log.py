@@ -30,22 +30,22 @@ class AttemptLog(Protocol):
     def news(self) -> Sequence[str]:
         """Return what the requester said since this was last asked: the model is told at once. Mostly nothing."""
 
-    def known_texts(self) -> Iterable[str]:
+    def list_known_texts(self) -> Iterable[str]:
         """Return what people and earlier results said to whoever works, the nearest first: its figures are known."""
 
     async def turn(self, turn: Turn) -> None:
         """Keep a model turn: it is kept when `started` or `tool` of a call that it asks for is back."""
 
-    async def ruled_before(self, approval: Approval) -> Earlier:
+    async def find_rulings(self, approval: Approval) -> Earlier:
         """Say what earlier rulings say of a call: one may hold for it as well."""
 
     def intent(self, call: ToolCall, *, what: str, key: str, digest: str, ruling: Ruling | None = None) -> ToolStarted:
         """Word the intent of a call that writes. Nothing is kept yet: that is for `started`."""
 
-    async def started(self, intent: ToolStarted) -> None:
+    async def keep_intent(self, intent: ToolStarted) -> None:
         """Keep the intent of a call that writes. Awaited before the call; once it is back, the call may be made."""
 
-    async def sent_out(self, tool: str, to: str, *, refused: str = "", ruling: Ruling | None = None) -> None:
+    async def record_sending(self, tool: str, to: str, *, refused: str = "", ruling: Ruling | None = None) -> None:
         """Record that a call sends something out to a host or a service, or why it was kept from it; no contents.
 
         `ruling` is that by which people approved it; None: nobody had to.

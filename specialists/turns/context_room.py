@@ -98,7 +98,7 @@ class ContextRoom:
             self._kept.append(_Kept(tool, reply, len(self.messages), place, number))
         self.add(message)
 
-    def counted(self, turn: Turn) -> None:
+    def correct(self, turn: Turn) -> None:
         """Correct the estimate by what the provider counted for the call that brought this turn."""
         self._unread = -1
         if turn.usage.tokens_in and turn.usage.calls == 1:  # of several tries nobody knows which counted what

@@ -110,7 +110,7 @@ class Conversation:
         """Add the model's turn. A call in a turn that did not stop for its tools is no call."""
         calls = turn.calls if turn.stop == "tool_use" else ()
         self.room.make()  # as it was done for the call that brought the turn
-        self.room.counted(turn)
+        self.room.correct(turn)
         self.turns += 1
         self.egress.turn_ended()
         self.usage += turn.usage
@@ -199,7 +199,7 @@ class Conversation:
         self.finishes += ends and not self.mixed
         self.idle = ends and not self.mixed and bool(self.work_done.no_work(finish_tools.content_of(call)))
         if not ends and call.name != READ_REPLY and key_of(call) not in self._said:
-            self.work_done.heard(call, reply)
+            self.work_done.note_reply(call, reply)
         if call.name in self._writing:
             self.failed_writes.pop(call.name, None)
         if reply.failed:

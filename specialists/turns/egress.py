@@ -180,10 +180,10 @@ class EgressGuard:
         if self._is_free:
             return True
         source, host = host_of(url), host_of(target)
-        known = self._known.given(url) == url
+        known = self._known.find_given(url) == url
         if not host:
             return False
-        if host == source or host in self._allowed or self._named.given(target) is not None:
+        if host == source or host in self._allowed or self._named.find_given(target) is not None:
             follows = True
         else:
             follows = not self._in_view and (known or host in self._hosts)
@@ -198,8 +198,8 @@ class EgressGuard:
 
     def _judge_url(self, tool: Tool, arguments: BaseModel) -> Verdict:
         asked = str(getattr(arguments, tool.url)).strip()
-        named = self._named.given(asked)
-        url = named or self._known.given(asked)
+        named = self._named.find_given(asked)
+        url = named or self._known.find_given(asked)
         host = host_of(url or asked)
         arguments = arguments.model_copy(update={tool.url: url or asked})
         sends = Sent(host, wire_of(url or asked))

@@ -24,14 +24,14 @@ class Endings:
         gap = f"Stopped at {limit}; the work may be incomplete." if limit else ""
         return self.conversation.complete(result, gap=gap)
 
-    def handed_in(self, result: Result, limit: str) -> Result | Escalation:
+    def hand_in(self, result: Result, limit: str) -> Result | Escalation:
         """End with a result that was handed in, in doubt if no work is behind it; a failure of a tool is none."""
         if self.conversation.work_done.is_failure(result.content):
             return self.give_up("confidence_too_low", result.content)
         doubt = self.conversation.work_done.doubt(result.content)
         return self.complete(finish_tools.doubt_result(result, doubt) if doubt else result, limit)
 
-    def cut_off(self, turn: Turn, limit: str) -> Result | Escalation | None:
+    def end_cut_off(self, turn: Turn, limit: str) -> Result | Escalation | None:
         """End with a turn that was cut off; None if it is asked for once more. Words said whole before it stand."""
         if self.conversation.words:
             return self._complete_outcome(self._in_words(self.conversation.words), limit)
@@ -55,13 +55,13 @@ class Endings:
         ends = [call for call in turn.calls if call.name in finish_tools.NAMES]
         outcome = finish_tools.read_leniently(ends[0]) if ends else None
         if isinstance(outcome, Escalation):
-            return self.escalated(outcome)
+            return self.escalate(outcome)
         if outcome is not None:
-            return self.handed_in(outcome, limit)
+            return self.hand_in(outcome, limit)
         fault = f"Reached {limit} without a result."
         return self._complete_outcome(self._in_words(turn.text.strip(), fault=fault), limit)
 
-    def escalated(self, escalation: Escalation) -> Escalation:
+    def escalate(self, escalation: Escalation) -> Escalation:
         """Complete the partial result of a specialist's own escalation."""
         partial = escalation.partial_result
         whole = self.conversation.complete(partial) if partial else None

@@ -71,5 +71,5 @@ class GuardedBench:
         """Ask the guard, and record where a call goes on to."""
         follows = self.egress.may_follow(url, target)
         if not follows or host_of(url) != host_of(target):
-            await self.log.sent_out(REDIRECT, host_of(target), refused="" if follows else "redirect_refused")
+            await self.log.record_sending(REDIRECT, host_of(target), refused="" if follows else "redirect_refused")
         return follows

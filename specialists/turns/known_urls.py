@@ -54,7 +54,7 @@ class KnownUrls:
         self._exact.add(url)
         self._first.setdefault(key, url)
 
-    def given(self, url: str) -> str | None:
+    def find_given(self, url: str) -> str | None:
         """Return the known URL that asks for the same, as it was given; None if none does.
 
         A URL whose query was left out is the known one with its query.

@@ -72,7 +72,7 @@ class ToolCalls:
         elif isinstance(item, Checked):
             self._hear(item)
         elif isinstance(item, Ruling):
-            self.approvals.heard(item)
+            self.approvals.note_ending(item)
         else:
             self._close_intent(item.reply.call_id)
             self.conversation.add_reply(item.reply, item)
@@ -118,7 +118,7 @@ class ToolCalls:
     async def reply(self, call: ToolCall, outcome: ToolOutcome) -> None:
         """Keep the outcome of a call, then tell the model of it."""
         private = self.conversation.egress.is_private(call.name)
-        outcome = replace(self.approvals.told(call, outcome), private=private)
+        outcome = replace(self.approvals.tell_edited(call, outcome), private=private)
         reply = ToolReply(call_id=call.id, text=outcome.text, failed=outcome.failed)
         await self.log.tool(reply, outcome)
         self._close_intent(call.id)
@@ -182,14 +182,14 @@ class ToolCalls:
 
     async def _perform(self, ready: Ready) -> ToolOutcome:
         if ready.to:
-            await self.log.sent_out(ready.tool.name, ready.to, ruling=ready.ruling)
+            await self.log.record_sending(ready.tool.name, ready.to, ruling=ready.ruling)
         return replace(await perform(ready, self.workbench, until=self.until), target=where_to(ready))
 
     async def _refuse_call(self, call: ToolCall, found: ToolOutcome | Verdict) -> ToolOutcome:
         """Say why a call is not made, and record it if it would have sent something out."""
         if isinstance(found, ToolOutcome):
             return found
-        await self.log.sent_out(call.name, found.to, refused=found.refused)
+        await self.log.record_sending(call.name, found.to, refused=found.refused)
         return ToolOutcome(briefing.note(found.refused, tool=call.name), failed=True)
 
     async def _check_call(self, call: ToolCall, times: int) -> Ready | ToolOutcome | Verdict | Approval:
@@ -207,7 +207,7 @@ class ToolCalls:
         ready = replace(ready, arguments=verdict.arguments, to=verdict.to)
         if (first := await self.signed_out.first(ready, self.approvals)) is not None:
             return first
-        needed = await self.approvals.needed(ready, verdict.asks, self.conversation.egress.sources)
+        needed = await self.approvals.find_needed(ready, verdict.asks, self.conversation.egress.sources)
         if isinstance(needed, Approval) and not self.log.can_ask:
             return (
                 replace(verdict, refused="nobody_to_ask") if needed.kind == "egress" else _report_nobody_to_ask(needed)
@@ -252,9 +252,9 @@ class ToolCalls:
             return ToolOutcome(_LATE, failed=True, gaps=late)
         intent = write_calls.intent_of(ready, self.log)
         self.intents.append(intent)
-        await self.log.started(intent)
+        await self.log.keep_intent(intent)
         if ready.to:
-            await self.log.sent_out(ready.tool.name, ready.to, ruling=ready.ruling)
+            await self.log.record_sending(ready.tool.name, ready.to, ruling=ready.ruling)
         if self._late():
             return ToolOutcome(_LATE, failed=True, gaps=late)
         outcome = await write_calls.carry_out(ready, intent, self.workbench, until=self.until)
@@ -277,7 +277,7 @@ class ToolCalls:
 
     def _close_intent(self, call_id: str) -> ToolStarted | None:
         """Close the intent of a call that has an outcome now; None if the call only read."""
-        self.approvals.used(call_id)
+        self.approvals.use_up(call_id)
         intent = next((one for one in self.intents if one.call == call_id), None)
         if intent is not None:
             self.intents.remove(intent)

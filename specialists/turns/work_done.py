@@ -55,7 +55,7 @@ class WorkDone:
         self._asked: list[str] = []
         self._failed: list[tuple[str, str]] = []
 
-    def heard(self, call: ToolCall, reply: ToolReply) -> None:
+    def note_reply(self, call: ToolCall, reply: ToolReply) -> None:
         """Take in a reply to a call of one of the tools, or of one that is not there."""
         tool = self._toolbox.get(call.name)
         if reply.failed:
@@ -98,7 +98,7 @@ class WorkDone:
         texts = self._read or self._given
         return texts[-1][:_LAST] if texts else ""
 
-    def sent_back(self, content: str) -> str:
+    def find_objection(self, content: str) -> str:
         """Tell the specialist why this is no result, or may be none; nothing if nothing stands against it."""
         if text := self.no_work(content):
             return text

@@ -144,8 +144,8 @@ def on_screens(teams: Sequence[Team]) -> Iterator[str]:
     """What people of a team can see of another: messages, what only one of them sees, homes and files."""
     for team in teams:
         world = team.workspace._world
-        shown = [each.shown() for place in world.state.channels.values() for each in place.messages.values()]
-        alone = [each.shown() for some in world.messages.ephemerals.values() for each in some.values()]
+        shown = [each.as_shown() for place in world.state.channels.values() for each in place.messages.values()]
+        alone = [each.as_shown() for some in world.messages.ephemerals.values() for each in some.values()]
         seen = repr([shown, alone, world.views.homes, world.state.files, list(world.state.record._files.values())])
         for word in find_words(seen, teams) - {team.word}:
             yield f"the people of {team.name} can see the word {word}"
@@ -157,7 +157,7 @@ async def in_lists(store: Store, teams: Sequence[Team]) -> list[str]:
     for team in teams:
         own = {Place(team=team.id, channel=channel, thread_ts=ts).job_id for channel, ts in team.threads}
         for person in team.workspace._world.state.people:
-            heads = await store.jobs.asked_by(team.id, person.id, limit=1000)
+            heads = await store.jobs.list_asked_by(team.id, person.id, limit=1000)
             listed += len(heads)
             wrong += [
                 f"{person.name} of {team.name} has the job {head.key.team}/{head.key.job} in the list"

@@ -19,7 +19,7 @@ from bot.settings import SettingsError, read_settings
 )
 def test_they_are_heard_where_it_says(text: str, in_c1: bool, in_c2: bool) -> None:  # noqa: FBT001
     follow_ups = read_settings({"LEADHAND_FOLLOW_UPS": text}).follow_ups
-    assert (follow_ups.heard_in("C0123ABCD"), follow_ups.heard_in("C0456EFGH")) == (in_c1, in_c2)
+    assert (follow_ups.are_heard_in("C0123ABCD"), follow_ups.are_heard_in("C0456EFGH")) == (in_c1, in_c2)
 
 
 @pytest.mark.parametrize("wrong", ["yes", "off in", "off in #general", "in C0123ABCD", "off, C0123ABCD"])

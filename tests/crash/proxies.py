@@ -29,7 +29,7 @@ WRITES = {
     "jobs": frozenset(
         {"ingest", "signal", "claim", "beat", "release", "commit", "quarantine", "release_quarantined", "forget"}
     ),
-    "outbox": frozenset({"begin", "sending", "draft", "done", "taken_back"}),
+    "outbox": frozenset({"begin", "sending", "draft", "done", "erase_left_behind"}),
     "blobs": frozenset({"put", "drop", "came_from"}),
     "schedules": frozenset({"put", "swap", "fire"}),
     "settings": frozenset({"put"}),
@@ -37,10 +37,20 @@ WRITES = {
 }
 READS = {
     "jobs": frozenset(
-        {"log", "inbox", "head", "heads", "glance", "asked_by", "keys_asked_by", "number_asked_by", "keys_under_way"}
+        {
+            "log",
+            "inbox",
+            "head",
+            "heads",
+            "glance",
+            "list_asked_by",
+            "keys_asked_by",
+            "number_asked_by",
+            "keys_under_way",
+        }
         | {"next_due", "forgotten"}
     ),
-    "outbox": frozenset({"messages", "left_behind"}),
+    "outbox": frozenset({"messages", "read_left_behind"}),
     "blobs": frozenset({"get", "count", "jobs_that_read"}),
     "schedules": frozenset({"read", "of", "due", "next_due"}),
     "settings": frozenset({"of"}),

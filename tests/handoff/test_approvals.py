@@ -428,6 +428,6 @@ def test_dollars_count_where_prices_are_known() -> None:
 
 def test_a_quorum_takes_no_more_people_than_are_named_unless_a_group_is_among_them() -> None:
     terms = ApprovalTerms(approvers=("lead",), quorum=3)
-    assert terms.decided_by(()) == terms
-    assert terms.decided_by(("U1", "U2")) == ApprovalTerms(approvers=("U1", "U2"), quorum=2)
-    assert terms.decided_by(("U1", "S1")).quorum == 3, "a group has any number of people"
+    assert terms.with_approvers(()) == terms
+    assert terms.with_approvers(("U1", "U2")) == ApprovalTerms(approvers=("U1", "U2"), quorum=2)
+    assert terms.with_approvers(("U1", "S1")).quorum == 3, "a group has any number of people"

@@ -149,7 +149,7 @@ def test_whatever_stands_beside_it_a_good_tool_is_kept_and_what_is_kept_is_valid
     sieve.protocol = protocol
     rest = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
     page: dict[str, Any] = {"tools": [*odd[:at], GOOD, *odd[at:]], "nextCursor": 5, **rest}
-    kept = sieve.sifted(page)["tools"]
+    kept = sieve.sift(page)["tools"]
     assert GOOD in kept
     assert len(kept) + len(sieve.broken) == len(odd) + 1
     mcp_types.ListToolsResult.model_validate({"tools": kept}, by_name=False)

@@ -90,7 +90,7 @@ async def test_no_call_passes_by_a_budget_in_dollars_while_prices_are_looked_up(
         await limits.close()
         assert turn.usage.cost
         assert said.waits[0] > 0.05, "the wait is part of the call's deadline"
-        assert await store.counters.spent([SPENT]) == [round(turn.usage.cost * 1_000_000)]
+        assert await store.counters.read_spending([SPENT]) == [round(turn.usage.cost * 1_000_000)]
         await model.close()
 
 

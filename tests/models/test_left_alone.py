@@ -159,16 +159,16 @@ async def test_a_probe_keeps_its_place_however_long_it_takes(desk: Desk, monkeyp
     desk.said.words = held
     probe = asyncio.create_task(limits.reply(ANA, ask()))
     await reached(desk, 1)
-    first = desk.store.counters.heard(MODEL).probe_until
+    first = desk.store.counters.last_heard(MODEL).probe_until
 
     async def kept() -> bool:
-        return desk.store.counters.heard(MODEL).probe_until > first + 0.5  # well beyond what it was given at first
+        return desk.store.counters.last_heard(MODEL).probe_until > first + 0.5  # well beyond what it was given at first
 
     await eventually(kept)
     assert not (await desk.store.counters.breaker_tried(MODEL, probe="other", hold=1))[0]
     held.let()
     await probe
-    assert desk.store.counters.heard(MODEL) == CLOSED
+    assert desk.store.counters.last_heard(MODEL) == CLOSED
 
 
 async def test_a_probe_that_a_limit_keeps_out_leaves_its_place_to_the_next(desk: Desk) -> None:
@@ -223,6 +223,6 @@ async def test_the_last_call_passes_the_breaker_of_a_specialist_but_not_of_a_mod
         await desk.store.counters.breaker_failed(WRITER, f"{number}", RULES["specialist"])
     assert await ended(limits, ask(purpose=WRITER)) == "withheld"
     assert await ended(limits, ask(purpose=WRITER, last=True)) == "fine"
-    assert desk.store.counters.heard(WRITER).until, "it proves nothing"
+    assert desk.store.counters.last_heard(WRITER).until, "it proves nothing"
     await desk.store.counters.breaker_failed(MODEL, "f", RULES["model"], rest=60.0)
     assert await ended(limits, ask(purpose=WRITER, last=True)) == "withheld"

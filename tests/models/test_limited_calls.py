@@ -87,7 +87,7 @@ async def test_a_slot_is_held_as_long_as_its_instance_is_heard_of(desk: Desk, mo
     for _ in range(3):
         desk.clock.advance(held_slots.HOLD - 5)
         await eventually(renewed)
-        assert await desk.store.counters.spent([calls]) == [1], "it is long, and goes on"
+        assert await desk.store.counters.read_spending([calls]) == [1], "it is long, and goes on"
     desk.said.words = lambda: FINE
     await one._held_slots.close()  # its instance is killed, and nobody says that the call is over
     desk.clock.advance(held_slots.HOLD - 2)
@@ -104,15 +104,15 @@ async def test_a_budget_counts_what_was_really_taken(desk: Desk) -> None:
     turn = await limits.reply(ANA, ask())
     await limits.close()
     taken = turn.usage.tokens_in + turn.usage.tokens_out
-    assert await desk.store.counters.spent([TOKENS]) == [taken]
-    assert await limits.used_up(ANA) is None
+    assert await desk.store.counters.read_spending([TOKENS]) == [taken]
+    assert await limits.find_used_up(ANA) is None
     while taken < 100:
         taken += (await limits.reply(ANA, ask())).usage.tokens_out + turn.usage.tokens_in
     with pytest.raises(Withheld) as caught:
         await limits.reply(ANA, ask())
     assert (caught.value.reason, caught.value.transient) == ("budget", False)
     assert "LEADHAND_BUDGET_PERSON" in caught.value.advice
-    full = await limits.used_up(ANA)
+    full = await limits.find_used_up(ANA)
     assert full is not None
     assert "is used up" in full.refusal
     await limits.reply(ANA, ask(last=True))
@@ -130,7 +130,7 @@ async def test_a_budget_that_an_admin_raised_lets_calls_through_again(desk: Desk
         now = await limits.raise_budget(ANA, "person", "more:1")
         assert now == "The requester's budget for today is now 80 tokens."
     assert await limits.raise_budget(ANA, "channel", "more:2") == "", "there is no such budget"
-    assert await limits.used_up(ANA) is None
+    assert await limits.find_used_up(ANA) is None
     await limits.reply(ANA, ask())
     assert "of 80 tokens (40 tokens of it allowed by an admin) used" in (await limits.status(ANA))[0]
     desk.clock.advance(86_400)
@@ -143,7 +143,7 @@ async def test_a_failed_call_pays_for_what_it_took_and_a_cut_off_one_by_its_esti
     with pytest.raises(ModelError):
         await limits.reply(ANA, ask())
     await limits.close()
-    assert await desk.store.counters.spent([TOKENS]) == [0]
+    assert await desk.store.counters.read_spending([TOKENS]) == [0]
     reached = asyncio.Event()
 
     def hangs() -> Fault:
@@ -156,7 +156,7 @@ async def test_a_failed_call_pays_for_what_it_took_and_a_cut_off_one_by_its_esti
     call.cancel()
     await asyncio.wait({call})
     await limits.close()
-    assert await desk.store.counters.spent([TOKENS]) == [prompt_tokens(ask()) + 500]
+    assert await desk.store.counters.read_spending([TOKENS]) == [prompt_tokens(ask()) + 500]
 
 
 async def with_its_rate_used_up(desk: Desk) -> CallLimits:
@@ -170,23 +170,23 @@ async def with_its_rate_used_up(desk: Desk) -> CallLimits:
 
 async def test_a_call_that_is_stopped_while_it_waits_gives_back_what_it_was_let_through_with(desk: Desk) -> None:
     limits = await with_its_rate_used_up(desk)
-    before = await desk.store.counters.spent(COUNTED)
+    before = await desk.store.counters.read_spending(COUNTED)
     call = asyncio.create_task(limits.reply(ANA, ask(deadline=100.0)))
 
     async def waits() -> bool:
-        return (await desk.store.counters.spent(COUNTED))[1] == 1
+        return (await desk.store.counters.read_spending(COUNTED))[1] == 1
 
     await eventually(waits)
     call.cancel()
     await asyncio.wait({call})
     await limits.close(60.0)
-    assert await desk.store.counters.spent(COUNTED) == before
+    assert await desk.store.counters.read_spending(COUNTED) == before
     assert len(desk.server.requests) == 1
 
 
 async def test_wherever_a_call_is_stopped_on_its_way_to_the_store_it_leaves_nothing_there(desk: Desk) -> None:
     limits = await with_its_rate_used_up(desk)
-    before = await desk.store.counters.spent(COUNTED)
+    before = await desk.store.counters.read_spending(COUNTED)
     for moment in range(40):  # more turns of the loop than it takes to be let through
         call = asyncio.create_task(limits.reply(ANA, ask(deadline=100.0)))
         for _ in range(moment):
@@ -194,7 +194,7 @@ async def test_wherever_a_call_is_stopped_on_its_way_to_the_store_it_leaves_noth
         call.cancel()
         await asyncio.wait({call})
         await limits.close(60.0)
-        assert await desk.store.counters.spent(COUNTED) == before, f"stopped after {moment} turns of the loop"
+        assert await desk.store.counters.read_spending(COUNTED) == before, f"stopped after {moment} turns of the loop"
     assert len(desk.server.requests) == 1
 
 
@@ -205,13 +205,13 @@ async def test_what_is_sent_again_is_counted_again_and_of_a_silent_call_the_esti
     await limits.reply(ANA, ask())
     await limits.close()
     requests = Counter("gpt-6.1-terra:requests", "rate", 100)
-    assert await desk.store.counters.spent([requests]) == [3]
-    (before,) = await desk.store.counters.spent([TOKENS])
+    assert await desk.store.counters.read_spending([requests]) == [3]
+    (before,) = await desk.store.counters.read_spending([TOKENS])
     desk.said.words = lambda: Fault("hang")
     with pytest.raises(ModelError, match="did not answer"):
         await limits.reply(ANA, ask(deadline=0.2))
     await limits.close()
-    assert await desk.store.counters.spent([requests, TOKENS]) == [4, before + prompt_tokens(ask()) + 500]
+    assert await desk.store.counters.read_spending([requests, TOKENS]) == [4, before + prompt_tokens(ask()) + 500]
 
 
 async def test_what_is_taken_of_each_limit_is_told(desk: Desk) -> None:

@@ -51,22 +51,22 @@ class _Log:
     async def tool(self, _: ToolReply, outcome: ToolOutcome) -> None:
         self.outcomes.append(outcome)
 
-    async def sent_out(self, tool: str, to: str, *, refused: str = "", ruling: Ruling | None = None) -> None:
+    async def record_sending(self, tool: str, to: str, *, refused: str = "", ruling: Ruling | None = None) -> None:
         raise AssertionError(f"nothing goes out here, but {tool} to {to} ({refused}, {ruling})")
 
-    async def ruled_before(self, _: Approval) -> Earlier:
+    async def find_rulings(self, _: Approval) -> Earlier:
         return Earlier()
 
     def news(self) -> tuple[str, ...]:
         return ()
 
-    def known_texts(self) -> tuple[str, ...]:
+    def list_known_texts(self) -> tuple[str, ...]:
         return self._said
 
     def intent(self, call: ToolCall, *, what: str, key: str, digest: str, ruling: Ruling | None = None) -> ToolStarted:
         raise AssertionError(f"no tool of this crew writes, but {what} is about to ({call}, {key}, {digest}, {ruling})")
 
-    async def started(self, intent: ToolStarted) -> None:
+    async def keep_intent(self, intent: ToolStarted) -> None:
         raise AssertionError(f"no tool of this crew writes, but {intent} began")
 
 

@@ -140,7 +140,7 @@ async def test_nothing_is_lost_while_a_collector_is_away(
     async with collecting() as collector:
         export = TraceExport(sender(collector), again_after=0.01)
         for number, job in enumerate(jobs, start=1):
-            export.ended(job, f"{number}.1")
+            export.send_soon(job, f"{number}.1")
         collector.answers = [503, 503, 400]
         async with export.sending(store), asyncio.timeout(patience()):
             await collector.took.wait()

@@ -251,4 +251,4 @@ async def test_the_jobs_of_runs_are_known_to_the_store(store: Store) -> None:
     one = await make_schedule(store)
     key = await begin_run(store, one, 5.0)
     assert key == JobKey("T1", job_of(one, 5.0))
-    assert await store.jobs.asked_by("T1", "U1") == [], "a list of jobs shows the thread, not what opened it"
+    assert await store.jobs.list_asked_by("T1", "U1") == [], "a list of jobs shows the thread, not what opened it"

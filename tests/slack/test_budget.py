@@ -52,7 +52,7 @@ async def test_answers_overtake_cards_that_wait_also_those_of_other_instances(st
         order.append(priority)
 
     cards = [asyncio.create_task(go(budget, "card")) for budget in (here, there)]
-    while not (here.crowded(POST, "C1", "card") and there.crowded(POST, "C1", "card")):  # noqa: ASYNC110 - no event
+    while not (here.is_crowded(POST, "C1", "card") and there.is_crowded(POST, "C1", "card")):  # noqa: ASYNC110 - no event
         await asyncio.sleep(0)
     await asyncio.gather(go(there, "answer"), go(here, "question"))
     assert order[:2] == ["answer", "question"] or order[:2] == ["question", "answer"]

@@ -77,7 +77,7 @@ async def card(store: Store) -> AsyncIterator[Card]:
     made = Card(workspace, painter, place, claim)
     posted = plan_card(*made.job(), 0.0, stop=False)
     made.ts = (await outbox.post(claim, place, "card", posted)).ts
-    made.painter.posted(posted)
+    made.painter.note_posted(posted)
     yield made
     await made.painter.stop()
     await close_client(client)
@@ -163,7 +163,7 @@ async def test_what_looks_the_same_is_not_sent_and_time_alone_is_when_it_shows(
     job, ask = card.job("in_progress", "pending")
     started = replace(ask.work["s0"], started=card.now())
     ask = replace(ask, work=MappingProxyType({**ask.work, "s0": started}))
-    card.painter.posted(plan_card(job, ask, card.now(), stop=False))
+    card.painter.note_posted(plan_card(job, ask, card.now(), stop=False))
     card.painter.show(job, replace(ask, usage=Usage(calls=3)), card.ts)
     await asyncio.sleep(4 * GATHER)
     assert card.edits == [], "it was looked at several times by now"

@@ -88,7 +88,7 @@ async def test_a_channel_is_known_and_readable_as_it_is_for_that_person(
     workspace: Workspace, directory: Directory
 ) -> None:
     async def rights(channel: str, name: str) -> tuple[str, bool, bool] | None:
-        found = await directory.known_channel(workspace.channel_id(channel), workspace.person(name).id)
+        found = await directory.find_channel(workspace.channel_id(channel), workspace.person(name).id)
         return None if found is None else (found.name, found.is_readable, found.has_bot)
 
     assert await rights("#sales", "cleo") == await rights("#sales", "uma") == ("#sales", True, True)

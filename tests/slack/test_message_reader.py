@@ -153,7 +153,7 @@ def test_a_forwarded_message_is_read_with_its_author_place_day_and_files() -> No
     assert whole[0].count("4711") == 1, "its text, its blocks and its fallback say the same"
     content = read_message(said)
     assert [(one.name, one.author) for one in content.all_files] == [("notes.txt", "Cleo")]
-    brought = content.attached("5.1")
+    brought = content.list_attachments("5.1")
     assert [(one.kind, one.name, one.author) for one in brought] == [
         ("file", "notes.txt", "Cleo"),
         ("message", "forwarded message", "Cleo"),

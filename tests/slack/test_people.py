@@ -162,6 +162,6 @@ async def test_who_may_read_a_place_is_told_by_what_it_is() -> None:
 async def test_people_who_may_be_asked_have_names_and_a_zone() -> None:
     async with slack() as (workspace, found):
         ben = workspace.person("ben").id
-        (known,) = await found.known((ben,))
+        (known,) = await found.look_up((ben,))
         assert (known.user, known.offset) == (ben, 0)
         assert "Ben Okafor" in known.names

@@ -80,7 +80,7 @@ class KeptLog:
     alike: dict[tuple[str, str, str], tuple[str, ...]] = field(default_factory=dict)
     """Who approved calls that are similar."""
 
-    async def ruled_before(self, approval: Approval) -> Earlier:
+    async def find_rulings(self, approval: Approval) -> Earlier:
         users = self.alike.get(approval.scope)
         given = {"digest": "", "arguments": {}, "users": users, "alike": True}
         return Earlier(Ruling(1.0, "", approval.tool, "approved", **given) if users else None)
@@ -96,7 +96,7 @@ class KeptLog:
     def news(self) -> tuple[str, ...]:
         return ()
 
-    def known_texts(self) -> tuple[str, ...]:
+    def list_known_texts(self) -> tuple[str, ...]:
         return ()
 
     def intent(
@@ -105,10 +105,10 @@ class KeptLog:
         of = {"call": call.id, "tool": call.name, "approved_by": ruling.users if ruling else (), **OF}
         return ev.ToolStarted(what=what, key=key, digest=digest, **of)
 
-    async def started(self, intent: ev.ToolStarted) -> None:
+    async def keep_intent(self, intent: ev.ToolStarted) -> None:
         self._keep(intent)
 
-    async def sent_out(self, tool: str, to: str, *, refused: str = "", ruling: Ruling | None = None) -> None:  # noqa: ARG002 - kept by the real one
+    async def record_sending(self, tool: str, to: str, *, refused: str = "", ruling: Ruling | None = None) -> None:  # noqa: ARG002 - kept by the real one
         self.sent.append((tool, to, refused))
 
     async def tool(self, reply: ToolReply, outcome: ToolOutcome) -> None:

@@ -398,10 +398,10 @@ async def test_people_find_the_jobs_they_asked_for(kit: Kit) -> None:
     await kit.store.jobs.ingest(JobKey("T1", "J9"), "{}", dedupe=[], user="U2")
     await kit.store.jobs.ingest(JobKey("T2", "J9"), "{}", dedupe=[], user="U1")
     await kit.store.jobs.ingest(JobKey("T1", "J1"), "{}", dedupe=[], user="U1")
-    assert [head.key.job for head in await kit.store.jobs.asked_by("T1", "U1")] == ["J1", "J4", "J3", "J2", "J0"]
-    assert [head.key.job for head in await kit.store.jobs.asked_by("T1", "U1", limit=2)] == ["J1", "J4"]
-    assert [head.key.team for head in await kit.store.jobs.asked_by("T2", "U1")] == ["T2"]
-    assert await kit.store.jobs.asked_by("T1", "nobody") == []
+    assert [head.key.job for head in await kit.store.jobs.list_asked_by("T1", "U1")] == ["J1", "J4", "J3", "J2", "J0"]
+    assert [head.key.job for head in await kit.store.jobs.list_asked_by("T1", "U1", limit=2)] == ["J1", "J4"]
+    assert [head.key.team for head in await kit.store.jobs.list_asked_by("T2", "U1")] == ["T2"]
+    assert await kit.store.jobs.list_asked_by("T1", "nobody") == []
 
 
 async def test_a_schedule_fires_for_one_caller_only(kit: Kit) -> None:
@@ -592,14 +592,14 @@ async def test_a_team_is_forgotten_whole_and_its_neighbour_stays(kit: Kit) -> No
         await store.audit.note(team, "J1", f'{{"team":"{team}"}}')
     assert await store.forget_team("T1") > 8
     assert await store.jobs.head(JobKey("T1", "J1")) is None
-    assert await store.jobs.asked_by("T1", "U1") == []
+    assert await store.jobs.list_asked_by("T1", "U1") == []
     assert await store.schedules.of("T1", "") == []
     assert await store.settings.of("T1") == await store.memories.of("T1", "C1") == {}
     assert await store.memories.places("T1") == frozenset()
     assert await store.sign_ins.read("T1", "grant") == ""
     assert await store.homes.rows("T1") == {}
     assert {key.team for key in await store.jobs.keys_under_way(limit=50)} == {"T11"}
-    assert len(await store.jobs.asked_by("T11", "U1")) == 2
+    assert len(await store.jobs.list_asked_by("T11", "U1")) == 2
     assert await store.memories.of("T11", "C1") == {"a": "x"}
     assert await store.schedules.read("T11", "work:U1:S1") == ("x", now + 60)
     assert len([line async for line in store.audit.read()]) == 2, "the audit has a time of its own"
@@ -678,7 +678,7 @@ async def test_a_persons_jobs_are_read_by_the_page_and_all_under_way_are_found(k
         await kit.store.jobs.ingest(JobKey("T1", f"J{number}"), "{}", dedupe=[], user="U1")
         kit.advance(1)
     jobs = kit.store.jobs
-    assert [head.key.job for head in await jobs.asked_by("T1", "U1", limit=3, skip=2)] == ["J4", "J3", "J2"]
+    assert [head.key.job for head in await jobs.list_asked_by("T1", "U1", limit=3, skip=2)] == ["J4", "J3", "J2"]
     assert await jobs.number_asked_by("T1", "U1") == 7
     assert await jobs.number_asked_by("T1", "U2") == 0
     claim = await jobs.claim("me", lease=60, schema=1)

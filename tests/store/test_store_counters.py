@@ -21,7 +21,7 @@ async def test_a_rate_lets_so_many_through_in_a_minute_and_no_more(kit: Kit) -> 
     assert [(await admit(kit, f"o{n}", REQUESTS)).ruling for n in range(4)] == ["ok", "ok", "ok", "late"]
     late = await admit(kit, "late", REQUESTS)
     assert 59 < late.wait <= 61
-    assert await kit.store.counters.spent([REQUESTS]) == [3]
+    assert await kit.store.counters.read_spending([REQUESTS]) == [3]
     kit.advance(62)
     assert (await admit(kit, "later", REQUESTS)).ruling == "ok"
 
@@ -40,7 +40,7 @@ async def test_a_repeat_counts_once_and_is_told_the_same(kit: Kit) -> None:
     first = await admit(kit, "same", REQUESTS, TOKENS, BUDGET)
     again = await admit(kit, "same", REQUESTS, TOKENS, BUDGET)
     assert (first.ruling, first.second) == (again.ruling, again.second)
-    assert await kit.store.counters.spent([REQUESTS, TOKENS, BUDGET]) == [1, 400, 400]
+    assert await kit.store.counters.read_spending([REQUESTS, TOKENS, BUDGET]) == [1, 400, 400]
 
 
 async def test_all_counters_or_none(kit: Kit) -> None:
@@ -48,7 +48,7 @@ async def test_all_counters_or_none(kit: Kit) -> None:
     assert (await admit(kit, "a", full)).ruling == "ok", "more than the limit fits where nothing else is"
     refused = await admit(kit, "b", REQUESTS, BUDGET, SLOTS, full)
     assert (refused.ruling, refused.counter) == ("late", 3)
-    assert await kit.store.counters.spent([REQUESTS, BUDGET, SLOTS]) == [0, 0, 0]
+    assert await kit.store.counters.read_spending([REQUESTS, BUDGET, SLOTS]) == [0, 0, 0]
 
 
 async def test_what_was_really_taken_is_set_right_once(kit: Kit) -> None:
@@ -57,7 +57,7 @@ async def test_what_was_really_taken_is_set_right_once(kit: Kit) -> None:
     done = Settlement("a", admission.second, wanted, (1, 50, 1200, 0))
     await kit.store.counters.settle([done])
     await kit.store.counters.settle([done])
-    assert await kit.store.counters.spent(wanted) == [1, 50, 1200, 0]
+    assert await kit.store.counters.read_spending(wanted) == [1, 50, 1200, 0]
     assert await kit.store.counters.admit("b", (BUDGET,), patience=0, hold=1) == Admission("spent")
     assert (await admit(kit, "c", BUDGET, last=True)).ruling == "ok"
 
@@ -84,14 +84,14 @@ async def test_who_is_heard_of_keeps_a_slot_and_who_is_not_loses_it(kit: Kit) ->
     counters = kit.store.counters
     assert (await admit(kit, "dead", SLOTS)).ruling == "ok"
     assert (await admit(kit, "alive", SLOTS)).ruling == "ok"
-    assert await counters.spent([SLOTS]) == [2]
+    assert await counters.read_spending([SLOTS]) == [2]
     for _ in range(3):
         kit.advance(15)
         assert (await counters.admit("alive", (SLOTS,), patience=0, hold=20.0)).ruling == "ok"
-    assert await counters.spent([SLOTS]) == [1]
+    assert await counters.read_spending([SLOTS]) == [1]
     await counters.settle([Settlement("alive", 0, (SLOTS,), (0,))])
     await counters.admit("alive", (SLOTS,), patience=0, hold=20.0)
-    assert await counters.spent([SLOTS]) == [0], "what is over takes no slot again"
+    assert await counters.read_spending([SLOTS]) == [0], "what is over takes no slot again"
 
 
 async def test_a_budget_of_a_day_is_free_again_the_next_and_one_for_life_is_not(kit: Kit) -> None:
@@ -101,7 +101,7 @@ async def test_a_budget_of_a_day_is_free_again_the_next_and_one_for_life_is_not(
     first = await admit(kit, "a", BUDGET, life)
     kit.advance(DAY)
     await kit.store.counters.settle([Settlement("a", first.second, (BUDGET, life), (900, 310))])
-    assert await kit.store.counters.spent([BUDGET, life]) == [0, 310]
+    assert await kit.store.counters.read_spending([BUDGET, life]) == [0, 310]
     assert (await admit(kit, "b", life)).ruling == "spent"
 
 
@@ -128,7 +128,7 @@ async def test_failures_in_a_row_open_a_breaker_and_a_success_between_them_does_
     now = await kit.store.now()
     assert [one.state(now) for one in opened] == ["closed", "closed", "open"]
     assert 29 < opened[-1].until - now <= 30
-    assert (await breakers.breakers())["writer"] == opened[-1] == breakers.heard("writer")
+    assert (await breakers.breakers())["writer"] == opened[-1] == breakers.last_heard("writer")
 
 
 async def test_one_probe_among_all_instances_closes_it_or_doubles_its_rest(kit: Kit) -> None:
@@ -178,12 +178,12 @@ async def test_other_instances_hear_of_a_breaker(served: Kit) -> None:
 
         async def heard() -> bool:
             await served.store.counters.breaker_failed("m", "f", RULE, rest=45.0)
-            return bool(other.counters.heard("m").until)
+            return bool(other.counters.last_heard("m").until)
 
         await eventually(heard)
         await served.store.counters.breaker_tried("m", probe="none", hold=1)
-        kept = served.store.counters.heard("m")
-        assert other.counters.heard("m") == kept
+        kept = served.store.counters.last_heard("m")
+        assert other.counters.last_heard("m") == kept
     finally:
         hears.cancel()
 
@@ -196,7 +196,7 @@ async def test_nothing_is_kept_for_ever(served: Kit) -> None:
     full = Counter("full", "slots", 0)
     refused = [Counter("r", "day", 9), Counter("k", "life", 9), full]
     assert (await admit(served, "b", *refused)).ruling == "busy"
-    assert await served.store.counters.spent(refused) == [0, 0, 0]
+    assert await served.store.counters.read_spending(refused) == [0, 0, 0]
     server = served.store._server  # type: ignore[attr-defined]
     prefix = served.store._keys.prefix  # type: ignore[attr-defined]
     keys = await server.command("KEYS", f"{prefix}:{{limits}}:*")

@@ -32,8 +32,8 @@ async def test_a_job_is_erased_whole_and_whoever_owned_it_is_fenced(kit: Kit) ->
     assert await store.jobs.head(JOB) is None
     assert await store.jobs.log(JOB) == await store.jobs.inbox(JOB) == []
     assert await store.outbox.messages(JOB) == {}
-    assert {key: one.ts for key, one in (await store.outbox.left_behind(JOB)).items()} == {"1.0:card": "2.0"}
-    assert await store.jobs.asked_by("T1", "U1") == []
+    assert {key: one.ts for key, one in (await store.outbox.read_left_behind(JOB)).items()} == {"1.0:card": "2.0"}
+    assert await store.jobs.list_asked_by("T1", "U1") == []
     assert await store.blobs.jobs_that_read("T1", "F1") == []
     with pytest.raises(KeyError):
         await store.blobs.get(JOB, digest)
@@ -44,8 +44,8 @@ async def test_a_job_is_erased_whole_and_whoever_owned_it_is_fenced(kit: Kit) ->
     with pytest.raises(Forgotten):
         await store.blobs.put(JOB, b"late")
     assert await store.jobs.claim("other", lease=10.0, schema=1) is None
-    await store.outbox.taken_back(JOB)
-    assert await store.outbox.left_behind(JOB) == {}
+    await store.outbox.erase_left_behind(JOB)
+    assert await store.outbox.read_left_behind(JOB) == {}
 
 
 async def test_what_was_said_before_makes_it_no_job_again_and_what_is_said_later_does(kit: Kit) -> None:
@@ -72,7 +72,7 @@ async def test_another_job_and_another_team_keep_everything(kit: Kit) -> None:
     for key in others:
         assert await store.jobs.head(key) is not None
         assert await store.blobs.count(key) == (1, 4)
-    assert [head.key for head in await store.jobs.asked_by("T2", "U1")] == [others[1]]
+    assert [head.key for head in await store.jobs.list_asked_by("T2", "U1")] == [others[1]]
 
 
 async def test_bytes_are_dropped_or_replaced_and_their_room_is_free_again(kit: Kit) -> None:
@@ -139,7 +139,7 @@ async def test_counters_of_a_job_go_at_once_and_those_of_a_person_with_the_day(k
     job, person = Counter("job:T1/J1:micros", "life", 100, 7), Counter("person:T1/U1:micros", "day", 100, 7)
     await kit.store.counters.admit("op", [job, person], patience=0.0, hold=1.0)
     await kit.store.counters.forget([job, person])
-    assert await kit.store.counters.spent([job, person]) == [0, 7]
+    assert await kit.store.counters.read_spending([job, person]) == [0, 7]
     store = kit.store
     assert isinstance(store, Store)
     left = await store._server.command("TTL", f"{store._keys.limits}day:{person.name}")

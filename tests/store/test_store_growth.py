@@ -150,7 +150,7 @@ async def test_finished_jobs_leave_nothing_behind(server_url: str, monkeypatch: 
     await eventually(nothing_is_left)
     for name in await store._server.command("KEYS", f"{store._keys.prefix}:*:claim:*"):
         assert 0 < await store._server.command("PTTL", name) <= 60_000
-    assert await store.jobs.asked_by("T1", "U1") == []
+    assert await store.jobs.list_asked_by("T1", "U1") == []
     assert await store.jobs.head(key) is None
     assert await store.jobs.log(key) == []
     await store.close()

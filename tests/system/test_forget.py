@@ -209,10 +209,10 @@ async def test_all_of_a_persons_jobs_but_those_that_others_asked_for_things_in(s
             assert talk.words()
         team = scene.workspace.team_id
         ana, ben = scene.person("ana").id, scene.person("ben").id
-        assert [head.key for head in await scene.store.jobs.asked_by(team, ana)] == [shared.key]
+        assert [head.key for head in await scene.store.jobs.list_asked_by(team, ana)] == [shared.key]
         await forget(scene, "@ben", who="cleo")
         assert "Forgotten: 1 job of" in await receipt(scene, "cleo")
-        assert [head.key for head in await scene.store.jobs.asked_by(team, ben)] == [shared.key]
+        assert [head.key for head in await scene.store.jobs.list_asked_by(team, ben)] == [shared.key]
         await forget(scene, shared.key.job, who="cleo")
         await eventually(lambda: _gone(scene, shared.key), 10)
     refused = [json.loads(line) async for line in scene.store.audit.read() if '"refused"' in line]

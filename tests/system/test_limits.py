@@ -36,7 +36,7 @@ async def test_instances_share_the_breaker_of_a_specialist_whose_model_always_fa
                 if number == 1:
                     one.instance.begin_stop()  # from now on the other works
             assert purposes(server).count("specialist:analyst") == 3, "three in a row, whoever made them"
-            assert two.store.counters.heard("specialist:analyst").failures == 3
+            assert two.store.counters.last_heard("specialist:analyst").failures == 3
             assert "paused for another" in shown(await scene.command("status"))
         (refused,) = await talk.of(ev.AttemptFailed)
         assert (refused.kind, refused.failed_calls) == ("unavailable", 0)
@@ -154,7 +154,7 @@ async def test_what_was_taken_is_counted_for_all_who_pay(scene: Scene) -> None:
         taken = usage.tokens_in + usage.tokens_out
 
         async def settled() -> bool:
-            return await app.store.counters.spent(counters) == [taken] * 4
+            return await app.store.counters.read_spending(counters) == [taken] * 4
 
         assert await eventually(settled)
         asked = await scene.command(f"status {job.id}")

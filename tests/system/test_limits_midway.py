@@ -103,7 +103,9 @@ async def test_what_an_instance_took_before_another_went_on_is_counted_once(scen
         async with scene.bot(connect("chat", server), rules=rules, later=30.0):
             usage = (await talk.over()).latest.usage
         again = server.requests[-1]
-    (spent,) = await scene.store.counters.spent([Counter(f"job:{talk.key.team}/{talk.key.job}:tokens", "life", 1)])
+    (spent,) = await scene.store.counters.read_spending(
+        [Counter(f"job:{talk.key.team}/{talk.key.job}:tokens", "life", 1)]
+    )
     cut_off = spent - usage.tokens_in - usage.tokens_out
     assert calls == 3
     assert 500 < cut_off < 600 + 1.5 * again.prompt_tokens, (

@@ -170,7 +170,7 @@ async def test_work_under_way_goes_on_when_the_store_is_back(
     assert job.latest.state == "completed"
     slots, tokens = Counter(f"calls:{job.place.team}", "slots", 1), f"job:{job.place.team}/{job.id}:tokens"
     taken = (job.latest.usage.tokens_in + job.latest.usage.tokens_out) / job.latest.usage.calls
-    held, spent = await lone.store.counters.spent([slots, Counter(tokens, "life", 1)])
+    held, spent = await lone.store.counters.read_spending([slots, Counter(tokens, "life", 1)])
     assert held == 0, "the call's end was noted when the store was back"
     assert spent < taken * (len(server.requests) + 1), "and what it took is counted once"
     assert len(talk.cards()) == len(talk.words()) == 1

@@ -154,6 +154,6 @@ async def test_what_one_workspace_erases_is_its_own(town: Town) -> None:
 
         await eventually(erased)
         assert await town.store.jobs.head(talks[1].key) is not None
-        assert len(await town.store.jobs.asked_by(town.second.team_id, ana.id)) == 1
+        assert len(await town.store.jobs.list_asked_by(town.second.team_id, ana.id)) == 1
         assert talks[1].words(), "its messages stay"
         assert town.second.call_count("chat.delete") == 0

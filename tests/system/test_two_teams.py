@@ -67,7 +67,7 @@ class Team:
             case 2:
                 await self.requests.reply(place, said, mentioned=True, others=False, dedupe=dedupe)
             case 3:
-                await self.requests.edited(Edited(place, said.id, user, said.text, (), 2.0, dedupe))
+                await self.requests.record_edit(Edited(place, said.id, user, said.text, (), 2.0, dedupe))
             case 4:
                 await self.controls.cancel(self.team, place.job_id, None, user=user)
             case 5:
@@ -99,7 +99,7 @@ async def test_nothing_crosses_between_two_teams(store: Store) -> None:
 async def _only_own(store: Store, mine: Team, other: Team) -> None:
     listed = 0
     for user in PEOPLE:
-        heads = await store.jobs.asked_by(mine.team, user, limit=100)
+        heads = await store.jobs.list_asked_by(mine.team, user, limit=100)
         assert {head.key.team for head in heads} <= {mine.team}
         assert {head.key.job for head in heads} == {job for who, job in mine.asked if who == user}
         listed += len(heads)
@@ -119,9 +119,9 @@ async def _only_own(store: Store, mine: Team, other: Team) -> None:
         with pytest.raises(KeyError):
             await store.blobs.get(JobKey(other.team, job), digest)
     for user in PEOPLE:
-        (line,) = await mine.budgets.left(mine.team, CHANNELS[0], user)
+        (line,) = await mine.budgets.list_left(mine.team, CHANNELS[0], user)
         assert f"{mine.spent[user]:,}" in line, line
-        assert await mine.limits.used_up(Payer(mine.team, CHANNELS[0], user, "")) is None
+        assert await mine.limits.find_used_up(Payer(mine.team, CHANNELS[0], user, "")) is None
 
 
 async def _keys_hold_the_team(store: Store) -> None:

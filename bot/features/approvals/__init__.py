@@ -26,5 +26,5 @@ def register(kit: Kit) -> None:
         )
 
     ApprovalClicks(kit.offer(ApprovalDesk, desk), kit.background).register(kit.router)
-    kit.audited({DENY: "denied"})
-    kit.audited(dict.fromkeys((APPROVE, ALIKE, EDIT, APART), "approved"))
+    kit.note_deeds({DENY: "denied"})
+    kit.note_deeds(dict.fromkeys((APPROVE, ALIKE, EDIT, APART), "approved"))

@@ -105,7 +105,7 @@ class ApprovalClicks:
         about = _about(sent)
         if about is None:
             return None
-        decision = Decision("deny", reason=sent.typed(REASON_BLOCK, REASON_ACTION)[:REASON_LIMIT])
+        decision = Decision("deny", reason=sent.read_text(REASON_BLOCK, REASON_ACTION)[:REASON_LIMIT])
         verdict = await self._approvals.decide(about.place, about.spot, sent.user, decision, dedupe=sent.dedupe)
         if isinstance(verdict, Refused):
             self._tell(client, about, sent.user, refusal(verdict))

@@ -248,7 +248,7 @@ class ApprovalDesk:
             own = user == ask.request.user and not question.approval.terms.own
             return Refused("own" if own else "not_yours", whom=question.whom)
         named = await self._approvers_in(place.team, place.channel) or ()
-        now = question.approval.terms.decided_by(named)  # the channel's approvers may be others by now
+        now = question.approval.terms.with_approvers(named)  # the channel's approvers may be others by now
         if unable(now, ask.request.user, [user], {user: actor}):
             return Refused("not_yours", whom=deciders(now, ask.request.user))
         if any(vote.user == user for vote in question.votes):

@@ -19,7 +19,7 @@ def register(kit: Kit) -> None:
     budgets = kit.offer(Budgets, lambda: Budgets(kit.records, kit.limits))
     kit.add(COMMANDS)
     MoreBudget(budgets, kit.records.admins, kit.background).register(kit.router)
-    kit.audited({ALLOW_MORE: "configured"})
+    kit.note_deeds({ALLOW_MORE: "configured"})
     parts = MoneyParts(budgets)
     kit.sections += (
         HomeSection("month", parts.mine),

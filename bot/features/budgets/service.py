@@ -57,7 +57,7 @@ class Budgets:
 
         Costs nothing if no budget is set.
         """
-        limit = await self._limits.used_up(Payer(place.team, place.channel, user, place.job_id))
+        limit = await self._limits.find_used_up(Payer(place.team, place.channel, user, place.job_id))
         if limit is None or await self._records.is_recorded(key_of(place), ts):
             return None
         told = not await self._limits.first_in_an_hour(f"over:{place.team}/{place.channel}/{ts}")
@@ -74,7 +74,7 @@ class Budgets:
         """
         key, target = key_of(place), f"budget {scope}"
         if by not in self._records.admins:
-            await self._records.refused("configured", key, None, by, NO_ADMIN, target=target)
+            await self._records.record_refusal("configured", key, None, by, NO_ADMIN, target=target)
             return None
         payer = Payer(place.team, place.channel, user, place.job_id)
         now = await self._limits.raise_budget(payer, scope, operation) if scope in SCOPES else ""
@@ -85,7 +85,7 @@ class Budgets:
             )
         return now
 
-    async def left(self, team: str, channel: str, user: str, job: str = "") -> list[str]:
+    async def list_left(self, team: str, channel: str, user: str, job: str = "") -> list[str]:
         """Say what is spent and left of each budget, a line each; that of a job only if one is named."""
         return await self._limits.status(Payer(team, channel, user, job))
 

@@ -23,4 +23,4 @@ def register(kit: Kit) -> None:
     form = kit.offer(SettingsForm, lambda: SettingsForm(kit.channels, people, clock=of.clock, note=of.note))
     kit.add(COMMANDS)
     form.register(kit.router, kit.background)
-    kit.audited({CHANGE: "configured"})
+    kit.note_deeds({CHANGE: "configured"})

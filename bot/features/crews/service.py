@@ -96,12 +96,12 @@ class CrewDesk:
     async def route(self, team: str, channel: str, user: str, text: str) -> str:
         """Say in lines who would get a request, on the account of who asks. May take some seconds."""
         payer = Payer(team, channel, user, "")
-        if (limit := await self._limits.used_up(payer)) is not None:
+        if (limit := await self._limits.find_used_up(payer)) is not None:
             return limit.refusal
         name, words = crew_called(text, self._crews.described)
         crew = await self._crew(team, channel, name) or self._crews.usual
         planning = Planning(crew, self._model, TrackRecord(), self._terms)
-        routing = await decide_route(planning, words, self._store.clock, model=self._limits.bound(payer))
+        routing = await decide_route(planning, words, self._store.clock, model=self._limits.bind(payer))
         if isinstance(event := routing.event, RequestFailed):
             return f"{event.step}: {event.reason}. {event.advice}"
         found = export_routing(routing, words, self._model.label)

@@ -124,7 +124,7 @@ class Forgetting:
         return "unknown" if await self._store.jobs.forgotten(key) is None else "forgotten"
 
     async def _of_person(self, team: str, person: str) -> Forgettable:
-        heads = await self._store.jobs.asked_by(team, person, limit=MOST_JOBS)
+        heads = await self._store.jobs.list_asked_by(team, person, limit=MOST_JOBS)
         slots = asyncio.Semaphore(AT_ONCE)
 
         async def look(head: Head) -> tuple[ToForget, set[str]]:
@@ -268,12 +268,12 @@ class Forgetting:
         await asyncio.sleep(max(0.0, at + SETTLES_IN - await self._store.now()))
         place = Place(team=team, channel=one.channel, thread_ts=one.thread_ts)
         try:
-            done = await take_back(self._outbox, place, one.askers, await self._store.outbox.left_behind(key), at)
+            done = await take_back(self._outbox, place, one.askers, await self._store.outbox.read_left_behind(key), at)
         except NoReply:
             if work["tries"] < TRIES:
                 raise
             done = TakenBack(faults=Counter({NO_ANSWER: 1}))
-        await self._store.outbox.taken_back(key)
+        await self._store.outbox.erase_left_behind(key)
         return done
 
     async def _keep(self, team: str, name: str, work: dict[str, Any]) -> None:

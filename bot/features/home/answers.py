@@ -56,7 +56,7 @@ class HomeAnswers:
         if about is None:
             log.warning("a window without its question was left alone")
             return None
-        words = sent.typed(WORDS_BLOCK, WORDS_ACTION)
+        words = sent.read_text(WORDS_BLOCK, WORDS_ACTION)
         if not words:
             return wrong(WORDS_BLOCK, "Write what you want to answer.")
         of: dict[str, Any] = {"user": sent.user, "dedupe": sent.dedupe, "words": words}

@@ -53,7 +53,7 @@ class PromptDesk:
         self._wanted: dict[str, tuple[str, OpenView | None]] = {}
         self._shown: OrderedDict[str, ShownPrompts] = OrderedDict()
 
-    def opened(self, opened: Opened) -> None:
+    def suggest(self, opened: Opened) -> None:
         """Suggest prompts to who opened their direct message with the bot."""
         self._shown.pop(opened.user, None)
         self._suggest(opened.user, opened.place.channel, opened.looks_at)

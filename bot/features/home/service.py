@@ -51,7 +51,7 @@ class _OpenHome:
     pages: dict[str, int] = field(default_factory=dict)
     digest: str = ""
 
-    def written(self) -> str:
+    def as_text(self) -> str:
         return json.dumps({"at": self.at, "pages": self.pages, "digest": self.digest}, separators=(",", ":"))
 
 
@@ -104,7 +104,7 @@ class HomeDesk:
         """Say that something changed for these people and user groups: open homes of theirs are drawn anew."""
         self._touched.update(who)
 
-    async def opened(self, user: str, turned: Mapping[str, int] | None = None) -> Pages:
+    async def note_opening(self, user: str, turned: Mapping[str, int] | None = None) -> Pages:
         """Note that somebody opened their home, or did something in it, and give its pages. Raises StoreError.
 
         A home that is opened anew begins with its first pages; `turned` are those that were turned in it.
@@ -113,7 +113,7 @@ class HomeDesk:
         if turned is not None:
             known = _home(await self._row(user))
             pages = {**(known.pages if known is not None else {}), **turned}
-        await self._store.homes.put(self.team, user, _OpenHome(self._store.clock(), pages).written())
+        await self._store.homes.put(self.team, user, _OpenHome(self._store.clock(), pages).as_text())
         return pages
 
     async def _row(self, user: str) -> str:
@@ -134,7 +134,7 @@ class HomeDesk:
         while self._counted and next(iter(self._counted.values())) <= just:
             self._counted.popitem(last=False)
         known = before if after.takeovers == before.takeovers else None
-        for ask, was in after.changed_since(known):
+        for ask, was in after.changes_since(known):
             at = ask.ended or 0.0
             if at <= just or not ask.over or (was is not None and was.over):
                 continue
@@ -152,7 +152,7 @@ class HomeDesk:
         earlier = self._unsaid.get(key, ((), ()))[1]
         self._unsaid[key] = (tuple(now), tuple({*earlier, *before}))
 
-    async def released(self, key: JobKey) -> None:
+    async def note_release(self, key: JobKey) -> None:
         """Tell the store of a job that another instance may go on with. What it cannot be told now, it is later."""
         try:
             await self._tell_of(key)
@@ -243,14 +243,14 @@ class HomeDesk:
             digest = await self._publish(user, home.pages, home.digest)
             if digest and digest != home.digest:
                 self._again.add(user)
-                await self.drawn(user, digest)
+                await self.note_drawing(user, digest)
 
-    async def drawn(self, user: str, digest: str) -> None:
+    async def note_drawing(self, user: str, digest: str) -> None:
         """Note what a home looks like now, so that nobody draws the same again. Raises StoreError."""
         home = _home(await self._row(user))
         if home is not None:
             home.digest = digest
-            await self._store.homes.put(self.team, user, home.written())
+            await self._store.homes.put(self.team, user, home.as_text())
 
 
 def _home(row: str) -> _OpenHome | None:
@@ -285,7 +285,7 @@ class _SeenEffects(PassedEffects):
 
     async def job_released(self, runner: JobRunner) -> bool:
         """Tell the desk, and pass it on."""
-        await self._desk.released(runner.claim.key)
+        await self._desk.note_release(runner.claim.key)
         return await super().job_released(runner)
 
     async def job_quarantined(self, claim: Claim, notice: QuarantineNotice) -> None:

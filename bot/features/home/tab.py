@@ -56,7 +56,7 @@ class HomeTab:
         """Show who opened the app's home their jobs, or suggest how to begin."""
         del client
         if opened.direct:
-            self._prompts.opened(opened)
+            self._prompts.suggest(opened)
         else:
             self.open(opened.user)
 
@@ -69,9 +69,9 @@ class HomeTab:
         self._background.start(self._open(user, turned), "show the home")
 
     async def _open(self, user: str, turned: Mapping[str, int] | None) -> None:
-        pages = await self._homes.opened(user, turned)
+        pages = await self._homes.note_opening(user, turned)
         digest = await self.publish(user, pages, "")
-        await self._homes.drawn(user, digest)
+        await self._homes.note_drawing(user, digest)
         self._homes.touch(user)  # what came while it was drawn is looked at once more
 
     async def publish(self, user: str, pages: Pages, known: str) -> str:

@@ -42,10 +42,10 @@ def register(kit: Kit) -> None:
     parts = JobParts(lists)
     kit.add(COMMANDS, SPOKEN)
     Stopping(controls, kit.background, kit.outages).register(kit.router)
-    kit.audited({STOP: "stopped"})
+    kit.note_deeds({STOP: "stopped"})
     kit.sections += (
         HomeSection("asks", asks.part),
         HomeSection("running", parts.running),
         HomeSection("recent", parts.recent),
-        HomeSection("aside", parts.set_aside, admins=True),
+        HomeSection("aside", parts.show_quarantined, admins=True),
     )

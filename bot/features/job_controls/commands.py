@@ -63,7 +63,7 @@ async def _list_jobs(given: Given, kind: Filter, *, everybody: bool = False) -> 
     else:
         found = await lists.of(given.team, given.user, given.page, kind)
     first, budgets = given.page == 1, given.find(Budgets)
-    left = await budgets.left(given.team, given.channel, given.user) if first and not everybody else []
+    left = await budgets.list_left(given.team, given.channel, given.user) if first and not everybody else []
     trouble = await given.find(JobControls).trouble() if first else ""
     word, rest = given.command.word or "status", "all" if everybody else kind
     return status_list(found, given.user, trouble, left, word=word, rest=rest)
@@ -74,7 +74,7 @@ async def left_of(given: Given, job: Job) -> list[str]:
     asker = job.latest.request.user
     if given.user not in {asker, *given.find(JobRecords).admins}:
         return []
-    return await given.find(Budgets).left(job.place.team, job.place.channel, asker, job.id)
+    return await given.find(Budgets).list_left(job.place.team, job.place.channel, asker, job.id)
 
 
 async def cancel(given: Given) -> Outgoing:

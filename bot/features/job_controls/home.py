@@ -33,9 +33,9 @@ class JobParts:
         rows = [tuple(sections(job_line(line, user, name=False) for line in found.rows))] if found.rows else []
         return HomePart("Recent", _page(found, rows), "None yet.")
 
-    async def set_aside(self, team: str, user: str, page: int) -> HomePart:
+    async def show_quarantined(self, team: str, user: str, page: int) -> HomePart:
         """Show the jobs that are set aside. Raises StoreError."""
-        lines = [self._lists.line(head) for head in await self._lists.set_aside(team)]
+        lines = [self._lists.line(head) for head in await self._lists.read_quarantined(team)]
         found = page_of(lines, page)
         rows = [tuple(sections(job_line(line, user, asker=True) for line in found.rows))] if lines else []
         hint: list[Block] = [context("`/leadhand release JOB` lets one go on.")] if rows else []

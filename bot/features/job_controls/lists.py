@@ -53,7 +53,7 @@ class JobLists:
             return await self._page([one.key for one in glances if _KINDS[kind](one.state)], page)
         total = await jobs.number_asked_by(team, user)
         number = within(total, page)
-        heads = await jobs.asked_by(team, user, limit=ROWS, skip=(number - 1) * ROWS)
+        heads = await jobs.list_asked_by(team, user, limit=ROWS, skip=(number - 1) * ROWS)
         return part_of([self.line(head) for head in heads], number, total)
 
     async def of_all(self, team: str, page: int = 1) -> Page[JobLine]:
@@ -85,7 +85,7 @@ class JobLists:
         heads = await self._store.jobs.heads(await self._store.homes.waiting(team, who))
         return [head for head in heads if open_questions(head.fields)]
 
-    async def set_aside(self, team: str) -> list[Head]:
+    async def read_quarantined(self, team: str) -> list[Head]:
         """Read the heads of the jobs that are set aside. Raises StoreError."""
         heads = await self._store.jobs.heads(await self._store.homes.waiting(team, [EVERYBODY]))
         return [head for head in heads if head.quarantined]

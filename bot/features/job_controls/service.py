@@ -44,12 +44,12 @@ class JobControls:
             return await self._records.missing(key)
         found, actor = await read_job(self._records.store.jobs, key), await self._records.actor(user)
         sees = (
-            await self._records.asked_there(key, head, actor)
+            await self._records.has_asked_there(key, head, actor)
             if isinstance(found, str)
             else rights.may_see(found, actor)
         )
         if not sees:
-            await self._records.refused("traced", key, head, user, NOT_THERE)
+            await self._records.record_refusal("traced", key, head, user, NOT_THERE)
             return "not_yours"
         return found
 
@@ -72,7 +72,7 @@ class JobControls:
             if not ends and not others:
                 return Stop("nothing" if place is not None or rights.may_see(found, actor) else "not_yours")
         if not ends:
-            await self._records.refused("stopped", key, head, user, NOT_THEIRS)
+            await self._records.record_refusal("stopped", key, head, user, NOT_THEIRS)
             return Stop("not_yours", others if place is not None else ())
         event = ev.CancelRequested(at=self._records.clock(), user=user, groups=actor.groups, admin=actor.admin)
         # A job in quarantine is released for it, to end with its report; but not to go on with what others asked for.
@@ -87,7 +87,7 @@ class JobControls:
         key = JobKey(team, job.upper())
         head = await self._records.store.jobs.head(key)
         if user not in self._records.admins:
-            await self._records.refused("released", key, head, user, NO_ADMIN)
+            await self._records.record_refusal("released", key, head, user, NO_ADMIN)
             return "not_admin"
         if head is None:
             return await self._records.missing(key)

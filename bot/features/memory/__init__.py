@@ -35,4 +35,4 @@ def register(kit: Kit) -> None:
     kit.add(COMMANDS, SPOKEN)
     kit.gate.concerns(memories.remembers, "edit")
     MemoryClicks(memories, kit.background).register(kit.router)
-    kit.audited({FORGET_ONE: "forgot"})
+    kit.note_deeds({FORGET_ONE: "forgot"})

@@ -147,7 +147,7 @@ class MemoryClicks:
 
     async def _save(self, sent: Window, about: InEdit) -> str:
         """Keep what was typed; returns what is wrong with it, empty if nothing is."""
-        spot, text = about.spot, sent.typed(WORDS_BLOCK, WORDS_ACTION)
+        spot, text = about.spot, sent.read_text(WORDS_BLOCK, WORDS_ACTION)
         place = sent.user if spot.mine else spot.channel
         if about.name:
             verdict = await self._book.edit(sent.team, place, about.name, text, user=sent.user, was=about.was)
@@ -166,7 +166,7 @@ class MemoryClicks:
     async def on_change(self, change: Edited | Deleted, client: AsyncWebClient) -> None:
         """Take in that a message was edited or deleted, and tell its author what is remembered of it now."""
         text = change.text if isinstance(change, Edited) else None
-        now = await self._book.said_anew(change.place, change.ts, text, user=change.user)
+        now = await self._book.follow_edit(change.place, change.ts, text, user=change.user)
         if now is not None and isinstance(change, Edited):
             words = f"I remember it as you changed it: {clean(now.text)}" if now.text else EDITED_AWAY
             outside = (

@@ -210,7 +210,7 @@ class MemoryDesk:
             count += sum(person in {one.user, one.edited_by} or place == person for one in kept.values())
         return count
 
-    async def said_anew(self, place: Place, message: str, text: str | None, *, user: str) -> Memory | None:
+    async def follow_edit(self, place: Place, message: str, text: str | None, *, user: str) -> Memory | None:
         """Take in that a message was edited, or (None) deleted: what was remembered of it goes with it.
 
         Gives what is remembered of it now, or with empty words what is forgotten; None if nothing was remembered of it.

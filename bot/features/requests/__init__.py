@@ -30,4 +30,4 @@ def register(kit: Kit) -> None:
     kit.router.on_request = typed.take
     kit.openers[OPENER] = typed.open
     RequestActions(requests, kit.background).register(kit.router)
-    kit.audited({ANSWER: "answered"})
+    kit.note_deeds({ANSWER: "answered"})

@@ -99,7 +99,7 @@ class RequestActions:
         if shortcut is None:
             log.warning("a window without its message was left alone")
             return None
-        text = sent.typed(REQUEST_BLOCK, REQUEST_ACTION)
+        text = sent.read_text(REQUEST_BLOCK, REQUEST_ACTION)
         if not text:
             return wrong(REQUEST_BLOCK, "Say what should be done.")
         if await is_absent(client, shortcut.place.channel):

@@ -116,12 +116,12 @@ class Messages:
         """Take in an edit. Slack sends it again if that cannot be recorded."""
         del client
         text = await self.with_channel_names(edited.text)
-        await self._requests.edited(replace(edited, text=text))
+        await self._requests.record_edit(replace(edited, text=text))
 
     async def on_deleted(self, deleted: Deleted, client: AsyncWebClient) -> None:
         """Take in that a message was deleted. Slack sends it again if that cannot be recorded."""
         del client
-        await self._requests.deleted(deleted.place, deleted.ts, dedupe=deleted.dedupe)
+        await self._requests.record_deletion(deleted.place, deleted.ts, dedupe=deleted.dedupe)
 
     async def on_file_deleted(self, deleted: FileDeleted, client: AsyncWebClient) -> None:
         """Take in that a file was deleted. Slack says it again if it is not recorded."""
@@ -136,7 +136,7 @@ class Messages:
         try:
             await self._take(incoming, client)
         except StoreError as error:
-            if addressed or (incoming.in_thread and self._outages.talked_lately(incoming.place, incoming.user)):
+            if addressed or (incoming.in_thread and self._outages.was_lately_used(incoming.place, incoming.user)):
                 self._outages.tell_not_recorded(client, incoming.private_place, incoming.user, incoming.ts, error)
             if not isinstance(error, PayloadTooLarge):  # which it would be at each delivery
                 raise
@@ -210,7 +210,7 @@ class Messages:
 
         What is told of it comes from the message itself, not from its twin.
         """
-        for one, about in self._router.spoken_in(incoming.text, files=bool(incoming.attachments)):
+        for one, about in self._router.find_commands(incoming.text, files=bool(incoming.attachments)):
             if incoming.twin:  # its app_mention is on its way
                 return True
             if (
@@ -221,7 +221,7 @@ class Messages:
                 return False  # it answers a question; but Stop stops, whatever is asked
             place, mark = incoming.place, f"{incoming.place.channel}/{incoming.ts}"
             command = Command(place.team, place.channel, incoming.user, one.name, about)
-            reply = await one.run(self._router.given(command, client, said=incoming, mark=mark))
+            reply = await one.run(self._router.make_given(command, client, said=incoming, mark=mark))
             if isinstance(reply, Outgoing):
                 telling = tell(client, incoming.private_place, incoming.user, reply)
                 self._background.start(telling, f"answer {one.name}")

@@ -147,7 +147,7 @@ class Requests:
             once = f"not-theirs:{key.team}/{place.channel}/{message.id}"  # a mention comes twice
             if not await self._limits.first_in_an_hour(once):
                 return Answer("not_yours")
-            await self._records.refused("answered", key, head, user, NOT_ASKED)
+            await self._records.record_refusal("answered", key, head, user, NOT_ASKED)
             return Answer("not_yours", whom)
         if head.quarantined:
             return Answer("quarantined")
@@ -178,14 +178,14 @@ class Requests:
         access, now = await self._settings.of(head.key.team, head.fields.get("channel", "")), self._records.clock()
         return access.follow_ups and head.seq < MOST_HEARD and access.quiet_until(now) == now
 
-    async def edited(self, edit: Edited) -> bool:
+    async def record_edit(self, edit: Edited) -> bool:
         """Record that a message was edited. False if the job does not know the message."""
         crew, text = self._crew_called(edit.text)
         of = {"message": edit.ts, "user": edit.user, "text": text, "tables": edit.tables, "stamp": edit.stamp}
         event = ev.RequestEdited.model_validate({"at": self._records.clock(), **of, "crew": crew})
         return await self._record_change(edit.place, edit.ts, event, edit.dedupe)
 
-    async def deleted(self, place: Place, message: str, *, dedupe: tuple[str, ...]) -> bool:
+    async def record_deletion(self, place: Place, message: str, *, dedupe: tuple[str, ...]) -> bool:
         """Record that a message was deleted. False if the job does not know the message."""
         event = ev.RequestWithdrawn(at=self._records.clock(), message=message)
         return await self._record_change(place, message, event, dedupe, read=True)
@@ -232,13 +232,13 @@ class Requests:
         for question in _open(head):
             if (question.request, question.subtask, question.number) == (choice.request, choice.subtask, choice.number):
                 if not question.may_answer(user, actor.groups):
-                    await self._records.refused("answered", key, head, user, NOT_ASKED, **about)
+                    await self._records.record_refusal("answered", key, head, user, NOT_ASKED, **about)
                     return Answer("not_yours", question.whom)
                 if (text := words.strip() or _chosen(question, choice.option)) is None:
                     return Answer("stale")
                 await self._record_answer(place, question, actor, text, dedupe)
                 return Answer("taken")
-        await self._records.refused("answered", key, head, user, CLOSED, **about)
+        await self._records.record_refusal("answered", key, head, user, CLOSED, **about)
         return Answer("stale")
 
     async def _record_answer(

@@ -125,22 +125,22 @@ class ScheduleClicks:
     async def on_form(self, sent: Window, client: AsyncWebClient) -> Mapping[str, Any]:
         """Take the first page: show back what it says, or what is wrong with it, field by field."""
         del client
-        found = await self._filled_in(sent)
+        found = await self._read_form(sent)
         if isinstance(found, dict):
             return all_wrong(found)
         return push_view(confirm(found, self._talk.desk.clock(), metadata_of(found, whole=True)))
 
-    async def _filled_in(self, sent: Window) -> Schedule | dict[str, str]:
+    async def _read_form(self, sent: Window) -> Schedule | dict[str, str]:
         """Read the form; errors by the field that they are about."""
         known = read_carried(sent.metadata, Schedule)
         if known is None:
             return {page.WHEN: GONE}
         base = await self._talk.desk.find(sent.team, known.id, sent.user) if known.id else None
         base = base or known.model_copy(update={"id": "", "owner": sent.user})
-        zone = zone_called(sent.typed(page.ZONE, page.ZONE), base.zone)
+        zone = zone_called(sent.read_text(page.ZONE, page.ZONE), base.zone)
         if not zone:
-            return {page.ZONE: unknown_zone(sent.typed(page.ZONE, page.ZONE))}
-        parsed = read_when(sent.typed(page.WHEN, page.WHEN), base, zone, self._talk.desk.clock())
+            return {page.ZONE: unknown_zone(sent.read_text(page.ZONE, page.ZONE))}
+        parsed = read_when(sent.read_text(page.WHEN, page.WHEN), base, zone, self._talk.desk.clock())
         if isinstance(parsed, ScheduleRefusal):
             return {page.WHEN: parsed.words}
         parsed, chosen = read_choices(sent.values, parsed, zone)

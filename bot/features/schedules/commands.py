@@ -119,7 +119,7 @@ async def _files_of(said: Incoming, client: AsyncWebClient) -> tuple[Attachment,
     except (SlackApiError, ClientError, TimeoutError):
         return ()
     own = [one for one in data.get("messages") or () if one.get("ts") == said.ts]
-    return read_message(own[0]).attached(said.ts) if own else ()
+    return read_message(own[0]).list_attachments(said.ts) if own else ()
 
 
 async def _read_with_model(given: Given, talk: ScheduleTalk, one: Schedule) -> None:

@@ -194,7 +194,7 @@ class RunOpener:
         return "" if isinstance(found, Addressee) else channel_words(channel, found)
 
     async def _budget(self, one: Schedule, place: Place) -> str:
-        limit = await self._limits.used_up(Payer(place.team, one.channel, one.owner, place.job_id))
+        limit = await self._limits.find_used_up(Payer(place.team, one.channel, one.owner, place.job_id))
         return f"{limit.named} is used up" if limit is not None else ""
 
     async def _unreadable(self, one: Schedule) -> str:

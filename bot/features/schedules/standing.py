@@ -57,5 +57,5 @@ class StandingWork:
     async def _read_rule(self, place: Place, user: str, text: str, zone: str) -> dict[str, Any] | None:
         from bot.supervisor.rule_reader import read_rule  # noqa: PLC0415 - only where none of the forms says when
 
-        model = self._limits.bound(Payer(place.team, place.channel, user, ""))
+        model = self._limits.bind(Payer(place.team, place.channel, user, ""))
         return await read_rule(model, text, now=self._store.clock(), zone=zone, terms=self._terms)

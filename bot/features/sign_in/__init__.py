@@ -21,4 +21,4 @@ def register(kit: Kit) -> None:
     if kit.settings.has_pages:
         kit.pages[PATH] = SignInPage(desk, lambda: people.home.team, people.name).show
     SignInClicks(desk, kit.background).register(kit.router)
-    kit.audited({SIGN_IN: "approved"})
+    kit.note_deeds({SIGN_IN: "approved"})

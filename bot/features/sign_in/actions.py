@@ -102,7 +102,7 @@ class SignInClicks:
         return None
 
     async def _finish(self, about: AboutApproval, sent: Window) -> Wrong | Verdict:
-        pasted = sent.typed(ADDRESS_BLOCK, ADDRESS_ACTION)
+        pasted = sent.read_text(ADDRESS_BLOCK, ADDRESS_ACTION)
         try:
             return await self._sign_ins.finish(about.place, about.spot, sent.user, pasted, dedupe=sent.dedupe)
         except StoreError:

@@ -56,9 +56,9 @@ class SignInPage:
             return OwnPage("You are not signed in.", (said.words, CLOSE), 400)
         if isinstance(said, Refused):
             return MAY_NOT if said.why in {"not_yours", "own"} else NOT_WAITED_FOR
-        return await self._signed_in(said)
+        return await self._show_signed_in(said)
 
-    async def _signed_in(self, by: SignedIn) -> OwnPage:
+    async def _show_signed_in(self, by: SignedIn) -> OwnPage:
         """Say that it is done, and whose link it was: somebody may have been talked into following another's."""
         name = await self._name(by.user) or "Somebody"
         warning = (

@@ -59,9 +59,9 @@ class Traces:
             return await self._records.missing(key)
         found, actor = await read_job(self._records.store.jobs, key), await self._records.actor(user)
         own = frozenset[str]() if isinstance(found, str) else rights.find_traceable_requests(found, actor)
-        asked = await self._records.asked_there(key, head, actor) if isinstance(found, str) else bool(own)
+        asked = await self._records.has_asked_there(key, head, actor) if isinstance(found, str) else bool(own)
         if not asked:
-            await self._records.refused("traced", key, head, user, NOT_THEIRS)
+            await self._records.record_refusal("traced", key, head, user, NOT_THEIRS)
             return "not_yours"
         await load("bot.tracing.whole_trace")
         from bot.tracing.whole_trace import read_trace  # noqa: PLC0415 - only for those who ask

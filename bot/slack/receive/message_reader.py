@@ -84,7 +84,7 @@ class MessageContent:
         found = (*self.files, *self.tables, *(file for one in self.excerpts for file in one.files))
         return tuple({one.file_id: one for one in reversed(found)}.values())[::-1]
 
-    def attached(self, ts: str) -> tuple[Attachment, ...]:
+    def list_attachments(self, ts: str) -> tuple[Attachment, ...]:
         """Return all that a request brings beside its author's words; `ts` is the message's id."""
         excerpts = (
             Attachment(file_id=f"{ts}/excerpt{number}", name=one.kind, kind="message", author=one.author, text=one.line)

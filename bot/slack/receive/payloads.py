@@ -216,7 +216,7 @@ class Window:
         """Where it was opened, outside of any thread."""
         return Place(team=self.team, channel=opened_in(self.metadata), thread_ts="")
 
-    def typed(self, block: str, action: str) -> str:
+    def read_text(self, block: str, action: str) -> str:
         """Return the text of a field; empty if there is none."""
         return str(_mapping(_mapping(self.values, block), action).get("value") or "").strip()
 
@@ -284,7 +284,7 @@ def parse_message(body: Json, bot_user: str) -> Incoming | Ignored | Malformed:
     ids = [f"message:{fields['channel']}:{fields['ts']}"]
     if isinstance(body.get("event_id"), str):
         ids.append(f"event:{body['event_id']}")
-    attachments = content.attached(fields["ts"])
+    attachments = content.list_attachments(fields["ts"])
     return Incoming(
         place=Place(team=fields["team"], channel=fields["channel"], thread_ts=thread_ts),
         ts=fields["ts"],

@@ -137,11 +137,11 @@ class Router:
 
     # -- spoken commands ---------------------------------------------------------------------------------
 
-    def spoken_in(self, text: str, *, files: bool = False) -> Iterator[tuple[SpokenCommand, str]]:
+    def find_commands(self, text: str, *, files: bool = False) -> Iterator[tuple[SpokenCommand, str]]:
         """Give the commands that a message may be, each with what it is about, in order."""
         return spoken_in(self.spoken, text, files=files)
 
-    def given(self, command: Command, client: AsyncWebClient, **more: Any) -> Given:
+    def make_given(self, command: Command, client: AsyncWebClient, **more: Any) -> Given:
         """Put together a command and what carrying it out takes; `more` are fields of `Given`."""
         of = {"services": self._services, "background": self._background}
         of |= {"subcommands": self.subcommands, "spoken": self.spoken}
@@ -172,7 +172,7 @@ class Router:
         command = given.command
         if any(one.name == command.word for one in self.subcommands):
             return given
-        for one, about in self.spoken_in(command.text):
+        for one, about in self.find_commands(command.text):
             if one.typed:
                 word, _, rest = f"{one.typed} {about}".strip().partition(" ")
                 return replace(given, command=replace(command, word=word, rest=rest), rest=rest)
@@ -282,7 +282,7 @@ class Router:
             return
         try:
             async with soon():
-                message = await self.answer(self.given(command, client, mark=command.trigger))
+                message = await self.answer(self.make_given(command, client, mark=command.trigger))
         except Unrecorded:
             message = note_with(notices.NOT_RECORDED, command.text)
         await ack(text=message.text, blocks=list(message.blocks), response_type="ephemeral")
@@ -304,7 +304,7 @@ class Router:
         command = Command(team, channel, click.user, wanted.word, wanted.rest, click.trigger)
         try:
             async with soon():
-                message = await self.answer(self.given(command, client, page=wanted.page))
+                message = await self.answer(self.make_given(command, client, page=wanted.page))
         except Unrecorded:
             message = note(notices.NOT_READ)
         await ack()

@@ -259,4 +259,4 @@ def _read_own_attachments(request: Request, own: list[Json]) -> tuple[Attachment
     if not own:
         return ()
     content = read_message(own[0])
-    return content.all_files if _from_window(request) else content.attached(own[0]["ts"])
+    return content.all_files if _from_window(request) else content.list_attachments(own[0]["ts"])

@@ -149,7 +149,7 @@ class Budget:
             queue.spare.append((self._clock() + SPARE_SECONDS, RANK[priority]))
         return True
 
-    def crowded(self, method: str, channel: str = "", priority: Priority = "answer") -> bool:
+    def is_crowded(self, method: str, channel: str = "", priority: Priority = "answer") -> bool:
         """Return True if a call of that priority, or a higher one, waits here."""
         queue = self._queue(method, channel)
         head = queue.head() if queue is not None else None

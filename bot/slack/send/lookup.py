@@ -102,7 +102,7 @@ class Lookup:
 
         return await self._first(place, shown, waited)
 
-    async def settled(self, place: Place, enough: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
+    async def read_settled(self, place: Place, enough: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
         """Read the thread as soon as it shows `enough`, else after a patient look. Raises Refused and NoReply."""
         messages: list[dict[str, Any]] = []
         for number, wait in enumerate(self.looks, 1):

@@ -321,11 +321,11 @@ class Outbox:
             for message in self.lookup.half_written(messages, record, begun.began):
                 ts = str(message["ts"])
                 is_stream = key_of(message) or message.get("streaming_state")
-                if is_stream or await self._ended_now(place, ts, record, allowed):
+                if is_stream or await self._end_now(place, ts, record, allowed):
                     await self.delete(place, ts, allowed=allowed)
                     return
 
-    async def _ended_now(self, place: Place, ts: str, record: str, allowed: Allowed) -> bool:
+    async def _end_now(self, place: Place, ts: str, record: str, allowed: Allowed) -> bool:
         """End a stream, under a key of its own. False where the message was none. Raises Refused, NoReply and Gone."""
         lost = False
         for _ in range(SENDS):

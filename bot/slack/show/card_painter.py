@@ -77,7 +77,7 @@ class CardPainter:
         """Ends the waiting of an edit for its turn."""
         self._waits_as: Priority | None = None
 
-    def posted(self, card: Outgoing) -> None:
+    def note_posted(self, card: Outgoing) -> None:
         """Note that the card was just posted like this."""
         self._sent = card
 

@@ -45,7 +45,7 @@ class CardPosts:
         finally:
             del self._newest[name], self._overtaken[name]
         if sent.ts and not sent.adopted and drawn:  # else an earlier owner drew it, some time ago
-            painter.posted(drawn[-1])
+            painter.note_posted(drawn[-1])
         return sent
 
     def job_changed(self, key: JobKey, job: Job, ask: Ask) -> None:
@@ -62,7 +62,7 @@ class CardPosts:
             for one, (other, its) in self._newest.items()
             if its.run.concluded and other.place.channel == channel
         ]
-        if len(ended) > 1 or self._outbox.calls.budget.crowded("chat.postMessage", channel):
+        if len(ended) > 1 or self._outbox.calls.budget.is_crowded("chat.postMessage", channel):
             for over in ended:
                 over.set()
         else:

@@ -115,7 +115,7 @@ class Directory:
         told = ", ".join(f"#{one}" for one in close) or "none"
         return f"I am in no channel {wanted!r} that the requester could read. Public ones that I am in: {told}."
 
-    async def known_channel(self, channel: str, user: str) -> KnownChannel | None:
+    async def find_channel(self, channel: str, user: str) -> KnownChannel | None:
         """Return a channel as a person may know it; None if there is none, or it is private and not theirs.
 
         Raises NotTold.
@@ -143,7 +143,7 @@ class Directory:
         )
 
     async def _channel(self, channel: str, requester: str) -> Addressee | str:
-        found = await self.known_channel(channel, requester)
+        found = await self.find_channel(channel, requester)
         if found is None:
             return f"I am in no channel {channel} that the requester could read."
         if not found.has_bot:

@@ -49,7 +49,7 @@ class NativeParts:
         text, *end = part.blocks
         return replace(part, blocks=(*with_native_table(text), *charts, *end))
 
-    async def refused(self, part: Outgoing, ask: Ask, post: PostFile) -> Outgoing:
+    async def render_refused(self, part: Outgoing, ask: Ask, post: PostFile) -> Outgoing:
         """Return the part as it is without such blocks, which Slack did not take; the charts are posted as pictures."""
         log.warning("this workspace does not take charts and tables as blocks: they come as pictures and as text")
         self._taken = False

@@ -229,7 +229,7 @@ class OutageNotices:
         """Remember that somebody spoke to the bot in that thread."""
         _remember(self._talks, (place.job_id, user))
 
-    def talked_lately(self, place: Place, user: str) -> bool:
+    def was_lately_used(self, place: Place, user: str) -> bool:
         """Return True if somebody spoke to the bot in that thread lately."""
         return (place.job_id, user) in self._talks
 

@@ -56,7 +56,9 @@ async def close_open_questions(outbox: Outbox, job: Job, *, allowed: Allowed) ->
     if not closed:
         return
     try:
-        thread = await outbox.lookup.settled(job.place, lambda shown: closed.keys() <= {key_of(one) for one in shown})
+        thread = await outbox.lookup.read_settled(
+            job.place, lambda shown: closed.keys() <= {key_of(one) for one in shown}
+        )
     except (Refused, NoReply) as error:
         log.warning("job %s: closed questions may still have their buttons: %s", job.id, error)
         return

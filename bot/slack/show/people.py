@@ -190,7 +190,7 @@ class People:
         found = await asyncio.gather(*(self._profile(user) for user in users))
         return tuple(dict.fromkeys(name for person in found for name in person))
 
-    async def known(self, users: Sequence[str]) -> tuple[Known, ...]:
+    async def look_up(self, users: Sequence[str]) -> tuple[Known, ...]:
         """Return people with their names and time zones, as far as Slack tells them in time."""
         names = await asyncio.gather(*(self._profile(user) for user in users))
         zones = await asyncio.gather(*(self.zone(user) for user in users))

@@ -32,7 +32,7 @@ async def find_readable(directory: Directory, channel: str, user: str) -> KnownC
     The sentence names the channel only if the person may know of it.
     """
     try:
-        found = await directory.known_channel(channel, user)
+        found = await directory.find_channel(channel, user)
     except NotTold as error:
         if error.code != "missing_scope":
             return f"I could not find out if you may read that channel: {error}. Try again in a minute."

@@ -88,7 +88,7 @@ def session_title(job: Job) -> str:
 
 def has_new_title(before: Job, after: Job) -> bool:
     """Return True if a session has another title than before. Asked at each commit, of which few touch a request."""
-    if not before.asks or not any(_reads_anew(*changed) for changed in after.changed_since(before)):
+    if not before.asks or not any(_reads_anew(*changed) for changed in after.changes_since(before)):
         return False
     return session_title(before) != session_title(after)
 
@@ -143,7 +143,7 @@ class Sessions:
         """Return True if Slack shows its own Stop button: while a session is at work, in a workspace that has them."""
         return STATUS[ask.state] == "processing" and key not in self._not_shown
 
-    def told(self, key: JobKey, status: SessionStatus) -> None:
+    def note_status(self, key: JobKey, status: SessionStatus) -> None:
         """Note that another call set the status of a session: one that waits to do the same is left out."""
         self._shown[key] = status
         if key in self._overtaken and STATUS[self._wanted[key][1].state] == status:

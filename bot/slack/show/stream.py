@@ -183,14 +183,14 @@ class AnswerStream:
             log.info("job %s: the stream could not be closed: %s", self._place.job_id, error)
             return None
         except NoReply:
-            if not self.ts or not await self._ended_after_all():
+            if not self.ts or not await self._has_ended():
                 return None
         return await self._outbox.done(self._claim, self._key, self.ts)
 
     async def _is_the_shorter_way(self) -> bool:
         """Return True if the answer comes sooner as a stream: others wait to be posted in its channel."""
         budget, channel = self._outbox.calls.budget, self._place.channel
-        return budget.crowded("chat.postMessage", channel) and await budget.reserve_now("chat.stopStream")
+        return budget.is_crowded("chat.postMessage", channel) and await budget.reserve_now("chat.stopStream")
 
     async def _stop(self, rest: str, closing: Sequence[dict[str, Any]], status: str) -> None:
         await self._outbox.calls.make(
@@ -206,7 +206,7 @@ class AnswerStream:
             allowed=self._allowed,
         )
 
-    async def _ended_after_all(self) -> bool:
+    async def _has_ended(self) -> bool:
         """Return True if a stop without a reply went through. If that cannot be seen, the message is replaced."""
         try:
             return bool(await self._outbox.find(self._place, self._key))

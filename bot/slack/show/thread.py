@@ -159,7 +159,7 @@ class Thread:
         setting = await self._people.setting(job.place, ask.request.user)
         others = [one for one in (*askable(job, ask), *named) if one != ask.request.user]
         if others:
-            known = await self._people.known(tuple(dict.fromkeys(others)))
+            known = await self._people.look_up(tuple(dict.fromkeys(others)))
             setting = setting.model_copy(update={"people": known})
         if contact:
             called = {"contact": contact, "contact_name": await self._people.contact(contact)}
@@ -207,7 +207,7 @@ class Thread:
         """Show the author of a message what became of it. Raises Gone if the job is no longer ours."""
         await give_receipt(self._outbox, claim, job, one, by_rules=self._by_rules)
 
-    async def called(self, users: Sequence[str]) -> dict[str, str]:
+    async def find_names(self, users: Sequence[str]) -> dict[str, str]:
         """Return what people are called, by their ids; empty where Slack does not tell it in time."""
         names = await asyncio.gather(*(self._people.name(user) for user in users))
         return dict(zip(users, names, strict=True))
@@ -270,14 +270,14 @@ class Thread:
             sent = await stream.finish(ask.run.answer, plainly, end, status="active" if over else "")
             if sent is not None:
                 if over:
-                    self._sessions.told(claim.key, "active")
+                    self._sessions.note_status(claim.key, "active")
                 return sent
         sent = Sent("")
         for number, part in enumerate(plainly):
             last = number == len(plainly) - 1
             part_key = key if last else f"{key}:{number}"
             shown = self._native.in_answer(part, charts if last else [])
-            simpler = partial(self._native.refused, part, ask, post_file)
+            simpler = partial(self._native.render_refused, part, ask, post_file)
             sent = await self._outbox.post(
                 claim, job.place, part_key, shown, simpler=simpler if shown != part else None
             )

@@ -87,14 +87,14 @@ class Counters:
         if settled:
             await self._count("settle", _FORGOTTEN_MS, _LIFE_MS, *_flat(settled))
 
-    async def spent(self, counters: Sequence[Counter]) -> list[int]:
+    async def read_spending(self, counters: Sequence[Counter]) -> list[int]:
         """Tell what is used of each at the moment: of a rate, in the last minute."""
         if not counters:
             return []
         names = [part for one in counters for part in (one.kind, one.name)]
         return [int(used) for used in await self._count("spent", len(counters), *names)]
 
-    async def raised(self, counters: Sequence[Counter], operation: str = "") -> list[int]:
+    async def raise_budgets(self, counters: Sequence[Counter], operation: str = "") -> list[int]:
         """Tell by how much each budget is raised; with an operation, raise each by its `amount` first, once.
 
         The budget of a day is raised for that day alone.
@@ -188,11 +188,11 @@ class Counters:
             self._hear(name.decode(), text)
         return dict(self._heard)
 
-    def heard(self, name: str) -> Breaker:
+    def last_heard(self, name: str) -> Breaker:
         """Return a breaker as this instance last heard of it, without asking the server. A notice may be lost."""
         return self._heard.get(name, CLOSED)
 
-    def noticed(self, notice: bytes) -> None:
+    def take_notice(self, notice: bytes) -> None:
         """Take in a notice, which has the name of a breaker and its new state."""
         name, _, kept = notice.removeprefix(NOTICE).partition(b" ")
         self._hear(name.decode(), kept)

@@ -288,7 +288,8 @@ class Jobs:
         """Erase a job and all that belongs to it, and note `audit`, in one script. False if there is no such job.
 
         Whoever owns it is fenced, and told. It is taken out of `asked_by` of `users` and `jobs_that_read` of `files`.
-        What it posted is known to `OutboxRecords.left_behind`; what is said from then on in its place makes a new job.
+        What it posted is known to `OutboxRecords.read_left_behind`. What is said from then on in its place makes a new
+        job.
         """
         names = self._calls.keys
         part = names.part_of(key)
@@ -346,7 +347,7 @@ class Jobs:
         """Read the job's projection; None for an unknown job."""
         return layout.head(key, await self._calls.server.command("HGETALL", self._calls.keys.of_job(key)[HEAD]))
 
-    async def asked_by(self, team: str, user: str, *, limit: int = 20, skip: int = 0) -> list[Head]:
+    async def list_asked_by(self, team: str, user: str, *, limit: int = 20, skip: int = 0) -> list[Head]:
         """Read the heads of the jobs that a person asked for, newest first. Knows the last 1000 of each partition.
 
         Of the newest `skip + limit` those that were forgotten meanwhile are left out.
@@ -444,4 +445,4 @@ class ReadyJobs:
             for place, score in zip(firsts[::2], firsts[1::2], strict=True):
                 kind, part = self._sets[number * at_once + place - 1]
                 found.append((kind, float(score), part))
-        return self._calls.clock.heard(replies[0][0], asked), found
+        return self._calls.clock.note_time(replies[0][0], asked), found

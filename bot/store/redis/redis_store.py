@@ -78,13 +78,13 @@ class OutboxRecords:
         rows = await self._calls.server.command("HGETALL", self._calls.keys.of_job(key)[OUTBOX])
         return {name.decode(): layout.intent(row, first=False) for name, row in rows.items()}
 
-    async def left_behind(self, key: JobKey) -> dict[str, Intent]:
+    async def read_left_behind(self, key: JobKey) -> dict[str, Intent]:
         """Read the messages of a job that was forgotten, as `messages` does: they are still to be taken back."""
         rows = await self._calls.server.command("HGETALL", self._calls.keys.posted(key))
         return {name.decode(): layout.intent(row, first=False) for name, row in rows.items()}
 
-    async def taken_back(self, key: JobKey) -> None:
-        """Erase what `left_behind` tells."""
+    async def erase_left_behind(self, key: JobKey) -> None:
+        """Erase what `read_left_behind` reads."""
         await self._calls.server.command("DEL", self._calls.keys.posted(key))
 
 
@@ -329,7 +329,7 @@ class Store:
             await self.counters.breakers()  # what they were told before we listened
         async for name in self._server.listen(self._keys.channel, self._keys.breaker_channel):
             if name.startswith(NOTICE):
-                self.counters.noticed(name)
+                self.counters.take_notice(name)
             else:
                 yield job_key(name)
 

@@ -37,7 +37,7 @@ class ServerClock:
         """Tell the time. Any clock of this machine's may be wrong or be set: only the seconds since are its own."""
         return time.monotonic() + self._ahead + self.offset_ms / 1000
 
-    def heard(self, told: bytes, asked: float) -> float:
+    def note_time(self, told: bytes, asked: float) -> float:
         """Note the time that the server told, unless the answer took too long to be news, and give it.
 
         Args:
@@ -106,7 +106,7 @@ class Calls:
     async def now(self) -> float:
         """Ask for the server's clock."""
         asked = time.monotonic()
-        return self.clock.heard((await self.run("peek", ()))[0], asked)
+        return self.clock.note_time((await self.run("peek", ()))[0], asked)
 
 
 def nonce() -> str:

@@ -58,7 +58,7 @@ async def set_session_status(call: Call) -> Answer:
     initiator = call.args.get("initiator_user_id", "")
     if initiator and initiator not in channel.members:
         raise Refusal("user_not_in_channel")
-    if status == "processing" and not call.world.delivery.subscribed(STOP_EVENT):
+    if status == "processing" and not call.world.delivery.is_subscribed(STOP_EVENT):
         call.warnings.append("missing_agent_session_stopped_event_subscription")
     own = call.state.identity.app_id
     session = call.world.sessions.set_session(channel.id, thread_ts, status, title, initiator, app_id=own)

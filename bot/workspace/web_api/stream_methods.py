@@ -50,7 +50,7 @@ async def append_stream(call: Call) -> Answer:
     if not call.args.get("markdown_text") and not call.args.get("chunks"):
         raise Refusal("no_text")
     _add(call, stream)
-    call.world.messages.streamed(channel, message)
+    call.world.messages.show_streamed(channel, message)
     return {"channel": channel.id, "ts": message.ts}
 
 

@@ -184,7 +184,7 @@ def _check(reply: GitReply, repository: Repository) -> None:
 
 def _refuse(repository: Repository) -> None:
     """Raise RepositoryAway for what need not be tried, or must not be."""
-    if repository.ssh is not None and (why := repository.ssh.refused(repository.name)):
+    if repository.ssh is not None and (why := repository.ssh.find_obstacle(repository.name)):
         raise RepositoryAway(f"{repository.name}: {why}")
     if repository.is_local:
         _refuse_folder(Path(repository.address), repository.name)

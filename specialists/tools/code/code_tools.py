@@ -60,7 +60,7 @@ def code_toolkit(settings: ToolSettings) -> Toolkit:
         ),
     )
     prove = code.faults if settings.env.get(ORIGIN) else None
-    return Toolkit(ORIGIN, tools, prove, code.close, finds=code.found_in)
+    return Toolkit(ORIGIN, tools, prove, code.close, finds=code.fetch_named)
 
 
 def _what(arguments: PostReviewArguments) -> str:
@@ -133,7 +133,7 @@ class CodeTools:
         forge: Forge = GithubForge(http) if repository.forge == "github" else GitlabForge(http)
         return forge, number if isinstance(number, int) else await forge.number_of(number)
 
-    async def found_in(self, text: str) -> Found:
+    async def fetch_named(self, text: str) -> Found:
         """Fetch the diffs of the requests and of the two revisions that a text names."""
         return await named_changes.found_in(text, self.reader, self.forge_of)
 

@@ -78,7 +78,7 @@ class GithubForge:
         made = await self._http.post(f"{self._at}/pulls/{request.number}/reviews", body)
         return str(made.get("html_url") or request.address)
 
-    async def posted(self, number: int, mark: str) -> str | None:
+    async def find_posted(self, number: int, mark: str) -> str | None:
         """Give the address of the review with that mark; None if there is none."""
         for one in await self._http.pages(f"{self._at}/pulls/{number}/reviews"):
             if mark in str(one.get("body") or ""):

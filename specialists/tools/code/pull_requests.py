@@ -76,7 +76,7 @@ class Forge(Protocol):
     async def post(self, request: PullRequest, summary: str, comments: list[LineComment], diff: str, mark: str) -> str:
         """Post a review and give its address. Raises NoAnswer if nobody knows whether it was posted."""
 
-    async def posted(self, number: int, mark: str) -> str | None:
+    async def find_posted(self, number: int, mark: str) -> str | None:
         """Give the address of the review with that mark; None if there is none."""
 
 

@@ -33,7 +33,7 @@ async def post(arguments: PostReviewArguments, forge: Forge, number: int, key: s
 
 async def look_up(forge: Forge, number: int, key: str) -> ToolOutcome | None:
     """Find out if a review was posted; None: it certainly was not. Raises Refused if that cannot be told."""
-    address = await forge.posted(number, mark_of(key))
+    address = await forge.find_posted(number, mark_of(key))
     return None if address is None else ToolOutcome(f"It was posted: {address}.", sources=(address,))
 
 

@@ -70,7 +70,7 @@ class SshRemote:
         command = shlex.join((shutil.which("ssh") or "ssh", "-F", "none", *options))
         return {"GIT_ALLOW_PROTOCOL": "ssh", "GIT_SSH_COMMAND": command, "GIT_SSH_VARIANT": "ssh"}
 
-    def refused(self, name: str) -> str:
+    def find_obstacle(self, name: str) -> str:
         """Say why ssh need not be tried; empty if nothing speaks against it."""
         if shutil.which("ssh") is None:
             return NO_SSH

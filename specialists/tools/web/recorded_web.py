@@ -81,7 +81,7 @@ class RecordedWeb:
         more = f" and {len(self.pages) - _TOLD} more" if len(self.pages) > _TOLD else ""
         return f"{url} was not recorded, and this bot has recorded pages only: {there}{more}."
 
-    def found(self, query: str, count: int) -> list[RecordedPage]:
+    def search(self, query: str, count: int) -> list[RecordedPage]:
         """List the pages that hold words of a query, those with most of them first."""
         asked = set(_words(query))
         scored = [(len(asked & set(_words(one.words()))), one) for one in self.pages]
@@ -114,7 +114,7 @@ def _searcher(recorded: RecordedWeb) -> Callable[..., Awaitable[ToolOutcome]]:
         """Search the recorded web pages. Gives titles, addresses and snippets; open what matters with fetch_page."""
         if recorded.faults:
             return _broken(recorded)
-        hits = await asyncio.to_thread(recorded.found, arguments.query, arguments.count)
+        hits = await asyncio.to_thread(recorded.search, arguments.query, arguments.count)
         if not hits:
             return ToolOutcome(f"{SAID} None of these {len(recorded.pages)} holds any of these words. Try others.")
         lines = [
