@@ -423,7 +423,13 @@ class Thread:
         edits = self._edits.setdefault(key, set())
         task = self._background.start(_unless_gone(work, what), what)
         edits.add(task)
-        task.add_done_callback(edits.discard)
+
+        def forget(_: asyncio.Task[None]) -> None:
+            edits.discard(task)
+            if not edits and self._edits.get(key) is edits:
+                del self._edits[key]
+
+        task.add_done_callback(forget)
 
     def _show_status(self, job: Job, ask: Ask, allowed: Allowed) -> None:
         """Tell Slack the session's status."""
@@ -450,13 +456,11 @@ class Thread:
             await painter.stop(up_to_date=idle)
         for name in [name for name in self._streams if name[0] == key]:
             self._streams.pop(name).drop()
-        edits = self._edits.get(key, set())
-        if idle and edits:
-            _, late = await asyncio.wait(edits, timeout=LAST_EDITS)
-            if late:  # whoever has the job next waits for them as well
-                return False
-        self._edits.pop(key, None)
-        return True
+        edits = self._edits.get(key)
+        if not idle or not edits:
+            return True
+        _, late = await asyncio.wait(edits, timeout=LAST_EDITS)
+        return not late
 
     async def close(self, seconds: float) -> None:
         """Let what is under way arrive, for so long at most, and close the client."""
