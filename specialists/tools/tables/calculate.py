@@ -20,6 +20,7 @@ _LIMITS = Limits(memory_mb=1500, cpu_seconds=6)
 _DEADLINE = 12.0
 _LARGEST_REPLY = 8 * 1024 * 1024
 _LONG = "That took too long and was stopped."
+NO_VALUE = "No value: end with an expression, or print."
 _FAILURES = {
     "time": _LONG,
     "cpu": _LONG,
@@ -71,7 +72,8 @@ async def calculate(arguments: Calculate, workbench: Workbench) -> ToolOutcome:
         return ToolOutcome(_FAILURES[reply.failure], failed=True)
     answer: dict[str, Any] = json.loads(reply.output)
     if "error" not in answer:
-        return ToolOutcome(_format_output(answer["value"], answer["printed"]))
+        said = _format_output(answer["value"], answer["printed"])
+        return ToolOutcome(said or NO_VALUE, failed=not said)
     text = _explain_error(answer["error"], answer["printed"])
     if answer["of_code"] and any(kind in text for kind in _NOT_THERE):
         text += _tables_are_elsewhere(arguments.code, workbench)
@@ -101,7 +103,7 @@ def _tables_are_elsewhere(code: str, workbench: Workbench) -> str:
 
 def _format_output(last: str, printed: str) -> str:
     parts = [_cut(_readable(printed.rstrip())), _cut(_readable(last))]
-    return "\n".join(part for part in parts if part) or "No value: end with an expression, or print."
+    return "\n".join(part for part in parts if part)
 
 
 def _readable(text: str) -> str:
