@@ -279,7 +279,7 @@ class _Attempt:
         if self.conversation.usage.tokens_in + self.conversation.usage.tokens_out >= self.limits.tokens:
             return f"the limit of {self.limits.tokens:,} tokens"
         if self.conversation.loop:
-            return "the third turn with the very same calls"
+            return "the limit of three turns with the same calls"
         if asyncio.get_running_loop().time() >= self.limits.last_call_at:
             return f"the end of the time for this task ({self.handoff.constraints.timeout:g} s)"
         return ""

@@ -250,7 +250,7 @@ async def test_the_same_call_again_brings_its_earlier_reply_and_the_third_time_t
     assert [call.tool_choice for call in model.calls] == ["auto", "auto", "auto", "required"]
     assert {tool.name for tool in model.calls[-1].tools} == {spec.name for spec in finish_tools.SPECS}
     assert isinstance(outcome, Result)
-    assert outcome.gaps == ("Stopped at the third turn with the very same calls; the work may be incomplete.",)
+    assert outcome.gaps == ("Stopped at the limit of three turns with the same calls; the work may be incomplete.",)
 
 
 async def test_a_loop_of_one_call_ends_with_what_the_tool_said() -> None:
@@ -261,7 +261,7 @@ async def test_a_loop_of_one_call_ends_with_what_the_tool_said() -> None:
     assert isinstance(outcome, Escalation)
     assert (outcome.reason, outcome.message) == (
         "confidence_too_low",
-        "Reached the third turn with the very same calls without a result.",
+        "Reached the limit of three turns with the same calls without a result.",
     )
     assert outcome.partial_result
     assert outcome.partial_result.content.count("7006652") == 1

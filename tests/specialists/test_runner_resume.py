@@ -107,7 +107,7 @@ async def test_repeats_before_the_change_of_hands_count() -> None:
     assert "made this very call before" in resumed.replies[2].text
     assert [tool.name for tool in model.calls[-1].tools] == ["return_result", "escalate"]
     assert isinstance(outcome, Result)
-    assert "the third turn with the very same calls" in outcome.gaps[-1]
+    assert "the limit of three turns with the same calls" in outcome.gaps[-1]
 
 
 async def test_a_last_call_after_repeats_is_still_the_last() -> None:
