@@ -225,7 +225,7 @@ LIMITS: Mapping[str, Sequence[tuple[str, str]]] = {
         ("characters of `instructions`", "specialists.loading.crew_words.LONGEST"),
         ("characters of `answer`", "specialists.loading.crew_words.LONGEST_FORM"),
         ("examples of a crew", "specialists.loading.crew_words.MOST_EXAMPLES"),
-        ("characters of house rules", "specialists.loading.crew_surroundings.LONGEST"),
+        ("characters of house rules", "specialists.loading.house_rules.LONGEST"),
         ("characters of a specialist's description", "specialists.specialist.DESCRIPTION_LIMIT"),
         ("highest `max_turns`", "specialists.specialist.TURNS_LIMIT"),
         ("`max_turns` unless set", "specialists.specialist.DEFAULT_TURNS"),

@@ -79,7 +79,7 @@ PLANNED = {
     [
         (plan(("a", "analyst", []), ("b", "writer", ["a"])), ""),
         (plan(("a", "analyst", []), ("b", "writer", [])), "no part of writer builds on one of analyst"),
-        (plan(("a", "analyst", [])), "no part for writer; no part of writer builds on one of analyst; 1 parts, not 2"),
+        (plan(("a", "analyst", [])), "no part for writer; no part of writer builds on one of analyst; 1 part, not 2"),
         (plan(("a", "analyst", []), ("b", "writer", ["a"]), ("r", "researcher", [])), "a part for researcher"),
         (plan(("a", "analyst", []), ("b", "writer", ["a"]), missing=["fly a kite"]), ""),
     ],

@@ -90,7 +90,7 @@ class MemoryService:
         del place
         return False
 
-    async def said_anew(self, *_: Any, **__: Any) -> None:
+    async def follow_edit(self, *_: Any, **__: Any) -> None:
         """Nothing is remembered."""
 
     async def run(self) -> None:
@@ -137,7 +137,7 @@ class MemoryService:
         del place, user, scope, by, operation
         return None
 
-    async def left(self, team: str, channel: str, user: str, job: str = "") -> list[str]:
+    async def list_left(self, team: str, channel: str, user: str, job: str = "") -> list[str]:
         del team, channel, user, job
         return []
 
@@ -151,13 +151,13 @@ class MemoryService:
     def crews(self) -> dict[str, str]:
         return {}
 
-    async def edited(
+    async def record_edit(
         self, place: Place, message: str, *, user: str, text: str, stamp: float, dedupe: tuple[str, ...]
     ) -> bool:
         del place, user, stamp
         return self._fresh(dedupe) and not self.changes.append(f"{message}: {text}")  # type: ignore[func-returns-value]
 
-    async def deleted(self, place: Place, message: str, *, dedupe: tuple[str, ...]) -> bool:
+    async def record_deletion(self, place: Place, message: str, *, dedupe: tuple[str, ...]) -> bool:
         del place
         return self._fresh(dedupe) and not self.changes.append(f"{message} is gone")  # type: ignore[func-returns-value]
 
@@ -248,7 +248,7 @@ class MemoryHomes:
     def touch(self, *who: str) -> None:
         del who
 
-    async def opened(self, user: str, turned: Pages | None = None) -> Pages:
+    async def note_opening(self, user: str, turned: Pages | None = None) -> Pages:
         del user
         return turned or {}
 
@@ -256,7 +256,7 @@ class MemoryHomes:
         del job
         return None
 
-    async def drawn(self, user: str, digest: str) -> None:
+    async def note_drawing(self, user: str, digest: str) -> None:
         del user, digest
 
     def around(self, effects: Any) -> Any:

@@ -87,7 +87,7 @@ class SeenService(MemoryService):
         self.seen.append("stop")
         return Stop("cancelling")
 
-    async def edited(self, place: Place, *_: Any, **__: Any) -> bool:
+    async def record_edit(self, place: Place, *_: Any, **__: Any) -> bool:
         self.places.append(place)
         self.seen.append("edit")
         return True

@@ -72,10 +72,10 @@ class OrderLog(KeptLog):
     def __post_init__(self) -> None:
         self.order: list[tuple[str, int]] = []
 
-    async def started(self, intent: ToolStarted) -> None:
+    async def keep_intent(self, intent: ToolStarted) -> None:
         await asyncio.sleep(0)
         self.order.append(("started", self.side.calls if self.side else -1))
-        await super().started(intent)
+        await super().keep_intent(intent)
 
     async def tool(self, reply: ToolReply, outcome: ToolOutcome) -> None:
         self.order.append(("returned", self.side.calls if self.side else -1))

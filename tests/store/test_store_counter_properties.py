@@ -124,7 +124,7 @@ def test_a_breaker_lets_one_probe_through_and_always_opens_to_one_again(
         elif held:
             breaker = (counting.succeeded if what == "probe works" else counting.failed)(name, held)
             held = ""
-        assert breaker == counting.counters.heard(name)
+        assert breaker == counting.counters.last_heard(name)
         assert bool(breaker.until) or breaker.failures < RULE.threshold
         assert breaker.until - now <= RULE.longest + SLACK, "no rest is longer than the longest"
     # Whatever came before: after the longest rest somebody gets through, and one success closes it.

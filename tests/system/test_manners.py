@@ -34,7 +34,7 @@ async def test_answers_of_two_instances_go_before_the_cards_of_both_and_keep_to_
     # A card a second is let through while the first answers are worked on, by each of the two.
     assert first <= 3 + 2 * (posts[first].at - posts[0].at), "the cards of jobs that wait do not come first"
     # On a slow machine a call may come so late that the next one is close behind it.
-    assert sum(call.error == "ratelimited" for call in scene.workspace.calls()) <= int(slow_cores()) - 1
+    assert sum(call.error == "ratelimited" for call in scene.workspace.calls()) <= int(slow_cores())
     assert all(len(talk.words()) == 1 and len(talk.cards()) <= 1 for talk in talks)
 
 
