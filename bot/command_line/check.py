@@ -84,7 +84,7 @@ async def check(options: argparse.Namespace, settings: Settings) -> int:
 async def report(settings: Settings, *, crew_alone: bool = False) -> int:
     """Print each verdict and the sum of them. Returns 0 if nothing is to be fixed, 1 otherwise."""
     shown: list[Verdict] = []
-    async with contextlib.aclosing((crew_verdicts if crew_alone else verdicts)(settings)) as found:
+    async with contextlib.aclosing(crew_verdicts(settings, [], []) if crew_alone else verdicts(settings)) as found:
         async for verdict in found:
             shown.append(verdict)
             say(hide(str(verdict), settings.secrets))
@@ -106,14 +106,15 @@ def _sum_up(shown: Sequence[Verdict], *, crew_alone: bool) -> str:
     return "It can run. Look at each `warn` soon." if risky else "Everything is in order."
 
 
-async def crew_verdicts(settings: Settings, loaded: list[Crew] | None = None) -> AsyncGenerator[Verdict]:
-    """Each verdict on the crews of the settings and their channels.yml. The crews that could be read go to `loaded`."""
-    names: tuple[str, ...] = ()
+async def crew_verdicts(settings: Settings, loaded: list[Crew], names: list[str]) -> AsyncGenerator[Verdict]:
+    """Each verdict on the crews of the settings. Those that could be read go to `loaded`, the names of all to `names`.
+
+    There are names where there are several crews.
+    """
     try:
         crews, seen = open_crews(settings), set[tuple[str, Path | None]]()
-        names = crews.names
-        if loaded is not None:
-            loaded += crews.by_name.values()
+        names += crews.names
+        loaded += crews.by_name.values()
         for crew in crews.by_name.values():
             word = f" (by “{crew.name}: ...”)" if crew.name in names else ""
             async with contextlib.aclosing(_crew(crew, word, seen, settings.env, crews)) as found:
@@ -121,23 +122,24 @@ async def crew_verdicts(settings: Settings, loaded: list[Crew] | None = None) ->
                     yield replace(verdict, of_crew=True)
     except SettingsError as error:
         yield Verdict("crew", fault=str(error), of_crew=True)
-        names = tuple(Path(one).name for one in (settings.crew, *settings.more_crews) if settings.more_crews)
+        names[:] = [Path(one).name for one in (settings.crew, *settings.more_crews) if settings.more_crews]
+
+
+async def verdicts(settings: Settings) -> AsyncGenerator[Verdict]:
+    """Each verdict as soon as it is known."""
+    loaded: list[Crew] = []
+    names: list[str] = []
+    async with contextlib.aclosing(crew_verdicts(settings, loaded, names)) as found:
+        async for verdict in found:
+            yield verdict
     try:
         channels = open_channels(settings, names)
         if channels:
             yield Verdict("channels", f"{len(channels)} of channels.yml: {', '.join(channels)}", of_crew=True)
     except SettingsError as error:
         yield Verdict("channels", fault=str(error), of_crew=True)
-
-
-async def verdicts(settings: Settings) -> AsyncGenerator[Verdict]:
-    """Each verdict as soon as it is known."""
-    loaded: list[Crew] = []
-    async with contextlib.aclosing(crew_verdicts(settings, loaded)) as found:
-        async for verdict in found:
-            yield verdict
-    names = [name for name in NAMES if settings.env.get(name)]
-    note = f"{len(names)} set: {', '.join(names)}" if names else "none is set"
+    given = [name for name in NAMES if settings.env.get(name)]
+    note = f"{len(given)} set: {', '.join(given)}" if given else "none is set"
     yield Verdict("settings", note, risk=readable_by_others(settings.env))
     yield _extras()
     yield Verdict("kept", kept_words(settings.retention))

@@ -48,7 +48,7 @@ async def trace_job(options: argparse.Namespace, settings: Settings) -> int:
 
 async def _read(named: str, settings: Settings, team: str) -> Trace:
     """Read the trace of the job that an id or a link names, from the stores. A bot that runs on one goes on."""
-    job, erased = job_named("", named)[0], False
+    job, likely, erased = job_named("", named)[0], "", ""
     if not job:
         raise SettingsError(f"{named!r} names no job: {_WHICH}.")
     for place in stores_of(settings):
@@ -59,12 +59,14 @@ async def _read(named: str, settings: Settings, team: str) -> Trace:
                 if key is not None and await store.jobs.head(key) is not None:
                     entries = await store.jobs.log(key)
                     return await asyncio.to_thread(read_trace, entries, job=key.job, team=key.team)
-                job = key.job if key is not None else job
-                erased = erased or (key is not None and await store.jobs.forgotten(key) is not None)
+                likely = likely or (key.job if key is not None else "")
+                if key is not None and not erased and await store.jobs.forgotten(key) is not None:
+                    erased = key.job
             finally:
                 await store.close()
     if erased:
-        raise SettingsError(f"Job {job} was erased because somebody asked for that. {_AUDIT.format(job=job)}")
+        raise SettingsError(f"Job {erased} was erased because somebody asked for that. {_AUDIT.format(job=erased)}")
+    job = likely or job
     raise SettingsError(f"Job {job} is not in the store, or has expired. {_AUDIT.format(job=job)} {NOT_KEPT}")
 
 

@@ -13,6 +13,7 @@ from bot.jobs.event_writer import EventWriter
 from bot.jobs.lease import (
     CANCEL_SECONDS,
     LAST_EDIT_SECONDS,
+    LOOK_AGAIN,
     RELEASE_SECONDS,
     Fenced,
     Lease,
@@ -77,7 +78,8 @@ class Effects(Protocol):
     async def job_released(self, runner: JobRunner) -> bool:
         """Stop showing a job that is no longer run here, for whatever reason.
 
-        Returns False if it rests and its thread could not be told so: then it is looked at again.
+        Returns False if it rests and Slack did not take the last edits in time. A job that is over is then looked at
+        again.
         """
 
     async def job_suspected(self, claim: Claim, notice: TrialNotice) -> None:
@@ -279,9 +281,12 @@ class JobRunner:
         renewals.cancel()
         await limits.wait(asyncio.wait({last_edits, renewals}), CANCEL_SECONDS)
         await self._lease.close()
-        if self._broken or (self.idle and not _was_told(last_edits)):
-            # For the next owner: what broke may have recovered by then, and Slack may take the last word again.
-            due = min(due or math.inf, self.now() + self._retry_after)
+        is_over = self.job is not None and self.job.current is None
+        if self._broken or (self.idle and is_over and not _was_told(last_edits)):
+            # For the next owner: what broke may have recovered by then, and it tells the end of a job again. Edits that
+            # are still under way are given the time to arrive, unless they end with this instance.
+            at_once = self._broken or self._posts_until is not None
+            due = min(due or math.inf, self.now() + (self._retry_after if at_once else LOOK_AGAIN))
         if release or self._broken:
             await self._release(due)
 

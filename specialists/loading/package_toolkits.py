@@ -42,13 +42,14 @@ def read(settings: ToolSettings) -> tuple[tuple[Toolkit, ...], tuple[CrewFault, 
     """
     faults: list[CrewFault] = []
     points = sorted(entry_points(group=GROUP), key=lambda one: (one.name, one.value))
-    own = _load([point for point in points if _is_own(point)], settings, faults)
-    if not own:
+    ours = [point for point in points if _is_own(point)]
+    if not ours:
         raise NotInstalled(
             f"Leadhand's own tools are not found: the copy in {_ROOT} is not installed, or was installed by an earlier "
             f"version. Run `make install` there, or `pip install --editable {_ROOT}`."
         )
-    others = _load([point for point in points if not _is_own(point)], settings, faults)
+    own = _load(ours, settings, faults)
+    others = _load([point for point in points if point not in ours], settings, faults)
     taken = {tool.name: tool for toolkit in own for tool in toolkit.tools}
     return (*own, *without_clashes(others, taken, Path(), faults)), tuple(faults)
 
@@ -69,7 +70,8 @@ def _read(point: EntryPoint, settings: ToolSettings, faults: list[CrewFault]) ->
         faults.append(CrewFault(path, line or 1, f"{_name_package(point)}: {text}"))
 
     try:
-        given = toolkit_files.in_time(point.load, str(path))
+        # Only what others wrote may take too long: ours is on disk whole, however slow the machine is.
+        given = point.load() if _is_own(point) else toolkit_files.in_time(point.load, str(path))
         if isinstance(given, ModuleType):
             return replace(toolkit_files.toolkit_of(given, origin, settings, fault), path=path)
         return replace(toolkit_files.given_by(given, origin, settings, fault), path=path)

@@ -34,13 +34,13 @@ class AttemptLog(Protocol):
         """Return what people and earlier results said to whoever works, the nearest first: its figures are known."""
 
     async def turn(self, turn: Turn) -> None:
-        """Keep a model turn: it is kept when `started` or `tool` of a call that it asks for is back."""
+        """Keep a model turn: it is kept when `keep_intent` or `tool` of a call that it asks for is back."""
 
     async def find_rulings(self, approval: Approval) -> Earlier:
         """Say what earlier rulings say of a call: one may hold for it as well."""
 
     def intent(self, call: ToolCall, *, what: str, key: str, digest: str, ruling: Ruling | None = None) -> ToolStarted:
-        """Word the intent of a call that writes. Nothing is kept yet: that is for `started`."""
+        """Word the intent of a call that writes. Nothing is kept yet: that is for `keep_intent`."""
 
     async def keep_intent(self, intent: ToolStarted) -> None:
         """Keep the intent of a call that writes. Awaited before the call; once it is back, the call may be made."""

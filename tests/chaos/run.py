@@ -312,7 +312,7 @@ class Run:
     async def _quiet(self) -> None:
         """Wait until nothing is due or owned: what follows an answer (the card, the session's status) is done too."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(15.0):
+            async with asyncio.timeout(60.0):
                 while await self.store.jobs.next_due() is not None:  # noqa: ASYNC110 - the store has to be asked
                     await asyncio.sleep(0.2)
         await asyncio.sleep(1.0)

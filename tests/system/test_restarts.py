@@ -6,7 +6,7 @@ from handoff import events as ev
 from handoff.contracts import Terms
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
-from tests.system.brains import Gate, connect, in_turn, plan, provider, purposes, result, subtask
+from tests.system.brains import Gate, connect, escalation, in_turn, plan, provider, purposes, result, subtask
 from tests.system.scene import SAMPLE, Scene, card_title, rows, shown
 
 QUESTION = "why did churn rise? draft a short note to the board"
@@ -101,6 +101,18 @@ async def test_a_session_does_not_stay_at_work_where_slack_took_no_last_word(sce
         assert talk.status() == "processing"
         async with scene.bot(connect("chat", server)):
             await talk.seen(lambda: talk.status() == "active")
+
+
+async def test_a_session_says_that_it_waits_once_slack_takes_it(scene: Scene) -> None:
+    asks = escalation("ambiguous_input", "Which one?", ["A", "B"])
+    async with (
+        provider(planner=lambda _: TWO, writer=lambda _: asks, reviewer=lambda _: result("Done.")) as server,
+        scene.bot(connect("chat", server)),
+    ):
+        scene.workspace.faults.add("agents.sessions.setStatus", "error", error="token_revoked", times=6)
+        talk = await scene.ask("Do two things")
+        await talk.question()
+        await talk.seen(lambda: talk.status() == "suspended")
 
 
 async def test_two_bots_on_one_store_do_each_job_once(scene: Scene) -> None:

@@ -41,7 +41,7 @@ _SHARE_OF = re.compile(
 _GREETING = re.compile(
     r"\W*(hi|hello|hey|hallo|hola|moin|servus|good (morning|afternoon|evening)|guten (tag|morgen|abend)|help|"
     r"what (can|do) you do|who are you|how does this work|was kannst du)"
-    r"(\W+(there|all|everyone|team|bot|leadhand|zusammen|for me|here))?\W*",
+    r"(\W+(there|all|everyone|team|bot|leadhand|zusammen|for me|here|me|please|can you help( me)?))*\W*",
     re.IGNORECASE,
 )
 _ANSWERED = "Answered by a person:"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Coroutine, Sequence
 from dataclasses import replace
 from functools import partial
@@ -15,7 +16,7 @@ from bot.slack.receive.attachments import download
 from bot.slack.receive.markup import PERSON_MENTION, plain_text
 from bot.slack.receive.message_reader import plain_content
 from bot.slack.send.outbox import Outbox, Sent
-from bot.slack.send.web_calls import Allowed, Background, Gone, close_client
+from bot.slack.send.web_calls import TOKEN_PATIENCE, Allowed, Background, Gone, close_client
 from bot.slack.show.card_painter import CardPainter
 from bot.slack.show.card_posts import CardPosts
 from bot.slack.show.direct_message import send_direct
@@ -97,6 +98,8 @@ class Thread:
         """Jobs in hand whose threads were brought up to date."""
         self._background = Background()
         self._edits: dict[JobKey, set[asyncio.Task[None]]] = {}
+        self._late_since: dict[JobKey, float] = {}
+        """When the last edits of a job did not arrive in time for the first time."""
         budget = outbox.calls.budget
         budget.owes("chat.update", lambda: len(self._painters))  # the last look of each card
         budget.owes("agents.sessions.setStatus", self._sessions.at_work)
@@ -446,8 +449,8 @@ class Thread:
     async def job_released(self, key: JobKey, *, idle: bool = False) -> bool:
         """Let go of a job: stop drawing, and drop unfinished streams.
 
-        `idle`: it waits for people or for a time to come, so the thread must say so first. Returns False if Slack
-        could not be told so in time.
+        `idle`: it waits for people or for a time to come, so the thread must say so first. Returns False if Slack did
+        not answer in time, until it has not for as long as such calls are tried.
         """
         self._met.discard(key)
         self._sessions.forget(key)
@@ -457,10 +460,12 @@ class Thread:
         for name in [name for name in self._streams if name[0] == key]:
             self._streams.pop(name).drop()
         edits = self._edits.get(key)
-        if not idle or not edits:
-            return True
-        _, late = await asyncio.wait(edits, timeout=LAST_EDITS)
-        return not late
+        if idle and edits:
+            _, late = await asyncio.wait(edits, timeout=LAST_EDITS)
+            if late and time.monotonic() - self._late_since.setdefault(key, time.monotonic()) < TOKEN_PATIENCE:
+                return False
+        self._late_since.pop(key, None)
+        return True
 
     async def close(self, seconds: float) -> None:
         """Let what is under way arrive, for so long at most, and close the client."""
