@@ -19,7 +19,7 @@ from bot.store.redis.redis_store import Store
 from bot.tracing.whole_trace import Trace, read_trace
 
 _FOUND, _WANTING = 0, 1
-_AUDIT = "`leadhand audit --job {job}` lists what was done in it."
+_AUDIT = "If a bot ran it, `leadhand audit --job {job}` lists what was done in it."
 _WHICH = "a job is J and ten letters and digits, or Slack's link to a message of its thread"
 
 

@@ -238,6 +238,8 @@ def test_a_refusal_says_why_and_names_two_questions_that_are_answered(task: str)
     assert all(not read(one).trouble and not read(one).choices for one in tries)
 
 
-@pytest.mark.parametrize("word", ["Hello", "Hallo!", "hi there", "Guten Tag", "help me", "hi, can you help?"])
+@pytest.mark.parametrize(
+    "word", ["Hello", "Hallo!", "hi there", "Guten Tag", "help me", "hi, can you help?", "Hello, good morning!"]
+)
 def test_a_greeting_is_greeted_with_what_can_be_asked_of_the_file(word: str) -> None:
     assert said_of(word).startswith("Hello! I can work out figures from sales.csv: ask “total ")

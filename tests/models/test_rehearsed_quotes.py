@@ -42,6 +42,15 @@ def test_a_paragraph_right_below_its_heading_is_quoted_with_it(text: str, place:
     assert f"minutes.docx, {place}" in said
 
 
+def test_a_heading_stands_above_a_line_that_begins_with_a_day_and_no_item_of_a_list_is_one() -> None:
+    text = "1. Bikes\nTwo are missing.\n\n2. Next meeting\n13 July 2026 at 10:00, in the workshop.\n3. Rest\n14. Juli"
+    found = [(one.text, one.place) for one in passages_of(text) if not one.is_heading]
+    assert ("13 July 2026 at 10:00, in the workshop.", "2. Next meeting") in found
+    assert ("14. Juli", "3. Rest") in found
+    assert "> 13 July 2026 at 10:00, in the workshop." in answer_on("When is the next meeting?", text)
+    assert [one.is_heading for one in passages_of("1. May we go\n2. Or not")] == [False, False]
+
+
 def answer_on(question: str, text: str, name: str = "minutes.docx") -> str:
     return repr(from_texts(Brief(question, (), (), (), ((name, text),))))
 

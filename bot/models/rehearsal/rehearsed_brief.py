@@ -39,8 +39,8 @@ _SHARE_OF = re.compile(
     r"(?P<part>\d[\d.,]*)\s*(?:%|percent|prozent|por ciento)\s+(?:of|von|de)\s+(?P<whole>\d[\d.,]*\d|\d)", re.IGNORECASE
 )
 _GREETING = re.compile(
-    r"\W*(hi|hello|hey|hallo|hola|moin|servus|good (morning|afternoon|evening)|guten (tag|morgen|abend)|help|"
-    r"what (can|do) you do|who are you|how does this work|was kannst du)"
+    r"(\W*(hi|hello|hey|hallo|hola|moin|servus|good (morning|afternoon|evening)|guten (tag|morgen|abend)|help|"
+    r"what (can|do) you do|who are you|how does this work|was kannst du))+"
     r"(\W+(there|all|everyone|team|bot|leadhand|zusammen|for me|here|me|please|can you help( me)?))*\W*",
     re.IGNORECASE,
 )

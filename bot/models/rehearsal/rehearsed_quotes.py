@@ -13,7 +13,7 @@ from pathlib import PurePath
 from bot.models.rehearsal.moves import Move, give_up, hand_in
 from bot.models.rehearsal.rehearsed_brief import Brief, say_declined
 from bot.models.rehearsal.rehearsed_request import HOW_MANY
-from bot.models.rehearsal.rehearsed_words import ASKING, FILLERS, OUTLINE, WHICH, WHY, close, word_set
+from bot.models.rehearsal.rehearsed_words import ASKING, FILLERS, MONTHS, OUTLINE, WHICH, WHY, close, word_set
 from handoff.text.text_words import stem
 
 _SILENT = FILLERS | ASKING | OUTLINE | WHY | WHICH
@@ -25,12 +25,17 @@ _NEGATION = re.compile(
     re.IGNORECASE,
 )
 _HEADING = re.compile(r"^\s*(?:#{1,6}\s+(?P<marked>.+)|(?P<numbered>\d+(?:\.\d+)*\.?\s+\S.{1,79}[^\s.!?;,:]))$")
-_BLOCK = re.compile(r"\n\s*\n|\n(?=\s*#)|(?<=\])\n|\n(?=\d+(?:\.\d+)*\.\s+[^\n]{1,79}[^\s.!?;,:]\n(?!\s*\d))")
+_DAY = rf"(?i:\d{{1,2}}(?:\.(?! may\b))?(?: de)? (?:{'|'.join(sorted(MONTHS, key=len, reverse=True))})\b)"
+"""A day at the beginning of a line, which is no number of an item or a heading."""
+_BLOCK = re.compile(
+    r"\n\s*\n|\n(?=\s*#)|(?<=\])\n|"
+    rf"\n(?=(?!{_DAY})\d+(?:\.\d+)*\.\s+[^\n]{{1,79}}[^\s.!?;,:]\n(?!\s*(?!{_DAY})\d))"
+)
 """Between two blocks: an empty line, or what comes before a heading or after a page's mark."""
 _PLACE = re.compile(r"^\[(?P<place>[^\]\n]{1,120})\]$")
 _SENTENCE = re.compile(r"(?<=[.!?])(?<!\b\d\.)(?<!\b\d\d\.)\s+(?=[^\Wa-z_])")
 """Between two sentences. `1. September` and `25. Juni` are one."""
-_OWN_LINE = re.compile(r"\s*([-*•|\d{\[<]|\S+:)|.* \| ")
+_OWN_LINE = re.compile(rf"\s*(?!{_DAY})([-*•|\d{{\[<]|\S+:)|.* \| ")
 _PROSE = word_set(".md .txt .pdf .docx .odt .rtf .pptx .odp .html .htm .eml .rst .adoc")
 """How names of texts end whose lines may be parts of sentences; those of code and logs stand for themselves."""
 _MOST_LINES, _MOST_QUOTES, _LONGEST = 30, 3, 500
