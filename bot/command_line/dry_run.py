@@ -32,7 +32,7 @@ from specialists.turns.finish_tools import HAND_OVER, NAMES
 
 NOTHING_DONE = "A dry run: nothing was worked out."
 NO_PLAN = "No rule and no pipeline of the crew takes this request, so the planner, a model, would choose who gets it."
-ONLY_ONE = "no rule takes this, so the planner would be asked, and the crew has one specialist only"
+ONLY_ONE = "no rule takes this, and the crew has one specialist only"
 NAMED = "named by --plan"
 _OF_PLANNING = frozenset({"planned"})
 """Decisions that are told: any other stands on what this model made up."""
