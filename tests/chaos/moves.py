@@ -24,6 +24,7 @@ from tests.chaos.crossings import LEARNS, Crossings
 from tests.chaos.errands import CHANNELS, PEOPLE, Errand
 from tests.chaos.instances import Instance
 from tests.chaos.teams import ORGANISATION, Team
+from tests.patience import patience
 from tests.system.installing import Browser
 from tests.system.scene import Json, block_of
 
@@ -38,7 +39,7 @@ LONG_SECONDS = 43_200
 """How long a token lasts that is not to end in the run."""
 LOST_ANSWERS = 12.0
 """Seconds from one answer to a refresh that is lost to the next."""
-PATIENCE = 60.0
+PATIENCE = patience()
 DEED = 2.0
 """Seconds from one deed to the next, on average."""
 
@@ -91,7 +92,11 @@ class Moves:
             if away > LEARNS:
                 await self._look_for_work(team, late)
         finally:
-            await self._return(team)
+            back = asyncio.create_task(self._return(team))
+            try:
+                await asyncio.shield(back)
+            finally:
+                await back  # to its end, though the faults are over meanwhile
 
     async def _return(self, team: Team) -> None:
         await self._install(team.name)

@@ -44,7 +44,7 @@ async def test_a_burst_goes_at_once_and_the_next_waits() -> None:
 async def test_answers_overtake_cards_that_wait_also_those_of_other_instances(store: Store) -> None:
     here, there = (Budget(store.counters, who=name, place="T1") for name in ("here", "there"))
     assert await all_there_are(here, POST) == 3
-    await here.hold(POST, "C1", patience(1))  # nobody goes before all of them wait
+    await here.hold(POST, "C1", patience(3))  # nobody goes before all of them wait
     order: list[str] = []
 
     async def go(budget: Budget, priority: Priority) -> None:

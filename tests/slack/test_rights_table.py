@@ -7,6 +7,7 @@ worked out by `expected`, which knows nothing of the code: it holds the rules as
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -281,7 +282,9 @@ def gist(deed: str, line: str) -> str:
     if deed == "status" and "Job J" in line:
         return "the job"
     if deed == "trace" and "asked by" in line:
-        return "steps of " + ", ".join(name for name in ("ana", "ben", "cleo") if f"asked by @{name.title()}" in line)
+        # A name that Slack did not tell in time is an id, which stands here as the name in small letters.
+        asked = {name.lower() for name in re.findall(r"asked by @?(\w+)", line)}
+        return "steps of " + ", ".join(name for name in ("ana", "ben", "cleo") if name in asked)
     return line
 
 
