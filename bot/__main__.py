@@ -264,7 +264,9 @@ def _add_setup(command: argparse.ArgumentParser) -> None:
     command.add_argument("--bot-token", metavar="XOXB", help="the bot token; asked for if missing")
     command.add_argument("--app-token", metavar="XAPP", help="the app-level token; asked for if missing")
     command.add_argument("--http", metavar="URL", help="take events by HTTP at this address, not by Socket Mode")
-    command.add_argument("--signing-secret", metavar="SECRET", help="with --http: the signing secret; asked for if missing")
+    command.add_argument(
+        "--signing-secret", metavar="SECRET", help="with --http: the signing secret; asked for if missing"
+    )
     command.add_argument("--model-key", metavar="KEY", help="a key of Anthropic or OpenAI; asked for if missing")
     command.add_argument(
         "--redis", metavar="URL", help='the address of a Redis; "" for the store that comes with Leadhand'
