@@ -62,10 +62,16 @@ async def test_jobs_are_listed_shown_and_watched(
                 assert f"waits for {scene.person().id}" in shown
                 assert "\x1b" not in shown, "what people write moves no cursor"
             here = scene.workspace.bot_token, scene.workspace.api_url
-            _, named, _ = await list_jobs(capsys, server_url, slack=here, job=talk.key.job)
+
+            async def with_names(job: str = "") -> str:
+                """What is shown, once Slack told the name in time."""
+                _, text, _ = await list_jobs(capsys, server_url, slack=here, **({"job": job} if job else {}))
+                return text if "@Ana" in text else ""
+
+            named = await eventually(lambda: with_names(talk.key.job))
             assert f"Job {talk.key.job} in #general" in named
             assert "waits for @Ana" in named
-            assert "@Ana" in (await list_jobs(capsys, server_url, slack=here))[1]
+            await eventually(with_names)
             _, ids, _ = await list_jobs(capsys, server_url, slack=here, job=talk.key.job, ids=True)
             assert f"waits for {scene.person().id}" in ids
             watching = asyncio.create_task(list_jobs(capsys, server_url, watch=True))
