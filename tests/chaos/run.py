@@ -105,7 +105,7 @@ class Run:
         async with self._at_work():
             began = time.monotonic()
             tracks = [] if self.options.calm else [self._processes(), self._store(), self._slack()]
-            tracks += [self.moves.run(), self._give_up_unheard()] if self.moves is not None else []
+            tracks += [self.moves.run()] if self.moves is not None else []
             background = [asyncio.create_task(track) for track in tracks]
             open_now: set[asyncio.Task[None]] = set()
             try:
@@ -133,6 +133,8 @@ class Run:
         works = [asyncio.create_task(instance.run()) for instance in self.instances]
         works.append(asyncio.create_task(self.watch.run()))
         works.append(asyncio.create_task(self._administer()))
+        if self.moves is not None:
+            works.append(asyncio.create_task(self._give_up_unheard()))
         try:
             async with asyncio.timeout(START_SECONDS):
                 while self._up() < len(self.instances):  # noqa: ASYNC110 - nothing tells of them
