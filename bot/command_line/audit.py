@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import get_args
 
-from bot.command_line.check import store_url
+from bot.command_line.check import open_store
 from bot.command_line.console import say
 from bot.command_line.job_list import tells_teams
 from bot.command_line.slack_names import open_names
 from bot.operation.audit_log import Wanted, entries, line_of
 from bot.settings import Settings, SettingsError
-from bot.store.redis.redis_store import Store
 from handoff.access.audit_entry import AuditEntry, Deed
 from handoff.text.dollars import in_dollars
 
@@ -34,18 +33,14 @@ async def audit(options: argparse.Namespace, settings: Settings) -> int:
     if options.deed and options.deed not in get_args(Deed):
         raise SettingsError(f"--deed {options.deed}: it is one of {', '.join(get_args(Deed))}.")
     count = 0
-    async with open_names(settings, ids=options.ids or options.json) as put_names, store_url(settings) as url:
-        store = await Store.connect(url)
-        try:
-            several = await tells_teams(store, options.team)
-            async for entry in entries(store, wanted):
-                if not count and not options.json:
-                    say(_row(HEADS, "workspace" if several else ""))
-                count += 1
-                cells = _row([await put_names(cell) for cell in _cells(entry)], entry.team if several else "")
-                say(line_of(entry) if options.json else cells)
-        finally:
-            await store.close()
+    async with open_names(settings, ids=options.ids or options.json) as put_names, open_store(settings) as store:
+        several = await tells_teams(store, options.team)
+        async for entry in entries(store, wanted):
+            if not count and not options.json:
+                say(_row(HEADS, "workspace" if several else ""))
+            count += 1
+            cells = _row([await put_names(cell) for cell in _cells(entry)], entry.team if several else "")
+            say(line_of(entry) if options.json else cells)
     if not options.json and not count:
         say("No recorded deed fits.")
     return 0

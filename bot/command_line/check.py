@@ -335,13 +335,9 @@ async def _redis(settings: Settings) -> AsyncIterator[Verdict]:
 
     where = "REDIS_URL" if settings.redis_url else f"embedded, in {settings.data}"
     try:
-        async with store_url(settings) as url:
-            store = await Store.connect(url)
-            try:
-                about, faults = await store.about(), await store.check()
-                memory = await store.memory()
-            finally:
-                await store.close()
+        async with open_store(settings) as store:
+            about, faults = await store.about(), await store.check()
+            memory = await store.memory()
     except StoreError as error:
         yield Verdict("Redis", fault=str(error))
         return
@@ -374,7 +370,18 @@ def _share(used: int, limit: int) -> str:
 
 
 @contextlib.asynccontextmanager
-async def store_url(settings: Settings) -> AsyncIterator[str]:
+async def open_store(settings: Settings) -> AsyncIterator[Store]:
+    """The store of the settings, for as long as a command looks into it. Raises StoreError."""
+    async with _store_url(settings) as url:
+        store = await Store.connect(url)
+        try:
+            yield store
+        finally:
+            await store.close()
+
+
+@contextlib.asynccontextmanager
+async def _store_url(settings: Settings) -> AsyncIterator[str]:
     """The URL of the store. An embedded server that was not running is stopped again: a look leaves nothing behind."""
     from bot.store.embedded import is_running, start_embedded, stop_embedded  # noqa: PLC0415 - the same
 

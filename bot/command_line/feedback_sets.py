@@ -9,7 +9,7 @@ from pathlib import Path
 import yaml
 
 from bot.app import crew_folder, open_crew
-from bot.command_line.check import store_url
+from bot.command_line.check import open_store
 from bot.command_line.console import say
 from bot.evaluation.cases import KINDS
 from bot.evaluation.feedback_cases import FeedbackCase, cases_of
@@ -36,12 +36,8 @@ async def from_feedback(folder: Path, settings: Settings, *, private: bool) -> i
     """Write the cases, and say what was left out. Returns 0. Raises SettingsError and StoreError."""
     crew = open_crew(settings)
     try:
-        async with store_url(settings) as url:
-            store = await Store.connect(url)
-            try:
-                say(await add_cases(folder, store, crew, crew_folder(settings) / FOLDER, private=private))
-            finally:
-                await store.close()
+        async with open_store(settings) as store:
+            say(await add_cases(folder, store, crew, crew_folder(settings) / FOLDER, private=private))
     finally:
         await crew.close()
     return 0

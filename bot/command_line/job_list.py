@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import json
 import shutil
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from bot.command_line.check import store_url
+from bot.command_line.check import open_store
 from bot.command_line.console import say
 from bot.command_line.slack_names import PutNames, open_names
 from bot.command_line.try_store import NOT_KEPT, stores_of
@@ -20,12 +19,12 @@ from bot.jobs.job_reading import read_job
 from bot.settings import Settings
 from bot.slack.receive.job_named import job_named
 from bot.slack.views.job_rows import JobLine
-from bot.slack.views.outgoing import format_count
 from bot.store.interface import ANY_TEAM, Head, JobKey
 from bot.store.redis.redis_store import Store
 from handoff.state.job_state import Ask, Job
 from handoff.summaries.shown_rows import rows_of
 from handoff.summaries.summary import rows, step, title_of, waited_for
+from handoff.text.counts import format_count
 from handoff.text.dollars import in_dollars
 from handoff.text.visible_text import visible
 
@@ -40,27 +39,17 @@ async def job_list(options: argparse.Namespace, settings: Settings) -> int:
     """List jobs, or show one. Returns the exit code. Raises StoreError."""
     async with open_names(settings, ids=options.ids or options.json) as put_names:
         if not options.job:
-            async with _open_store(settings) as store:
+            async with open_store(settings) as store:
                 return await _print_list(store, options, put_names)
         why = ""
         for place in stores_of(settings):
-            async with _open_store(place) as store:
+            async with open_store(place) as store:
                 fault = await _print_job(store, options, put_names)
             if not fault:
                 return FOUND
             why = why or WHY.get(fault, "")
     print(f"leadhand: {why or UNKNOWN}", file=sys.stderr)  # noqa: T201
     return NO_JOB
-
-
-@contextlib.asynccontextmanager
-async def _open_store(settings: Settings) -> AsyncIterator[Store]:
-    async with store_url(settings) as url:
-        store = await Store.connect(url)
-        try:
-            yield store
-        finally:
-            await store.close()
 
 
 async def _print_list(store: Store, options: argparse.Namespace, put_names: PutNames) -> int:

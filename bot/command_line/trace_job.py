@@ -8,14 +8,13 @@ import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from bot.command_line.check import store_url
+from bot.command_line.check import open_store
 from bot.command_line.console import say
 from bot.command_line.job_list import find_job
 from bot.command_line.slack_names import open_names
 from bot.command_line.try_store import NOT_KEPT, stores_of
 from bot.settings import Settings, SettingsError
 from bot.slack.receive.job_named import job_named
-from bot.store.redis.redis_store import Store
 from bot.tracing.whole_trace import Trace, read_trace
 
 _FOUND, _WANTING = 0, 1
@@ -52,18 +51,16 @@ async def _read(named: str, settings: Settings, team: str) -> Trace:
     if not job:
         raise SettingsError(f"{named!r} names no job: {_WHICH}.")
     for place in stores_of(settings):
-        async with store_url(place) as url:
-            store = await Store.connect(url)
-            try:
-                key = await find_job(store, named, team)
-                if key is not None and await store.jobs.head(key) is not None:
-                    entries = await store.jobs.log(key)
-                    return await asyncio.to_thread(read_trace, entries, job=key.job, team=key.team)
-                likely = likely or (key.job if key is not None else "")
-                if key is not None and not erased and await store.jobs.forgotten(key) is not None:
-                    erased = key.job
-            finally:
-                await store.close()
+        async with open_store(place) as store:
+            key = await find_job(store, named, team)
+            if key is None:
+                continue
+            if await store.jobs.head(key) is not None:
+                entries = await store.jobs.log(key)
+                return await asyncio.to_thread(read_trace, entries, job=key.job, team=key.team)
+            likely = likely or key.job
+            if not erased and await store.jobs.forgotten(key) is not None:
+                erased = key.job
     if erased:
         raise SettingsError(f"Job {erased} was erased because somebody asked for that. {_AUDIT.format(job=erased)}")
     job = likely or job

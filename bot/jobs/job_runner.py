@@ -13,8 +13,8 @@ from bot.jobs.event_writer import EventWriter
 from bot.jobs.lease import (
     CANCEL_SECONDS,
     LAST_EDIT_SECONDS,
-    LOOK_AGAIN,
     RELEASE_SECONDS,
+    TELL_AGAIN_SECONDS,
     Fenced,
     Lease,
     Stalled,
@@ -286,7 +286,7 @@ class JobRunner:
             # For the next owner: what broke may have recovered by then, and it tells the end of a job again. Edits that
             # are still under way are given the time to arrive, unless they end with this instance.
             at_once = self._broken or self._posts_until is not None
-            due = min(due or math.inf, self.now() + (self._retry_after if at_once else LOOK_AGAIN))
+            due = min(due or math.inf, self.now() + (self._retry_after if at_once else TELL_AGAIN_SECONDS))
         if release or self._broken:
             await self._release(due)
 

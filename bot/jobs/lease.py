@@ -126,8 +126,8 @@ class Lease:
 
 LAST_EDIT_SECONDS = 30.0
 """Seconds that the last edit of a card may delay the release of a job."""
-LOOK_AGAIN = 30.0
-"""Seconds until a job that is over is looked at again if Slack did not take its last edits in time."""
+TELL_AGAIN_SECONDS = 30.0
+"""Seconds until the end of a job is told again if Slack did not take its last edits in time."""
 CANCEL_SECONDS = 5.0
 """Seconds that cancelled work gets to end."""
 HURRIED_SECONDS = 0.3

@@ -276,10 +276,8 @@ class CallLimits:
         ]
         if not full:
             return None
-        spent, raised = (
-            await self._read_spending(full),
-            await self._counters.raise_budgets([limit.counter for limit in full]),
-        )
+        spent = await self._read_spending(full)
+        raised = await self._counters.read_raises([limit.counter for limit in full])
         for limit, used, more in zip(full, spent, raised, strict=True):
             whole = replace(limit, counter=replace(limit.counter, limit=limit.counter.limit + more))
             if used >= whole.counter.limit:
@@ -318,7 +316,7 @@ class CallLimits:
 
     async def _read_raises(self, kept: Sequence[Limit]) -> dict[Limit, int]:
         of_money = [limit for limit in kept if limit.is_budget]
-        return dict(zip(of_money, await self._counters.raise_budgets([one.counter for one in of_money]), strict=True))
+        return dict(zip(of_money, await self._counters.read_raises([one.counter for one in of_money]), strict=True))
 
     async def first_in_an_hour(self, mark: str) -> bool:
         """Return True if nobody asked for this mark within the last hour."""

@@ -57,7 +57,7 @@ class Spending:
         """Say how much of each budget is used, a line each. Raises StoreError."""
         kept = [limit for limit in budgets(rules, payer) if payer.job or limit.scope != "job"]
         counters = [limit.counter for limit in kept]
-        spent, raised = await self._counters.read_spending(counters), await self._counters.raise_budgets(counters)
+        spent, raised = await self._counters.read_spending(counters), await self._counters.read_raises(counters)
         return status_lines(kept, spent, dict(zip(kept, raised, strict=True)))
 
 

@@ -12,6 +12,7 @@ from handoff.effects import MakePlan
 from handoff.events import AnswerWritten, Event, PlannerAsked, PlanProposed, PlanRejected
 from handoff.planning.plan_brief import of_request
 from handoff.state.job_state import Ask, Job
+from handoff.text.counts import format_count
 from specialists.model import Model
 
 NOWHERE = Place(team="", channel="", thread_ts="0")
@@ -89,8 +90,7 @@ def export_routing(routing: Routing, text: str, label: str) -> dict[str, Any]:
 
 def in_words(found: dict[str, Any]) -> str:
     """Say a decision for people, its reasons last."""
-    count = len(found["parts"])
-    parts = f"{count} part{'s' if count != 1 else ''}"
+    parts = format_count(len(found["parts"]), "part")
     said = {"answer": "answered at once", "ask": "asked back first", "plan": f"a plan of {parts}"}
     if found["does"] == "hand":
         lines = [f"{found['parts'][0]['specialist']} gets it as it stands (by {found['by']})"]

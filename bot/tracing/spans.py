@@ -24,8 +24,9 @@ _STEPS = frozenset({"gather", "plan", "attempt", "wait", "pause", "verify", "ref
 
 
 def mark(found: Sequence[Span], handed_up: Mapping[str, str]) -> tuple[Span, ...]:
-    """Return the spans with those of the critical paths marked.
+    """Return the spans with those of the critical paths marked: the steps that the end of a request waited for.
 
+    Each step knows the one whose end let it begin, so a path is read backwards from the answer.
     `handed_up` names, for the attempt of a crew, the step inside that was its last.
     """
     by_id = {one.id: one for one in found}

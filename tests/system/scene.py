@@ -246,13 +246,13 @@ class Talk:
         """Reply in the thread."""
         return await self.scene.person(who).say(self.channel, text, thread_ts=self.ts, files=list(files))
 
-    async def asked(self, number: int = 1) -> None:
+    async def wait_for_question(self, number: int = 1) -> None:
         """Wait until so many questions are in the thread, and the job knows of them."""
         await self.until(lambda job: sum(":question:" in key for ask in job.asks for key in ask.posted) >= number)
 
     async def question(self, number: int = 1) -> Json:
         """The thread's question of that number, once it is there and the job knows of it."""
-        await self.asked(number)
+        await self.wait_for_question(number)
         asks = ("Waits for ", "Was this carried out?")
         return [message for message in self.words() if any(words in shown(message) for words in asks)][-1]
 

@@ -100,7 +100,7 @@ async def office(scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 async def card(talk: Talk, number: int = 1) -> Json:
     """The approval card of that number, once it is there and the job knows of it."""
-    await talk.asked(number)
+    await talk.wait_for_question(number)
     return cards(talk)[number - 1]
 
 
@@ -329,7 +329,7 @@ async def test_long_arguments_are_shown_whole_in_a_window_and_it_is_said_where_s
 async def test_a_costly_part_waits_for_approval_before_it_begins(office: Office) -> None:
     async with office.bot(Terms(ask_above_tokens=1)):
         talk = await office.ask()
-        await talk.asked()
+        await talk.wait_for_question()
         (message,) = talk.words()
         assert "is likely to take about" in shown(message)
         assert await talk.of(ev.AttemptStarted) == []

@@ -45,7 +45,7 @@ async def opened(scene: Scene, crew: Crew, title: str) -> str:
     planner = lambda _: plan(subtask("open", "clerk"))  # noqa: E731 - as the others of this kind
     async with provider(planner=planner, clerk=clerk(title)) as server, scene.bot(connect("chat", server), crew=crew):
         talk = await scene.ask("Open a ticket for the export", channel="#general")
-        await talk.asked()
+        await talk.wait_for_question()
         (card,) = [one for one in talk.words() if "wants to" in shown(one)]
         assert "becomes a row of the list of tickets there" in shown(card)
         await scene.person().click(talk.channel, card["ts"], "approval:approve")
@@ -90,7 +90,7 @@ async def test_people_edit_what_is_theirs_on_the_card_and_where_it_goes_stays_th
     sales = scene.workspace.channel_id("#sales")
     async with provider(planner=planner, clerk=clerk("T")) as server, scene.bot(connect("chat", server), crew=crew):
         talk = await scene.ask("Open a ticket for the export", channel="#general")
-        await talk.asked()
+        await talk.wait_for_question()
         (card,) = [one for one in talk.words() if "wants to" in shown(one)]
         await ana.click(talk.channel, card["ts"], "approval:edit")
         (view,) = await scene.workspace.until(ana.views)

@@ -54,7 +54,7 @@ async def working(scene: Scene, harbour: Harbour, *calls: tuple[str, dict[str, s
 
 async def card(talk: Talk, words: str) -> Json:
     """The first message with these words, once the job knows that it is there."""
-    await talk.asked()
+    await talk.wait_for_question()
     return next(one for one in talk.words() if words in shown(one))
 
 

@@ -87,7 +87,7 @@ def desk(scene: Scene, tmp_path: Path) -> Desk:
 
 async def card(talk: Talk, number: int = 1) -> Json:
     """The approval card of that number, once it is there and the job knows of it."""
-    await talk.asked(number)
+    await talk.wait_for_question(number)
     asked = [one for one in talk.words() if "wants to" in shown(one) or "asked for approval" in shown(one)]
     return asked[number - 1]
 

@@ -52,7 +52,7 @@ async def asked(scene: Scene, folder: Path, decide: Callable[[Talk], object]) ->
         scene.bot(connect("chat", server), crew=crew),
     ):
         talk = await scene.ask("Translate our words, and note those that are missing")
-        await talk.asked()
+        await talk.wait_for_question()
         await decide(talk)  # type: ignore[misc]  # each is a coroutine function
         await talk.over()
         return talk

@@ -96,7 +96,7 @@ async def office(scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 async def doubt(talk: Talk, number: int = 1) -> Json:
     """The question of that number, once it is there and the job knows of it."""
-    await talk.asked(number)
+    await talk.wait_for_question(number)
     return [message for message in talk.words() if "Was this carried out?" in shown(message)][-1]
 
 

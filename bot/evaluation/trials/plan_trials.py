@@ -14,6 +14,7 @@ from bot.evaluation.staged_job import Bench, StagedJob
 from bot.supervisor.json_replies import json_object
 from handoff.engine.plan import MAX_REJECTED_PLANS
 from handoff.state.job_state import Ask
+from handoff.text.counts import format_count
 
 NOBODY = "nobody"
 ARROW = ">"
@@ -179,7 +180,7 @@ def _faults(expected: PlanExpected, found: Decided) -> Iterator[str]:
     yield from (f"a part for {one}" for one in expected.must_not if one in found.specialists)
     least, most = expected.parts
     if not least <= len(found.parts) <= most:
-        yield f"{len(found.parts)} part{'s' if len(found.parts) != 1 else ''}, not {least} to {most}"
+        yield f"{format_count(len(found.parts), 'part')}, not {least} to {most}"
     if found.strategy is not None and len(found.parts) > 1 and found.strategy not in expected.strategy:
         yield f"strategy {found.strategy}"
     if None not in {expected.missing, found.missing} and expected.missing != found.missing:

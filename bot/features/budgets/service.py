@@ -10,9 +10,9 @@ from bot.limits.call_limits import CallLimits
 from bot.limits.rules import SCOPES, Payer
 from bot.limits.spending import EVERYBODY, Spending, Spent
 from bot.slack.text.cleaning import clean, plain
-from bot.slack.views.outgoing import format_count
 from handoff.access.audit_entry import AuditEntry
 from handoff.contracts import Place
+from handoff.text.counts import format_count
 from handoff.text.dollars import in_dollars, short
 
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bot.slack.text.cleaning import clean, mention, plain
-from bot.slack.views.outgoing import Block, Outgoing, context, format_count, sections
+from bot.slack.views.outgoing import Block, Outgoing, context, sections
+from handoff.text.counts import format_count
 
 FORGET = "forget"
 """The callback of the window."""

@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from bot.limits.call_limits import CallLimits
 from bot.slack.text.cleaning import clean, plain
 from bot.slack.views.home_part import HomePart, Row
-from bot.slack.views.outgoing import at_least, format_count, sections
+from bot.slack.views.outgoing import at_least, sections
 from bot.slack.views.paging import Page, page_of, part_of
-from bot.supervisor.instance_board import InstanceBoard
+from bot.supervisor.instance_board import InstanceBoard, InstanceHeard
+from handoff.text.counts import format_count
 from specialists.several_crews import Crews
-
-
-@dataclass(frozen=True, slots=True)
-class InstanceLine:
-    """An instance: when it was last heard of (seconds ago), its crews, and the attempts that it told of."""
-
-    name: str
-    age: float
-    crews: tuple[str, ...]
-    busy: int
 
 
 def model_lines(models: Sequence[str], specialists: int, resting: Sequence[str]) -> list[str]:
@@ -34,12 +24,12 @@ def model_lines(models: Sequence[str], specialists: int, resting: Sequence[str])
     return [*lines, *(f":warning: {clean(plain(one, 300))}" for one in resting)]
 
 
-def instance_lines(instances: Sequence[InstanceLine]) -> list[str]:
+def instance_lines(instances: Sequence[InstanceHeard]) -> list[str]:
     """Tell of each instance in a line. One that is silent for half a minute is marked: it may be gone."""
     return [_line(one) for one in sorted(instances, key=lambda one: one.name)]
 
 
-def _line(one: InstanceLine) -> str:
+def _line(one: InstanceHeard) -> str:
     silent = at_least(one.age)
     heard = f"not heard of for {silent}" if silent else "running"
     mark = ":warning:" if silent else ":white_check_mark:"
@@ -67,7 +57,7 @@ class StateParts:
     async def instances(self, team: str, user: str, page: int) -> HomePart:
         """Show the instances that are heard of. Raises StoreError."""
         del team, user
-        known = [InstanceLine(one.name, one.age, one.crews, one.busy) for one in await self._board.everyone()]
+        known = await self._board.everyone()
         found = page_of(instance_lines(known), page)
         return HomePart(
             "Instances", _page(found, [tuple(sections(found.rows))] if found.rows else []), "No instance has reported."

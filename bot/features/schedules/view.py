@@ -9,8 +9,9 @@ from bot.features.schedules.rule_words import capitalize, time_words, when_words
 from bot.features.schedules.schedule import Missed, Schedule
 from bot.slack.text.cleaning import clean, mention, plain
 from bot.slack.views.home_part import HomePart
-from bot.slack.views.outgoing import Block, Outgoing, actions, button, context, format_count, section
+from bot.slack.views.outgoing import Block, Outgoing, actions, button, context, section
 from bot.slack.views.paging import Page, page_buttons, page_of
+from handoff.text.counts import format_count
 
 SAVE, DISCARD, CHANGE, NOW = "schedule_save", "schedule_discard", "schedule_change", "schedule_now"
 PAUSE, RESUME, RUN = "schedule_pause", "schedule_resume", "schedule_run"

@@ -26,8 +26,8 @@ from bot.slack.receive.thread_text import (
 from bot.slack.send.lookup import key_of
 from bot.slack.send.web_calls import NoReply, Refused, WebCalls
 from bot.slack.show.people import People
-from bot.slack.views.outgoing import format_count
 from handoff.contracts import ChannelSpan
+from handoff.text.counts import format_count
 
 PAGE = 200
 MOST_PAGES = 10

@@ -32,10 +32,10 @@ from bot.slack.receive.thread_text import (
 from bot.slack.send.lookup import NOT_YET, key_of
 from bot.slack.send.web_calls import NoReply, Refused, WebCalls
 from bot.slack.show.people import People
-from bot.slack.views.outgoing import format_count
 from handoff.contracts import Attachment, Material, Place, Request
 from handoff.state.job_state import Ask, Job
 from handoff.state.once import once
+from handoff.text.counts import format_count
 
 log = logging.getLogger(__name__)
 

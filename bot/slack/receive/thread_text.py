@@ -14,10 +14,10 @@ from typing import Any
 
 from bot.slack.receive.markup import PERSON_MENTION, plain_text
 from bot.slack.receive.message_reader import CUT, read_message
-from bot.slack.views.outgoing import format_count
 from handoff.briefs.addresses import APP
 from handoff.contracts import Attachment, Section
 from handoff.text.context_budget import tokens
+from handoff.text.counts import format_count
 
 Json = Mapping[str, Any]
 

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from bot.slack.text.cleaning import clean, mention, mention_channels
 from bot.slack.views.argument_blocks import argument_blocks, is_spelt_out, quote_text
 from bot.slack.views.carried import carry
-from bot.slack.views.outgoing import Block, Outgoing, actions, button, context, format_count, moment, section
+from bot.slack.views.outgoing import Block, Outgoing, actions, button, context, moment, section
 from bot.slack.views.waiting import in_row, name_member
 from handoff.approval_values import Approval
 from handoff.state.job_state import Ask, Job
 from handoff.state.state_values import Answered, Question, Ruling
 from handoff.summaries.summary import title_of
+from handoff.text.counts import format_count
 from handoff.text.visible_text import spelt
 
 APPROVE, ALIKE, EDIT, APART, DENY, SHOW, SIGN_IN = (

@@ -8,8 +8,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from bot.slack.text.cleaning import clean, plain
-from bot.slack.views.outgoing import Block, Outgoing, context, format_count, header, section, sections
+from bot.slack.views.outgoing import Block, Outgoing, context, header, section, sections
 from bot.slack.views.paging import page_buttons
+from handoff.text.counts import format_count
 
 if TYPE_CHECKING:
     from bot.slack.views.home_part import HomePart, Row

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bot.slack.text.cleaning import clean, mention, plain
-from bot.slack.views.outgoing import format_count, moment
+from bot.slack.views.outgoing import moment
 from bot.slack.views.waiting import whom_words
 from handoff.state.job_state import SubtaskState
 from handoff.summaries.shown_rows import ShownRow
+from handoff.text.counts import format_count
 
 STATES = {
     "submitted": (":hourglass_flowing_sand:", "planning"),

@@ -112,11 +112,6 @@ def moment(at: float) -> str:
     return f"<!date^{int(at)}^{{date_short_pretty}} at {{time}}|{fallback}>"
 
 
-def format_count(number: int, one: str, many: str = "") -> str:
-    """Count: 1 file, 2,000 files."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
 def _cut(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text

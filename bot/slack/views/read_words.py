@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.slack.text.cleaning import clean
-from bot.slack.views.outgoing import format_count
 from handoff.state.job_state import Ask
+from handoff.text.counts import format_count
 
 NAMED = 3
 """Names of files that could not be read."""

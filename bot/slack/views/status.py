@@ -12,7 +12,7 @@ from bot.slack.views.card import card_title, has_content, missing_from, who
 from bot.slack.views.channel_words import terms_words
 from bot.slack.views.estimate import estimate_words, work_words
 from bot.slack.views.job_rows import STATES, JobLine, job_line, waiting_words
-from bot.slack.views.outgoing import Block, Outgoing, context, format_count, header, seconds, section, sections
+from bot.slack.views.outgoing import Block, Outgoing, context, header, seconds, section, sections
 from bot.slack.views.paging import Page, page_buttons
 from bot.tracing.steps import Step
 from handoff import events as ev
@@ -21,6 +21,7 @@ from handoff.engine.answer import gaps
 from handoff.state.job_state import Ask, Job, SubtaskState, Work
 from handoff.state.state_values import Decision
 from handoff.summaries.summary import rows, title_of, waited_for
+from handoff.text.counts import format_count
 from handoff.text.visible_text import visible
 
 MAX_LINES = 60

@@ -94,8 +94,12 @@ class Counters:
         names = [part for one in counters for part in (one.kind, one.name)]
         return [int(used) for used in await self._count("spent", len(counters), *names)]
 
-    async def raise_budgets(self, counters: Sequence[Counter], operation: str = "") -> list[int]:
-        """Tell by how much each budget is raised; with an operation, raise each by its `amount` first, once.
+    async def read_raises(self, counters: Sequence[Counter]) -> list[int]:
+        """Tell by how much each budget is raised."""
+        return await self.raise_budgets(counters, "")
+
+    async def raise_budgets(self, counters: Sequence[Counter], operation: str) -> list[int]:
+        """Raise each budget by its `amount`, once for the operation (empty: for none), and tell by how much it is.
 
         The budget of a day is raised for that day alone.
         """

@@ -41,7 +41,10 @@ def expression(words: list[str], *, every: bool) -> str:
 
 
 def spellings(word: str) -> set[str]:
-    """Give a word as it may stand in the index, accents aside: with `ss` for ß, `ue` for ü, and the other way round."""
+    """Give a word as it may stand in the index: with `ss` for ß, `ue` for ü, and the other way round.
+
+    The index drops accents (`Müller` is kept as `muller`) and knows nothing of `ue` and `ss`.
+    """
     apart, together = word, word
     for umlaut, pair in _UMLAUTS:
         apart, together = apart.replace(umlaut, pair), together.replace(pair, umlaut)

@@ -87,7 +87,7 @@ async def asked(scene: Scene, files: Sequence[Attached] = (DEMO / LOG, DEMO / CU
 
 
 async def card(talk: Talk) -> Json:
-    await talk.asked()
+    await talk.wait_for_question()
     return next(one for one in talk.words() if "wants to make a change" in shown(one))
 
 
