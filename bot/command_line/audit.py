@@ -11,6 +11,7 @@ from bot.command_line.check import open_store
 from bot.command_line.console import say
 from bot.command_line.job_list import tells_teams
 from bot.command_line.slack_names import open_names
+from bot.command_line.try_store import stores_of
 from bot.operation.audit_log import Wanted, entries, line_of
 from bot.settings import Settings, SettingsError
 from handoff.access.audit_entry import AuditEntry, Deed
@@ -21,7 +22,10 @@ HEADS = ("when (UTC)", "deed", "who", "outcome", "job", "channel", "what")
 
 
 async def audit(options: argparse.Namespace, settings: Settings) -> int:
-    """Print the entries that are wanted. Returns 0, also if there are none. Raises SettingsError and StoreError."""
+    """Print the entries that are wanted; those of a job also from the store of the page of `leadhand try`.
+
+    Returns 0, also if there are none. Raises SettingsError and StoreError.
+    """
     wanted = Wanted(
         since=_time("--since", options.since) if options.since else 0.0,
         until=_time("--until", options.until) if options.until else float("inf"),
@@ -33,14 +37,18 @@ async def audit(options: argparse.Namespace, settings: Settings) -> int:
     if options.deed and options.deed not in get_args(Deed):
         raise SettingsError(f"--deed {options.deed}: it is one of {', '.join(get_args(Deed))}.")
     count = 0
-    async with open_names(settings, ids=options.ids or options.json) as put_names, open_store(settings) as store:
-        several = await tells_teams(store, options.team)
-        async for entry in entries(store, wanted):
-            if not count and not options.json:
-                say(_row(HEADS, "workspace" if several else ""))
-            count += 1
-            cells = _row([await put_names(cell) for cell in _cells(entry)], entry.team if several else "")
-            say(line_of(entry) if options.json else cells)
+    async with open_names(settings, ids=options.ids or options.json) as put_names:
+        for place in stores_of(settings) if wanted.job else [settings]:
+            async with open_store(place) as store:
+                several = await tells_teams(store, options.team)
+                async for entry in entries(store, wanted):
+                    if not count and not options.json:
+                        say(_row(HEADS, "workspace" if several else ""))
+                    count += 1
+                    cells = _row([await put_names(cell) for cell in _cells(entry)], entry.team if several else "")
+                    say(line_of(entry) if options.json else cells)
+            if count:
+                break
     if not options.json and not count:
         say("No recorded deed fits.")
     return 0

@@ -11,6 +11,7 @@ from bot.store.embedded import is_running, start_embedded, stop_embedded
 from bot.store.interface import Commit, JobKey
 from bot.store.redis.redis_store import Store
 from handoff import events as ev
+from handoff.access.audit_entry import AuditEntry
 from tests.command_line.command import environment, leadhand
 from tests.tracing.made_logs import PLACE, R, a_day
 
@@ -67,13 +68,17 @@ async def test_a_job_of_the_page_of_try_is_found_too_and_its_server_is_stopped_a
     store = await Store.connect(await start_embedded(tmp_path / "try"))
     try:
         key = await _fill(store)
+        asked = AuditEntry(at=1.0, team=key.team, deed="asked", user="U1", job=key.job)
+        await store.audit.note(key.team, key.job, asked.model_dump_json())
     finally:
         await store.close()
         await stop_embedded(tmp_path / "try")
     traced = await asyncio.to_thread(leadhand, "trace", key.job, env=environment(tmp_path))
     shown = await asyncio.to_thread(leadhand, "jobs", key.job, env=environment(tmp_path))
+    audited = await asyncio.to_thread(leadhand, "audit", "--job", key.job, env=environment(tmp_path))
     unknown = await asyncio.to_thread(leadhand, "jobs", "JAAAAAAAAAA", env=environment(tmp_path))
     assert (traced.code, "market: attempt 1 failed (model)" in traced.out) == (0, True), traced.err
     assert (shown.code, f"Job {key.job}" in shown.out) == (0, True), shown.err
+    assert (audited.code, "asked" in audited.out) == (0, True), audited.err
     assert (unknown.code, NOT_KEPT in unknown.err) == (1, True)
     assert not is_running(tmp_path / "try")
