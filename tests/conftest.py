@@ -48,19 +48,15 @@ LONG_FILES = frozenset(
 )
 LONG_TESTS = frozenset({
     "test_a_bot_killed_in_the_middle_of_a_query_leaves_nothing_after_the_next_start",
-    "test_a_verifier_that_finds_nothing_or_fails_lets_the_answer_out",
     "test_a_file_of_the_first_request_serves_the_second",
     "test_a_planner_that_fails_leaves_the_plan_as_it_was",
-    "test_a_specialist_that_is_down_costs_three_failed_calls_however_many_parts_it_has",
     "test_a_specialist_that_talks_nonsense_still_ends_in_one_message",
     "test_a_store_in_a_black_hole_holds_nobody_up",
     "test_a_whole_job_is_counted_and_nothing_of_it_is_logged",
-    "test_another_instance_takes_it_over_with_nothing_but_the_log",
     "test_hard_data_is_drawn_all_the_same",
     "test_its_name_leaves_nothing_in_the_shared_counters",
     "test_stopping_loses_nothing_and_leaves_nothing",
     "test_the_analyst_shows_the_queries_rows_and_draws_them",
-    "test_two_bots_on_one_store_do_each_job_once",
 })  # fmt: skip
 
 

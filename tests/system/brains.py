@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from bot.models.anthropic_messages import AnthropicMessages
@@ -17,9 +18,11 @@ from bot.models.provider_model import ProviderModel
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.models.retrying import RetryPolicy
 from handoff.contracts import Terms, ToolCall
+from specialists.crew import Crew
+from specialists.registry import load_crew
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
-from tests.providers.scripts import brain_from_model, purpose_of
+from tests.providers.scripts import brain_from_model, purpose_of, task_of
 from tests.providers.server import Brain, ProviderServer
 from tests.providers.wire import Api, WireRequest
 from tests.system.scene import Scene
@@ -69,6 +72,18 @@ def in_turn(*replies: Reply | Fault | None) -> Words:
     return lambda _: left.pop(0) if len(left) > 1 else left[0]
 
 
+def by_part(otherwise: Reply | None = None, /, **parts: Words) -> Words:
+    """What a specialist says, by the part that its task or an earlier brief names, and to all else."""
+
+    def say(request: WireRequest) -> Awaitable[Reply | Fault | None] | Reply | Fault | None:
+        text = request.messages[0].text
+        name = next((name for name in parts if f"part {name}." in task_of(request)), "")
+        name = name or next((name for name in parts if f"part-{name}" in text), "")
+        return parts[name](request) if name else otherwise
+
+    return say
+
+
 def connect(api: Api, server: ProviderServer, **options: Any) -> ChosenModel:
     """A provider of ours, with its real SDK, for that server; the options are those of its wire."""
     if api == "anthropic":
@@ -100,6 +115,23 @@ async def played(
         yield server
 
 
+@asynccontextmanager
+async def played_by(scene: Scene, crew: Crew, **words: Words) -> AsyncIterator[ProviderServer]:
+    """A bot with a crew of the test's own."""
+    async with provider(**words) as server, scene.bot(connect("chat", server), crew=crew):
+        yield server
+
+
+def crew_of(folder: Path, names: Sequence[str], crew_file: str = "") -> Crew:
+    """A crew of specialists without tools, written into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        page = f"---\nname: {name}\ndescription: Writes.\ntools: []\nmodel: fast\n---\nYou are the {name}.\n"
+        (folder / f"{name}.md").write_text(page)
+    (folder / "crew.yml").write_text(crew_file)
+    return load_crew(folder, {})
+
+
 def purposes(server: ProviderServer) -> list[str]:
     """Who asked, in order."""
     return [purpose_of(request) for request in server.requests]
@@ -126,6 +158,11 @@ def plan(*subtasks: dict[str, Any], goal: str = "Get it done") -> Reply:
 def result(content: str, confidence: int = 80, **more: Any) -> Reply:
     """A specialist's reply that ends its work. `more`: further arguments, such as `findings`."""
     return _call("return_result", {"summary": content[:100], "content": content, "confidence": confidence, **more})
+
+
+def takes(aim: str) -> Reply:
+    """A dispatcher's reply."""
+    return Reply(json.dumps({"why": "It says so.", "aim": aim}))
 
 
 def escalation(reason: str, message: str, options: Sequence[str] = ()) -> Reply:

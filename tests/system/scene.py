@@ -229,10 +229,11 @@ class Talk:
         """What the bot said to one person alone in the thread's channel."""
         return "\n\n".join(shown(message) for message in self.scene.person(who).ephemerals(self.channel))
 
-    def reactions(self) -> list[str]:
-        """The names of the reactions to the first message."""
-        root = self.scene.workspace.thread(self.channel, self.ts)[0]
-        return [reaction["name"] for reaction in root.get("reactions", ())]
+    def reactions(self, ts: str = "") -> list[str]:
+        """The names of the reactions to one message of the thread, the first unless it is given."""
+        thread = self.scene.workspace.thread(self.channel, self.ts)
+        found = (message for message in thread if message["ts"] == (ts or self.ts))
+        return [reaction["name"] for message in found for reaction in message.get("reactions", ())]
 
     def status(self) -> str:
         """The status of the thread's session."""

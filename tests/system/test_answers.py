@@ -80,22 +80,6 @@ async def test_a_contradiction_that_the_answer_does_not_tell_is_added_with_both_
     assert len(job.latest.run.verified.contradictions) == 1
 
 
-async def test_a_contradiction_that_the_answer_tells_is_not_told_twice(scene: Scene) -> None:
-    told = f"Churn is disputed: {LOW}. {HIGH}."
-    async with played(
-        scene,
-        planner=lambda _: plan(*TWO),
-        analyst=lambda _: found(LOW, "churn.csv"),
-        researcher=lambda _: found(HIGH, "example.org/churn"),
-        synthesizer=lambda _: Reply(told),
-        verifier=lambda _: verdicts(apart=(LOW, HIGH)),
-    ):
-        talk = await scene.ask(ASKED)
-        job = await talk.over()
-
-    assert job.latest.run.answer == told
-
-
 async def test_of_two_specialists_on_one_question_one_is_chosen_and_the_other_stays_in_the_trace(scene: Scene) -> None:
     chosen = Reply(json.dumps({"chosen": "page", "reason": "It names its source."}))
     async with played(
@@ -190,27 +174,6 @@ async def test_what_is_too_much_is_condensed_part_by_part_and_the_figure_asked_f
     assert any(decision.what.startswith("condense, round 1") for decision in job.latest.decisions)
 
 
-async def test_a_refuted_sentence_is_written_again_once_and_nobody_sees_the_draft(scene: Scene) -> None:
-    async with played(
-        scene,
-        planner=lambda _: plan(*TWO),
-        analyst=lambda _: found(LOW),
-        researcher=lambda _: found("The price rose in May."),
-        synthesizer=in_turn(Reply("Churn was 2.4 % in May."), Reply("Churn was 4.2 % in May.")),
-        verifier=in_turn(verdicts((1, LOW, "contradicted")), verdicts((1, LOW, "supported"))),
-    ) as server:
-        talk = await scene.ask(ASKED)
-        job = await talk.over()
-
-    assert purposes(server)[-4:] == ["synthesizer", "verifier", "synthesizer", "verifier"]
-    assert "[1] Churn was 2.4 % in May." in of(server, "verifier")[0].messages[0].text
-    fault = f"“Churn was 2.4 % in May.” is wrong: the result of “Do part file” has “{LOW}”."
-    assert fault in of(server, "synthesizer")[1].messages[0].text
-    assert job.latest.run.answer == "Churn was 4.2 % in May."
-    assert "2.4" not in talk.said()
-    assert any(one.what == "write the answer again" and fault in one.why for one in job.latest.decisions)
-
-
 async def test_what_stays_refuted_is_shown_beside_the_words_that_refute_it(scene: Scene) -> None:
     async with played(
         scene,
@@ -285,20 +248,3 @@ async def test_every_role_is_given_a_pack_within_its_budget_and_the_trace_says_h
     assert refined.pack.left_out[0].startswith("the error: ")
     told = timeline(job.id, steps_of(await scene.store.jobs.log(talk.key)))
     assert told.count("of 2,000 tokens)") >= len(roles)
-
-
-async def test_a_verifier_that_finds_nothing_or_fails_lets_the_answer_out(scene: Scene) -> None:
-    for reply in (verdicts(), Fault("bad_request")):
-        async with played(
-            scene,
-            planner=lambda _: plan(*TWO),
-            analyst=lambda _: found(LOW),
-            researcher=lambda _: found("The price rose in May."),
-            synthesizer=lambda _: Reply("Churn was 4.2 % in May."),
-            verifier=in_turn(reply),
-        ) as server:
-            talk = await scene.ask(ASKED)
-            job = await talk.over()
-
-        assert job.latest.run.answer == "Churn was 4.2 % in May."
-        assert purposes(server).count("synthesizer") == purposes(server).count("verifier") == 1

@@ -1,4 +1,4 @@
-"""A write tool that asks: people approve, edit or deny on a card, and it is called at most once, as they said."""
+"""A write tool that asks: people approve, edit or deny on a card, also similar calls, and it is called as they said."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import pytest
 from bot.access.access_values import ChannelValues
 from bot.app import App
 from bot.command_line.one_job import do_one_job
+from bot.operation.audit_log import Wanted, entries
 from bot.settings import Settings
 from bot.slack.views.status import timeline
 from bot.tracing.steps import steps_of
@@ -23,6 +24,7 @@ from handoff import events as ev
 from handoff.contracts import Terms
 from handoff.engine.answer import gaps
 from specialists.registry import load_crew
+from specialists.tools.tool import Sent
 from specialists.turns import tool_calls
 from tests.providers.rendering import Reply
 from tests.providers.server import ProviderServer
@@ -210,18 +212,6 @@ async def test_a_denial_reaches_the_specialist_and_is_named_as_a_gap(office: Off
     assert job.latest.state == "completed"
 
 
-async def test_edited_arguments_are_checked_and_run(office: Office) -> None:
-    async with office.bot():
-        talk = await office.ask()
-        view = await window(office, talk, await card(talk), "edit")
-        assert await office.scene.person().submit(view, {"text": "two teas"})
-        await talk.over()
-        message = await closed(talk, "changed the arguments to these and approved")
-        assert "two teas" in shown(message)
-    assert office.side.notes == ["two teas"]
-    assert 'It was called with these: {"text": "two teas"}' in talk.said()
-
-
 async def test_foreign_and_late_clicks_are_told_why_alone_and_change_nothing(office: Office) -> None:
     async with office.bot():
         talk = await office.ask()
@@ -293,55 +283,6 @@ async def test_stop_while_it_waits_says_that_nothing_was_done(office: Office) ->
     assert office.side.calls == 0
 
 
-async def test_a_restart_while_it_waits_asks_nothing_twice(office: Office) -> None:
-    async with office.bot():
-        talk = await office.ask()
-        message = await card(talk)
-    async with office.two_bots():
-        await office.scene.barrier()
-        assert len(cards(talk)) == 1
-        await office.scene.person().click(talk.channel, message["ts"], "approval:approve")
-        await talk.over()
-    assert office.side.notes == ["tea"]
-    assert len(await talk.of(ev.ApprovalAsked)) == 1
-    assert [event.attempt for event in await talk.of(ev.AttemptStarted)] == [1], "the same attempt went on"
-
-
-async def test_long_arguments_are_shown_whole_in_a_window_and_it_is_said_where_slack_opens_none(office: Office) -> None:
-    long = "".join(f"{number:04} " for number in range(1_500)) + "the end\u200b"
-    planner = lambda _: plan(subtask("note", "clerk"))  # noqa: E731
-    async with provider(planner=planner, clerk=clerk(long)) as server:
-        office.server = server
-        async with office.bot():
-            talk = await office.ask()
-            message = await card(talk)
-            assert "(7,515 characters in all)" in shown(message)
-            assert "Show all" in buttons(message)
-            person = office.scene.person("ben")
-            office.scene.workspace.faults.add("views.open", "error", error="expired_trigger_id")
-            await person.click(talk.channel, message["ts"], "approval:show")
-            await office.told_alone("ben", "did not open the window")
-            await person.click(talk.channel, message["ts"], "approval:show")
-            (view,) = await office.scene.workspace.until(person.views)
-            assert "the end[U+200B]" in shown(view)
-
-
-async def test_a_costly_part_waits_for_approval_before_it_begins(office: Office) -> None:
-    async with office.bot(Terms(ask_above_tokens=1)):
-        talk = await office.ask()
-        await talk.wait_for_question()
-        (message,) = talk.words()
-        assert "is likely to take about" in shown(message)
-        assert await talk.of(ev.AttemptStarted) == []
-        view = await window(office, talk, message, "deny")
-        await office.scene.person().submit(view, {"text": "Too dear."})
-        job = await talk.over()
-    assert job.latest.state == "failed"
-    end = shown(talk.words()[-1])
-    assert "not begun: a person denied it (“Too dear.”)" in end
-    assert "approve it" in end
-
-
 @pytest.mark.parametrize(("typed", "code", "notes"), [("yes\n", 0, ["tea"]), ("Not today.\n", 3, [])])
 async def test_who_sits_at_a_terminal_is_asked_there(
     office: Office,
@@ -394,3 +335,76 @@ async def test_a_click_is_judged_by_whom_the_channel_names_at_that_moment(office
         await cleo.click(talk.channel, asked["ts"], "approval:approve")
         await talk.over()
     assert office.side.notes == ["tea"]
+
+
+SALARIES = ("salaries.txt", b"SALARY OF J. DOE 184,200")
+
+
+async def approve(office: Office, talk: Talk, *who: str) -> None:
+    """Have people approve similar calls on the first card, and the job end."""
+    message = await card(talk)
+    for name in who:
+        await office.scene.person(name).click(talk.channel, message["ts"], "approval:alike")
+    await talk.over()
+
+
+async def asks_again(office: Office, talk: Talk, who: str) -> str:
+    """Have somebody ask in the thread. Returns the card that the bot asks with; none was made without it."""
+    made = office.side.calls
+    await talk.say("@leadhand Tell everybody once more that there is tea", who=who)
+    second = await card(talk, 2)
+    assert office.side.calls == made
+    return shown(second)
+
+
+@pytest.mark.parametrize(
+    ("more", "approvers", "who"),
+    [
+        ("approvers: [{ben}, {cleo}]\nquorum: 2\n", ["ben", "cleo"], "cleo"),
+        ("", ["ana"], "ben"),
+    ],
+    ids=["quorum", "requester"],
+)
+async def test_a_yes_for_one_person_is_none_for_another(
+    office: Office, more: str, approvers: list[str], who: str
+) -> None:
+    ids = {name: office.scene.person(name).id for name in ("ana", "ben", "cleo")}
+    office.more = more.format(**ids)
+    async with office.bot():
+        talk = await office.ask()
+        await approve(office, talk, *approvers)
+        await talk.say("@leadhand Tell everybody once more that there is tea", who="ana")
+        await talk.over(2)
+        assert len(cards(talk)) == 1, "for the same person similar calls are approved"
+        assert office.side.calls == 2
+        told = await asks_again(office, talk, who)
+    assert "Similar calls were approved before" not in told, "they never were for this person"
+    begun = await talk.of(ev.ToolStarted)
+    assert [one.approved_by for one in begun] == [tuple(ids[name] for name in approvers)] * 2
+    wrote = [one async for one in entries(office.scene.store, Wanted(deed="wrote"))]
+    assert [(one.user, one.approved_by) for one in wrote] == [(ids["ana"], begun[0].approved_by)] * 2
+
+
+async def test_a_yes_ends_when_its_approver_leaves_the_group(office: Office) -> None:
+    group = office.scene.workspace.group_id("reviewers")
+    office.scene.workspace.change_group("reviewers", add=["ben"])
+    office.more = f"approvers: [{group}]\n"
+    async with office.bot():
+        talk = await office.ask()
+        await approve(office, talk, "ben")
+    async with office.bot():  # which has asked Slack about nobody yet
+        office.scene.workspace.change_group("reviewers", remove=["ben"])
+        assert f"<!subteam^{group}>" in await asks_again(office, talk, "ana")
+
+
+async def test_what_became_private_since_is_asked_about_by_name(office: Office) -> None:
+    office.tool = office.side.tool(
+        target=lambda _: "the board", sends=lambda one: Sent("board.example", one.text, in_arguments=True)
+    )
+    async with office.bot():
+        talk = await office.ask()
+        await approve(office, talk, "ana")
+        await talk.say("@leadhand Tell everybody what this says", who="ana", files=[SALARIES])
+        told = shown(await card(talk, 2))
+        assert office.side.calls == 1
+    assert "Similar calls were approved before these could be seen: *salaries.txt*." in told

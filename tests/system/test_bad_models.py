@@ -1,16 +1,16 @@
-"""What models do wrong: refuse, talk nonsense, plan what cannot be, break down. Each ends in one clear message."""
+"""What models do wrong: refuse, talk nonsense or instead of working, break down. Each ends in one clear message."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import pytest
 
 from handoff import events as ev
-from handoff.planning.plan_check import MAX_SUBTASKS
 from handoff.state.job_state import Job
 from specialists.registry import CREWS, load_crew
 from specialists.tools.tool import Tool
@@ -19,6 +19,7 @@ from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
 from tests.system.brains import (
+    Words,
     connect,
     in_turn,
     plan,
@@ -29,19 +30,14 @@ from tests.system.brains import (
     subtask,
     tool_call,
 )
-from tests.system.scene import Scene, Talk, card_title, rows, shown
+from tests.system.scene import SAMPLE, Scene, Talk, card_title, rows, shown
 
 GOOD = plan(subtask("text", "writer"))
 TEA = in_turn(result("Tea is calm."))
 """The writer's work, which takes a model: the rehearsal adds no words of its own."""
 WORDS = tuple("".join(letters) for letters in product("abcdefgh", repeat=6))
 """Words of six letters, no two alike: what repeats itself is given up before it is read."""
-MANY = replace(plan(*(subtask(f"s{n}", "writer") for n in range(10_000))), piece=10_000)
 HALF = Reply('{"goal": "half a plan", "subtasks": [{"id": "a"', stop="max_tokens")
-BAD_PLANS = {
-    "ten thousand": (MANY, f"10,000 subtasks; at most {MAX_SUBTASKS}"),
-    "cut off": (HALF, "cut off, as it was too long or repeated itself"),
-}
 
 
 def failed(talk: Talk, job: Job, step: str, *parts: str) -> str:
@@ -71,10 +67,9 @@ def no_bug_is_logged(request: pytest.FixtureRequest, caplog: pytest.LogCaptureFi
         assert found == (getattr(request.node, "expected_faults", []) if when == "call" else [])
 
 
-@pytest.mark.parametrize("kind", BAD_PLANS)
-async def test_a_bad_plan_goes_back_once_with_its_exact_faults(scene: Scene, kind: str) -> None:
-    bad, fault = BAD_PLANS[kind]
-    async with played(scene, planner=in_turn(bad, GOOD), writer=TEA) as server:
+async def test_a_bad_plan_goes_back_once_with_its_exact_faults(scene: Scene) -> None:
+    fault = "cut off, as it was too long or repeated itself"
+    async with played(scene, planner=in_turn(HALF, GOOD), writer=TEA) as server:
         talk = await scene.ask("Draft a short note about tea")
         job = await talk.over()
 
@@ -96,15 +91,6 @@ async def test_a_planner_that_refuses(scene: Scene) -> None:
     assert purposes(server) == ["planner"]
 
 
-async def test_a_specialist_that_refuses_every_time(scene: Scene) -> None:
-    refusal = Reply("I can't help with that.", stop="refused")
-    async with played(scene, api="anthropic", planner=lambda _: GOOD, specialist=lambda _: refusal) as server:
-        talk = await scene.ask("Draft something odd about tea")
-        job = await talk.over()
-    failed(talk, job, "Do part text", "The model refused this task")
-    assert purposes(server)[1:] == ["specialist:writer", "specialist:reviewer", "replanner"], "all rungs had a try"
-
-
 async def test_a_synthesizer_that_refuses(scene: Scene) -> None:
     both = plan(subtask("a", "writer"), subtask("b", "reviewer"))
     async with played(
@@ -124,9 +110,7 @@ async def test_a_synthesizer_that_refuses(scene: Scene) -> None:
     assert "Beta." in shown(answer)
 
 
-@pytest.mark.parametrize(
-    "said", ["", "Bananas.", "\u0000\ud83c\udf4c" * 20, " ".join(WORDS[:57_000])], ids=["", "a", "odd", "huge"]
-)
+@pytest.mark.parametrize("said", ["", " ".join(WORDS[:57_000])], ids=["nothing", "64 KB"])
 async def test_a_specialist_that_talks_nonsense_still_ends_in_one_message(scene: Scene, said: str) -> None:
     async with played(scene, planner=lambda _: GOOD, specialist=lambda _: Reply(said)):
         talk = await scene.ask("Draft a short note about tea")
@@ -134,15 +118,13 @@ async def test_a_specialist_that_talks_nonsense_still_ends_in_one_message(scene:
     assert job.latest.over
     if said:
         assert job.latest.state == "completed"
-        assert len(talk.words()) == (1 if len(said) < 1_000 else 5), "64 KB, in parts"
+        assert len(talk.words()) == 5, "in parts"
     else:
         failed(talk, job, "Do part text", "no answer")
 
 
-@pytest.mark.parametrize("kind", ["bad_key", "reset"])
-async def test_a_model_that_is_down(scene: Scene, kind: str) -> None:
-    fault = Fault(kind)  # type: ignore[arg-type]  # one of its own words
-    async with played(scene, api="anthropic", planner=lambda _: fault):
+async def test_a_model_that_refuses_the_key(scene: Scene) -> None:
+    async with played(scene, api="anthropic", planner=lambda _: Fault("bad_key")):
         talk = await scene.ask("Draft a short note about tea")
         job = await talk.over()
         await talk.seen(lambda: talk.status() == "active")
@@ -190,25 +172,6 @@ async def test_a_provider_that_says_nothing_ends_the_request_and_names_the_setti
     assert purposes(server) == ["planner"]
 
 
-async def test_replies_that_take_longer_than_any_silence_are_waited_for(scene: Scene) -> None:
-    """As from a small machine: a word now and then, for minutes in all."""
-    silence = 3.0  # seconds: a busy machine may hold back a piece for one or two
-
-    def slow(reply: Reply) -> Reply:
-        return replace(reply, piece=8, pause=1.5 * silence / (len(reply.text) / 8))
-
-    async with (
-        provider(
-            planner=lambda _: slow(GOOD), writer=lambda _: slow(Reply("A note about tea, word by word. " * 6))
-        ) as server,
-        scene.bot(connect("chat", server, silence=silence)),
-    ):
-        talk = await scene.ask("Draft a short note about tea")
-        job = await talk.over()
-    assert job.latest.state == "completed"
-    assert "word by word" in shown(talk.words()[0])
-
-
 async def test_calls_written_as_text_do_the_work_all_the_same(scene: Scene) -> None:
     """A server that does not recognise its model's calls: the first is read, the next are held by a schema."""
     step = {"name": "return_result", "arguments": {"summary": "Tea.", "content": "Tea is calm.", "confidence": 90}}
@@ -226,3 +189,47 @@ async def test_calls_written_as_text_do_the_work_all_the_same(scene: Scene) -> N
     first, second = (request for request in server.requests if request.system.count("return_result"))
     assert first.tools
     assert second.answer_schema is not None
+
+
+SALES = plan(subtask("sales", "analyst", intent="Work out the revenue by region from sales.csv."))
+REFUSAL = "I cannot calculate the median because the pandas module is missing."
+
+
+def written(name: str, **arguments: Any) -> Reply:
+    call = json.dumps({"name": name, "arguments": arguments})
+    return Reply(f"<tool_call>\n{call}\n</tool_call>")
+
+
+def no_talk(talk: Talk, *words: str) -> None:
+    """Nothing that people see holds a tool call, a schema or any of these words."""
+    said = talk.said()
+    for sign in ("tool_call", '"name"', '"arguments"', "return_result", "{", *words):
+        assert sign not in said, said
+
+
+async def asked(scene: Scene, words: Words) -> tuple[Talk, Job, list[str]]:
+    async with played(scene, planner=lambda _: SALES, specialist=words) as server:
+        talk = await scene.ask("What comes of it?", files=[SAMPLE])
+        job = await talk.over()
+        await talk.seen(lambda: len(talk.words()) == 1)
+    return talk, job, purposes(server)
+
+
+async def test_talk_without_work_is_sent_back_and_ends_as_a_failure(scene: Scene) -> None:
+    talk, job, asked_by = await asked(scene, lambda _: Reply(REFUSAL))
+    assert job.latest.state == "failed"
+    assert card_title(talk.cards()[0]).startswith("Failed after ")
+    assert "No tool was used for it" in talk.said()
+    no_talk(talk, REFUSAL)
+    assert not await talk.of(ev.ResultReturned)
+    assert "verifier" not in asked_by
+
+
+async def test_a_call_as_the_content_of_a_result_ends_in_one_message_without_it(scene: Scene) -> None:
+    inside = json.dumps({"name": "query_table", "arguments": {"query": "select 1"}})
+    talk, job, _ = await asked(scene, lambda _: written("return_result", content=inside, confidence=90))
+    assert job.latest.over
+    assert job.latest.state == "failed"
+    assert len(talk.words()) == 1
+    assert re.search(r"I could not answer this|Answered in part", shown(talk.words()[0]))
+    no_talk(talk, "select 1")

@@ -9,11 +9,10 @@ from contextlib import asynccontextmanager
 from bot.features.job_controls.service import Stop
 from bot.features.job_controls.view import stop_words
 from handoff import events as ev
-from tests.system.brains import Gate, Words, connect, plan, played, provider, purposes, result, subtask
+from tests.system.brains import Gate, Words, connect, plan, provider, purposes, result, subtask
 from tests.system.scene import Scene, Talk, block_of, buttons, card_title, eventually, rows, shown
 
 TWO = plan(subtask("first", "writer"), subtask("second", "reviewer"), subtask("third", "writer", ["second"]))
-NOBODYS = "J0000000000"
 
 
 @asynccontextmanager
@@ -85,15 +84,6 @@ async def test_the_command_cancel(scene: Scene) -> None:
         assert again["text"] == f"{talk.key.job} is over already."
 
 
-async def test_two_stops_are_one_report(scene: Scene) -> None:
-    async with at_work(scene) as talk:
-        await scene.person().stop(talk.channel, talk.ts)
-        await scene.person().stop(talk.channel, talk.ts)
-        job = await talk.over()
-        assert job.latest.state == "cancelled"
-        assert len(talk.words()) == 1
-
-
 async def test_a_mention_in_somebodys_thread_gives_rights_over_that_alone(scene: Scene) -> None:
     async with at_work(scene) as talk:
         ana, ben = scene.person(), scene.person("ben")
@@ -124,34 +114,6 @@ async def test_a_mention_in_somebodys_thread_gives_rights_over_that_alone(scene:
         await ana.stop(talk.channel, talk.ts)
         job = await talk.over(2)
         assert [ask.cancelled_by for ask in job.asks] == [ana.id, ben.id]
-
-
-async def test_stop_where_nothing_is_under_way(scene: Scene) -> None:
-    async with scene.bot():
-        talk = await scene.ask("What is 3 * 4?")
-        await talk.over()
-        await talk.say("@leadhand stop")
-        told = await talk.seen(lambda: scene.person().ephemerals(talk.channel))
-        await scene.barrier()
-    assert told[0]["text"].startswith("There is nothing to stop")
-    assert len(talk.words()) == 1
-    assert not await talk.of(ev.CancelRequested)
-
-
-async def test_a_job_can_be_stopped_while_it_is_planned(scene: Scene) -> None:
-    gate = Gate()
-    async with played(scene, planner=gate):
-        talk = await scene.ask("What is 3 * 4?")
-        await gate.reached.wait()
-        await talk.seen(talk.cards)
-        await scene.person().stop(talk.channel, talk.ts)
-        job = await talk.over()
-        gate.open()
-        await scene.barrier()
-    assert job.latest.state == "cancelled"
-    (report,) = talk.words()
-    assert "No plan was made yet" in shown(report)
-    assert not buttons(talk.cards()[0])
 
 
 async def test_a_job_can_be_stopped_while_it_waits_for_an_answer(scene: Scene) -> None:
@@ -185,14 +147,6 @@ async def test_status_lists_jobs_and_shows_one(scene: Scene) -> None:
         assert "no jobs yet" in shown(await scene.command("status", who="ben"))
         await scene.person().stop(talk.channel, talk.ts)
         await talk.over()
-
-
-async def test_a_job_that_nobody_knows(scene: Scene) -> None:
-    async with scene.bot():
-        for verb in ("status", "trace", "cancel"):
-            assert "do not know that job" in shown(await scene.command(f"{verb} {NOBODYS}"))
-            assert "is no job" in shown(await scene.command(f"{verb} tomorrow"))
-    assert not scene.person().errors()
 
 
 async def test_trace_gives_a_timeline_a_picture_a_page_and_the_whole_log_as_json(scene: Scene) -> None:

@@ -19,9 +19,8 @@ from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.scripts import first_text, purpose_of
 from tests.providers.wire import WireRequest
-from tests.system.brains import Gate, Words, escalation, in_turn, plan, purposes, result, subtask
+from tests.system.brains import Gate, Words, plan, played_by, purposes, result, subtask
 from tests.system.scene import Scene, block_of, card_title, rows, shown
-from tests.system.test_planning import played_by
 
 ROOT, LEGAL, CONTRACTS = ("- legal:", "- legal/reader:", "- legal/contracts/clerk:")
 """What only the planner of that crew sees."""
@@ -195,63 +194,6 @@ async def test_the_card_shows_the_levels_and_stop_reaches_down(scene: Scene, tmp
     ]
 
 
-async def test_a_crew_that_brings_nothing_climbs_the_ladder_of_the_one_around(scene: Scene, tmp_path: Path) -> None:
-    broken = {name: (lambda _: Fault("bad_request")) for name in ("reader", "clerk", "archivist", "checker")}
-    words = {**SAID, "planner": planners(), **broken}
-    async with played_by(scene, crew_in(tmp_path, legal="fallback: writer\n"), **words) as server:
-        talk = await scene.ask("Write a note on the terms, with the figures")
-        job = await talk.over()
-    ask = job.latest
-    assert ask.state == "completed"
-    assert gaps(ask, ask.run) == (), "nothing is missing: somebody else stepped in"
-    assert (ask.work["terms"].specialist, ask.work["terms"].rungs) == ("writer", ("fallback",))
-    failures = [(one.subtask, one.kind) for one in await talk.of(ev.AttemptFailed)]
-    assert Counter(failures) == {
-        ("terms/read", "model"): 1,
-        ("terms/find/search", "model"): 1,
-        ("terms/find", "crew"): 1,
-        ("terms", "crew"): 1,
-    }
-    assert Counter(purposes(server))["specialist:writer"] == 2
-    assert list(ask.work) == ["figures", "terms", "note"]
-    assert list(rows(talk.cards()[0])) == ["figures", "terms", "note"]
-
-
-async def test_what_is_missing_inside_is_named_once_outside(scene: Scene, tmp_path: Path) -> None:
-    words = {**SAID, "planner": planners(), "clerk": lambda _: Fault("bad_request")}
-    async with played_by(scene, crew_in(tmp_path), **words):
-        talk = await scene.ask("Write a note on the terms, with the figures")
-        job = await talk.over()
-    assert job.latest.state == "completed"
-    (gap,) = gaps(job.latest, job.latest.run)
-    assert gap.startswith("Do part terms: Do part find: Do part search: ")
-    assert shown(talk.words()[-1]).count("Do part search") == 1
-
-
-async def test_a_question_from_the_inmost_level_is_answered_in_the_thread(scene: Scene, tmp_path: Path) -> None:
-    clerk = in_turn(escalation("ambiguous_input", "Which year?", ["2025", "2026"]), result("Contract 7 of 2026.", 95))
-    async with played_by(scene, crew_in(tmp_path), **{**SAID, "planner": planners(), "clerk": clerk}) as server:
-        talk = await scene.ask("Write a note on the terms, with the figures")
-        asked = await talk.question()
-        await talk.until(lambda job: job.latest.state == "input_required")
-        await talk.seen(lambda: talk.status() == "suspended")
-        job = await talk.job()
-        assert job is not None
-        assert [job.latest.work[name].state for name in ("terms", "terms/find", "terms/find/search")] == [
-            "input_required"
-        ] * 3
-        assert job.latest.run.deadline is None, "nobody's time runs while all wait for people"
-        await scene.person().click(talk.channel, asked["ts"], "answer:1")
-        job = await talk.over()
-    assert job.latest.state == "completed"
-    briefs = [first_text(one) for one in server.requests if purpose_of(one) == "specialist:clerk"]
-    assert len(briefs) == 2
-    assert "Answered by a person: 2026" in briefs[1]
-    assert not any(
-        "Answered by a person" in first_text(one) for one in server.requests if purpose_of(one) != "specialist:clerk"
-    )
-
-
 async def test_a_crew_in_which_nobody_can_do_it_says_so(scene: Scene, tmp_path: Path) -> None:
     nobody = Reply(json.dumps({"goal": "", "subtasks": [], "strategy": "merge", "instruction": "", "missing": ["sue"]}))
     words = {**SAID, "planner": planners(legal=nobody)}
@@ -261,17 +203,3 @@ async def test_a_crew_in_which_nobody_can_do_it_says_so(scene: Scene, tmp_path: 
     (escalated,) = await talk.of(ev.Escalated)
     assert (escalated.subtask, escalated.escalation.reason) == ("terms", "out_of_scope")
     assert gaps(job.latest, job.latest.run)[0] == "Do part terms: nobody in that crew can sue"
-
-
-async def test_the_rules_of_a_crew_hold_inside_it_too(scene: Scene, tmp_path: Path) -> None:
-    rule = "rules:\n- {name: say-it, to: reader, when: ['one sentence']}\n"
-    words: dict[str, Words] = {**SAID, "planner": planners()}
-    async with played_by(scene, crew_in(tmp_path, legal=rule), **words) as server:
-        talk = await scene.ask("Write a note on the terms, with the figures")
-        job = await talk.over()
-    assert purposes(server).count("planner") == 1, "no model was asked who inside should do it"
-    assert job.latest.work["terms/request"].specialist == "legal/reader"
-    assert ("terms", "planned", "rule say-it: legal/reader alone, without asking the planner") in [
-        (one.subtask, one.what, one.why) for one in job.latest.decisions
-    ]
-    assert job.latest.work["terms"].usage == job.latest.work["terms/request"].usage, "it took what was taken inside"

@@ -94,18 +94,3 @@ async def test_a_deleted_message_of_the_thread_takes_its_lines_and_its_file(scen
 
 async def _no_trip(talk: Talk, digest: str) -> bool:
     return b"the trip" not in await kept(talk, digest)
-
-
-async def test_a_file_of_another_team_or_of_no_job_is_left_alone(scene: Scene) -> None:
-    async with scene.bot():
-        talk = await scene.ask("how many visits were there in all?", files=[("a.csv", TABLE)])
-        other = await scene.ask("how many visits were there in all?", files=[("b.csv", TABLE)], who="ben")
-        await talk.over()
-        await other.over()
-        await scene.person().delete_file(file_in(talk, talk.ts))
-        await eventually(lambda: dropped(talk), 20)
-        (table,) = await materials(other)
-        assert table.file is not None
-        assert await kept(other, table.file.id) == TABLE, "the same bytes in another job are that job's"
-        assert await other.of(ev.FileDeleted) == []
-        assert await scene.store.blobs.jobs_that_read("TOTHER", file_in(talk, talk.ts)) == []

@@ -10,17 +10,14 @@ from bot.slack.views.answer_message import SHOW_EVIDENCE, evidence_modal
 from bot.workspace.blocks import check_view
 from handoff.answering.fixed_words import phrase
 from handoff.contracts import Finding, Place, Request, Result, Subtask
-from handoff.engine.answer import gaps
-from handoff.evidence.work_receipts import receipt_lines, receipts_of, statements_of_no_source
+from handoff.evidence.work_receipts import receipts_of, statements_of_no_source
 from handoff.state.job_state import Ask, Job, Run, Work
 from tests.providers.rendering import Reply
 from tests.providers.scripts import purpose_of
 from tests.providers.wire import WireRequest
 from tests.system.brains import in_turn, plan, played, purposes, result, subtask, tool_call
-from tests.system.crews.crew_stage import crew_at_work
 from tests.system.scene import SAMPLE, Scene, Talk, block_of, shown
 
-MAIL = "I have emailed the note to the sales team and moved the meeting."
 CONTRACT = ("contract.txt", b"1. Term\nThe term is 24 months.\n\n2. Notice\nNotice is 90 days.\n")
 
 
@@ -70,11 +67,6 @@ async def test_the_query_shown_gives_the_figures_of_the_answer(scene: Scene) -> 
     assert "Done: total-revenue-in-eur-by-region.png" in told
 
 
-def test_an_answer_without_work_has_no_receipts() -> None:
-    ask = Ask(request=Request(id="1.0", user="U1", text="hello", at=1.0), run=Run(answer="Hello!"))
-    assert receipt_lines(ask) == []
-
-
 def test_any_evidence_fits_a_window() -> None:
     long = "SELECT '<&>```" + "&" * 10_000 + "'"
     findings = tuple(Finding(message="<&> " * 200 + str(n), severity="high", source="a.md") for n in range(60))
@@ -87,17 +79,6 @@ def test_any_evidence_fits_a_window() -> None:
     assert all(len(block["text"]["text"]) <= 3000 for block in view["blocks"] if block["type"] == "section")
     assert "more are in the trace" in view["blocks"][-2]["elements"][0]["text"]
     check_view(view)
-
-
-async def test_a_total_that_was_set_apart_is_said_once_and_leaves_the_answer_whole(scene: Scene) -> None:
-    table = ("umsatz.csv", b"Region;Umsatz\nNord;120\nOst;80\nWest;55\nGesamt;255\n")
-    async with scene.bot():
-        talk = await scene.ask("What is the total Umsatz by Region?", files=[table])
-        job = await talk.over()
-    (answer,) = talk.words()
-    assert shown(answer).count("umsatz.csv: 1 total row set apart, not counted: line 5 ('Gesamt')") == 1
-    assert gaps(job.latest, job.latest.run) == ()
-    assert "in part" not in shown(talk.cards()[0])
 
 
 SALES = ("sales.txt", b"The first quarter brought 1,145 and the second 1,569.\n")
@@ -126,52 +107,6 @@ async def test_a_figure_that_was_worked_out_goes_back_once_and_is_shown_with_its
     assert "*Worked out*• 424 = 1,569 - 1,145\n• 37.0306 % = 424 / 1,145" in lines
 
 
-async def test_what_the_synthesizer_worked_out_is_shown_without_its_working(scene: Scene) -> None:
-    both = plan(subtask("one", "writer"), subtask("two", "analyst"))
-    parts = {"writer": lambda _: result("It was 1,145.", 95), "analyst": lambda _: result("It is 1,569.", 95)}
-    words = Reply(
-        "From 1,145 to 1,569: 37.0306 % [[= (1,569 - 1,145) / 1,145]] more, or 12.3456 % [[= 1,145 / 1,569]]."
-    )
-    async with played(scene, planner=lambda _: both, synthesizer=lambda _: words, **parts):
-        talk = await scene.ask("Compare 1,145 and 1,569")
-        job = await talk.over()
-        view = await opened(scene, talk)
-    assert "37.0306 % more, or 12.3456 %." in talk.said()
-    assert "[[" not in talk.said()
-    assert "12.3456" in str(statements_of_no_source(job.latest)), "its working does not come to it"
-    lines = "".join(block["text"]["text"] for block in view["blocks"] if block["type"] == "section")
-    assert "37.0306 % = (1,569 - 1,145) / 1,145" in lines
-
-
-async def test_a_claimed_deed_stands_above_the_line_that_says_nothing_was_sent(scene: Scene) -> None:
-    async with played(scene, planner=lambda _: plan(subtask("note", "writer")), writer=lambda _: result(MAIL, 95)) as _:
-        talk = await scene.ask("Schicke die Notiz bitte an das Team")
-        await talk.over()
-    assert "Nichts wurde gesendet oder geändert" in talk.said()
-
-
-async def test_a_write_that_failed_is_told_whatever_the_specialist_says(scene: Scene) -> None:
-    failing = tool_call("open_ticket", title="Printer", text="It is on fire.")
-    claimed = in_turn(failing, result("I opened the ticket.", 95))
-    async with crew_at_work(scene, "support", planner=lambda _: plan(subtask("t", "escalator")), escalator=claimed):
-        talk = await scene.ask("open a ticket about the printer")
-        job = await talk.over()
-    (failed,) = receipts_of(job.latest).not_done
-    assert failed.startswith("open_ticket: ")
-    assert "Not done: open_ticket" in talk.said()
-    assert "Nothing was sent or changed" in talk.said()
-
-
-async def test_a_file_that_nobody_opened_is_named_and_one_that_was_given_is_read(scene: Scene) -> None:
-    table = ("orders.csv", b"order,amount\n" + b"".join(b"%d,%d\n" % (n, n) for n in range(400)))
-    async with played(
-        scene, planner=lambda _: plan(subtask("sum", "writer")), writer=lambda _: result("The term is 24 months.", 95)
-    ) as _:
-        talk = await scene.ask("Sum both up", files=[CONTRACT, table])
-        await talk.over()
-    assert "Read: contract.txt · Not opened: orders.csv" in talk.said()
-
-
 GRAVE = {"severity": "critical", "message": "The query joins user input into SQL, an injection.", "where": "app.py:3"}
 
 
@@ -189,20 +124,6 @@ async def test_a_critical_finding_that_the_answer_drops_is_added_with_the_count(
     assert verdict in talk.said()
     assert "Serious findings: 1 critical" in talk.said()
     assert "The query joins user input into SQL, an injection. (critical, " in talk.said()
-
-
-async def test_a_part_that_the_answer_leaves_out_is_added(scene: Scene) -> None:
-    async with played(
-        scene,
-        planner=lambda _: plan(subtask("price", "researcher"), subtask("invite", "writer")),
-        researcher=lambda _: result("Jira costs eight euros per seat, says the vendor's page.", 95),
-        writer=lambda _: result("Dear guests, please come to the garden on Friday evening.", 95),
-        synthesizer=lambda _: Reply("Jira costs eight euros per seat."),
-    ) as _:
-        talk = await scene.ask("What does Jira cost, and write an invitation")
-        await talk.over()
-    assert "Also found" in talk.said()
-    assert "Dear guests, please come to the garden" in talk.said()
 
 
 async def test_a_quotation_of_nothing_goes_back_once_and_is_then_listed(scene: Scene) -> None:

@@ -20,7 +20,7 @@ from tests.system.brains import (
     tool_call,
 )
 from tests.system.crews.crew_stage import crew_at_work, told
-from tests.system.scene import SAMPLE, Scene
+from tests.system.scene import Scene
 
 WHY = "It takes figures, and then a text in a Word document."
 TWO = plan(subtask("figures", "analyst"), subtask("note", "writer", ["figures"]))
@@ -39,16 +39,6 @@ async def test_a_simple_request_takes_one_call(scene: Scene) -> None:
     assert job.latest.state == "completed"
     assert "we open at nine" in talk.said()
     assert [one.what for one in job.latest.decisions] == ["planned"]
-
-
-async def test_a_question_about_a_table_takes_its_tool_turns_and_no_more(scene: Scene) -> None:
-    ask = tool_call("query_table", sql="SELECT count(*) AS n FROM sales")
-    async with crew_at_work(scene, "general", assistant=in_turn(ask, result("sales.csv has 288 rows.", 90))) as server:
-        talk = await scene.ask("how many rows does it have, and is that all?", files=[SAMPLE])
-        await talk.over()
-    assert purposes(server) == [*["specialist:assistant"] * 2, "verifier"]
-    assert "288 rows" in talk.said()
-    assert "Not from your files" not in talk.said()
 
 
 async def test_what_it_hands_over_is_planned_by_those_who_know_why(scene: Scene) -> None:
@@ -96,14 +86,6 @@ async def test_what_people_answered_it_reaches_those_who_come_after_it(scene: Sc
         await talk.over()
     assert "Autumn" in told(server, "planner")
     assert "Autumn" in told(server, "specialist:writer")
-
-
-async def test_a_rule_comes_before_it(scene: Scene) -> None:
-    sql = tool_call("query_table", sql="SELECT count(*) AS n FROM sales")
-    async with crew_at_work(scene, "general", analyst=in_turn(sql, result("It has 288 rows.", 90))) as server:
-        talk = await scene.ask("what is the number of rows", files=[SAMPLE])
-        await talk.over()
-    assert purposes(server) == [*["specialist:analyst"] * 2, "verifier"]
 
 
 def test_its_tools_only_read_and_it_is_one_of_the_crew(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from bot.store.interface import JobKey
 from bot.store.redis.redis_store import Store
 from tests.patience import patience
 from tests.system.brains import Gate, connect, in_turn, plan, provider, result, subtask, tool_call
-from tests.system.scene import SAMPLE, Scene, Talk, eventually, scene_on, shown
+from tests.system.scene import Scene, Talk, eventually, scene_on, shown
 
 CANARY = "zanzibar"
 
@@ -225,17 +225,3 @@ async def test_what_names_nothing_is_said_so(scene: Scene) -> None:
             answer = await scene.command(f"forget {text}")
             assert answer["text"] != forget_window.ASKED
     assert scene.person().views() == []
-
-
-async def test_one_team_never_forgets_for_another(scene: Scene) -> None:
-    async with scene.bot():
-        talk = await scene.ask("what can you do?")
-        await talk.over()
-        other = JobKey("TOTHER", talk.key.job)
-        await scene.store.jobs.ingest(other, "{}", dedupe=["1"], user=scene.person().id)
-        await scene.store.blobs.put(other, CANARY.encode())
-        await forget(scene, "me")
-        await receipt(scene)
-    assert await scene.store.jobs.head(other) is not None
-    assert await scene.store.blobs.count(other) == (1, len(CANARY))
-    assert SAMPLE.exists()

@@ -175,18 +175,6 @@ async def test_what_is_under_way_rests_when_the_app_leaves_and_goes_on_when_it_i
         assert "note" in talk.said().lower()
 
 
-async def test_what_comes_late_for_a_workspace_that_was_left_is_taken_and_does_nothing(town: Town) -> None:
-    async with town.bot():
-        await town.install("Local workspace")
-        town.first.uninstall()
-        await eventually(lambda: has_left(town, town.first.team_id))
-        calls = len(town.first.calls())
-        for number in range(40):
-            assert await mentioned(town), number
-        assert len(town.first.calls()) == calls
-        assert await town.store.jobs.keys_under_way(limit=10) == []
-
-
 async def test_what_was_left_is_erased_when_its_time_is_over_and_its_neighbour_stays(
     town: Town, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,9 +15,9 @@ from handoff.engine.ladder import RUNGS
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.scripts import task_of
-from tests.providers.wire import WireRequest
 from tests.system.brains import (
     Words,
+    by_part,
     connect,
     escalation,
     in_turn,
@@ -47,19 +47,6 @@ def revision(*added: dict[str, Any], **lists: list[dict[str, Any]]) -> Reply:
 def instead(of: str, name: str, specialist: str, why: str) -> dict[str, Any]:
     """A subtask in the place of another."""
     return {**subtask(name, specialist), "instead_of": of, "needed_by": [], "why": why}
-
-
-def by_part(**parts: Words) -> Words:
-    """What a specialist says, by the part that its task or an earlier brief names."""
-
-    def say(request: WireRequest) -> Reply | Fault | None:
-        text = request.messages[0].text
-        name = next((name for name in parts if f"part {name}." in text or f"part-{name}" in text), "")
-        said = parts[name](request) if name else None
-        assert said is None or isinstance(said, Reply | Fault)
-        return said
-
-    return say
 
 
 async def test_the_trace_of_a_job_shows_each_step_of_the_ladder(scene: Scene) -> None:

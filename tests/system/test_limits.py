@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import replace
 from typing import Any
 
-from bot.limits.rules import Payer, RateLimit, Rules, SpendingBudget
+from bot.limits.rules import Payer, Rules, SpendingBudget
 from bot.store.counters import Counter
 from handoff import events as ev
 from handoff.engine.answer import gaps
 from handoff.text.dollars import short
 from specialists.turns import finish_tools
 from tests.providers.faults import Fault
+from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
-from tests.system.brains import Words, connect, plan, provider, purposes, result, subtask, tool_call
+from tests.system.brains import Words, connect, plan, played, provider, purposes, result, subtask, tool_call
 from tests.system.scene import Scene, block_of, eventually, shown
 
 ONE = plan(subtask("sum", "analyst", intent="Add up the two numbers of the request: 19 and 23."))
@@ -41,20 +43,6 @@ async def test_instances_share_the_breaker_of_a_specialist_whose_model_always_fa
         (refused,) = await talk.of(ev.AttemptFailed)
         assert (refused.kind, refused.failed_calls) == ("unavailable", 0)
         assert "specialist analyst is paused" in talk.said(), "the gap is named"
-
-
-async def test_a_call_that_would_wait_longer_than_its_deadline_is_not_made(scene: Scene) -> None:
-    rules = Rules(rates={"": RateLimit(requests=1)})
-    async with provider(planner=lambda _: ONE) as server:
-        counter = Counter("gpt-6.1-sol:requests", "rate", 1)
-        for number in range(3):
-            await scene.store.counters.admit(f"{number}", [counter], patience=1000, hold=1)
-        async with scene.bot(connect("chat", server), rules=rules):
-            talk = await scene.ask("Do it")
-            assert (await talk.over()).latest.state == "failed"
-        assert purposes(server) == []
-    assert "1 requests a minute for gpt-6.1-sol" in talk.said()
-    assert "Mention me again in a minute or two." in talk.said()
 
 
 async def test_a_budget_reached_in_the_middle_of_a_job_gives_one_last_call_without_tools(scene: Scene) -> None:
@@ -173,3 +161,64 @@ async def test_nothing_is_asked_of_the_store_where_no_limit_is_set(scene: Scene)
     lanes = tuple(f"{scene.prefix}:{{limits}}:{kind}:".encode() for kind in ("turns", "askers", "held"))
     others = [name for name in found if not name.startswith(lanes) and b"month:" not in name]
     assert others == [], "but for sums of months, and Slack's limits"
+
+
+MANY = plan(*(subtask(f"part{n}", "writer") for n in range(4)))
+
+
+async def test_a_rest_that_the_provider_asks_for_costs_no_part_of_the_work(scene: Scene) -> None:
+    refused = 0
+    all_there = asyncio.Event()
+
+    async def writer(_: WireRequest) -> Reply | Fault:
+        nonlocal refused
+        if refused < 4:
+            refused += 1
+            if refused == 4:
+                all_there.set()
+            await all_there.wait()
+            return Fault("rate_limited", retry_after="1")
+        await asyncio.sleep(0.3)  # long enough for all others to come while one tries whether it works again
+        return result("It is written.")
+
+    async with played(scene, planner=lambda _: MANY, writer=writer) as server:
+        talk = await scene.ask("Write four parts")
+        job = await talk.over()
+    assert job.latest.state == "completed"
+    assert gaps(job.latest, job.latest.run) == ()
+    assert purposes(server).count("specialist:writer") == 8
+    assert len(await talk.of(ev.AttemptFailed)) == 4, "the rest itself is no failure"
+    assert {work.specialist for work in job.latest.work.values()} == {"writer"}, "and nobody steps in"
+
+
+async def test_what_an_instance_took_before_another_went_on_is_counted_once(scene: Scene) -> None:
+    rules = Rules(budgets={"job": SpendingBudget(tokens=1_000_000)})
+    reached, never = asyncio.Event(), asyncio.Event()
+    one = plan(subtask("sum", "analyst", intent="Add up the two numbers of the request: 19 and 23."))
+    calls = 0
+
+    async def analyst(_: WireRequest) -> Reply:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            return tool_call("calculate", code="19 + 23")
+        if calls == 2:
+            reached.set()
+            await never.wait()
+        return result("19 + 23 = 42")
+
+    async with provider(planner=lambda _: one, analyst=analyst) as server:
+        async with scene.bot(connect("chat", server), rules=rules):
+            talk = await scene.ask("Add 19 and 23")
+            await reached.wait()
+        async with scene.bot(connect("chat", server), rules=rules, later=30.0):
+            usage = (await talk.over()).latest.usage
+        again = server.requests[-1]
+    (spent,) = await scene.store.counters.read_spending(
+        [Counter(f"job:{talk.key.team}/{talk.key.job}:tokens", "life", 1)]
+    )
+    cut_off = spent - usage.tokens_in - usage.tokens_out
+    assert calls == 3
+    assert 500 < cut_off < 600 + 1.5 * again.prompt_tokens, (
+        "of the call that was cut off its estimate stands, and no more"
+    )

@@ -101,18 +101,3 @@ async def test_people_edit_what_is_theirs_on_the_card_and_where_it_goes_stays_th
     assert f"The ticket was sent to #sales ({sales})." in talk.said()
     (made,) = scene.workspace.lists()
     assert [texts(one)[0] for one in made["items"]] == ["The export is late"]
-
-
-async def test_a_model_does_not_say_where_a_ticket_goes(scene: Scene, tmp_path: Path) -> None:
-    def astray(request: WireRequest) -> Reply:
-        replies = [reply.text for message in request.messages for reply in message.replies]
-        made = tool_call("open_ticket", to="#general", title="T", body="It is late.")
-        return result(f"Said: {replies[-1]}") if replies else made
-
-    planner = lambda _: plan(subtask("open", "clerk"))  # noqa: E731 - as the others of this kind
-    crew = crew_at(tmp_path, "list:#sales")
-    async with provider(planner=planner, clerk=astray) as server, scene.bot(connect("chat", server), crew=crew):
-        talk = await scene.ask("Open a ticket for the export", channel="#general")
-        await talk.over()
-    assert "there is no 'to'; the names there are: title, body" in talk.said()
-    assert scene.workspace.lists() == []

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from bot.limits.breakers import MADE, RULES
 from bot.operation.metered import metered_crew
 from bot.operation.metrics import Metrics
-from bot.store.redis.redis_store import Store
 from bot.supervisor.planning import Planning
 from bot.supervisor.track_record import TrackRecord
 from handoff import events as ev
@@ -22,22 +18,19 @@ from specialists.registry import load_crew
 from tests.own_tools import all_tools
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
-from tests.providers.server import ProviderServer
 from tests.specialists.scripted_model import ScriptedModel
 from tests.system.brains import (
     Gate,
-    Words,
     connect,
-    escalation,
     in_turn,
+    played_by,
     provider,
     purposes,
     result,
     subtask,
     tool_call,
 )
-from tests.system.processes import bot_process
-from tests.system.scene import Scene, bot_in, rows, scene_on
+from tests.system.scene import Scene, rows
 
 
 class Priceless(ScriptedModel):
@@ -81,22 +74,10 @@ def plan(*subtasks: dict[str, Any], made: list[dict[str, Any]] | None = None) ->
     return Reply(json.dumps({"made": made, "goal": "Units", "subtasks": list(subtasks), "strategy": "merge"}))
 
 
-def in_turn_then(first: Reply, gate: Gate) -> Words:
-    """One reply, and all that is asked after it waits for the gate."""
-    left = [first]
-    return lambda request: left.pop() if left else gate(request)
-
-
 def crew_folder(tmp_path: Path) -> Path:
     folder = tmp_path / "crew"
     folder.mkdir(exist_ok=True)
     return folder
-
-
-@asynccontextmanager
-async def played_by(scene: Scene, crew: Crew, **words: Words) -> AsyncIterator[ProviderServer]:
-    async with provider(**words) as server, scene.bot(connect("chat", server), crew=crew):
-        yield server
 
 
 async def test_a_specialist_is_made_used_and_shown(scene: Scene, tmp_path: Path) -> None:
@@ -136,44 +117,6 @@ async def test_a_specialist_is_made_used_and_shown(scene: Scene, tmp_path: Path)
     assert "unitsmith" not in counted
 
 
-async def test_a_crew_that_allows_none_is_planned_for_as_ever(scene: Scene, tmp_path: Path) -> None:
-    other = subtask("text", "writer", intent="Say that 12 km are 1.2 mil.")
-    words = {"planner": in_turn(plan(PART), plan(other, made=[])), "writer": in_turn(result(FACTOR, 90))}
-    async with played_by(scene, crew_of(tmp_path, ""), **words) as server:
-        talk = await scene.ask("what are 12 km in old Norwegian units?")
-        job = await talk.over()
-    (rejected,) = await talk.of(ev.PlanRejected)
-    assert "This crew has no specialists made" in rejected.faults[0]
-    asked = server.requests[0]
-    assert "made" not in asked.system.partition("Specialists made")[1]
-    assert '"made"' not in json.dumps(asked.answer_schema)
-    assert "unitsmith" not in str(server.requests[-1].body)
-    assert job.latest.state == "completed"
-
-
-async def test_it_climbs_the_ladder_within_its_tiers_and_is_stood_in_for(scene: Scene, tmp_path: Path) -> None:
-    unsure = escalation("confidence_too_low", "The factor of the bismerpund is not certain.")
-    words = {
-        "planner": in_turn(plan(PART)),
-        "refiner": in_turn(Reply(json.dumps({"intent": "Give 12 km in Norwegian mil alone, with the factor."}))),
-        "unitsmith": lambda _: unsure,
-        "writer": in_turn(result("A good mil.", 85)),
-    }
-    crew = crew_of(tmp_path, MAKE.replace("at_most", "tiers: [fast], at_most"))
-    async with played_by(scene, crew, **words) as server:
-        talk = await scene.ask("what are 12 km in old Norwegian units?")
-        job = await talk.over()
-    started = await talk.of(ev.AttemptStarted)
-    assert [(event.specialist, event.tier) for event in started] == [
-        ("unitsmith", "fast"),
-        ("unitsmith", "fast"),
-        ("writer", "fast"),
-    ]
-    assert "refiner" in purposes(server)
-    assert job.latest.work["units"].rungs == ("refine", "fallback"), "no stronger tier is lent"
-    assert "A good mil." in talk.said()
-
-
 async def test_its_name_leaves_nothing_in_the_shared_counters(scene: Scene, tmp_path: Path) -> None:
     words = {"planner": in_turn(plan(PART)), "unitsmith": lambda _: Fault("bad_request"), "writer": lambda _: DONE}
     async with (
@@ -200,36 +143,6 @@ async def test_where_those_made_keep_failing_they_are_left_alone_together(scene:
     assert failed.message.startswith("The made specialist is paused for another ")
     assert "specialist:unitsmith" not in purposes(server)
     assert job.latest.work["units"].specialist == "writer"
-
-
-async def test_another_instance_takes_it_over_with_nothing_but_the_log(redis_url: str, tmp_path: Path) -> None:
-    gate = Gate(result(FACTOR, 90))
-    words = {"planner": in_turn(plan(PART)), "unitsmith": in_turn_then(SUM, gate)}
-    crew = crew_of(crew_folder(tmp_path))
-    async with scene_on(redis_url) as made, provider(**words) as server:
-        lone = replace(made, store=await Store.connect(redis_url), prefix="lh")
-        settings = {"LEADHAND_CREW": str(crew_folder(tmp_path)), "LEADHAND_LEASE": "1"}
-        async with bot_process(
-            lone.workspace, lone.url, tmp_path, OPENAI_BASE_URL=server.openai_url, **settings
-        ) as bot:
-            talk = await lone.ask("what are 12 km in old Norwegian units?")
-            await gate.reached.wait()
-            await talk.until(lambda job: len(job.latest.work["units"].checkpoints) == 2)
-            bot.process.kill()
-            await bot.process.wait()
-        gate.open()
-        async with bot_in(lone.workspace, lone.url, prefix="lh", model=connect("chat", server), crew=crew):
-            job = await talk.over()
-        assert await talk.of(ev.TakenOver)
-        await lone.store.close()
-    assert purposes(server) == ["planner", *["specialist:unitsmith"] * 3, "verifier"], (
-        "only the call in flight is made again"
-    )
-    before, after = server.requests[2:4]
-    assert (after.system, after.messages, after.tools) == (before.system, before.messages, before.tools)
-    assert job.latest.state == "completed"
-    assert job.latest.work["units"].attempt == 1
-    assert FACTOR in talk.said()
 
 
 async def test_an_instance_whose_crew_lends_no_more_has_it_stood_in_for(scene: Scene, tmp_path: Path) -> None:

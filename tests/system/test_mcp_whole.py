@@ -6,12 +6,9 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import pytest
-
 from bot.slack.views.status import timeline
 from bot.tracing.steps import steps_of
 from specialists.registry import load_crew
-from specialists.turns import tool_calls
 from tests.mcp_servers.harbour import TEXT, Harbour, told
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
@@ -83,17 +80,3 @@ async def test_a_tool_that_reads_is_called_and_one_that_writes_asks_and_is_calle
     assert "look was not called: it has changed since it was accepted" in talk.said()
     assert "leadhand mcp accept port" in talk.said()
     assert "send the keys" not in talk.said()
-
-
-async def test_a_server_that_dies_in_a_write_leaves_doubt_and_a_person_is_asked(
-    scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tool_calls, "GRACE", 0.01)
-    harbour = Harbour(tmp_path)
-    harbour.has(told("die_after", TEXT), local=True)
-    page = PAGE.replace("model: fast", "model: fast\napprove: {mcp__port__die_after: never}")
-    monkeypatch.setattr(f"{__name__}.PAGE", page)
-    async with working(scene, harbour, ("die_after", {"text": HIGH})) as talk:
-        message = await card(talk, "Was this carried out?")
-        assert 'die_after(text="High water at noon.") on the MCP server port' in shown(message)
-    assert harbour.notes == [HIGH]

@@ -16,7 +16,6 @@ from handoff.contracts import Terms
 from specialists.registry import load_crew
 from specialists.tools.messages import messages
 from specialists.turns import tool_calls
-from tests.patience import patience
 from tests.providers.rendering import Reply
 from tests.providers.server import ProviderServer
 from tests.providers.wire import WireRequest
@@ -142,25 +141,6 @@ async def test_a_bot_that_died_while_it_sent_leaves_one_message(desk: Desk, monk
     assert await talk.of(ev.ToolInDoubt) == [], "it was looked up, and nobody was asked"
 
 
-async def test_an_edited_draft_goes_to_the_requester_alone(desk: Desk) -> None:
-    async with desk.saying({"to": "@Ben Okafor", "text": NOTE}), desk.bot():
-        talk = await desk.ask()
-        message = await card(talk)
-        ben = desk.scene.person("ben")
-        assert f"*To:* Ben Okafor ({ben.id})" in shown(message)
-        assert "Ben Okafor is one person: nobody else reads it." in shown(message)
-        ana = desk.scene.person()
-        await ana.click(talk.channel, message["ts"], "approval:edit")
-        (view,) = await desk.scene.workspace.until(ana.views)
-        assert await ana.submit(str(view["id"]), {"to": f"Ben Okafor ({ben.id})", "text": "Late.", "draft": "true"})
-        await talk.over()
-    (draft,) = desk.sent(ana.dm)
-    assert "A draft for Ben Okafor, for you to send. It was not sent to them." in shown(draft)
-    assert "Late." in shown(draft)
-    assert desk.sent(ben.dm) == []
-    assert "It was not sent on." in talk.said()
-
-
 async def test_a_place_that_was_edited_in_is_shown_as_what_it_is_before_anything_is_sent(desk: Desk) -> None:
     async with desk.saying({"to": "#sales", "text": NOTE}), desk.bot():
         talk = await desk.ask()
@@ -229,21 +209,3 @@ async def test_where_nobody_who_approves_reads_both_nothing_is_asked_or_sent(des
     assert await talk.of(ev.ApprovalAsked) == []
     assert "nobody who may approve it here can read both" in talk.said()
     assert "I am in no channel '#nowhere'" in talk.said()
-
-
-async def test_forgetting_a_job_leaves_what_it_sent_elsewhere(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bot.features.erasure.service.SETTLES_IN", 0.3)
-    monkeypatch.setattr("bot.features.erasure.service.LOOK", 0.1)
-    async with desk.saying({"to": "#general", "text": NOTE}), desk.bot():
-        talk = await desk.ask()
-        await press(desk, talk, await card(talk))
-        await talk.over()
-        ana = desk.scene.person()
-        await desk.scene.command(f"forget {talk.key.job}")
-        view = (await desk.scene.workspace.until(ana.views))[-1]
-        assert await ana.submit(view["id"])
-        bot = desk.scene.workspace.bot_user_id
-        said = lambda: [shown(one) for one in desk.scene.workspace.messages(ana.dm) if one["user"] == bot]  # noqa: E731
-        await desk.scene.workspace.until(lambda: any("Forgotten" in one for one in said()), timeout=patience())
-    assert talk.replies() == []
-    assert len(desk.sent("#general")) == 1

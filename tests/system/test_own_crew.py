@@ -94,19 +94,3 @@ async def test_its_tools_work_in_a_thread_and_what_they_write_is_approved(folder
     trace = timeline((await talk.job()).id, steps_of(await scene.store.jobs.log(talk.key)))
     assert "words: asks for approval: add_term(term='proxy', german='Vermittler')" in trace
     assert "words: begins add_term(term='proxy', german='Vermittler') (approved by" in trace
-
-
-async def test_a_toolkit_that_breaks_costs_its_calls_and_a_write_of_unknown_end_is_asked_for(
-    folder: Path, scene: Scene
-) -> None:
-    (folder / "toolkits" / "glossary.csv").unlink()
-    (folder / "toolkits" / "glossary.csv").mkdir()
-
-    async def decide(talk: Talk) -> None:
-        await click(scene, talk, "wants to make a change", "Approve")
-        await talk.seen(lambda: any("Was this carried out?" in shown(one) for one in talk.words()))
-        await click(scene, talk, "Was this carried out?", "It happened")
-
-    talk = await asked(scene, folder, decide)
-    assert "look_up_term failed: IsADirectoryError" in talk.said()
-    assert "Traceback" not in talk.said()

@@ -1,52 +1,42 @@
-"""What stands between a request and its plan: rules, what nobody can do, estimates, equals."""
+"""Between a request and its work: rules, what the planner settles itself, and plans that are changed under way."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import re
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from bot.models.rehearsal.rehearsed_brief import CAN_ASK, NO_MODEL
 from handoff import events as ev
 from handoff.engine.answer import gaps
-from specialists.crew import Crew
-from specialists.registry import load_crew
-from tests.models.price_lists import held_price_list
+from handoff.state.job_state import Job
+from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
+from tests.providers.scripts import purpose_of, task_of
 from tests.providers.server import ProviderServer
-from tests.store.kit import eventually
-from tests.system.brains import Words, connect, in_turn, plan, played, provider, purposes, result, subtask
-from tests.system.scene import SAMPLE, Scene, rows
+from tests.providers.wire import WireRequest
+from tests.system.brains import (
+    Gate,
+    by_part,
+    crew_of,
+    in_turn,
+    plan,
+    played,
+    played_by,
+    purposes,
+    result,
+    subtask,
+)
+from tests.system.scene import SAMPLE, Scene, block_of, buttons, card_title, rows, shown
 
 ONE_SKILL = "what was the total revenue by region?"
 FIGURES = "Revenue by region: Oslo has the most, then Bergen, from all rows of sales.csv."
-TOTALS = subtask("totals", "analyst", intent="From sales.csv give the total revenue by region.")
 
 
 def reply(*subtasks: dict[str, Any], missing: list[str] | None = None) -> Reply:
     """A planner's reply that may name what nobody can do."""
     made = json.loads(plan(*subtasks).text)
     return Reply(json.dumps({**made, "missing": missing or []}))
-
-
-def crew_of(folder: Path, names: list[str], crew_file: str = "") -> Crew:
-    """A crew of writers without tools."""
-    for name in names:
-        page = f"---\nname: {name}\ndescription: Writes.\ntools: []\nmodel: fast\n---\nYou are the {name}.\n"
-        (folder / f"{name}.md").write_text(page)
-    (folder / "crew.yml").write_text(crew_file)
-    return load_crew(folder, {})
-
-
-@asynccontextmanager
-async def played_by(scene: Scene, crew: Crew, **words: Words) -> AsyncIterator[ProviderServer]:
-    """A bot with a crew of the test's own."""
-    async with provider(**words) as server, scene.bot(connect("chat", server), crew=crew):
-        yield server
 
 
 async def test_a_request_of_one_skill_goes_straight_there(scene: Scene) -> None:
@@ -78,64 +68,6 @@ async def test_a_request_that_nobody_covers_is_said_so(scene: Scene) -> None:
     assert job.latest.usage.calls == 1
 
 
-async def test_a_part_that_nobody_covers_is_named_in_the_answer(scene: Scene) -> None:
-    text = subtask("text", "writer", intent="Write two sentences about Rome in spring.")
-    words = {"planner": in_turn(reply(text, missing=["book a flight"])), "writer": in_turn(result("Rome blooms.", 90))}
-    async with played(scene, **words):
-        talk = await scene.ask("two sentences about Rome in spring, and book me a flight")
-        job = await talk.over()
-    assert job.latest.state == "completed"
-    assert "Rome blooms." in talk.said()
-    assert "nobody in the crew can book a flight" in talk.said()
-    assert gaps(job.latest, job.latest.run) == ("nobody in the crew can book a flight",)
-
-
-async def test_an_invented_specialist_is_refused(scene: Scene) -> None:
-    travel = subtask("trip", "travel_agent", intent="Book a flight to Rome for Ana.")
-    async with played(scene, planner=in_turn(plan(travel), reply(missing=["book a flight"]))) as server:
-        talk = await scene.ask("book me a flight to Rome")
-        job = await talk.over()
-    (rejected,) = await talk.of(ev.PlanRejected)
-    assert "unknown specialist 'travel_agent'" in rejected.faults[0]
-    assert purposes(server) == ["planner", "planner"]
-    assert job.latest.state == "failed"
-
-
-async def test_an_estimate_without_a_planner_waits_for_the_prices(
-    scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    held = held_price_list(tmp_path, monkeypatch)
-    async with played(scene, api="responses", analyst=in_turn(result(FIGURES, 90))):
-        talk = await scene.ask(ONE_SKILL, files=[SAMPLE])
-        assert await eventually(held.started)
-        held.release()
-        await talk.over()
-    (planned,) = await talk.of(ev.PlanProposed)
-    assert planned.usage.calls == 0, "no call of the planner has waited for them"
-    assert all(estimate.cost for estimate in planned.estimates)
-
-
-async def test_estimates_stand_in_the_status_beside_what_it_took(scene: Scene) -> None:
-    parts = [subtask("a", "writer"), subtask("b", "reviewer", ["a"])]
-    held = in_turn(result("One sentence.", 90))
-    async with played(scene, planner=in_turn(plan(*parts)), writer=held, reviewer=held):
-        talk = await scene.ask("write one sentence and have it read")
-        job = await talk.over()
-        card = await talk.seen(lambda: (cards := talk.cards()) and rows(cards[0])["b"][0] == "complete" and cards[0])
-    (planned,) = await talk.of(ev.PlanProposed)
-    assert [estimate.subtask for estimate in planned.estimates] == ["a", "b"]
-    assert all(estimate.tokens > 100 for estimate in planned.estimates)
-    status, details = rows(card)["b"]
-    assert status == "complete"
-    assert "tokens" not in details
-    assert job.latest.work["a"].estimate == planned.estimates[0]
-    async with scene.bot():
-        trace = await scene.command(f"trace {job.id}")
-        told = await scene.command(f"status {job.id}")
-    assert "plan of 2 subtasks, about " in str(trace)
-    assert "tokens (about " in str(told), "what it took, beside what was expected"
-
-
 async def test_equals_share_the_work_and_the_planner_sees_one_of_them(scene: Scene, tmp_path: Path) -> None:
     crew = crew_of(tmp_path, ["poet", "poet_b", "singer"], "confidence: 60\nequals:\n- [poet, poet_b]\n")
     parts = plan(subtask("a", "poet"), subtask("b", "poet"), subtask("c", "singer"))
@@ -154,14 +86,170 @@ async def test_equals_share_the_work_and_the_planner_sees_one_of_them(scene: Sce
     assert any("b: poet_b of poet (1 under way" in decision.why for decision in job.latest.decisions)
 
 
-async def test_the_rehearsal_declines_what_no_rule_does(scene: Scene) -> None:
-    async with scene.bot():
-        talk = await scene.ask("Book a table for two on Friday")
-        assert not (await talk.over()).latest.work
-        await talk.say("@leadhand Book a flight to Lisbon")
-        job = await talk.until(lambda job: job if len(job.asks) > 1 and job.latest.over else None)
-    first, second = (one.run.answer or "" for one in job.asks)
-    assert NO_MODEL in first
-    assert NO_MODEL not in second
-    assert CAN_ASK in first
-    assert CAN_ASK in second
+HELLO = "Hello! I plan work and give it to an analyst, a researcher, a reviewer and a writer."
+
+
+def decided(who: str, **fields: Any) -> Reply:
+    """A planner's reply in the form that its schema asks for."""
+    return Reply(json.dumps({"why": "so it is", "next": {"who": who, **fields}}))
+
+
+WHICH = decided("ask", text="Which fair do you mean?", options=["Spring", "Autumn"])
+WRITER = decided("writer")
+
+
+async def test_a_greeting_is_answered_without_a_plan(scene: Scene) -> None:
+    async with played(scene, planner=in_turn(decided("answer", text=HELLO))) as server:
+        talk = await scene.ask("Hello! What can you do?")
+        job = await talk.over()
+        await talk.seen(lambda: talk.status() == "active")
+    assert job.latest.state == "completed"
+    assert purposes(server) == ["planner"]
+    assert await talk.of(ev.PlanProposed) == []
+    assert HELLO in talk.said()
+    card = talk.replies()[0]
+    assert shown(card).startswith("Replied in ")
+    assert block_of(card, "plan") is None, "no tick stands before nothing"
+
+
+def waiting(job: Job) -> bool:
+    return job.latest.state == "input_required"
+
+
+async def test_the_planner_asks_once_and_plans_with_the_answer(scene: Scene) -> None:
+    said = in_turn(result("Come to the autumn fair!"))
+    async with played(scene, planner=in_turn(WHICH, WRITER), writer=said) as server:
+        talk = await scene.ask("invite the team to the fair")
+        question = await talk.question()
+        assert list(buttons(question)) == ["Spring", "Autumn"]
+        assert "Which fair do you mean?" in shown(question)
+        await talk.seen(lambda: talk.status() == "suspended")
+        await talk.seen(lambda: card_title(talk.cards()[0]).startswith("Waiting for an answer"))
+        assert rows(talk.cards()[0])["plan"] == ("in_progress", "waits for ")
+        assert "· waiting for you ·" in shown(await scene.command("status"))
+        await scene.person("ben").click(talk.channel, question["ts"], "answer:1")
+        told = await talk.seen(lambda: scene.person("ben").ephemerals(talk.channel))
+        assert "nobody else can answer it" in told[0]["text"]
+        await scene.person().click(talk.channel, question["ts"], "answer:1")
+        job = await talk.over()
+        await talk.seen(lambda: not buttons(talk.words()[0]))
+    assert job.latest.state == "completed"
+    first, second, writer = server.requests
+    note = "# Known: Asked: Which fair do you mean?\nAnswered by a person: Autumn"
+    assert note in second.messages[0].text
+    assert '"ask"' in json.dumps(first.answer_schema)
+    assert '"ask"' not in json.dumps(second.answer_schema), "it asks once"
+    assert "Answered by a person: Autumn" in writer.messages[0].text
+    closed, answer = talk.words()
+    assert f"<@{scene.person().id}> answered “Autumn”" in shown(closed)
+    assert "Come to the autumn fair!" in shown(answer)
+    assert job.latest.run.paused == 0.0, "the wait before the plan is not added to the time for it"
+
+
+def lines(server: ProviderServer) -> dict[str, str]:
+    """The first line of what each role was told."""
+    return {purpose_of(one): one.messages[0].text.partition("\n")[0] for one in server.requests}
+
+
+async def test_every_role_is_told_when_who_and_where(scene: Scene) -> None:
+    parts = plan(subtask("a", "writer"), subtask("b", "reviewer"))
+    async with played(scene, planner=in_turn(parts), specialist=in_turn(result("A line."))) as server:
+        talk = await scene.ask("two lines about the sea")
+        job = await talk.over()
+    told = lines(server)
+    name = "Ana Duarte"
+    day = r"^\w{3} \d{1,2} \w{3} 20\d\d, \d\d:\d\d UTC\. "
+    for role in ("planner", "synthesizer"):
+        assert re.search(f"{day}From {name} in #general\\.$", told[role]), told[role]
+    setting = job.latest.setting
+    assert setting is not None
+    assert (setting.requester, setting.channel, setting.zone) == (name, "#general", "UTC")
+    assert len(await talk.of(ev.SettingKnown)) == 1
+
+
+FOUND = "No bug here: in billing.yml send_twice is on."
+BILLS = plan(
+    subtask("cause", "analyst"),
+    subtask("letter", "reviewer"),
+    subtask("fix", "analyst", ["cause"]),
+    subtask("note", "writer", ["fix"]),
+    goal="Invoices once",
+)
+OPTION = {
+    **subtask("option", "writer", ["cause"], "In billing.yml set send_twice to off, and say how to check part option."),
+    "title": "Set the option",
+    "instead_of": "fix",
+    "needed_by": [],
+    "why": "It is an option, not the code.",
+}
+CHANGED = {
+    "why": "It is configuration.",
+    "add": [OPTION],
+    "drop": [],
+    "reassign": [],
+    "rebrief": [
+        {"id": "note", "intent": "Tell the board which option is set, in part note.", "done_when": "", "why": "News."}
+    ],
+}
+
+
+def doubting(_: WireRequest) -> Reply:
+    return result("It is configuration.", findings=[{"message": FOUND, "where": "plan", "severity": "high"}])
+
+
+async def test_a_plan_is_changed_and_everybody_sees_why(scene: Scene) -> None:
+    planner, letter = Gate(Reply(json.dumps(CHANGED))), Gate(result("Proofread."))
+    work = by_part(result("Said."), cause=doubting, letter=letter)
+    async with played(scene, planner=lambda _: BILLS, specialist=work, replanner=planner) as server:
+        talk = await scene.ask("find the bug that doubles invoices, fix it and tell the board")
+        await planner.reached.wait()
+        await talk.seen(lambda: "second look at the plan" in card_title(talk.cards()[0]))
+        assert rows(talk.cards()[0])["fix"][1].startswith("analyst · waits for a second look")
+        letter.open()  # what has started goes on
+        await talk.until(lambda job: job.latest.work["letter"].state == "complete")
+        assert "specialist:writer" not in purposes(server)
+        planner.open()
+        job = await talk.over()
+
+        trace = await scene.command(f"trace {job.id}")
+    ask = job.latest
+    assert (ask.state, gaps(ask, ask.run)) == ("completed", ())
+    assert purposes(server).count("replanner") == 1
+    card = rows(talk.cards()[0])
+    assert list(card) == ["cause", "letter", "option", "note"], "what was replaced has no row in the end"
+    assert (card["option"][0], "new: It is an option, not the code." in card["option"][1]) == ("complete", True)
+    assert "new brief: News." in card["note"][1]
+    assert "Plan changed: Do part fix (replaced: It is an option" in shown(talk.cards()[0])
+    text = json.dumps(trace, ensure_ascii=False)
+    for words in (
+        "cause: ask the planner again",
+        "fix: plan changed: replaced",
+        "note: plan changed: rebriefed: News.",
+    ):
+        assert words in text, text
+    (note,) = [request for request in server.requests if "part note." in task_of(request)]
+    assert "## Set the option" in note.messages[0].text
+    assert "Do part fix" not in note.messages[0].text
+    assert ask.work["option"].estimate is not None
+
+
+async def test_a_planner_that_fails_leaves_the_plan_as_it_was(scene: Scene) -> None:
+    replies: dict[str, Fault | Reply | None] = {
+        "could not be asked (home-server refused the request (400)": Fault("bad_request"),
+        "no usable reply": Reply("Bananas!"),
+        "the rehearsal keeps to its plan": None,
+    }
+    for fault, reply in replies.items():
+        async with played(
+            scene,
+            planner=lambda _: BILLS,
+            specialist=by_part(result("Said."), cause=doubting),
+            replanner=in_turn(reply),
+        ) as server:
+            talk = await scene.ask("find the bug")
+            job = await talk.over()
+        assert [work.state for work in job.latest.work.values()] == ["complete"] * 4
+        (looked,) = await talk.of(ev.PlanRevised)
+        assert looked.plan is None
+        assert fault in looked.faults[0]
+        assert purposes(server).count("replanner") == 1

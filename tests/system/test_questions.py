@@ -1,13 +1,16 @@
-"""A specialist asks: buttons, clicks and replies, by the right person and the wrong one, after a restart too."""
+"""A specialist asks: whom, with which reminders, and what is an answer: by the right person and the wrong one."""
 
 from __future__ import annotations
 
+from bot.settings import TERMS
 from bot.slack.show import notices
 from handoff import events as ev
+from handoff.contracts import Asking
 from handoff.state.job_state import Job
 from tests.providers.rendering import Reply
+from tests.providers.scripts import first_text
 from tests.providers.wire import WireRequest
-from tests.system.brains import Gate, connect, escalation, plan, played, provider, purposes, result, subtask
+from tests.system.brains import Gate, connect, escalation, plan, played, provider, purposes, result, subtask, takes
 from tests.system.scene import Json, Scene, Talk, block_of, buttons, card_title, rows, shown
 
 NORTH = ("north.csv", b"month,revenue\n2026-01,10\n2026-02,20\n")
@@ -83,7 +86,7 @@ async def test_a_sibling_goes_on_while_a_question_is_open_and_a_plain_reply_resu
         assert len(await talk.of(ev.ResultReturned)) == 1, "the sibling's"
         reply = await talk.say("Trondheim, of course")
         await talk.over()
-        await talk.seen(lambda: reacted(scene, talk, reply) == ["eyes"])
+        await talk.seen(lambda: talk.reactions(reply) == ["eyes"])
 
     assert "Chosen: Trondheim, of course" in talk.said()
     assert purposes(server).count("specialist:writer") == 2
@@ -103,12 +106,6 @@ async def test_a_file_with_an_answer_is_not_taken_and_its_person_is_told(scene: 
     assert "Chosen: Oslo" in talk.said()
 
 
-def reacted(scene: Scene, talk: Talk, ts: str) -> list[str]:
-    """The reactions to a reply."""
-    thread = scene.workspace.thread(talk.channel, talk.ts)
-    return [each["name"] for message in thread if message["ts"] == ts for each in message.get("reactions", ())]
-
-
 async def test_a_stale_click_gets_its_reason_and_changes_nothing(scene: Scene) -> None:
     async with played(scene, planner=lambda _: plan(subtask("place", "writer")), writer=ask_first):
         talk = await scene.ask("Where shall we meet?")
@@ -124,22 +121,6 @@ async def test_a_stale_click_gets_its_reason_and_changes_nothing(scene: Scene) -
     assert "Chosen: Oslo" in shown(answer)
     assert "answered “Oslo”" in shown(closed)
     assert len(await talk.of(ev.QuestionAnswered)) == 1
-
-
-async def test_two_clicks_at_once_are_one_answer(scene: Scene) -> None:
-    async with played(scene, planner=lambda _: plan(subtask("place", "writer")), writer=ask_first):
-        talk = await scene.ask("Where shall we meet?")
-        question = await talk.question()
-        ana = scene.person()
-        await ana.click(talk.channel, question["ts"], "answer:0")
-        await ana.click(talk.channel, question["ts"], "answer:1")
-        await talk.over()
-        await scene.barrier()
-
-    assert len(talk.words()) == 2
-    (closed, answer) = talk.words()
-    assert "Chosen: Oslo" in shown(answer)
-    assert "answered “Oslo”" in shown(closed), "the question says what counted"
 
 
 async def test_a_question_outlives_the_bot(scene: Scene) -> None:
@@ -160,47 +141,6 @@ async def test_a_question_outlives_the_bot(scene: Scene) -> None:
     assert len(talk.words()) == 2
 
 
-async def test_an_answer_given_while_the_bot_was_away_counts(scene: Scene) -> None:
-    async with provider(planner=lambda _: plan(subtask("place", "writer")), writer=ask_first) as server:
-        async with scene.bot(connect("chat", server)):
-            talk = await scene.ask("Where shall we meet?")
-            await talk.question()
-        await talk.say("Bodø")
-        async with scene.bot(connect("chat", server)):
-            await talk.over()
-
-    assert "Chosen: Bodø" in talk.said()
-
-
-async def test_a_mention_while_a_question_is_open_is_its_answer(scene: Scene) -> None:
-    async with played(scene, planner=lambda _: plan(subtask("place", "writer")), writer=ask_first):
-        talk = await scene.ask("Where shall we meet?")
-        await talk.question()
-        await talk.say("Bergen, @leadhand")
-        job = await talk.over()
-        await scene.barrier()
-
-    assert len(job.asks) == 1
-    assert "Chosen: Bergen" in talk.said()
-    assert len(await talk.of(ev.QuestionAnswered)) == 1
-
-
-async def test_two_open_questions_are_answered_one_by_one(scene: Scene) -> None:
-    both = plan(subtask("place", "writer"), subtask("food", "reviewer"))
-    async with played(scene, planner=lambda _: both, writer=ask_first, reviewer=ask_first):
-        talk = await scene.ask("Where shall we meet, and what do we eat?")
-        await talk.question(2)
-        _, second = talk.words()
-        await scene.person().click(talk.channel, second["ts"], "answer:1")
-        await talk.until(lambda job: sum(bool(work.answers) for work in job.latest.work.values()) == 1)
-        await talk.say("Oslo")
-        job = await talk.over()
-
-    assert all(work.state == "complete" for work in job.latest.work.values())
-    assert {event.subtask for event in await talk.of(ev.QuestionAnswered)} == {"place", "food"}
-    assert {label for message in talk.words() for label in buttons(message)} == {"Evidence"}
-
-
 async def test_an_answer_that_is_offered_is_no_command(scene: Scene) -> None:
     def status_or_help(request: WireRequest) -> Reply:
         reply = ask_first(request)
@@ -213,3 +153,158 @@ async def test_an_answer_that_is_offered_is_no_command(scene: Scene) -> None:
         await talk.over()
     assert "Chosen: status" in talk.said()
     assert not scene.person().ephemerals(talk.channel)
+
+
+LETTER = plan(subtask("letter", "writer", intent="Write the letter with the price."))
+
+
+def tone(request: WireRequest) -> Reply:
+    """A writer that asks for the tone, and then says in its result what it knows."""
+    brief = first_text(request)
+    if "Answered by a person:" not in brief:
+        return escalation("ambiguous_input", "Which tone?", ["Formal", "Friendly"])
+    chosen = brief.rpartition("Answered by a person:")[2].split("\n")[0].strip()
+    return result(f"Tone: {chosen}; euros: {'euros' in brief}")
+
+
+async def test_what_do_you_mean_is_explained_and_answers_nothing(scene: Scene) -> None:
+    async with played(scene, planner=lambda _: LETTER, writer=tone, dispatcher=lambda _: takes("explain")):
+        talk = await scene.ask("Write the letter")
+        question = await talk.question()
+        ts = await talk.say("what do you mean?")
+        told = await talk.seen(lambda: [one for one in talk.words() if "*The question:* Which tone?" in shown(one)])
+        job = await talk.job()
+        assert job is not None
+        assert job.latest.state == "input_required"
+        assert buttons(question), "the question stays open"
+        await talk.seen(lambda: talk.reactions(ts) == ["eyes"])
+        await talk.say("Friendly")
+        job = await talk.over()
+
+    assert "*Do part letter* waits for your answer. Its task is: Write the letter with the price." in shown(told[0])
+    assert "*You can answer:* Formal · Friendly — or in your own words." in shown(told[0])
+    assert job.latest.run.answer == "Tone: Friendly; euros: False"
+    assert len(told) == 1
+
+
+async def test_an_instruction_is_no_answer_and_is_applied(scene: Scene) -> None:
+    async with played(scene, planner=lambda _: LETTER, writer=tone, dispatcher=lambda _: takes("correction")):
+        talk = await scene.ask("Write the letter")
+        await talk.question()
+        ts = await talk.say("@leadhand use euros, not dollars")
+        await talk.seen(lambda: "memo" in talk.reactions(ts))
+        job = await talk.job()
+        assert job is not None
+        assert job.latest.open_questions
+        await talk.say("@leadhand friendly, please")
+        job = await talk.over()
+
+    assert len(job.asks) == 1
+    assert job.latest.run.answer == "Tone: friendly, please; euros: True"
+
+
+ALL_DAY = {"opens": 0, "closes": 24, "days": 7}
+HOUR = 3600.0
+
+
+def ask_ben(request: WireRequest) -> Reply:
+    """The writer's words: a question for Ben, and once it is answered a result with the answer in it."""
+    brief = request.messages[0].text
+    for said in ("Answered by a person:", "Nobody answered; assume:"):
+        if said in brief:
+            return result("Chosen: " + brief.rpartition(said)[2].split("\n")[0].strip())
+    return escalation("ambiguous_input", "Ben, which city is it?", ["Oslo", "Bergen"])
+
+
+def ask_anybody(request: WireRequest) -> Reply:
+    answered = ask_ben(request)
+    return answered if "Chosen" in str(answered) else escalation("ambiguous_input", "Which one is it?")
+
+
+async def about_ben(scene: Scene) -> Talk:
+    talk = await scene.ask(f"Where shall we meet? Ask <@{scene.person('ben').id}>")
+    await talk.question()
+    return talk
+
+
+async def test_a_question_for_a_colleague_says_so_everywhere_and_is_the_colleagues_to_answer(scene: Scene) -> None:
+    ana, ben = scene.person().id, scene.person("ben").id
+    async with played(scene, planner=lambda _: plan(subtask("place", "writer")), writer=ask_ben):
+        talk = await about_ben(scene)
+        question = talk.words()[0]
+        assert f"<@{ben}>" in shown(question)
+        assert f"<@{ana}>" not in shown(question)
+        assert f"Waits for <@{ben}>" in shown(question)
+        await talk.until(waiting)
+        await talk.seen(lambda: talk.status() == "suspended")
+        await talk.seen(lambda: ben in str(block_of(talk.cards()[0], "plan")))
+        assert ana not in str(block_of(talk.cards()[0], "plan"))
+        assert f"· waiting for <@{ben}> ·" in shown(await scene.command("status"))
+        assert f"waiting for <@{ben}>" in shown(await scene.command(f"status {talk.key.job}"))
+        assert "waiting for you" not in shown(await scene.command(f"status {talk.key.job}"))
+
+        await talk.say("Oslo")
+        told = await talk.seen(lambda: [one["text"] for one in scene.person().ephemerals(talk.channel)][3:])
+        assert told == [notices.not_asked((ben,))]
+        await talk.say("Bergen", who="ben")
+        await talk.over()
+    assert "Chosen: Bergen" in talk.said()
+    assert [event.user for event in await talk.of(ev.QuestionAnswered)] == [ben]
+
+
+async def test_two_instances_remind_once_and_the_requester_next(scene: Scene) -> None:
+    ana, ben = scene.person().id, scene.person("ben").id
+    terms = TERMS.model_copy(update={"asking": Asking(remind_after=HOUR, **ALL_DAY)})
+    words = {"planner": lambda _: plan(subtask("place", "writer")), "writer": ask_ben}
+    async with provider(**words) as server:
+        async with scene.bot(connect("chat", server), terms=terms):
+            talk = await about_ben(scene)
+            await talk.until(waiting)
+        one, two = (scene.bot(connect("chat", server), terms=terms, later=1.1 * HOUR) for _ in range(2))
+        async with one, two:
+            await talk.seen(lambda: len(talk.words()) == 2)
+            await scene.barrier()
+        question, reminder = talk.words()
+        assert shown(reminder).startswith(f"<@{ben}>: a question still waits for an answer: Ben, which city is it?")
+        assert buttons(question), "it is still to be answered"
+        async with scene.bot(connect("chat", server), terms=terms, later=2.3 * HOUR):
+            await talk.seen(lambda: len(talk.words()) == 3)
+            assert shown(talk.words()[2]).startswith(f"<@{ana}>: ")
+            assert "You may answer it, too." in shown(talk.words()[2])
+            await talk.say("Oslo")
+            await talk.over()
+    assert [event.to for event in await talk.of(ev.QuestionReminded)] == [(ben,), (ana,)]
+    assert "Chosen: Oslo" in talk.said()
+
+
+async def test_what_nobody_answers_is_assumed_and_the_answer_says_so(scene: Scene) -> None:
+    terms = TERMS.model_copy(update={"asking": Asking(expire_after=48 * HOUR, assume="first", **ALL_DAY)})
+    words = {"planner": lambda _: plan(subtask("place", "writer")), "writer": ask_ben}
+    async with provider(**words) as server:
+        async with scene.bot(connect("chat", server), terms=terms):
+            talk = await about_ben(scene)
+            await talk.until(waiting)
+        async with scene.bot(connect("chat", server), terms=terms, later=49 * HOUR):
+            await talk.over()
+            await talk.seen(lambda: not buttons(talk.words()[0]))
+    question, answer = talk.words()
+    assert "Chosen: Oslo" in shown(answer)
+    assert "Nobody answered “Ben, which city is it?” within 2 days; I assumed: Oslo" in shown(answer)
+    assert "Nobody answered within 2 days; I assumed: “Oslo”" in shown(question)
+
+
+async def test_a_reply_that_could_answer_two_questions_is_taken_for_none_until_it_says_which(scene: Scene) -> None:
+    both = plan(subtask("place", "writer"), subtask("food", "reviewer"))
+    async with played(scene, planner=lambda _: both, writer=ask_anybody, reviewer=ask_anybody):
+        talk = await scene.ask("Where shall we meet, and what do we eat?")
+        await talk.question(2)
+        await talk.say("Soup")
+        await talk.seen(lambda: "could answer more than one question" in talk.said())
+        assert not await talk.of(ev.QuestionAnswered)
+        assert all("Do part" in shown(message) for message in talk.words())
+        await talk.say("food: Soup")
+        await talk.until(lambda job: bool(job.latest.work["food"].answers))
+        await talk.say("Oslo")
+        job = await talk.over()
+    work = job.latest.work
+    assert [work[name].answered[0].text for name in ("place", "food")] == ["Oslo", "Soup"]

@@ -1,13 +1,23 @@
-"""The bot ends in the middle and starts again on the same store: it goes on, and nothing is there twice."""
+"""The bot ends in the middle, or its job waits for days: it goes on from there, and nothing is there twice."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from bot.app import App, running
+from bot.command_line.serve import open_slack_connection
+from bot.models.rehearsal.rehearsal import RehearsalModel
+from bot.settings import Settings
+from bot.store.redis.redis_store import Store
 from handoff import events as ev
-from handoff.contracts import Terms
-from tests.providers.rendering import Reply
+from tests.bench.growth import pause
 from tests.providers.wire import WireRequest
-from tests.system.brains import Gate, connect, escalation, in_turn, plan, provider, purposes, result, subtask
-from tests.system.scene import SAMPLE, Scene, card_title, rows, shown
+from tests.store.kit import MovedClock, age
+from tests.system.brains import Gate, connect, escalation, plan, provider, purposes, result, subtask
+from tests.system.scene import SAMPLE, Scene, Talk, card_title, eventually, planned_at_once, rows, shown
 
 QUESTION = "why did churn rise? draft a short note to the board"
 TWO = plan(subtask("first", "writer"), subtask("second", "reviewer"))
@@ -41,41 +51,6 @@ async def test_an_analysis_goes_on_from_its_last_turn(scene: Scene) -> None:
     assert {status for status, _ in rows(talk.cards()[0]).values()} == {"complete"}
     assert "rose from" in shown(talk.words()[0])
     assert "Answered in part" not in shown(talk.words()[0])
-
-
-async def test_side_by_side_work_goes_on_side_by_side(scene: Scene) -> None:
-    gate = Gate(result("Done."))
-    async with provider(planner=lambda _: TWO, writer=gate, reviewer=gate) as server:
-        async with scene.bot(connect("chat", server)):
-            talk = await scene.ask("Do two things")
-            await talk.until(lambda job: len([w for w in job.latest.work.values() if w.state == "in_progress"]) == 2)
-        async with scene.bot(connect("chat", server)):
-            await talk.seen(lambda: server.stats.at_once >= 2)
-            gate.open()
-            await talk.over()
-
-    assert len(talk.cards()) == len(talk.words()) == 1
-    assert len(await talk.of(ev.ResultReturned)) == 2
-    assert purposes(server).count("planner") == 1
-
-
-async def test_a_restart_while_the_answer_is_streamed_leaves_one_answer(scene: Scene) -> None:
-    slow = Reply("Tea is ready. " * 200, pause=0.08)
-    whole = Reply("Tea is ready, and so are the scones.")
-    async with provider(
-        planner=lambda _: TWO, specialist=lambda _: result("Done."), synthesizer=in_turn(slow, whole)
-    ) as server:
-        async with scene.bot(connect("chat", server), terms=Terms(verifier=False)):
-            talk = await scene.ask("Do two things")
-            await talk.seen(lambda: [message for message in talk.words() if message["streaming"]])
-        async with scene.bot(connect("chat", server), later=60.0, terms=Terms(verifier=False)):
-            await talk.over()
-
-    assert purposes(server).count("synthesizer") == 2
-    assert purposes(server).count("specialist:writer") == 1
-    assert len(talk.cards()) == len(talk.words()) == 1, "the half-written message is gone"
-    assert "and so are the scones" in talk.said()
-    assert len(await talk.of(ev.AnswerWritten)) == 1
 
 
 async def test_what_is_asked_while_the_bot_is_away_is_done_when_it_is_back(scene: Scene) -> None:
@@ -115,13 +90,100 @@ async def test_a_session_says_that_it_waits_once_slack_takes_it(scene: Scene) ->
         await talk.seen(lambda: talk.status() == "suspended")
 
 
-async def test_two_bots_on_one_store_do_each_job_once(scene: Scene) -> None:
-    async with provider() as server, scene.bot(connect("chat", server)), scene.bot(connect("chat", server)):
-        talks = [await scene.ask(f"What is 3 * {n}?", channel="#sales") for n in range(3)]
-        for talk in talks:
-            await talk.over()
-        await scene.barrier()
+NORTH = ("north.csv", b"month,revenue\n2026-01,10\n2026-02,20\n")
+SOUTH = ("south.csv", b"month,revenue\n2026-01,7\n2026-02,9\n")
+AMBIGUOUS = "total revenue, and draft a short note to the board"
+DAY = 86_400.0
+PAUSED = 40
 
-    for talk in talks:
-        assert len(talk.cards()) == len(talk.words()) == 1
-    assert purposes(server).count("planner") == len(talks)
+
+def own_tasks() -> list[str]:
+    """What runs of the bot itself. The workspace and its connections are in this process too."""
+    frames = [getattr(task.get_coro(), "cr_code", None) for task in asyncio.all_tasks()]
+    return [
+        frame.co_qualname
+        for frame in frames
+        if frame is not None
+        and {"bot", "handoff"} & set(Path(frame.co_filename).parts)
+        and "/workspace/" not in frame.co_filename
+    ]
+
+
+async def at_rest(app: App, scene: Scene, most: tuple[int, int] | None = None) -> tuple[int, int]:
+    """The tasks and the connections of a bot that has nothing to do, once they are few, or as few as `most`."""
+    await scene.barrier()
+    seen: list[tuple[int, int]] = []
+
+    async def settled() -> bool:
+        assert isinstance(scene.store, Store)
+        clients = await scene.store._server.command("INFO", "clients")
+        seen.append((len(own_tasks()), int(clients["connected_clients"])))
+        if most is not None:
+            return app.instance.owned == 0 and seen[-1][0] <= most[0]
+        return app.instance.owned == 0 and len(seen) > 25 and seen[-1][0] == min(one for one, _ in seen)
+
+    await eventually(settled)
+    return seen[-1]
+
+
+async def test_paused_jobs_cost_no_task_and_no_connection(scene: Scene) -> None:
+    async with scene.bot() as app:
+        without = await at_rest(app, scene)
+    for number in range(PAUSED):
+        await pause(scene.store, scene.workspace.team_id, number)
+    assert await scene.store.jobs.next_due() is None
+    async with scene.bot() as app:
+        tasks, connections = await at_rest(app, scene, most=without)
+    assert 0 < tasks <= without[0]
+    assert connections <= without[1] + 2, "the pool may have grown by chance, not by forty"
+
+
+async def test_an_owner_ends_with_its_question(scene: Scene) -> None:
+    async with scene.bot() as app:
+        without = await at_rest(app, scene)
+        talk = await scene.ask(AMBIGUOUS, files=[NORTH, SOUTH])
+        await talk.question()
+        await talk.seen(lambda: talk.status() == "suspended")
+        await at_rest(app, scene, most=without)
+        head = await scene.store.jobs.head(talk.key)
+        assert head is not None
+        assert head.owner == ""
+        assert head.due is not None, "when people are reminded of it"
+        assert head.due > scene.store.clock() + 3600
+
+
+async def test_after_five_days_of_running_a_reply_goes_on(scene: Scene, store: Store) -> None:
+    async with bot_on(scene, store) as app:
+        talk = await Scene(scene.workspace, "", store, "").ask(AMBIGUOUS, files=[NORTH, SOUTH])
+        await talk.question()
+        await talk.seen(lambda: talk.status() == "suspended")
+
+        async def at_rest() -> bool:
+            return app.instance.owned == 0
+
+        await eventually(at_rest)  # days that pass while an instance holds the job are days without a word from it
+        await age(store, 5 * DAY)
+        MovedClock(store).advance(5 * DAY)
+        await talk.say("south.csv")
+        await answered(talk)
+
+
+@asynccontextmanager
+async def bot_on(scene: Scene, store: Store) -> AsyncIterator[App]:
+    """A bot on a store whose clock can be moved, expiry included."""
+    place = scene.workspace
+    settings = Settings(env={}, bot_token=place.bot_token, app_token=place.app_token, slack_api_url=place.api_url)
+    async with (
+        running(settings, store, RehearsalModel(), planned_at_once(settings)) as app,
+        open_slack_connection(app.bolt, settings),
+    ):
+        yield app
+
+
+async def answered(talk: Talk) -> None:
+    """It ended as if nothing had been."""
+    job = await talk.over()
+    assert job.latest.state == "completed"
+    assert "Total revenue of all rows: **16**" in shown(talk.words()[-1])
+    assert len(talk.cards()) == 1
+    assert len(await talk.of(ev.PlanProposed)) == 1

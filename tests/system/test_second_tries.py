@@ -18,11 +18,29 @@ from tests.providers.rendering import Reply
 from tests.providers.scripts import purpose_of, task_of
 from tests.providers.wire import WireRequest
 from tests.specialists.far_side import FarSide, far_side
-from tests.system.brains import Gate, connect, in_turn, plan, played, provider, purposes, result, subtask, tool_call
+from tests.system.brains import (
+    Gate,
+    by_part,
+    connect,
+    in_turn,
+    plan,
+    played,
+    provider,
+    purposes,
+    result,
+    subtask,
+    tool_call,
+)
 from tests.system.scene import SAMPLE, Scene, Talk, buttons, card_title, rows, shown
-from tests.system.test_in_part import FIVE, by_task
 from tests.system.test_write_tools import crew_with
 
+FIVE = plan(
+    subtask("t1", "analyst"),
+    subtask("t2", "reviewer"),
+    subtask("t3", "analyst", ["t1"]),
+    subtask("t4", "reviewer", ["t2"]),
+    subtask("t5", "reviewer", ["t3", "t4"]),
+)
 AGAIN = "Try what is missing again"
 
 
@@ -45,7 +63,7 @@ async def alone(talk: Talk, who: str, words: str) -> None:
 async def test_two_people_press_the_button_at_once_on_two_instances(scene: Scene) -> None:
     """T1 failed, T3 was skipped for want of it, and T5 was done without T3: these three are run again, once."""
     gate, failing = Gate(result("Alpha is done.", 95)), [Fault("bad_request")]
-    rest = by_task(
+    rest = by_part(
         t2=lambda _: result("Beta is done.", 95),
         t3=lambda _: result("Gamma is done.", 95),
         t4=lambda _: result("Delta is done.", 88),
@@ -181,20 +199,6 @@ async def test_continue_after_a_stop_goes_on_from_the_last_turn_on_another_insta
     first, again = (ask.usage.calls for ask in job.asks)
     assert first + again == len(server.requests) - 1, "none is charged twice; the one that was cut off brought nothing"
     assert "Second try: goes on with “Do part sum” and “Do part check”, keeps 1 of 3 parts" in shown(talk.cards()[1])
-
-
-async def test_the_same_with_other_words_has_the_plan_and_the_files_at_hand(scene: Scene) -> None:
-    parts = plan(subtask("sum", "analyst", intent="Sum the revenue of the north in sales.csv."))
-    async with played(scene, planner=lambda _: parts, analyst=lambda _: result("It is 7.")) as server:
-        talk = await scene.ask("Sum the revenue of the north", files=[SAMPLE])
-        await talk.over()
-        await talk.say("@leadhand the same for the south")
-        await talk.over(2)
-    first, again = [one for one in server.requests if purpose_of(one) == "planner"]
-    assert "# Plan of the last request" not in first.messages[0].text
-    assert "- sum (analyst): Sum the revenue of the north in sales.csv." in again.messages[0].text
-    assert "Keep the steps of that plan" in again.system
-    assert "sales.csv" in again.messages[0].text.partition("# Files")[2]
 
 
 async def test_what_cannot_be_tried_again_is_said_in_one_line(scene: Scene) -> None:

@@ -14,7 +14,6 @@ import pytest
 from bot.features.sign_in.page import PATH
 from bot.settings import Address
 from bot.slack.show import admission
-from handoff.contracts import Plan
 from specialists.crew import Crew
 from specialists.mcp import tool_lock
 from specialists.mcp.tool_lock import ToolLock, as_told
@@ -123,28 +122,6 @@ async def test_a_person_signs_in_by_a_link_and_the_job_goes_on(
     secrets = [form[key] for form in server.forms for key in ("code", "code_verifier", "refresh_token") if key in form]
     assert not [one for one in (token, *server.access, *server.refresh, *secrets) if one in kept]
     assert job.asks[0].work["note"].answered[0].ruling is not None
-
-
-async def test_a_sign_in_that_is_denied_is_told_also_to_who_was_made_for_the_job(scene: Scene, tmp_path: Path) -> None:
-    made = {"name": "pilot", "why": "nobody is one", "description": "Pilots.", "brief": "Say when a ship may leave."}
-    made |= {"tools": ["mcp__tides__look"], "tier": "fast"}
-    planned = Plan.model_validate({"made": [made], "goal": "Leave", "subtasks": [subtask("note", "pilot")]})
-    words = {"planner": lambda _: Reply(planned.model_dump_json()), "pilot": keeper}
-    async with (
-        oauth_server() as server,
-        provider(**words) as models,
-        scene.bot(connect("chat", models), crew=crew_of(server, tmp_path)),
-    ):
-        talk = await scene.ask("When is the water high?")
-        message = await card(talk, "needs somebody to sign in")
-        ana = scene.person()
-        await link_of(scene, talk, message)
-        server.paths.clear()
-        await ana.click(talk.channel, message["ts"], "approval:deny")
-        await ana.submit(str(ana.views()[-1]["id"]), {"text": "not from here"})
-        await talk.over()
-    assert server.paths == []
-    assert "not from here" in talk.said()
 
 
 @pytest.fixture

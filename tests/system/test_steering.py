@@ -1,4 +1,4 @@
-"""What people say, edit and delete while a request is under way: applied, queued or withdrawn, and it is said which."""
+"""What people say, edit and delete while a request is under way or after it: applied, queued, withdrawn, left alone."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ import json
 
 import pytest
 
+from bot.models.rehearsal.rehearsal import RehearsalModel
+from bot.slack.views.receipt import NOT_APPLIED
+from handoff import events as ev
+from handoff.contracts import Turn
 from handoff.engine import hearing
-from handoff.engine.correcting import MOST
+from specialists.model import ModelCall
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.scripts import first_text, purpose_of
 from tests.providers.wire import WireRequest
-from tests.system.brains import Gate, connect, plan, played, provider, purposes, result, subtask, tool_call
-from tests.system.scene import Scene, Talk, rows, shown
-from tests.system.test_follow_ups import reactions, takes
+from tests.system.brains import Gate, connect, plan, played, provider, purposes, result, subtask, takes, tool_call
+from tests.system.scene import SAMPLE, Scene, Talk, eventually, rows, shown
 
 PRICES = plan(
     subtask("prices", "analyst", intent="Work out part prices."),
@@ -66,7 +69,7 @@ async def test_a_correction_changes_what_has_not_begun_and_tells_what_runs(scene
         talk = await scene.ask("Work out the prices and write a note")
         await gate.reached.wait()
         ts = await talk.say("in euros please")
-        await talk.seen(lambda: "memo" in reactions(talk, ts))
+        await talk.seen(lambda: "memo" in talk.reactions(ts))
         await talk.until(lambda job: job.latest.work["note"].changed)
         gate.open()
         job = await talk.over()
@@ -84,54 +87,6 @@ async def test_a_correction_changes_what_has_not_begun_and_tells_what_runs(scene
     assert "in euros please" in last, "who writes the answer reads it as part of the request"
     assert "I'm applying it to the part in progress and planning the one that has not begun again." in talk.told()
     assert "new brief: Euros are wanted" in rows(talk.cards()[0])["note"][1]
-
-
-async def test_a_correction_is_not_lost_because_the_dispatcher_failed_even_if_the_bot_dies_meanwhile(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(hearing, "PAUSES", (0.5,) * 5)
-    gate, failed = Gate(), asyncio.Event()
-
-    async def writer(request: WireRequest) -> Reply:
-        await gate(request)
-        return result("In euros" if told(request, "in euros please") else "In dollars")
-
-    def fails(_: WireRequest) -> Fault:
-        failed.set()
-        return Fault("bad_request")
-
-    words = {"planner": lambda _: plan(subtask("note", "writer")), "writer": writer}
-    async with played(scene, **words, dispatcher=fails):
-        talk = await scene.ask("Write a note with the price")
-        await gate.reached.wait()
-        ts = await talk.say("in euros please")
-        await failed.wait()
-        await talk.seen(lambda: "I don't know yet what it is for" in talk.told())
-        await talk.seen(lambda: "eyes" in reactions(talk, ts))
-    async with played(scene, **words, dispatcher=lambda _: takes("correction")):
-        await talk.until(lambda job: job.latest.corrections == 1)
-        gate.open()
-        job = await talk.over()
-
-    assert job.latest.run.answer == "In euros"
-    assert len(job.asks) == 1
-    assert talk.told().count("I don't know yet") == 1
-
-
-async def test_what_is_something_else_is_queued_and_said_so(scene: Scene) -> None:
-    gate = Gate(result("Tea."))
-    alone = plan(subtask("note", "writer"))
-    async with played(scene, planner=lambda _: alone, writer=gate, dispatcher=lambda _: takes("request")):
-        talk = await scene.ask("Draft a note about tea")
-        await gate.reached.wait()
-        ts = await talk.say("and after that one about coffee")
-        await talk.seen(lambda: "hourglass_flowing_sand" in reactions(talk, ts))
-        await talk.seen(lambda: "Noted. I'll start on this once" in talk.told())
-        assert "Noted" not in talk.said(), "it is for its author alone"
-        gate.open()
-        job = await talk.over(2)
-
-    assert [ask.state for ask in job.asks] == ["completed", "completed"]
 
 
 async def test_an_edited_request_is_a_correction(scene: Scene) -> None:
@@ -184,31 +139,6 @@ async def test_a_deleted_request_stops_and_nothing_is_posted_under_it(scene: Sce
     assert "Withdrawn: the request was deleted" in shown(talk.cards()[0])
 
 
-async def test_a_deleted_follow_up_is_withdrawn_in_its_thread(scene: Scene) -> None:
-    gate = Gate(result("Coffee."))
-
-    async def writer(request: WireRequest) -> Reply | None:
-        return await gate(request) if "coffee" in first_text(request) else result("Tea.")
-
-    def planner(request: WireRequest) -> Reply:
-        about = "coffee" if "coffee" in first_text(request).partition("# Earlier")[0] else "tea"
-        return plan(subtask(about, "writer"))
-
-    async with played(scene, planner=planner, writer=writer):
-        talk = await scene.ask("Draft a note about tea")
-        await talk.over()
-        ts = await talk.say("@leadhand and one about coffee")
-        await gate.reached.wait()
-        await scene.person("ana").delete(talk.channel, ts)
-        job = await talk.over(2)
-        gate.open()
-
-    assert [ask.state for ask in job.asks] == ["completed", "cancelled"]
-    assert "*Withdrawn*: a request of <@" in talk.said()
-    assert "one about coffee" not in talk.said(), "what somebody deleted is not said again to all"
-    assert "Coffee." not in talk.said()
-
-
 async def test_a_correction_and_a_deletion_reach_whichever_instance_has_the_job(scene: Scene) -> None:
     gate = Gate()
 
@@ -226,26 +156,133 @@ async def test_a_correction_and_a_deletion_reach_whichever_instance_has_the_job(
             await talk.until(lambda job: job.latest.corrections == 1)
             gate.open()
             job = await talk.over()
-            await talk.seen(lambda: reactions(talk, ts) == ["memo"])
+            await talk.seen(lambda: talk.reactions(ts) == ["memo"])
 
     assert job.latest.run.answer == "euros"
     assert job.latest.corrections == 1
     assert talk.told().count("Got it.") == 1
 
 
-@pytest.mark.parametrize("applied", [MOST, 0], ids=["sorted after them", "sorted beside them"])
-async def test_after_many_corrections_the_next_is_a_request(scene: Scene, applied: int) -> None:
-    gate = Gate(result("Tea."))
-    alone = plan(subtask("note", "writer"))
-    async with played(scene, planner=lambda _: alone, writer=gate, dispatcher=lambda _: takes("correction")):
-        talk = await scene.ask("Draft a note about tea")
-        await gate.reached.wait()
-        for number in range(MOST):
-            await talk.say(f"no, version {number}")
-        await talk.until(lambda job: job.latest.corrections >= applied)
-        await talk.say(f"no, version {MOST}")
-        await talk.until(lambda job: len(job.asks) == 2 and job.asks[0].corrections == MOST)
-        gate.open()
-        job = await talk.over(2)
+NOTE = plan(subtask("note", "writer", intent="Write the note about tea, in the length that is asked for."))
 
-    assert job.asks[1].request.text.startswith("no, version")
+
+async def heard(talk: Talk, number: int) -> list[ev.MessageHeard]:
+    """The messages that were heard, once there are so many and none is still looked at."""
+
+    async def look() -> list[ev.MessageHeard] | None:
+        found, job = await talk.of(ev.MessageHeard), await talk.job()  # in this order: the job is as new as they are
+        return found if len(found) >= number and job is not None and not job.heard else None
+
+    return await eventually(look)
+
+
+async def test_shorter_without_a_mention_works_on_the_last_answer(scene: Scene) -> None:
+    words = {"planner": lambda _: NOTE, "writer": lambda _: result("Tea is a drink.")}
+    async with played(scene, dispatcher=lambda _: takes("request"), **words) as server:
+        talk = await scene.ask("Draft a note about tea")
+        await talk.over()
+        ts = await talk.say("shorter")
+        job = await talk.over(2)
+        await talk.seen(lambda: talk.reactions(ts) == ["eyes"])
+
+    assert [ask.request.text for ask in job.asks] == ["Draft a note about tea", "shorter"]
+    assert [ask.state for ask in job.asks] == ["completed", "completed"]
+    assert job.asks[1].id == ts, "an ordinary request of the job"
+    (asked,) = [each for each in server.requests if purpose_of(each) == "dispatcher"]
+    assert "Draft a note about tea" in asked.messages[0].text
+    assert "Tea is a drink." in asked.messages[0].text
+    assert asked.messages[0].text.endswith("# Message\nshorter")
+    writers = [each.messages[0].text for each in server.requests if purpose_of(each) == "specialist:writer"]
+    assert "Tea is a drink." not in writers[0]
+    assert "Tea is a drink." in writers[1], "the last answer, whole"
+    again = [each.messages[0].text for each in server.requests if purpose_of(each) == "planner"][1]
+    assert "## Asked: Draft a note about tea\nTea is a drink." in again
+
+
+async def test_what_is_said_to_somebody_else_does_not_wake_it(scene: Scene) -> None:
+    async with played(scene, planner=lambda _: NOTE, writer=lambda _: result("Tea.")) as server:
+        talk = await scene.ask("Draft a note about tea")
+        await talk.over()
+        await talk.say("I am in a call, back in five", who="ben")
+        await heard(talk, 1)  # it might have been for the bot: the dispatcher was asked
+        calls = len(server.requests)
+        named = ("Ben, can you?", "@ben can you make it shorter?", "Can you check this, Ben?", "ben shorter please")
+        for text in named:
+            await talk.say(text)
+        await talk.say("Sure, shorter it is", who="ben")
+        await talk.say("lunch?", who="cleo")
+        found = await heard(talk, 7)
+        job = await talk.job()
+
+    assert job is not None
+    assert len(job.asks) == 1
+    assert len(server.requests) == calls, "no model was asked"
+    assert [one.message.text for one in found if one.others] == [""], "what is for Ben is not kept"
+    assert len(talk.words()) == 1
+    assert purposes(server).count("dispatcher") == 1
+
+
+async def test_where_the_dispatcher_keeps_failing_the_requester_is_told_and_others_are_left_alone(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hearing, "PAUSES", (0.1,) * 2)
+    words = {"planner": lambda _: NOTE, "writer": lambda _: result("Tea.")}
+    async with played(scene, dispatcher=lambda _: Fault("bad_request"), **words):
+        talk = await scene.ask("Draft a note about tea")
+        await talk.over()
+        await talk.say("maybe with a photo", who="ben")
+        await heard(talk, 1)
+        assert len(talk.words()) == 1, "people may have talked among themselves"
+        await talk.say("shorter")
+        await heard(talk, 2)
+        job = await talk.job()
+        told = talk.told()
+
+    assert job is not None
+    assert len(job.asks) == 1
+    tries = await talk.of(ev.MessageSorted)
+    assert [(one.aim, one.by) for one in tries] == [("unknown", "model")] * 6
+    assert told.count("I don't know yet what it is for") == 1
+    assert told.count("I did nothing about your message") == 1
+
+
+FILES = [("sales.csv", SAMPLE.read_bytes())]
+
+
+class HeldRehearsal(RehearsalModel):
+    """The rehearsal, whose specialists' calls wait until somebody has spoken."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.at_work, self.spoken = asyncio.Event(), asyncio.Event()
+
+    async def reply(self, call: ModelCall) -> Turn:
+        if call.purpose.startswith("specialist:"):
+            self.at_work.set()
+            await self.spoken.wait()
+        return await super().reply(call)
+
+
+async def test_what_is_said_at_work_is_named_as_not_applied(scene: Scene) -> None:
+    model = HeldRehearsal()
+    async with scene.bot(model):
+        talk = await scene.ask("What is the total revenue by region?", files=FILES)
+        await model.at_work.wait()
+        ts = await talk.say("only the North region please")
+        await talk.seen(lambda: NOT_APPLIED in talk.told())
+        assert "memo" not in talk.reactions(ts)
+        model.spoken.set()
+        job = await talk.over()
+    said = " ".join(talk.said().split())
+    assert "was not applied: this is a rehearsal" in said
+    assert "only the North region please" in said
+    assert job.latest.state == "completed"
+
+
+async def test_a_public_channel_is_known_by_its_name_and_a_private_one_is_not(scene: Scene) -> None:
+    """Slack mentions channels by their ids. Who writes the id of a private one does not learn its name so."""
+    sales, leads = scene.workspace.channel_id("#sales"), scene.workspace.channel_id("#leads")
+    async with scene.bot():
+        talk = await scene.ask(f"Draft a note for <#{sales}> and <#{leads}|>", who="cleo")
+        job = await talk.over()
+    assert job.asks[0].request.text == f"Draft a note for #sales and #{leads}"

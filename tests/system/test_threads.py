@@ -1,34 +1,78 @@
-"""One thread, several requests; direct messages; and a job that begins with somebody's message."""
+"""One thread from its first request to its last: what people see of it, and what is kept."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import pytest
+
+from bot.slack.send.lookup import EVENT_TYPE
+from bot.slack.show import notices
 from handoff import events as ev
+from handoff.effects import answer_key
 from handoff.engine.answer import gaps
-from tests.providers.scripts import purpose_of
+from handoff.state.job_state import Job
 from tests.providers.wire import WireRequest
-from tests.system.brains import Gate, connect, in_turn, plan, played, provider, purposes, result, subtask
-from tests.system.scene import SAMPLE, Scene, card_title, shown
+from tests.system.brains import Gate, connect, played, provider, purposes, result
+from tests.system.scene import SAMPLE, Scene, Talk, block_of, card_title, rows, shown
+
+QUESTION = "why did churn rise? draft a short note to the board"
+
+
+async def test_a_question_for_two_specialists_becomes_one_card_one_chart_and_one_answer(scene: Scene) -> None:
+    async with scene.bot():
+        talk = await scene.ask(QUESTION, files=[SAMPLE])
+        await talk.seen(lambda: "eyes" in talk.reactions())
+        await talk.seen(lambda: talk.status() == "processing")
+        job = await talk.over()
+        await talk.seen(lambda: talk.status() == "active")
+
+    (card,) = talk.cards()
+    assert rows(card)["analysis"][0] == rows(card)["text"][0] == "complete"
+    assert rows(card)["analysis"][1].startswith("analyst · ")
+    assert card_title(card).startswith("Done in ")
+    assert not block_of(card, "actions"), "nothing is left to stop"
+    assert len(talk.files()) == 1
+    assert talk.files()[0].endswith(".png")
+    (answer,) = talk.words()
+    assert block_of(answer, "markdown")
+    assert "churned customers rose from" in shown(answer)
+    assert "rehearsal (no language model) · " in shown(answer)
+    assert "Answered in part" not in shown(answer)
+    assert block_of(answer, "context_actions")
+    assert answer["metadata"]["event_type"] == EVENT_TYPE
+    assert answer["metadata"]["event_payload"] == {"key": answer_key(talk.ts), "job": talk.key.job}
+
+    counts = {call.method: scene.workspace.call_count(call.method) for call in scene.workspace.calls()}
+    assert counts["files.completeUploadExternal"] == 1
+    assert counts["reactions.add"] == 1
+    assert 2 <= counts["chat.update"] <= 8
+    assert not [call for call in scene.workspace.calls() if not call.ok]
+
+    assert job.latest.state == "completed"
+    assert job.latest.usage.calls == len(await talk.of(ev.TurnTaken)) + 3, "turns, planner, synthesizer, verifier"
+    kinds = [event.type for event in await talk.events()]
+    assert kinds[0] == "RequestAdded"
+    assert [kinds.count(kind) for kind in ("PlanProposed", "MaterialGathered", "AnswerWritten")] == [1, 1, 1]
+    assert kinds.count("AttemptStarted") == kinds.count("ResultReturned") == 2
+    keys = sorted(event.key.partition(":")[2].partition(":")[0] for event in await talk.of(ev.Posted))
+    assert keys == ["answer", "card", "card_end", "file"]
+    assert not [event for event in await talk.of(ev.Posted) if event.fault]
+
+
+async def test_a_mention_that_comes_twice_or_only_the_second_time_is_one_request(scene: Scene) -> None:
+    scene.workspace.faults.add("app_mention", "duplicate_delivery")
+    scene.workspace.faults.add("message.channels", "lost_delivery")
+    async with scene.bot():
+        talk = await scene.ask("What is 3 * 4?")
+        job = await talk.over()
+        await scene.barrier()
+
+    assert len(job.asks) == 1
+    assert len(talk.cards()) == len(talk.words()) == 1
+
 
 REVENUE = ("revenue.csv", b"month,revenue\n2026-01,10\n2026-02,20\n")
-
-
-async def test_a_later_mention_knows_what_was_asked_and_answered(scene: Scene) -> None:
-    one, notes = plan(subtask("text", "writer")), in_turn(result("Tea is calm."), result("Dear all, tea is calm."))
-    async with played(scene, planner=lambda _: one, writer=notes) as server:
-        talk = await scene.ask("Draft a short note about tea")
-        await talk.over()
-        await talk.say("@leadhand make a letter of it")
-        job = await talk.over(2)
-
-    planner = [request.messages[0].text for request in server.requests if purpose_of(request) == "planner"]
-    assert len(planner) == 2
-    assert "# Earlier in this thread" not in planner[0]
-    earlier = planner[1].partition("# Earlier in this thread")[2]
-    assert "## Asked: Draft a short note about tea" in earlier
-    assert (job.asks[0].run.answer or "-")[:200] in earlier
-    assert "make a letter of it" in planner[1].partition("# Earlier in this thread")[0]
-    assert len(talk.cards()) == len(talk.words()) == 2
-    assert [ask.state for ask in job.asks] == ["completed", "completed"]
 
 
 async def test_a_file_of_the_first_request_serves_the_second(scene: Scene) -> None:
@@ -100,19 +144,6 @@ async def test_a_direct_message_needs_no_mention(scene: Scene) -> None:
     assert "5 * 6 = 30" in shown(talk.words()[1])
 
 
-async def test_people_who_talk_among_themselves_are_left_alone(scene: Scene) -> None:
-    async with scene.bot():
-        talk = await scene.ask("What is 3 * 4?")
-        await talk.over()
-        await talk.say("Thanks, looks good!", who="ben")
-        await talk.say("I agree")
-        await scene.person("ben").say("#general", "Lunch, anyone?")
-        await scene.barrier()
-    assert len(talk.replies()) == 2
-    bot = scene.workspace.bot_user_id
-    assert not [m for m in scene.workspace.messages("#general") if m["user"] == bot and m["thread_ts"] != talk.ts]
-
-
 async def test_a_job_cannot_begin_where_the_bot_is_not(scene: Scene) -> None:
     ana = scene.person("ana")
     ts = await scene.person("ben").say("#sales", "What is 3 * 4?")
@@ -129,35 +160,101 @@ async def test_a_job_cannot_begin_where_the_bot_is_not(scene: Scene) -> None:
     assert "3 * 4 = 12" in shown(talk.words()[0])
 
 
-async def test_a_job_from_somebody_elses_message(scene: Scene) -> None:
-    ana, ben = scene.person("ana"), scene.person("ben")
-    ts = await ben.say("#general", "Churn went up again, see the table.", files=[SAMPLE])
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 8
+INTERNALS = ("Traceback", "Error(", "Exception", "None", "pydantic", "/bot/", ".py")
+"""What people should never get to read."""
+
+
+def one_message(talk: Talk, *, parts: tuple[str, ...]) -> str:
+    """The one end of a request, with all that it should say and nothing that is only for developers."""
+    (end,) = [message for message in talk.words() if not message["metadata"]["event_payload"]["key"].endswith(":card")]
+    text = shown(end)
+    assert not [part for part in parts if part not in text], text
+    assert not [word for word in INTERNALS if word in text], text
+    return text
+
+
+@pytest.fixture(autouse=True)
+def no_bug_is_logged(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """Whatever comes in, nothing of ours breaks: that would be in the log with its stack."""
+    yield
+    assert not [record.getMessage() for record in caplog.get_records("call") if record.exc_info]
+
+
+async def test_an_empty_mention(scene: Scene) -> None:
     async with played(scene) as server:
-        await ana.shortcut("start_job", "#general", ts)
-        (view,) = await scene.workspace.until(ana.views)
-        assert view["title"]["text"] == "Start a job"
-        assert await ana.submit(view["id"], {"text": "why did churn rise?"})
-        talk = scene.thread("#general", ts)
+        talk = await scene.ask("")
         job = await talk.over()
-
-    assert job.latest.request.user == ana.id
-    assert job.latest.request.quoted == "Churn went up again, see the table."
-    assert job.latest.state == "completed"
-    assert "Churn went up again" in server.requests[0].messages[0].text
-    assert "sales.csv (text/csv" in server.requests[0].messages[0].text
-    assert talk.reactions() == ["eyes"]
-    (answer,) = talk.words()
-    assert "total churned customers" in shown(answer)
-    assert "Answered in part" not in shown(answer)
-    assert not ana.views()
+        await talk.seen(lambda: talk.status() in {"active", ""})
+    one_message(talk, parts=("You mentioned me without a request", "for example"))
+    assert job.latest.state == "failed"
+    assert (await talk.of(ev.RequestAdded))[0].refusal
+    assert not talk.cards()
+    assert not server.requests
 
 
-async def test_a_window_without_a_request_stays_open(scene: Scene) -> None:
-    ana = scene.person("ana")
-    ts = await ana.say("#general", "Something")
+async def test_another_bot_that_mentions_us_is_told_why_that_does_nothing_and_then_left_alone(scene: Scene) -> None:
+    world = scene.workspace._world
+    channel = scene.workspace.channel_id("#general")
+
+    async def mentioned(ts: str) -> None:
+        event = {"type": "app_mention", "channel": channel, "ts": ts, "event_ts": ts, "bot_id": "B1"}
+        said = {"subtype": "bot_message", "text": f"<@{scene.workspace.bot_user_id}> do something"}
+        assert world.sockets is not None
+        assert (await world.sockets.send("events_api", world.delivery._callback({**event, **said}), None)).ok
+
+    async with played(scene) as server:
+        talk = await scene.ask("What is 3 * 4?")
+        await talk.over()
+        calls = len(server.requests)
+        ts = (await talk.of(ev.Posted))[0].ts
+        await mentioned(ts)
+        told = scene.thread("#general", ts)
+        await told.over()
+        await mentioned("1700000000.000100")
+        await scene.barrier()
+    (added,) = await told.of(ev.RequestAdded)
+    assert added.refusal == notices.PEOPLE_ONLY
+    assert added.request.user == "B1"
+    posted = [call.args["text"] for call in scene.workspace.calls("chat.postMessage")]
+    assert posted.count(notices.PEOPLE_ONLY) == 1, "or two bots would talk on and on"
+    assert await scene.store.jobs.head(scene.thread("#general", "1700000000.000100").key) is None
+    assert len(server.requests) == calls
+
+
+async def answered_in_part_or_not(talk: Talk, job: Job, file: str) -> str:
+    """The one message names the file, and so does the trace."""
+    text = one_message(talk, parts=(file,))
+    assert "could not answer" in text or "Answered in part" in text
+    assert any(file in str(event) for event in await talk.events() if event.type != "RequestAdded")
+    assert job.latest.state == ("failed" if "could not answer" in text else "completed")
+    return text
+
+
+async def test_a_picture_that_is_called_a_table(scene: Scene) -> None:
     async with scene.bot():
-        await ana.shortcut("start_job", "#general", ts)
-        (view,) = await scene.workspace.until(ana.views)
-        assert not await ana.submit(view["id"], {"text": "  "})
-        assert ana.views()
-    assert await scene.store.jobs.head(scene.thread("#general", ts).key) is None
+        talk = await scene.ask("why did churn rise? draft a short note to the board", files=[("sales.csv", PNG)])
+        job = await talk.over()
+    text = await answered_in_part_or_not(talk, job, "sales.csv")
+    assert "really a picture" in text
+
+
+async def test_a_channel_that_the_bot_is_removed_from(scene: Scene) -> None:
+    gate = Gate()
+    async with played(scene, analyst=gate) as server:
+        talk = await scene.ask("What is 3 * 4?", channel="#sales")
+        await gate.reached.wait()
+        await talk.seen(talk.cards)
+        await scene.person().kick("#sales")
+        gate.open()
+        job = await talk.over()
+    assert job.latest.run.answer
+    posted = {event.key.rpartition(":")[2]: event for event in await talk.of(ev.Posted)}
+    assert posted["answer"].ts == ""
+    assert posted["answer"].fault == "I am no longer in that channel"
+    assert purposes(server) == ["planner", "specialist:analyst", "specialist:analyst"]
+    assert not talk.words()
+    (told,) = scene.workspace.messages(scene.person().dm)
+    assert "I am no longer in that channel" in told["text"]
+    assert job.id in told["text"]
+    assert "3 * 4 = 12" in shown(told), "what was made is not lost"

@@ -16,7 +16,7 @@ from bot.workspace.identity import Identity
 from bot.workspace.workspace_server import Workspace
 from tests.store.kit import read_entries
 from tests.system.installing import Town, town_at
-from tests.system.scene import Scene, Talk, eventually, shown
+from tests.system.scene import Scene, Talk, shown
 from tests.system.settings_windows import change
 
 NORTH, SOUTH = "zephyr", "sirocco"
@@ -134,26 +134,3 @@ def _calls_are_of_one(mine: Workspace, other: Workspace, mark: str, others: str)
         assert other.team_id not in args, (method, args)
     assert {method for method, args in calls if mark in args} >= {"chat.postMessage", "views.publish"}
     assert [call.error for call in mine.calls() if not call.ok] == []
-
-
-async def test_what_one_workspace_erases_is_its_own(town: Town) -> None:
-    north, south = town.scene(town.first), town.scene(town.second)
-    async with town.bot():
-        await town.install("Local workspace")
-        await town.install("Second")
-        talks = [await scene.ask("Write a short note to the board") for scene in (north, south)]
-        for talk in talks:
-            await talk.over()
-        ana = north.person()
-        await ana.command("#general", "/leadhand", "forget me")
-        view = (await north.workspace.until(ana.views))[-1]
-        assert await ana.submit(view["id"])
-
-        async def erased() -> bool:
-            return await town.store.jobs.head(talks[0].key) is None
-
-        await eventually(erased)
-        assert await town.store.jobs.head(talks[1].key) is not None
-        assert len(await town.store.jobs.list_asked_by(town.second.team_id, ana.id)) == 1
-        assert talks[1].words(), "its messages stay"
-        assert town.second.call_count("chat.delete") == 0

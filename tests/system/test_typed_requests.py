@@ -11,7 +11,7 @@ import pytest
 from slack_bolt.request.async_request import AsyncBoltRequest
 
 from bot.app import App
-from bot.features.requests.typed import ABSENT, BEGUN, CUT
+from bot.features.requests.typed import ABSENT, BEGUN
 from bot.limits.rules import Rules, SpendingBudget
 from bot.slack.show import notices
 from tests.system.brains import connect, plan, provider, result, subtask
@@ -125,25 +125,6 @@ async def test_where_the_bot_is_not_it_says_what_to_do_and_keeps_the_words(scene
         direct = await scene.command("what can you do?", channel=ana.dm)
         assert direct["text"] == BEGUN
         await (await thread(scene, ana.dm)).over()
-
-
-async def test_a_very_long_request_is_asked_whole(scene: Scene) -> None:
-    async with scene.bot() as app:
-        long = "what can you do? " + "word " * 5_000 + "end"
-        assert BEGUN in await deliver(app, payload(scene, long, "1.2.3"))
-        job = await (await thread(scene)).over()
-        assert job.asks[0].request.text == long
-        (line,) = lines(scene)
-        assert shown(line).endswith(CUT)
-
-
-async def test_words_that_are_a_command_after_a_mention_are_one_here(scene: Scene) -> None:
-    async with scene.bot():
-        told = shown(await scene.command("remember that our fiscal year starts in April"))
-        assert "fiscal year starts in April" in told
-        told = shown(await scene.command("every Monday at 9 summarise #general here"))
-        assert "Monday" in told
-        assert lines(scene) == []
 
 
 async def test_a_store_that_does_not_answer_loses_no_word(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -100,17 +100,6 @@ async def doubt(talk: Talk, number: int = 1) -> Json:
     return [message for message in talk.words() if "Was this carried out?" in shown(message)][-1]
 
 
-async def test_a_note_is_posted_and_nobody_is_asked(office: Office) -> None:
-    async with office.bot():
-        talk = await office.scene.ask("Tell everybody that there is tea")
-        await talk.over()
-    assert office.side.notes == ["tea"]
-    assert "Said: posted as number 1" in talk.said()
-    kinds = [event.type for event in await talk.events()]
-    assert kinds.index("TurnTaken") < kinds.index("ToolStarted") < kinds.index("ToolReturned")
-    assert "ToolInDoubt" not in kinds
-
-
 @pytest.mark.parametrize("stage", ["before", "after"])
 async def test_after_a_crash_a_person_is_asked_and_a_click_decides(office: Office, stage: Stage) -> None:
     happened = stage == "after"

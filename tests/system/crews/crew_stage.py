@@ -12,10 +12,8 @@ from specialists.crew import Crew
 from specialists.registry import CREWS, load_crew
 from specialists.tools.toolkit import ToolSettings
 from tests.own_tools import all_tools
-from tests.providers.rendering import Reply
 from tests.providers.scripts import purpose_of
 from tests.providers.server import ProviderServer
-from tests.providers.wire import WireRequest
 from tests.system.brains import Words, connect, provider
 from tests.system.scene import Scene, Talk
 
@@ -49,12 +47,3 @@ async def timeline(scene: Scene, talk: Talk) -> str:
     job = await talk.job()
     assert job is not None
     return status.timeline(job.id, steps_of(await scene.store.jobs.log(talk.key)))
-
-
-def quoting(*texts: str) -> Words:
-    """A synthesizer that says these texts."""
-
-    def say(_: WireRequest) -> Reply:
-        return Reply("\n\n".join(texts))
-
-    return say

@@ -1,4 +1,4 @@
-"""Three people live with the bot in a real browser: a schedule, a second try, a trace, a thumb, and a home for each."""
+"""People live with the bot in a real browser: a question in the home, a schedule, a second try, a trace, a thumb."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
 from tests.system.brains import Gate, Words, connect, plan, provider, result, subtask
 from tests.system.scene import Scene, Talk, eventually, scene_on
+from tests.system.test_home import WORDS, ask_first
 from tests.system.test_schedules_whole import schedules
 from tests.workspace_page.browser import OpenPage, browser, chromium, open_page
 
@@ -117,3 +118,24 @@ async def test_three_people_live_with_it_on_the_page(server_url: str, open_page:
             await doubt_and_look(cleo, talk)
             for page in (ana, ben, cleo):
                 await page.context.close()
+
+
+async def test_a_question_is_answered_in_the_home_on_the_page(server_url: str, open_page: OpenPage) -> None:
+    async with scene_on(server_url) as scene, provider(**WORDS, writer=ask_first) as server:
+        async with scene.bot(connect("chat", server)):
+            page = await open_page(scene.workspace.page_url)
+            await page.get_by_test_id("channel").filter(has_text="leadhand").click()
+            await page.get_by_test_id("tab-home").click()
+            home = page.get_by_test_id("home")
+            await expect(home).to_contain_text("Nothing waits for you.")
+            talk = await scene.ask("Where shall we meet?")
+            await expect(home).to_contain_text("Which city is it?")
+            await home.get_by_role("button", name="Bergen").wait_for()
+            await home.get_by_role("button", name="In your own words").click()
+            await page.get_by_role("textbox", name="Your answer").fill("Neither: Tromsø")
+            await page.get_by_role("button", name="Answer", exact=True).click()
+            await talk.over()
+            await expect(home).to_contain_text("Nothing waits for you.")
+            await expect(home.get_by_role("link", name="Get it done")).to_be_visible()
+            await page.context.close()
+        assert [event.text for event in await talk.of(ev.QuestionAnswered)] == ["Neither: Tromsø"]
