@@ -60,26 +60,6 @@ def of(server: ProviderServer, purpose: str) -> list[WireRequest]:
     return [request for request, who in zip(server.requests, purposes(server), strict=True) if who == purpose]
 
 
-async def test_a_contradiction_that_the_answer_does_not_tell_is_added_with_both_sides(scene: Scene) -> None:
-    async with played(
-        scene,
-        planner=lambda _: plan(*TWO),
-        analyst=lambda _: found(LOW, "churn.csv"),
-        researcher=lambda _: found(HIGH, "https://example.org/churn"),
-        synthesizer=lambda _: Reply("Churn was about 4 %."),
-        verifier=lambda _: verdicts(apart=(LOW, HIGH)),
-    ) as server:
-        talk = await scene.ask(ASKED)
-        job = await talk.over()
-
-    assert purposes(server)[-2:] == ["synthesizer", "verifier"]
-    answer = shown(talk.words()[0])
-    assert answer.count("The sources contradict each other") == 1
-    assert all(part in answer for part in (LOW, HIGH, "Do part file", "Do part page"))
-    assert job.latest.run.verified is not None
-    assert len(job.latest.run.verified.contradictions) == 1
-
-
 async def test_of_two_specialists_on_one_question_one_is_chosen_and_the_other_stays_in_the_trace(scene: Scene) -> None:
     chosen = Reply(json.dumps({"chosen": "page", "reason": "It names its source."}))
     async with played(

@@ -357,19 +357,10 @@ async def asks_again(office: Office, talk: Talk, who: str) -> str:
     return shown(second)
 
 
-@pytest.mark.parametrize(
-    ("more", "approvers", "who"),
-    [
-        ("approvers: [{ben}, {cleo}]\nquorum: 2\n", ["ben", "cleo"], "cleo"),
-        ("", ["ana"], "ben"),
-    ],
-    ids=["quorum", "requester"],
-)
-async def test_a_yes_for_one_person_is_none_for_another(
-    office: Office, more: str, approvers: list[str], who: str
-) -> None:
+async def test_a_yes_for_one_person_is_none_for_another(office: Office) -> None:
+    approvers = ["ben", "cleo"]
     ids = {name: office.scene.person(name).id for name in ("ana", "ben", "cleo")}
-    office.more = more.format(**ids)
+    office.more = f"approvers: [{ids['ben']}, {ids['cleo']}]\nquorum: 2\n"
     async with office.bot():
         talk = await office.ask()
         await approve(office, talk, *approvers)
@@ -377,7 +368,7 @@ async def test_a_yes_for_one_person_is_none_for_another(
         await talk.over(2)
         assert len(cards(talk)) == 1, "for the same person similar calls are approved"
         assert office.side.calls == 2
-        told = await asks_again(office, talk, who)
+        told = await asks_again(office, talk, "cleo")
     assert "Similar calls were approved before" not in told, "they never were for this person"
     begun = await talk.of(ev.ToolStarted)
     assert [one.approved_by for one in begun] == [tuple(ids[name] for name in approvers)] * 2

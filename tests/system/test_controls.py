@@ -75,8 +75,17 @@ async def test_the_cards_own_stop_button_where_slack_shows_none(scene: Scene) ->
         await stopped(talk)
 
 
-async def test_the_command_cancel(scene: Scene) -> None:
+async def test_the_commands_status_and_cancel(scene: Scene) -> None:
     async with at_work(scene) as talk:
+        listed = shown(await scene.command("status"))
+        assert f":gear: `{talk.key.job}` <" in listed
+        assert f"/p{talk.ts.replace('.', '')}|Get it done> · working" in listed
+        detail = shown(await scene.command(f"status {talk.key.job}"))
+        assert f"Job {talk.key.job}" in detail
+        assert "Do part first · writer · done" in detail
+        assert "Do part second · reviewer · under way" in detail
+        assert "Do part third · writer · not started" in detail
+        assert "no jobs yet" in shown(await scene.command("status", who="ben"))
         told = await scene.command(f"cancel {talk.key.job.lower()}")
         assert told["text"].startswith("Stopping.")
         await stopped(talk)
@@ -132,21 +141,6 @@ async def test_a_job_can_be_stopped_while_it_waits_for_an_answer(scene: Scene) -
         assert "closed" in told[0]["text"]
         await talk.seen(lambda: not buttons(talk.words()[0]))
         assert "No answer is needed any more" in shown(talk.words()[0])
-
-
-async def test_status_lists_jobs_and_shows_one(scene: Scene) -> None:
-    async with at_work(scene) as talk:
-        listed = shown(await scene.command("status"))
-        assert f":gear: `{talk.key.job}` <" in listed
-        assert f"/p{talk.ts.replace('.', '')}|Get it done> · working" in listed
-        detail = shown(await scene.command(f"status {talk.key.job}"))
-        assert f"Job {talk.key.job}" in detail
-        assert "Do part first · writer · done" in detail
-        assert "Do part second · reviewer · under way" in detail
-        assert "Do part third · writer · not started" in detail
-        assert "no jobs yet" in shown(await scene.command("status", who="ben"))
-        await scene.person().stop(talk.channel, talk.ts)
-        await talk.over()
 
 
 async def test_trace_gives_a_timeline_a_picture_a_page_and_the_whole_log_as_json(scene: Scene) -> None:

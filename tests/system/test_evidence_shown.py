@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import duckdb
-
 from bot.slack.views.answer_message import SHOW_EVIDENCE, evidence_modal
 from bot.workspace.blocks import check_view
 from handoff.answering.fixed_words import phrase
@@ -48,23 +46,6 @@ async def test_a_click_below_the_answer_shows_its_queries_to_anybody_in_the_thre
         assert query in told.replace("&gt;", ">").replace("&lt;", "<")
         assert query.split("\n")[0][:60] in timeline
     assert "sales.csv" in told
-
-
-async def test_the_query_shown_gives_the_figures_of_the_answer(scene: Scene) -> None:
-    async with scene.bot():
-        talk = await scene.ask("What is the total revenue by region?", files=[SAMPLE])
-        job = await talk.over()
-    connection = duckdb.connect()
-    connection.execute("CREATE TABLE sales AS FROM read_csv(?)", [str(SAMPLE)])
-    (query,) = receipts_of(job.latest).queries
-    assert "SELECT" not in shown(talk.words()[0]), "it stands one click below"
-    assert "Worked out with SQL from" in shown(talk.words()[0])
-    rows = connection.execute(query).fetchall()
-    told = shown(talk.words()[0]).replace(",", "")
-    assert len(rows) == 4
-    assert all(str(region) in told and str(int(total)) in told for region, total, *_ in rows)
-    assert "Read: sales.csv · Queries: 1" in told
-    assert "Done: total-revenue-in-eur-by-region.png" in told
 
 
 def test_any_evidence_fits_a_window() -> None:

@@ -143,24 +143,6 @@ async def _idle(app: Any) -> bool:
     return app.instance.owned == 0
 
 
-async def test_another_instance_goes_on_where_one_died(scene: Scene) -> None:
-    """The first one erased it in the store, and never got through to Slack."""
-    async with scene.bot():
-        talk = await scene.ask("what can you do?")
-        await talk.over()
-        for _ in range(12):
-            scene.workspace.faults.add("chat.delete", "server_error_before")
-        await forget(scene, talk.key.job)
-        await eventually(lambda: _gone(scene, talk.key), 10)
-        assert talk.replies()
-    scene.workspace.faults.clear()
-    async with scene.bot():
-        told = await receipt(scene)
-        assert talk.replies() == []
-    assert "Forgotten: 1 job" in told
-    assert [json.loads(line)["deed"] async for line in scene.store.audit.read()].count("forgot") == 1
-
-
 async def _gone(scene: Scene, key: JobKey) -> bool:
     return await scene.store.jobs.forgotten(key) is not None
 

@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from bot.jobs.gathering import MOST_INSIDE, Gathered, fit_into_event, gather, is_table
-from bot.store.interface import BLOB_LIMIT, EVENT_LIMIT
+from bot.store.interface import BLOB_LIMIT, EVENT_LIMIT, JobKey
+from bot.store.redis.redis_store import Store
 from handoff import events as ev
 from handoff.contracts import Attachment
 from handoff.materials.outline import place
-from tests.system.scene import Scene
 
+KEY = JobKey("T1", "J0000000001")
 FILES = Path(__file__).parent.parent / "reading" / "files"
 NOTE = "# Terms\n\nThe fee is due.\n\n# Court\n\nBergen.\n"
 TABLE = b"month;region;churned\n2026-01;north;4\n"
@@ -29,7 +30,7 @@ def packed(**files: bytes) -> bytes:
     return data.getvalue()
 
 
-async def gathered(scene: Scene, *files: tuple[str, bytes]) -> tuple[Gathered, dict[str, str]]:
+async def gathered(store: Store, *files: tuple[str, bytes]) -> tuple[Gathered, dict[str, str]]:
     """What was gathered, and the texts by the names of the material."""
     contents = dict(files)
 
@@ -37,15 +38,14 @@ async def gathered(scene: Scene, *files: tuple[str, bytes]) -> tuple[Gathered, d
         data = contents[attachment.name]
         return (attachment, data) if data else f"{attachment.name} did not arrive."
 
-    key = scene.thread("#general", "1.0").key
     attachments = [Attachment(file_id=name, name=name) for name in contents]
-    found = await gather(attachments, fetch, scene.store, key)
-    texts = {one.name: (await scene.store.blobs.get(key, one.text)).decode() for one in found.materials if one.text}
+    found = await gather(attachments, fetch, store, KEY)
+    texts = {one.name: (await store.blobs.get(KEY, one.text)).decode() for one in found.materials if one.text}
     return found, texts
 
 
-async def test_texts_lie_in_the_store_and_outlines_in_the_event(scene: Scene) -> None:
-    found, texts = await gathered(scene, ("terms.md", NOTE.encode()), ("gone.txt", b""), ("a.csv", TABLE))
+async def test_texts_lie_in_the_store_and_outlines_in_the_event(store: Store) -> None:
+    found, texts = await gathered(store, ("terms.md", NOTE.encode()), ("gone.txt", b""), ("a.csv", TABLE))
     terms, table = found.materials
     assert texts["terms.md"].strip() == NOTE.strip()
     assert [one.name.rpartition(": ")[2] for one in terms.outline] == ["Terms", "Court"]
@@ -56,39 +56,39 @@ async def test_texts_lie_in_the_store_and_outlines_in_the_event(scene: Scene) ->
     assert found.faults == ("gone.txt did not arrive.",)
 
 
-async def test_a_workbook_has_its_sheets_and_its_text(scene: Scene) -> None:
-    found, texts = await gathered(scene, ("sales.xlsx", (FILES / "sales.xlsx").read_bytes()))
+async def test_a_workbook_has_its_sheets_and_its_text(store: Store) -> None:
+    found, texts = await gathered(store, ("sales.xlsx", (FILES / "sales.xlsx").read_bytes()))
     (sales,) = found.materials
     assert sales.is_table
     assert [one.name for one in sales.outline] == ["sheet t: Region, Umsatz, Datum"]
     assert "Nord" in texts["sales.xlsx"]
 
 
-async def test_a_picture_is_kept_as_models_are_to_see_it(scene: Scene) -> None:
+async def test_a_picture_is_kept_as_models_are_to_see_it(store: Store) -> None:
     data = (FILES / "photo-turned.jpg").read_bytes()
-    found, _ = await gathered(scene, ("photo-turned.jpg", data))
+    found, _ = await gathered(store, ("photo-turned.jpg", data))
     (photo,) = found.materials
     assert photo.file is not None
     assert (photo.file.media_type, photo.pictures) == ("image/png", ())
-    kept = await scene.store.blobs.get(scene.thread("#general", "1.0").key, photo.file.id)
+    kept = await store.blobs.get(KEY, photo.file.id)
     assert kept.startswith(b"\x89PNG")
     assert b"Exif" not in kept
 
 
-async def test_a_file_that_the_store_does_not_take_is_said_and_the_others_are_read(scene: Scene) -> None:
-    found, texts = await gathered(scene, ("huge.csv", bytes(BLOB_LIMIT + 1)), ("terms.md", NOTE.encode()))
+async def test_a_file_that_the_store_does_not_take_is_said_and_the_others_are_read(store: Store) -> None:
+    found, texts = await gathered(store, ("huge.csv", bytes(BLOB_LIMIT + 1)), ("terms.md", NOTE.encode()))
     assert [one.name for one in found.materials] == ["terms.md"]
     assert set(texts) == {"terms.md"}
     (fault,) = found.faults
     assert fault.startswith("huge.csv could not be kept: a file of ")
 
 
-async def test_what_was_gathered_fits_into_an_event_of_the_log(scene: Scene) -> None:
+async def test_what_was_gathered_fits_into_an_event_of_the_log(store: Store) -> None:
     long = "".join(
         f"# A heading on part {n} of the manual, in so many words that it is long\n\nText.\n\n" for n in range(999)
     )
     found, _ = await gathered(
-        scene, *((f"{n}.md", (long + str(n)).encode()) for n in range(4)), ("a.md", NOTE.encode())
+        store, *((f"{n}.md", (long + str(n)).encode()) for n in range(4)), ("a.md", NOTE.encode())
     )
     assert [bool(one.outline) for one in found.materials] == [True] * 5
     kept = fit_into_event(found)
@@ -96,16 +96,16 @@ async def test_what_was_gathered_fits_into_an_event_of_the_log(scene: Scene) -> 
     assert len(ev.dump(event).encode()) < EVENT_LIMIT
     assert [one.name for one in kept.materials] == [one.name for one in found.materials]
     assert kept.materials[4].outline, "the longest outlines go first"
-    many = fit_into_event(Gathered(found.materials[:1] * 3_000, ("x.pdf is broken.",) * 3_000))
+    many = fit_into_event(Gathered(found.materials[4:] * 3_000, ("x.pdf is broken.",) * 3_000))
     event = ev.MaterialGathered(at=1.0, request="1.0", materials=many.materials, faults=many.faults)
     assert len(ev.dump(event).encode()) < EVENT_LIMIT
     assert "of 3,000 files are more than one request can hold" in many.faults[0]
     assert many.faults[-1].startswith("and 2,961 more files")
 
 
-async def test_files_in_a_file_are_material_of_their_own(scene: Scene) -> None:
+async def test_files_in_a_file_are_material_of_their_own(store: Store) -> None:
     inside = {f"f{n}_txt": f"File {n} says hello.".encode() for n in range(MOST_INSIDE + 2)}
-    found, texts = await gathered(scene, ("all.zip", packed(rows_csv=TABLE, **inside)))
+    found, texts = await gathered(store, ("all.zip", packed(rows_csv=TABLE, **inside)))
     names = [one.name for one in found.materials]
     assert names[:3] == ["all.zip", "all.zip/rows.csv", "all.zip/f0.txt"]
     assert texts["all.zip/f0.txt"].strip() == "File 0 says hello."
@@ -128,11 +128,11 @@ def test_a_table_is_told_by_its_ending_or_its_rows(name: str, data: bytes, *, ta
     assert is_table(name, data) is table
 
 
-async def test_a_table_is_outlined_as_queries_name_its_columns(scene: Scene) -> None:
+async def test_a_table_is_outlined_as_queries_name_its_columns(store: Store) -> None:
     page = b"<table><tr><th rowspan=2>Team<th colspan=2>Travel<tr><th>Flights<th>Hotel<tr><td>Ops<td>1<td>2</table>"
     rows = [{"id": 1, "service": {"name": "login"}}]
     found, texts = await gathered(
-        scene,
+        store,
         ("grouped.csv", b"Team,Travel,,Other,\n,Flights,Hotel,Flights,Hotel\nOps,1,2,3,4\nIT,5,6,7,8\n"),
         ("nested.json", json.dumps(rows).encode()),
         ("chinese.csv", "姓名,城市\n王伟,北京\n李娜,上海\n".encode("gb18030")),

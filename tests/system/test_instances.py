@@ -52,24 +52,6 @@ async def deaf(scene: Scene, model: ChosenModel, **options: object) -> AsyncIter
         await store.close()
 
 
-async def test_jobs_spread_by_free_slots(scene: Scene) -> None:
-    gate = Gate(result("Done."))
-    async with (
-        provider(planner=lambda _: ONE, writer=gate) as server,
-        scene.bot(connect("chat", server), slots=2) as one,
-        scene.bot(connect("chat", server), slots=2) as two,
-    ):
-        talks = [await scene.ask(f"Do thing {n}", channel="#sales") for n in range(5)]
-        await scene.workspace.until(lambda: one.instance.owned + two.instance.owned == 4)
-        await scene.workspace.until(lambda: len(server.requests) >= 8)  # a plan and a part each
-        assert (one.instance.owned, two.instance.owned) == (2, 2)
-        gate.open()
-        for talk in talks:
-            await talk.over()
-    assert all(len(talk.words()) == 1 for talk in talks)
-    assert all(len(talk.cards()) <= 1 for talk in talks), "a card whose turn came too late is left out"
-
-
 async def test_what_reaches_one_instance_acts_at_once_on_a_job_of_another(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:

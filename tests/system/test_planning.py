@@ -57,17 +57,6 @@ async def test_a_request_of_one_skill_goes_straight_there(scene: Scene) -> None:
     assert "rule figures-of-a-table: analyst alone" in str(trace)
 
 
-async def test_a_request_that_nobody_covers_is_said_so(scene: Scene) -> None:
-    async with played(scene, planner=in_turn(reply(missing=["book a flight", "reserve a hotel"]))) as server:
-        talk = await scene.ask("book me a flight to Rome and a hotel")
-        job = await talk.over()
-    assert purposes(server) == ["planner"], "nobody was set to work"
-    assert job.latest.state == "failed"
-    assert "nobody in the crew can book a flight; or reserve a hotel" in talk.said()
-    assert "analyst (profiles and queries attached tables" in talk.said()
-    assert job.latest.usage.calls == 1
-
-
 async def test_equals_share_the_work_and_the_planner_sees_one_of_them(scene: Scene, tmp_path: Path) -> None:
     crew = crew_of(tmp_path, ["poet", "poet_b", "singer"], "confidence: 60\nequals:\n- [poet, poet_b]\n")
     parts = plan(subtask("a", "poet"), subtask("b", "poet"), subtask("c", "singer"))

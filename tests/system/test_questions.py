@@ -106,41 +106,6 @@ async def test_a_file_with_an_answer_is_not_taken_and_its_person_is_told(scene: 
     assert "Chosen: Oslo" in talk.said()
 
 
-async def test_a_stale_click_gets_its_reason_and_changes_nothing(scene: Scene) -> None:
-    async with played(scene, planner=lambda _: plan(subtask("place", "writer")), writer=ask_first):
-        talk = await scene.ask("Where shall we meet?")
-        question = await talk.question()
-        await talk.say("Oslo")
-        await talk.over()
-        await scene.person().click(talk.channel, question["ts"], "answer:1")
-        told = await talk.seen(lambda: scene.person().ephemerals(talk.channel))
-        await scene.barrier()
-
-    assert "closed" in told[0]["text"]
-    (closed, answer) = talk.words()
-    assert "Chosen: Oslo" in shown(answer)
-    assert "answered “Oslo”" in shown(closed)
-    assert len(await talk.of(ev.QuestionAnswered)) == 1
-
-
-async def test_a_question_outlives_the_bot(scene: Scene) -> None:
-    words = {"planner": lambda _: OFFICE, "writer": ask_first, "reviewer": lambda _: result("Soup.")}
-    async with provider(**words) as server:
-        async with scene.bot(connect("chat", server)):
-            talk = await scene.ask("Where shall we meet, and what do we eat?")
-            question = await talk.question()
-            await talk.until(waiting)
-        calls = len(server.requests)
-        async with scene.bot(connect("chat", server)):
-            await scene.person().click(talk.channel, question["ts"], "answer:1")
-            await talk.over()
-
-    assert "Chosen: Bergen" in talk.said()
-    assert purposes(server)[calls:] == ["specialist:writer", "synthesizer"], "what was done stays done"
-    assert len(talk.cards()) == 1
-    assert len(talk.words()) == 2
-
-
 async def test_an_answer_that_is_offered_is_no_command(scene: Scene) -> None:
     def status_or_help(request: WireRequest) -> Reply:
         reply = ask_first(request)

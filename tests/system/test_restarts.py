@@ -14,43 +14,11 @@ from bot.settings import Settings
 from bot.store.redis.redis_store import Store
 from handoff import events as ev
 from tests.bench.growth import pause
-from tests.providers.wire import WireRequest
 from tests.store.kit import MovedClock, age
-from tests.system.brains import Gate, connect, escalation, plan, provider, purposes, result, subtask
-from tests.system.scene import SAMPLE, Scene, Talk, card_title, eventually, planned_at_once, rows, shown
+from tests.system.brains import Gate, connect, escalation, plan, provider, result, subtask
+from tests.system.scene import Scene, Talk, card_title, eventually, planned_at_once, shown
 
-QUESTION = "why did churn rise? draft a short note to the board"
 TWO = plan(subtask("first", "writer"), subtask("second", "reviewer"))
-
-
-async def test_an_analysis_goes_on_from_its_last_turn(scene: Scene) -> None:
-    gate = Gate()
-
-    async def after_the_queries(request: WireRequest) -> None:
-        if sum(len(message.replies) for message in request.messages) > 1:
-            await gate(request)
-
-    async with provider(analyst=after_the_queries) as server:
-        async with scene.bot(connect("chat", server)):
-            talk = await scene.ask(QUESTION, files=[SAMPLE])
-            await gate.reached.wait()
-            turns = len(await talk.of(ev.TurnTaken))
-            assert turns == 2, "it looked at the table and queried it"
-        before = purposes(server)
-        gate.open()
-        async with scene.bot(connect("chat", server)):
-            job = await talk.over()
-            await talk.seen(lambda: talk.status() == "active")
-
-    again = purposes(server)[len(before) :]
-    assert "planner" not in again
-    assert again.count("specialist:analyst") == 2, "the turn that was cut off, and the last"
-    assert [event.attempt for event in await talk.of(ev.AttemptStarted)] == [1, 1]
-    assert job.latest.state == "completed"
-    assert len(talk.cards()) == len(talk.files()) == len(talk.words()) == 1
-    assert {status for status, _ in rows(talk.cards()[0]).values()} == {"complete"}
-    assert "rose from" in shown(talk.words()[0])
-    assert "Answered in part" not in shown(talk.words()[0])
 
 
 async def test_what_is_asked_while_the_bot_is_away_is_done_when_it_is_back(scene: Scene) -> None:
@@ -136,20 +104,6 @@ async def test_paused_jobs_cost_no_task_and_no_connection(scene: Scene) -> None:
         tasks, connections = await at_rest(app, scene, most=without)
     assert 0 < tasks <= without[0]
     assert connections <= without[1] + 2, "the pool may have grown by chance, not by forty"
-
-
-async def test_an_owner_ends_with_its_question(scene: Scene) -> None:
-    async with scene.bot() as app:
-        without = await at_rest(app, scene)
-        talk = await scene.ask(AMBIGUOUS, files=[NORTH, SOUTH])
-        await talk.question()
-        await talk.seen(lambda: talk.status() == "suspended")
-        await at_rest(app, scene, most=without)
-        head = await scene.store.jobs.head(talk.key)
-        assert head is not None
-        assert head.owner == ""
-        assert head.due is not None, "when people are reminded of it"
-        assert head.due > scene.store.clock() + 3600
 
 
 async def test_after_five_days_of_running_a_reply_goes_on(scene: Scene, store: Store) -> None:

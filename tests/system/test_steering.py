@@ -5,19 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 
-import pytest
-
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.slack.views.receipt import NOT_APPLIED
 from handoff import events as ev
 from handoff.contracts import Turn
-from handoff.engine import hearing
 from specialists.model import ModelCall
-from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.scripts import first_text, purpose_of
 from tests.providers.wire import WireRequest
-from tests.system.brains import Gate, connect, plan, played, provider, purposes, result, subtask, takes, tool_call
+from tests.system.brains import Gate, plan, played, purposes, result, subtask, takes, tool_call
 from tests.system.scene import SAMPLE, Scene, Talk, eventually, rows, shown
 
 PRICES = plan(
@@ -139,30 +135,6 @@ async def test_a_deleted_request_stops_and_nothing_is_posted_under_it(scene: Sce
     assert "Withdrawn: the request was deleted" in shown(talk.cards()[0])
 
 
-async def test_a_correction_and_a_deletion_reach_whichever_instance_has_the_job(scene: Scene) -> None:
-    gate = Gate()
-
-    async def writer(request: WireRequest) -> Reply:
-        await gate(request)
-        return result("euros" if told(request, "in euros please") else "dollars")
-
-    words = {"planner": lambda _: plan(subtask("note", "writer")), "dispatcher": lambda _: takes("correction")}
-    async with provider(writer=writer, **words) as server:
-        async with scene.bot(connect("chat", server)):
-            talk = await scene.ask("Write a note with the price")
-            await gate.reached.wait()
-        ts = await talk.say("in euros please")  # while nobody is there
-        async with scene.bot(connect("chat", server)), scene.bot(connect("chat", server)):
-            await talk.until(lambda job: job.latest.corrections == 1)
-            gate.open()
-            job = await talk.over()
-            await talk.seen(lambda: talk.reactions(ts) == ["memo"])
-
-    assert job.latest.run.answer == "euros"
-    assert job.latest.corrections == 1
-    assert talk.told().count("Got it.") == 1
-
-
 NOTE = plan(subtask("note", "writer", intent="Write the note about tea, in the length that is asked for."))
 
 
@@ -220,30 +192,6 @@ async def test_what_is_said_to_somebody_else_does_not_wake_it(scene: Scene) -> N
     assert [one.message.text for one in found if one.others] == [""], "what is for Ben is not kept"
     assert len(talk.words()) == 1
     assert purposes(server).count("dispatcher") == 1
-
-
-async def test_where_the_dispatcher_keeps_failing_the_requester_is_told_and_others_are_left_alone(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(hearing, "PAUSES", (0.1,) * 2)
-    words = {"planner": lambda _: NOTE, "writer": lambda _: result("Tea.")}
-    async with played(scene, dispatcher=lambda _: Fault("bad_request"), **words):
-        talk = await scene.ask("Draft a note about tea")
-        await talk.over()
-        await talk.say("maybe with a photo", who="ben")
-        await heard(talk, 1)
-        assert len(talk.words()) == 1, "people may have talked among themselves"
-        await talk.say("shorter")
-        await heard(talk, 2)
-        job = await talk.job()
-        told = talk.told()
-
-    assert job is not None
-    assert len(job.asks) == 1
-    tries = await talk.of(ev.MessageSorted)
-    assert [(one.aim, one.by) for one in tries] == [("unknown", "model")] * 6
-    assert told.count("I don't know yet what it is for") == 1
-    assert told.count("I did nothing about your message") == 1
 
 
 FILES = [("sales.csv", SAMPLE.read_bytes())]

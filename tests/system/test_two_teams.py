@@ -27,7 +27,7 @@ from handoff.contracts import Place, Request
 from tests.store.kit import read_entries
 from tests.system.scene import bot_in, scene_on
 
-EVENTS = 1_000
+EVENTS = 500
 TEAMS = ("T0NORTH", "T0SOUTH")
 PEOPLE = ("U0ANA", "U0BEN", "U0CLEO")
 CHANNELS = ("C0ONE", "C0TWO")

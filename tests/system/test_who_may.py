@@ -39,16 +39,6 @@ async def test_the_ordinary_case_asks_slack_once_who_somebody_is(scene: Scene) -
         assert scene.workspace.call_count("usergroups.list") == 0
 
 
-async def test_a_request_is_not_lost_where_slack_could_not_be_asked(scene: Scene) -> None:
-    async with scene.bot():
-        scene.workspace.faults.add("users.info", "error", error="internal_thing")
-        talk = await scene.ask(SUM)
-        await talk.over()
-        assert "7" in talk.said()
-        (line,) = scene.person("ana").ephemerals("#general")
-        assert "Slack brings it to me again" in line["text"]
-
-
 async def test_an_admin_lets_guests_in_with_the_window_and_every_instance_knows(scene: Scene) -> None:
     cleo, gus = scene.person("cleo"), scene.person("gus")
     async with scene.bot(admins=frozenset({cleo.id})):

@@ -131,21 +131,6 @@ async def test_after_a_crash_a_person_is_asked_and_a_click_decides(office: Offic
     assert f"note: answered by {office.scene.person().id}: {option}" in trace
 
 
-async def test_a_restart_while_the_question_is_open_asks_nothing_twice(office: Office) -> None:
-    talk = await office.killed("after")
-    async with office.bot():
-        question = await doubt(talk)
-    async with office.bot():
-        await office.scene.barrier()
-        assert len(talk.words()) == 1
-        await talk.say("it happened!")
-        await talk.over()
-    assert question["ts"] == talk.words()[0]["ts"]
-    assert len(await talk.of(ev.ToolInDoubt)) == 1
-    assert "A person checked: post_note was carried out" in talk.said()
-    assert office.side.calls == 1
-
-
 Declared = Callable[[FarSide], Tool]
 WAYS: dict[str, Declared] = {
     "key": lambda side: side.tool(key="drops_repeats"),

@@ -1,9 +1,10 @@
-"""All demos that come with Leadhand end by their button on the page; those that ask people, in a bare terminal too."""
+"""All demos that come with Leadhand end as foreseen: in a thread, one by its button on the page, some in a terminal."""
 
 from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ from handoff.state.job_state import Job
 from specialists.loading import demo_file
 from specialists.registry import CREWS, available_crews
 from tests.own_tools import all_tools
-from tests.system.scene import Scene, Talk, scene_on
+from tests.system.scene import Scene, Talk, buttons, scene_on
 from tests.workspace_page.browser import OpenPage, browser, chromium, open_page
 
 __all__ = ["browser", "chromium", "open_page"]
@@ -73,7 +74,31 @@ def waits_for(job: Job) -> set[tuple[str, int]]:
     return {(name, one.number) for name, one in job.latest.open_questions.items()}
 
 
-async def say_yes(page: Page, talk: Talk) -> None:
+Press = Callable[[str], Awaitable[None]]
+"""Presses the button with these words in the thread."""
+
+
+def in_thread(talk: Talk) -> Press:
+    """As a person presses it."""
+
+    async def press(label: str) -> None:
+        message = [one for one in talk.replies() if label in buttons(one)][-1]
+        button = buttons(message)[label]
+        await talk.scene.person().click(talk.channel, message["ts"], button["action_id"], button.get("value"))
+
+    return press
+
+
+def on_page(page: Page) -> Press:
+    """As it is pressed on the page."""
+
+    async def press(label: str) -> None:
+        await page.get_by_test_id("thread").get_by_role("button", name=label, exact=True).last.click()
+
+    return press
+
+
+async def say_yes(talk: Talk, press: Press) -> None:
     """Take the first answer to whatever the demo asks, and approve what it shows, until its job is over."""
     given = 0
     while await talk.until(lambda job: job if job.current is None or waits_for(job) else None, PATIENCE):
@@ -83,17 +108,42 @@ async def say_yes(page: Page, talk: Talk) -> None:
             return
         waiting, given = waits_for(job), given + 1
         asked = next(iter(job.latest.open_questions.values()))
-        button = "Approve" if asked.approval is not None else asked.options[0]
         await talk.question(given)
-        await page.get_by_test_id("thread").get_by_role("button", name=button, exact=True).last.click()
+        await press("Approve" if asked.approval is not None else asked.options[0])
         await talk.until(lambda job, waiting=waiting: job.current is None or waits_for(job) != waiting, PATIENCE)
+
+
+async def ended_well(talk: Talk, demo: crew_demo.Staged) -> None:
+    """All of it went as the demo's file foresees."""
+    job = await talk.over(patience=PATIENCE)
+    assert verdict(job.latest) == (0, ""), talk.said()
+    shown = "\n".join([*map(str, talk.cards()), talk.said()])
+    assert not RAW_ID.search(shown)
+    assert SCRIPTED_LABEL in shown
+    assert demo.demo.replies is not None
+    answer = job.latest.run.answer or ""
+    assert answer.startswith(demo.demo.replies.answer), "each tool did what the script foresaw"
+    assert statements_of_no_source(job.latest) == (), "a figure or quotation of the script stands nowhere"
+    assert "Also found" not in answer, "the answer leaves out a grave finding"
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_a_demo_ends_as_its_file_foresees(name: str, server_url: str) -> None:
+    async with (
+        crew_demo.stage_demo(settings_of(name)) as demo,
+        scene_on(server_url) as scene,
+        scene.bot(demo.cast(RehearsalModel()), crew=open_crew(demo.settings)),
+    ):
+        talk = await scene.ask(demo.demo.ask, files=demo.files)
+        await say_yes(talk, in_thread(talk))
+        await ended_well(talk, demo)
 
 
 @pytest.mark.browser
 @pytest.mark.asyncio(loop_scope="session")
-@pytest.mark.parametrize("name", NAMES)
-async def test_a_demo_ends_by_its_own_button_on_the_page(name: str, server_url: str, open_page: OpenPage) -> None:
-    async with crew_demo.stage_demo(settings_of(name)) as demo:
+async def test_a_demo_ends_by_its_own_button_on_the_page(server_url: str, open_page: OpenPage) -> None:
+    """One of those that ask people: what the button fills in is the same for all."""
+    async with crew_demo.stage_demo(settings_of(WAITING[0])) as demo:
         draft = Draft(demo.demo.ask, demo.files)
         async with (
             scene_on(server_url, drafts=[draft]) as scene,
@@ -105,19 +155,10 @@ async def test_a_demo_ends_by_its_own_button_on_the_page(name: str, server_url: 
                 await expect(page.locator("[data-testid=pending-file][data-ready=true]")).to_have_count(len(demo.files))
                 await page.get_by_test_id("send").click()
                 talk = await sent(scene, page)
-                await say_yes(page, talk)
-                job = await talk.over(patience=PATIENCE)
+                await say_yes(talk, on_page(page))
+                await ended_well(talk, demo)
             finally:
                 await page.close()
-            assert verdict(job.latest) == (0, ""), talk.said()
-            shown = "\n".join([*map(str, talk.cards()), talk.said()])
-            assert not RAW_ID.search(shown)
-            assert SCRIPTED_LABEL in shown
-            answer = job.latest.run.answer or ""
-            assert demo.demo.replies is not None
-            assert answer.startswith(demo.demo.replies.answer), "each tool did what the script foresaw"
-            assert statements_of_no_source(job.latest) == (), "a figure or quotation of the script stands nowhere"
-            assert "Also found" not in answer, "the answer leaves out a grave finding"
 
 
 async def sent(scene: Scene, page: Page) -> Talk:
