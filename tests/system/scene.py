@@ -6,7 +6,7 @@ import asyncio
 import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,8 +19,10 @@ from bot.models.chosen_model import ChosenModel
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Settings
 from bot.slack.show import notices, people
+from bot.slack.views.status import timeline
 from bot.store.interface import JobKey
 from bot.store.redis.redis_store import Store
+from bot.tracing.steps import steps_of
 from bot.workspace.person import Attached, Person
 from bot.workspace.workspace_server import Workspace
 from handoff import events as ev
@@ -55,6 +57,7 @@ async def bot_in(
     model: ChosenModel | None = None,
     crew: Crew | Crews | None = None,
     later: float = 0.0,
+    hears: bool = True,
     **options: Any,
 ) -> AsyncIterator[App]:
     """A bot in a workspace, on the store at `url`, wired as `leadhand try` wires it.
@@ -66,15 +69,16 @@ async def bot_in(
         model: The rehearsal model unless given.
         crew: That of the settings unless given, without its first responder: most tests are about plans.
         later: Seconds by which the store's clock is ahead, so that nobody waits for an earlier bot's calls.
+        hears: Whether Slack delivers anything to it; else what people do reaches other bots alone.
         options: Further fields of `Settings`.
     """
-    tokens = {"bot_token": workspace.bot_token, "app_token": workspace.app_token}
+    tokens = {"bot_token": workspace.bot_token, "app_token": workspace.app_token if hears else ""}
     settings = Settings(**{"env": {}, **tokens, "slack_api_url": workspace.api_url, **options})
     store = await Store.connect(url, prefix=prefix, clock_offset_ms=round(later * 1000))
     try:
         async with (
             running(settings, store, model or RehearsalModel(), crew or planned_at_once(settings)) as app,
-            open_slack_connection(app.bolt, settings, app.pages),
+            open_slack_connection(app.bolt, settings, app.pages) if hears else nullcontext(),
         ):
             yield app
     finally:
@@ -238,6 +242,10 @@ class Talk:
     def status(self) -> str:
         """The status of the thread's session."""
         return str(self.scene.workspace.session(self.channel, self.ts)["status"])
+
+    async def timeline(self) -> str:
+        """The trace of the job, as `/leadhand trace` shows it."""
+        return timeline(self.key.job, steps_of(await self.scene.store.jobs.log(self.key)))
 
     async def seen(self, predicate: Callable[[], T], patience: float = PATIENCE) -> T:
         """Wait until people can see something."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from bot.slack.views.status import timeline
-from bot.tracing.steps import steps_of
 from handoff import events as ev
 from handoff.contracts import Context, Packed, Terms
 from handoff.engine.answer import gaps
@@ -123,7 +121,7 @@ async def test_a_wrong_figure_in_the_answer_is_written_again_and_then_marked(sce
     assert "47,231" not in talk.said(), "nobody saw it, not even while it was written"
     assert shown(talk.words()[0]).count("They sold 41,237") == 1
     assert [one.what for one in job.latest.decisions if "figures" in one.what] == ["figures of no source"]
-    told = timeline(job.id, steps_of(await scene.store.jobs.log(talk.key)))
+    told = await talk.timeline()
     assert "figures of no source: 47,231, $21" in told
 
 
@@ -210,7 +208,7 @@ async def test_every_role_is_given_a_pack_within_its_budget_and_the_trace_says_h
     }
     async with provider(**words) as server, scene.bot(connect("chat", server), terms=terms):
         talk = await scene.ask(ASKED)
-        job = await talk.over()
+        await talk.over()
 
     roles = ("refiner", "reducer", "synthesizer", "verifier")
     for role in roles:
@@ -226,5 +224,5 @@ async def test_every_role_is_given_a_pack_within_its_budget_and_the_trace_says_h
             assert 0 < given.tokens <= given.budget <= 2_000, kind
     (refined,) = await talk.of(ev.BriefRefined)
     assert refined.pack.left_out[0].startswith("the error: ")
-    told = timeline(job.id, steps_of(await scene.store.jobs.log(talk.key)))
+    told = await talk.timeline()
     assert told.count("of 2,000 tokens)") >= len(roles)

@@ -18,8 +18,6 @@ from bot.app import App
 from bot.command_line.one_job import do_one_job
 from bot.operation.audit_log import Wanted, entries
 from bot.settings import Settings
-from bot.slack.views.status import timeline
-from bot.tracing.steps import steps_of
 from handoff import events as ev
 from handoff.contracts import Terms
 from handoff.engine.answer import gaps
@@ -154,7 +152,7 @@ async def test_an_approved_call_is_made_and_the_card_says_who_approved_it(office
     kinds = [event.type for event in await talk.events()]
     order = ["TurnTaken", "ApprovalAsked", "ApprovalDecided", "ToolStarted", "ToolReturned"]
     assert [kind for kind in kinds if kind in order][:5] == order
-    trace = timeline(job.id, steps_of(await office.scene.store.jobs.log(talk.key)))
+    trace = await talk.timeline()
     assert "note: asks for approval: post_note(text='tea') to the board" in trace
     assert f"note: approved by {ana.id}" in trace
     assert f"note: begins post_note(text='tea') (approved by {ana.id})" in trace

@@ -18,18 +18,7 @@ from tests.own_tools import all_tools
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
-from tests.system.brains import (
-    Words,
-    connect,
-    in_turn,
-    plan,
-    played,
-    provider,
-    purposes,
-    result,
-    subtask,
-    tool_call,
-)
+from tests.system.brains import Words, connect, in_turn, plan, played, provider, purposes, result, subtask, tool_call
 from tests.system.scene import SAMPLE, Scene, Talk, card_title, rows, shown
 
 GOOD = plan(subtask("text", "writer"))

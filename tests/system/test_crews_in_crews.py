@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
-from bot.slack.views.status import timeline
 from bot.tracing.steps import events_json, steps_of
 from handoff import events as ev
 from handoff.engine.answer import gaps
@@ -139,7 +138,7 @@ async def test_three_levels_bring_one_answer(scene: Scene, tmp_path: Path) -> No
         "terms": ["terms/read", "terms/find", "terms/check"],
         "terms/find": ["terms/find/search"],
     }
-    told = timeline(job.id, steps_of(await scene.store.jobs.log(talk.key)))
+    told = await talk.timeline()
     assert "terms: plan of 3 subtasks" in told
     assert "terms/find: plan of 1 subtask" in told
     events = events_json(steps_of(await scene.store.jobs.log(talk.key)))

@@ -10,15 +10,7 @@ from handoff import events as ev
 from specialists.registry import CrewError, load_crew
 from tests.own_tools import all_tools
 from tests.providers.wire import WireRequest
-from tests.system.brains import (
-    escalation,
-    in_turn,
-    plan,
-    purposes,
-    result,
-    subtask,
-    tool_call,
-)
+from tests.system.brains import escalation, in_turn, plan, purposes, result, subtask, tool_call
 from tests.system.crews.crew_stage import crew_at_work, told
 from tests.system.scene import Scene
 

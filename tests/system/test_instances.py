@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
-from bot.app import App, running
 from bot.jobs.instance import Instance
 from bot.jobs.job_runner import JobRunner
 from bot.jobs.lease import Fenced, boottime
 from bot.jobs.tasks import Bounds
-from bot.models.chosen_model import ChosenModel
-from bot.settings import Settings
 from bot.store.interface import Claim, JobKey
 from bot.store.redis.redis_jobs import Jobs
 from bot.store.redis.redis_store import Store
@@ -35,23 +30,6 @@ OTHER = plan(subtask("other", "reviewer"))
 WHICH = escalation("ambiguous_input", "Which one?", ["Tea", "Scones"])
 
 
-@asynccontextmanager
-async def deaf(scene: Scene, model: ChosenModel, **options: object) -> AsyncIterator[App]:
-    """A bot that works, and to which Slack delivers nothing: what people do reaches the others."""
-    settings = Settings(
-        env={},
-        bot_token=scene.workspace.bot_token,
-        slack_api_url=scene.workspace.api_url,
-        **options,  # type: ignore[arg-type]
-    )
-    store = await Store.connect(scene.url, prefix=scene.prefix)
-    try:
-        async with running(settings, store, model) as app:
-            yield app
-    finally:
-        await store.close()
-
-
 async def test_what_reaches_one_instance_acts_at_once_on_a_job_of_another(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -64,7 +42,7 @@ async def test_what_reaches_one_instance_acts_at_once_on_a_job_of_another(
         async with scene.bot(model, slots=1) as ear:
             busy = await scene.ask("Be busy", channel="#sales")
             await gate.reached.wait()
-            async with deaf(scene, model, slots=2) as hand:
+            async with scene.bot(model, slots=2, hears=False) as hand:
                 # Whatever people do reaches the one that has no free slot; whatever goes on is the other's.
                 talk = await scene.ask("Do it")
                 await scene.person().click(talk.channel, (await talk.question(1))["ts"], "answer:0")

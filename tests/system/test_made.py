@@ -19,17 +19,7 @@ from tests.own_tools import all_tools
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.specialists.scripted_model import ScriptedModel
-from tests.system.brains import (
-    Gate,
-    connect,
-    in_turn,
-    played_by,
-    provider,
-    purposes,
-    result,
-    subtask,
-    tool_call,
-)
+from tests.system.brains import Gate, connect, in_turn, played_by, provider, purposes, result, subtask, tool_call
 from tests.system.scene import Scene, rows
 
 

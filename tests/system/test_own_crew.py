@@ -10,8 +10,6 @@ import pytest
 from bot.app import open_crew
 from bot.command_line.check import verdicts
 from bot.settings import read_settings
-from bot.slack.views.status import timeline
-from bot.tracing.steps import steps_of
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
 from tests.specialists.test_readme_example import files_of_the_page
@@ -91,6 +89,6 @@ async def test_its_tools_work_in_a_thread_and_what_they_write_is_approved(folder
     talk = await asked(scene, folder, lambda talk: click(scene, talk, "wants to make a change", "Approve"))
     assert (folder / "toolkits" / "glossary.csv").read_text().splitlines() == ["gateway,Zugang", "proxy,Vermittler"]
     assert "Said: Zugang / proxy is not in the glossary. / Done." in talk.said()
-    trace = timeline((await talk.job()).id, steps_of(await scene.store.jobs.log(talk.key)))
+    trace = await talk.timeline()
     assert "words: asks for approval: add_term(term='proxy', german='Vermittler')" in trace
     assert "words: begins add_term(term='proxy', german='Vermittler') (approved by" in trace

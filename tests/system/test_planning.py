@@ -15,18 +15,7 @@ from tests.providers.rendering import Reply
 from tests.providers.scripts import purpose_of, task_of
 from tests.providers.server import ProviderServer
 from tests.providers.wire import WireRequest
-from tests.system.brains import (
-    Gate,
-    by_part,
-    crew_of,
-    in_turn,
-    plan,
-    played,
-    played_by,
-    purposes,
-    result,
-    subtask,
-)
+from tests.system.brains import Gate, by_part, crew_of, in_turn, plan, played, played_by, purposes, result, subtask
 from tests.system.scene import SAMPLE, Scene, block_of, buttons, card_title, rows, shown
 
 ONE_SKILL = "what was the total revenue by region?"

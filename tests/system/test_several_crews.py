@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
-from bot.app import App, open_crews, running
+from bot.app import open_crews
 from bot.command_line.check import verdicts
-from bot.models.chosen_model import ChosenModel
 from bot.settings import Settings, read_settings
-from bot.store.redis.redis_store import Store
 from handoff import events as ev
 from specialists.crew import Crew
 from specialists.registry import available_crews
@@ -39,18 +36,6 @@ def crews_in(folder: Path) -> tuple[Crew, Crew]:
     return desk, crew_of(folder / "review", ["bugs", "history"], PIPELINE)
 
 
-@asynccontextmanager
-async def deaf(scene: Scene, model: ChosenModel, crew: Crew) -> AsyncIterator[App]:
-    """A bot that works, and to which Slack delivers nothing."""
-    settings = Settings(env={}, bot_token=scene.workspace.bot_token, slack_api_url=scene.workspace.api_url)
-    store = await Store.connect(scene.url, prefix=scene.prefix)
-    try:
-        async with running(settings, store, model, crew) as app:
-            yield app
-    finally:
-        await store.close()
-
-
 async def test_a_word_chooses_the_crew_and_only_an_instance_that_has_it_works(scene: Scene, tmp_path: Path) -> None:
     desk, review = crews_in(tmp_path)
     gate = Gate(result("Filed."))
@@ -66,7 +51,7 @@ async def test_a_word_chooses_the_crew_and_only_an_instance_that_has_it_works(sc
         async with scene.bot(model, crew=Crews.of([desk, review]), slots=1):
             busy = await scene.ask("File the note", who="ben", channel="#sales")
             await gate.reached.wait()
-            async with deaf(scene, model, desk):
+            async with scene.bot(model, crew=desk, hears=False):
                 talk = await scene.ask("Review: is change 12 fine?")
 
                 async def left() -> bool:

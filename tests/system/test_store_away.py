@@ -15,18 +15,7 @@ from bot.limits.rules import Rules, SpendingBudget
 from bot.store.counters import Counter
 from handoff import events as ev
 from tests.store.kit import free_port, tcp_server
-from tests.system.brains import (
-    Gate,
-    connect,
-    escalation,
-    in_turn,
-    plan,
-    provider,
-    purposes,
-    result,
-    subtask,
-    tool_call,
-)
+from tests.system.brains import Gate, connect, escalation, in_turn, plan, provider, purposes, result, subtask, tool_call
 from tests.system.scene import SAMPLE, Scene, Talk, block_of, buttons, card_title, eventually, scene_on
 
 ONE = plan(subtask("only", "writer"))

@@ -14,7 +14,6 @@ from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.scripts import purpose_of
 from tests.system.brains import Words, connect, crew_of, in_turn, plan, provider, result, subtask
-from tests.system.crews.crew_stage import timeline
 from tests.system.scene import Scene
 
 SETTING = "planner balanced, verifier fast"
@@ -71,10 +70,10 @@ async def test_its_own_model_is_asked_and_told_of_and_its_fallback_works_on_its_
     models = [(request.model, (request.body.get("reasoning") or {}).get("effort")) for request in server.requests]
     assert ("gpt-6-astra", "low") in models
     assert "A verse." in talk.said()
-    lines = await timeline(scene, talk)
+    lines = await talk.timeline()
     assert "poet starts (attempt 1, gpt-6-astra)" in lines
     [done] = await talk.of(ev.ResultReturned)
     assert done.result.usage.model == "gpt-6-astra"
-    later = await timeline(scene, second)
+    later = await second.timeline()
     assert "clerk starts (attempt 2, fast)" in later, "no tier to raise: the fallback is next"
     assert "Prose." in second.said()

@@ -11,8 +11,6 @@ from typing import Literal
 import pytest
 
 from bot.settings import Settings
-from bot.slack.views.status import timeline
-from bot.tracing.steps import steps_of
 from handoff import events as ev
 from handoff.contracts import Terms
 from specialists.crew import Crew
@@ -125,7 +123,7 @@ async def test_after_a_crash_a_person_is_asked_and_a_click_decides(office: Offic
     assert said in shown(answer)
     assert "Answered in part" not in shown(answer)
     assert [event.attempt for event in await talk.of(ev.AttemptStarted)] == [1], "the same attempt went on"
-    trace = timeline(job.id, steps_of(await office.scene.store.jobs.log(talk.key)))
+    trace = await talk.timeline()
     assert "note: begins post_note(text='tea')" in trace
     assert "note: not known whether it was done: post_note(text='tea') (I was interrupted" in trace
     assert f"note: answered by {office.scene.person().id}: {option}" in trace

@@ -6,8 +6,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from bot.slack.views import status
-from bot.tracing.steps import steps_of
 from specialists.crew import Crew
 from specialists.registry import CREWS, load_crew
 from specialists.tools.toolkit import ToolSettings
@@ -15,7 +13,7 @@ from tests.own_tools import all_tools
 from tests.providers.scripts import purpose_of
 from tests.providers.server import ProviderServer
 from tests.system.brains import Words, connect, provider
-from tests.system.scene import Scene, Talk
+from tests.system.scene import Scene
 
 
 def demo_of(name: str) -> Path:
@@ -40,10 +38,3 @@ async def crew_at_work(scene: Scene, name: str, **words: Words) -> AsyncIterator
 def told(server: ProviderServer, purpose: str) -> str:
     """All that the calls of a purpose were told: their prompts, the brief, and what tools replied."""
     return "\n".join(str(request.body) for request in server.requests if purpose_of(request) == purpose)
-
-
-async def timeline(scene: Scene, talk: Talk) -> str:
-    """The trace of a job, as `/leadhand trace` shows it."""
-    job = await talk.job()
-    assert job is not None
-    return status.timeline(job.id, steps_of(await scene.store.jobs.log(talk.key)))

@@ -12,8 +12,6 @@ from typing import Any
 
 import pytest
 
-from bot.slack.views.status import timeline
-from bot.tracing.steps import steps_of
 from handoff.contracts import ToolCall
 from specialists.crew import Crew
 from specialists.registry import CREWS, load_crew
@@ -188,13 +186,13 @@ async def test_a_broken_repository_costs_the_lenses_that_need_it_and_says_so(sce
         scene.bot(connect("chat", server), crew=crew_with(env, tmp_path / "data")),
     ):
         talk = await scene.ask("Review shop main...topic")
-        job = await talk.over()
+        await talk.over()
         asked = [one for one in server.requests if purpose_of(one) == "specialist:history"]
         replies = [reply for one in asked for message in one.messages for reply in message.replies]
         assert "there is no folder" in replies[0].text
         assert "Cents are lost" in talk.said()
         assert "there is no folder" in first_text(server.requests[0])
-        trace = timeline(job.id, steps_of(await scene.store.jobs.log(talk.key)))
+        trace = await talk.timeline()
         assert "request/referee: left out: no finding is high or critical and less than 80 sure" in trace
         assert "specialist:referee" not in purposes(server)
         assert "request/referee" not in rows(talk.cards()[0])
