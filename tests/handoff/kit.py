@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypeVar
 
 from handoff import events as ev
 from handoff.briefs.context import handoff_for
@@ -14,6 +15,8 @@ from handoff.planning.adhoc import Allowance
 from handoff.planning.plan_brief import PlanBrief
 from handoff.planning.planner_reply import read_reply
 from handoff.state.job_state import Ask, Job
+
+T = TypeVar("T")
 
 PLACE = Place(team="T1", channel="C1", thread_ts="1.0")
 R = "1.0"
@@ -58,10 +61,14 @@ def escalated(name: str, reason: str, attempt: int = 1, at: float = 4.0, **more:
     return ev.Escalated(at=at, request=R, subtask=name, attempt=attempt, escalation=escalation)
 
 
+def there(value: T | None) -> T:
+    """A value that may be missing, and is not."""
+    assert value is not None
+    return value
+
+
 def job(*log: ev.Event) -> Job:
-    folded = fold(log)
-    assert folded is not None
-    return folded
+    return there(fold(log))
 
 
 def ask(state: Job) -> Ask:
@@ -88,3 +95,15 @@ def handed(state: Job, effect: RunSubtask | MakePlan) -> Handoff:
     """The handoff of the subtask that a specialist is to work on, or a crew is to plan."""
     name = effect.subtask if isinstance(effect, RunSubtask) else effect.within
     return handoff_for(state, ask(state), ask(state).work[name], NOW)[0]
+
+
+def to_run(state: Job, now: float = 100.0) -> RunSubtask:
+    """The only subtask that is to be run."""
+    (effect,) = [one for one in effects(state, now) if isinstance(one, RunSubtask)]
+    return effect
+
+
+def level(ask: Ask, subtask: str) -> int:
+    """How many subtasks a subtask is inside: 0 for those of the request's own plan."""
+    work = ask.work.get(subtask)
+    return 0 if work is None or not work.within else 1 + level(ask, work.within)

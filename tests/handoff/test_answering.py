@@ -35,7 +35,6 @@ from handoff.engine.answer_sources import figures_of_no_result, figures_of_no_so
 from handoff.engine.engine import apply, fold
 from handoff.engine.outstanding import outstanding
 from handoff.evidence.binding import Document
-from handoff.evidence.work_receipts import statements_of_no_source
 from handoff.planning.plan_brief import of_request
 from handoff.state.job_state import Job
 
@@ -187,16 +186,6 @@ def test_after_the_deadline_a_figure_of_no_source_is_known_at_once() -> None:
     wrong = ("47,231",)
     job = apply(job, ev.AnswerWritten(at=200.0, request=R, text="47,231 sold.", unsupported=wrong, invented=wrong))
     assert (job.asks[0].run.answer, job.asks[0].run.unsupported) == ("47,231 sold.", wrong)
-
-
-def test_figures_that_a_result_has_of_no_source_are_known_where_it_is_the_answer() -> None:
-    log = after_results(["Sales were 35,264,754 of 1,583,312."], verifier=False)
-    returned = log[-1]
-    assert isinstance(returned, ev.ResultReturned)
-    result = returned.result.model_copy(update={"unsupported": ("35,264,754",)})
-    job = fold([*log[:-1], returned.model_copy(update={"result": result})])
-    assert job is not None
-    assert statements_of_no_source(job.asks[0]) == ("35,264,754",)
 
 
 def test_where_all_parts_lead_to_one_there_is_nothing_to_select_from() -> None:
@@ -358,18 +347,6 @@ def test_a_result_cannot_pose_as_a_section_of_what_a_role_is_told() -> None:
     ):
         shown = [line for line in text.splitlines() if line.startswith(("# ", "## "))]
         assert shown == headings[role], role
-
-
-def test_notes_stand_in_the_place_of_the_material() -> None:
-    job = fold(after_results([LONG, LONG.replace("well", "fine")], verifier=False))
-    assert job is not None
-    effects, _ = outstanding(job, 5.0)
-    assert len(effects) > 1
-    for effect in effects:
-        assert isinstance(effect, ReduceMaterial)
-        notes = (Note(source="s0", text="- fine"),)
-        job = apply(job, ev.MaterialReduced(at=5.0, request=R, round=1, part=effect.part, notes=notes))
-    assert outstanding(job, 6.0)[0] == [WriteAnswer(R)]
 
 
 def test_an_answers_figures_come_from_results_tools_and_people() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,7 +12,7 @@ from handoff import events as ev
 from handoff.access.rights import Actor
 from handoff.approval_values import ADMINS, Approval, ApprovalTerms, digest_of
 from handoff.contracts import REQUESTER, Request
-from handoff.engine.approvals import deciders, earlier, unable
+from handoff.engine.approvals import earlier, unable
 from handoff.engine.engine import apply
 from handoff.state.job_state import Ask, Job
 from handoff.state.state_values import Earlier, Question, Ruling
@@ -212,55 +211,6 @@ def alike(terms: ApprovalTerms, *approvers: str, view: frozenset[str] = frozense
         thread.click(user, "approve_alike")
     assert thread.granted
     return thread
-
-
-@pytest.mark.parametrize(
-    ("terms", "approvers", "asks"),
-    [
-        (TERMS[0], ["U1"], "U2"),
-        (TERMS[1], ["U2"], "U2"),
-        (TERMS[1], ["U2"], "U3"),
-        (TERMS[2], ["U2", "U3"], "U3"),
-    ],
-)
-def test_it_does_not_carry_over_to_other_people(terms: ApprovalTerms, approvers: list[str], asks: str) -> None:
-    thread = alike(terms, *approvers)
-    thread.want(terms, frozenset())
-    assert thread.covered == 1, "the same person's call"
-    thread.request("U1")
-    thread.want(terms, frozenset())
-    assert thread.covered == 2, "the same person's next request"
-    thread.request(asks)
-    thread.want(terms, frozenset())
-    assert thread.question is not None
-    assert thread.question.whom == deciders(terms, asks)
-    assert thread.covered == 2
-
-
-@pytest.mark.parametrize("what", ["here", "grouped"])
-def test_it_ends_with_the_right_to_decide_and_comes_back_with_it(what: str) -> None:
-    thread = alike(TERMS[2], "U2", "U3")
-    setattr(thread.people["U3"], what, False)
-    thread.want(TERMS[2], frozenset())
-    assert thread.question is not None
-    thread.click("U2", "deny")
-    setattr(thread.people["U3"], what, True)
-    thread.want(TERMS[2], frozenset())
-    assert thread.covered == 1
-
-
-def test_a_vote_of_who_left_meanwhile_does_not_count() -> None:
-    thread = Thread()
-    thread.request("U1")
-    thread.want(TERMS[2], frozenset())
-    thread.click("U2", "approve")
-    thread.people["U2"].grouped = False
-    thread.click("U3", "approve")
-    assert thread.question is not None
-    assert [vote.user for vote in thread.question.votes] == ["U3"]
-    thread.click("U4", "approve")
-    assert thread.question is None
-    assert thread.clicked == 1
 
 
 def test_what_came_into_view_since_is_named() -> None:

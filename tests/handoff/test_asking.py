@@ -1,19 +1,25 @@
-"""Whom a question is for, who is reminded of it when, and what follows if nobody answers."""
+"""Whom a question is for, who is reminded of it and when by their own clock, and what follows without an answer."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from handoff import events as ev
 from handoff.approval_values import Approval, ApprovalTerms
 from handoff.briefs.provenance import people_said
-from handoff.contracts import Asking, Known, Member, Plan, Request, Setting, Terms
+from handoff.contracts import Asking, ChannelTerms, Known, Made, Member, Plan, Quiet, Request, Setting, Subtask, Terms
+from handoff.conversation.working_time import after_work, read_span, span
 from handoff.effects import ExpireQuestion, Post, RemindOfQuestion, question_key, reminder_key
 from handoff.engine.asking import MOST_REMINDERS, askable
 from handoff.engine.engine import apply
 from handoff.engine.outstanding import outstanding
+from handoff.planning.adhoc import Allowance
+from handoff.planning.tier_cap import capped_allowance, capped_members, capped_plan
 from handoff.state.job_state import Job, replace
 from handoff.state.state_values import may_answer
 from handoff.summaries.summary import notes
@@ -27,10 +33,6 @@ PEOPLE = (
     Known(user="U3", names=("Cleo Cole", "cleo"), offset=9 * 3600),
     Known(user="U4", names=("Ben Best",)),
 )
-
-
-def test_the_monday_is_one() -> None:
-    assert int(MONDAY_9 // 86_400 + 3) % 7 == 0
 
 
 def question(asking: Asking, *, asks: tuple[str, ...] = (), people: tuple[Known, ...] = PEOPLE, **more: Any) -> Job:
@@ -294,3 +296,135 @@ def test_an_approval_expires_and_is_neither_denied_nor_assumed() -> None:
     assert closed.ruling.outcome == "expired"
     assert ask(state).work["a"].state == "in_progress"
     assert notes(ask(state)) == []
+
+
+# ---------------------------------------------------------------- working time
+
+USUAL = Asking()
+
+
+def utc(text: str) -> float:
+    """A moment of the week of Monday 2 November 2026, such as `Mon 09:30`, in UTC."""
+    day, _, clock = text.partition(" ")
+    hour, minute = clock.split(":")
+    number = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun").index(day)
+    return datetime(2026, 11, 2 + number, int(hour), int(minute), tzinfo=UTC).timestamp()
+
+
+@pytest.mark.parametrize(
+    ("since", "hours", "offset", "until"),
+    [
+        ("Mon 09:30", 4, 0, "Mon 13:30"),
+        ("Mon 16:00", 4, 0, "Tue 11:00"),
+        ("Mon 03:00", 4, 0, "Mon 13:00"),
+        ("Mon 22:00", 1, 0, "Tue 10:00"),
+        ("Mon 14:00", 4, 0, "Tue 09:00"),
+        ("Mon 09:30", 0, 0, "Mon 09:30"),
+        ("Mon 20:00", 0, 0, "Tue 09:00"),
+        ("Mon 09:30", 1, 9, "Tue 01:00"),
+        ("Mon 22:00", 1, -8, "Mon 23:00"),
+    ],
+)
+def test_hours_of_work_pass_in_the_hours_of_work(since: str, hours: float, offset: int, until: str) -> None:
+    assert after_work(utc(since), hours * HOUR, USUAL, offset * 3600) == utc(until)
+
+
+def test_a_weekend_does_not_count() -> None:
+    monday = utc("Mon 09:00") + 7 * 86_400
+    assert after_work(utc("Fri 17:00"), 2 * HOUR, USUAL, 0) == monday + HOUR
+    assert after_work(utc("Sat 12:00"), HOUR, USUAL, 0) == monday + HOUR
+    assert after_work(utc("Sat 12:00"), HOUR, Asking(days=6), 0) == utc("Sat 13:00")
+
+
+@given(
+    st.floats(min_value=0, max_value=4e9),
+    st.floats(min_value=0, max_value=60 * HOUR),
+    st.integers(min_value=-12, max_value=14),
+    st.integers(min_value=1, max_value=7),
+)
+def test_nobody_is_reminded_in_the_night_or_early(since: float, seconds: float, offset: int, days: int) -> None:
+    found = after_work(since, seconds, Asking(days=days), offset * 3600)
+    local = datetime.fromtimestamp(found, UTC) + timedelta(hours=offset)
+    assert found >= since + seconds - 0.01
+    inexact = timedelta(milliseconds=10)
+    assert (local + inexact).hour >= 9
+    assert (local - inexact).hour < 18
+    assert local.weekday() < days
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("4h", 14_400), ("30 min", 1_800), ("2 days", 172_800), ("1.5 hours", 5_400), ("never", 0), ("1d", 86_400)],
+)
+def test_spans_are_read(text: str, seconds: float) -> None:
+    assert read_span(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "4", "soon", "0h", "-1h", "4h 30m", "1 year"])
+def test_what_is_no_span_is_not_taken_for_one(text: str) -> None:
+    assert read_span(text) is None
+
+
+def test_spans_are_said() -> None:
+    said = [span(seconds) for seconds in (86_400, 172_800, 5_400, 3_600, 600, 30)]
+    assert said == ["1 day", "2 days", "1.5 hours", "1 hour", "10 minutes", "30 seconds"]
+
+
+# ---------------------------------------------------------------- what a channel asks for
+
+ASKING = Asking(remind_after=4 * HOUR)
+
+
+def utc_of(text: str) -> float:
+    """Seconds since the epoch of a moment in UTC."""
+    return datetime.fromisoformat(f"{text}+00:00").timestamp()
+
+
+@pytest.mark.parametrize(
+    ("quiet", "asked", "reminded"),
+    [
+        (Quiet(), "2026-03-04T10:00", "2026-03-04T14:00"),
+        (Quiet(begins=13 * 60, ends=15 * 60), "2026-03-04T10:00", "2026-03-04T15:00"),
+        (Quiet(begins=13 * 60, ends=15 * 60, offset=-2 * HOUR), "2026-03-04T11:00", "2026-03-04T17:00"),
+        (Quiet(begins=13 * 60, ends=10 * 60), "2026-03-04T10:00", "2026-03-05T10:00"),
+        (Quiet(begins=13 * 60, ends=10 * 60), "2026-03-06T10:00", "2026-03-09T10:00"),  # a Friday: nor on a weekend
+        (Quiet(begins=8 * 60, ends=19 * 60), "2026-03-04T10:00", "2026-03-04T19:00"),  # nothing of the work is left
+    ],
+)
+def test_no_reminder_comes_in_quiet_hours_nor_out_of_working_hours(quiet: Quiet, asked: str, reminded: str) -> None:
+    assert after_work(utc_of(asked), ASKING.remind_after, ASKING, 0, quiet) == utc_of(reminded)
+
+
+def test_members_and_parts_are_lowered_and_nobody_can_be_raised() -> None:
+    members = (
+        Member(name="a", tier="deep"),
+        Member(name="b", tier="fast"),
+        Member(name="own", tier="deep", tiers=("deep",)),
+    )
+    capped = {
+        one.name: (one.tier, one.tiers) for one in capped_members(members, "balanced", own_model=frozenset({"own"}))
+    }
+    assert capped == {
+        "a": ("balanced", ("fast", "balanced")),
+        "b": ("fast", ("fast", "balanced")),
+        "own": ("deep", ("deep",)),
+    }
+    made = Made(name="new", description="Does it.", brief="Do it.", why="Nobody can.", tier="balanced")
+    parts = [Subtask(id=f"s{n}", title="t", intent="i", specialist=who, tier="deep") for n, who in enumerate("ab")]
+    parts.append(Subtask(id="m", title="t", intent="i", specialist="new", tier="deep"))
+    plan = capped_plan(Plan(goal="g", subtasks=tuple(parts), made=(made,)), "balanced")
+    assert [one.tier for one in plan.subtasks] == ["balanced", "balanced", None]
+
+
+def test_only_lower_tiers_are_lent_and_none_if_there_are_none() -> None:
+    assert capped_allowance(Allowance(tiers=("fast", "deep")), "balanced") == Allowance(tiers=("fast",))
+    assert capped_allowance(Allowance(tiers=("deep",)), "balanced") is None
+    assert capped_allowance(None, "deep") is None
+
+
+def test_a_channel_that_asks_for_nothing_leaves_no_trace_in_the_log() -> None:
+    known = ev.SettingKnown(at=1.0, request="r", setting=Setting(requester="Ana"))
+    assert "here" not in ev.dump(known)
+    asks = ChannelTerms(instructions="In EUR.", highest="fast", quiet=Quiet(begins=60, offset=-60))
+    known = ev.SettingKnown(at=1.0, request="r", setting=Setting(here=asks))
+    assert ev.load(ev.dump(known)) == known

@@ -1,4 +1,4 @@
-"""A request before it has a plan: who asks and where, the planner's own answer, and its one question."""
+"""A request before it has a plan: its crew, who asks and where, the planner's own answer, and its one question."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import pytest
 from handoff import events as ev
 from handoff.briefs.context import circumstances
 from handoff.briefs.provenance import provenance_of
-from handoff.contracts import Setting
+from handoff.contracts import Request, Setting
+from handoff.conversation.spoken import crew_called
 from handoff.effects import MakePlan, Post, RunSubtask, WriteAnswer, answer_key, card_end_key, card_key, question_key
 from handoff.engine.nested import build_run_brief as to_answer
 from handoff.engine.outstanding import CARD_FIRST, outstanding
@@ -15,7 +16,7 @@ from handoff.engine.replay import open_log
 from handoff.planning.plan_brief import of_request
 from handoff.state.job_state import Job
 from handoff.summaries.summary import OpenQuestion, open_questions, projection, step
-from tests.handoff.kit import R, ask, asked, effects, handed, job, planned, running, started, subtask
+from tests.handoff.kit import PLACE, R, ask, asked, effects, handed, job, planned, running, started, subtask
 
 CARD = ev.Posted(at=1.0, request=R, key=card_key(R), ts="1.1")
 QUESTION = ev.PlannerAsked(at=2.0, request=R, question="Which churn?", options=("ours", "theirs"), reasons=("unclear",))
@@ -105,6 +106,7 @@ def test_a_log_with_them_opens_as_it_folds() -> None:
 
 # ---------------------------------------------------------------- when, who and where
 
+
 ANA = Setting(requester="Ana Keller", channel="#sales", zone="Europe/Berlin", offset=3600)
 SUNDAY = 1_795_374_600.0
 """22 November 2026, 19:10 UTC."""
@@ -157,3 +159,53 @@ def test_a_specialist_is_told_the_request_that_its_brief_is_a_part_of() -> None:
     (effect,) = [one for one in effects(state) if not isinstance(one, Post)]
     line = handed(state, effect).part_of
     assert (len(line), line[-1]) == (160, "…")
+
+
+# ---------------------------------------------------------------- for which of several crews
+
+CREWS = ("general", "review", "Support-2")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("review: is it fine?", ("review", "is it fine?")),
+        ("  REVIEW :is it fine?", ("review", "is it fine?")),
+        ("support-2: https://a.example/x: why?", ("Support-2", "https://a.example/x: why?")),
+        ("Note: it is large", ("", "Note: it is large")),
+        ("the review: is it fine?", ("", "the review: is it fine?")),
+        ("review it", ("", "review it")),
+        ("review:", ("", "review:")),
+        (": review", ("", ": review")),
+    ],
+)
+def test_only_the_name_of_a_crew_is_a_word(text: str, expected: tuple[str, str]) -> None:
+    assert crew_called(text, CREWS) == expected
+    assert crew_called(text, ()) == ("", text), "where there is one crew, there are no words"
+
+
+def added(name: str, crew: str = "", usual: str = "") -> ev.RequestAdded:
+    body = Request(id=name, user="U1", text="and this?", at=1.0, crew=crew)
+    return ev.RequestAdded(at=1.0, place=PLACE, request=body, usual=usual)
+
+
+def test_a_request_is_for_the_crew_that_it_names_else_for_that_of_the_one_before() -> None:
+    state = job(added("1.0", usual="general"), added("2.0", "review", "general"), added("3.0", usual="general"))
+    assert [one.request.crew for one in state.asks] == ["general", "review", "review"]
+    assert ask(job(asked())).request.crew == "", "one crew leaves nothing in the log"
+    assert "crew" not in ev.dump(asked())
+    assert "usual" not in ev.dump(asked())
+
+
+def edited(text: str, crew: str = "", at: float = 5.0) -> ev.RequestEdited:
+    return ev.RequestEdited(at=at, message=R, user="U1", text=text, stamp=at, crew=crew)
+
+
+def test_an_edit_may_name_another_crew_until_there_is_a_plan() -> None:
+    text = asked().request.text
+    first = job(asked(), edited(text, "review"))
+    assert ask(first).request.crew == "review"
+    assert ask(first).edited == 5.0
+    late = job(asked(), planned(subtask("a")), edited("another one", "review"))
+    assert ask(late).request.crew == "", "a plan stays with the crew whose it is"
+    assert ask(job(asked(), edited(text, "review"), edited("another one", at=6.0))).request.crew == "review"

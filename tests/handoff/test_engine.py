@@ -1,13 +1,16 @@
-"""The engine's rules, one by one: what a fact changes, and what is left to do then."""
+"""The engine's rules, one by one: what a fact changes, what is left to do then, and what only opens a thread."""
+
+from __future__ import annotations
 
 from dataclasses import replace
 
 import pytest
 
 from handoff import events as ev
-from handoff.contracts import Artifact, Result
+from handoff.contracts import Artifact, Request, Result
 from handoff.effects import (
     MakePlan,
+    OpenThread,
     Post,
     RefineBrief,
     RunSubtask,
@@ -20,10 +23,11 @@ from handoff.effects import (
 )
 from handoff.engine.answer import gaps, missing
 from handoff.engine.engine import apply, fold
+from handoff.engine.opening import OPENED
 from handoff.engine.outstanding import outstanding
 from handoff.state.job_state import Job
-from handoff.summaries.summary import speed_up
 from tests.handoff.kit import (
+    PLACE,
     R,
     ask,
     asked,
@@ -56,11 +60,6 @@ def test_a_refused_request_wants_one_message_only() -> None:
 
 def test_the_same_request_twice_changes_nothing() -> None:
     assert job(asked(), asked()).asks == job(asked()).asks
-
-
-def test_independent_subtasks_start_together_and_dependants_wait() -> None:
-    state = job(asked(), planned(subtask("a"), subtask("b"), subtask("c", "a", "b")))
-    assert running(state) == [("a", 1, "analyst"), ("b", 1, "analyst")]
 
 
 def test_a_subtask_starts_the_moment_its_own_dependencies_end() -> None:
@@ -109,28 +108,6 @@ def test_a_passing_fault_is_tried_again_after_a_wait() -> None:
     assert not any(isinstance(e, RunSubtask) for e in found)
     assert due == 11.0
     assert running(state, 11.0) == [("a", 2, "analyst")]
-
-
-def test_a_lasting_fault_goes_to_the_fallback_and_then_ends() -> None:
-    state = job(asked(), planned(subtask("a", specialist="researcher")), started("a"))
-    state = apply(state, started("a"))
-    assert ask(state).work["a"].specialist == "analyst"
-    state = job(asked(), planned(subtask("a", specialist="researcher")))
-    start = ev.AttemptStarted(at=3, request=R, subtask="a", attempt=1, specialist="researcher", tier="fast")
-    state = apply(apply(state, start), failed("a"))
-    assert running(state) == [("a", 2, "analyst")]
-    state = apply(apply(state, started("a", 2)), failed("a", 2))
-    assert ask(state).work["a"].state == "error"
-    assert ask(state).run.failure is not None
-    assert ask(state).run.failure.reason == "the model broke"
-
-
-def test_three_failures_end_a_subtask() -> None:
-    state = job(asked(), planned(subtask("a"), subtask("b")))
-    for attempt in (1, 2, 3):
-        assert ask(state).work["a"].state == "pending"
-        state = apply(apply(state, started("a", attempt)), failed("a", attempt, transient=True))
-    assert ask(state).work["a"].state == "error"
 
 
 def test_the_five_task_example_delivers_what_it_can() -> None:
@@ -206,13 +183,6 @@ def test_whom_a_question_is_for_is_worked_out_and_not_stored() -> None:
         lines = [ev.dump(event) for event in (asked(), *log)]
         assert not any("whom" in line for line in lines)
         assert fold(map(ev.load, lines)) == job(asked(), *log)
-
-
-def test_a_job_that_waits_for_people_has_nothing_to_do() -> None:
-    state = job(asked(), planned(subtask("a")), started("a"), escalated("a", "ambiguous_input"))
-    for key in (card_key(R), question_key(R, "a", 1)):
-        state = apply(state, ev.Posted(at=6, request=R, key=key, ts="7"))
-    assert outstanding(state, 10.0) == ([], None)
 
 
 def test_a_partial_result_is_kept_with_its_gap_when_nothing_more_helps() -> None:
@@ -306,19 +276,45 @@ def test_an_attempt_that_began_without_the_rung_of_today_is_gone_on_with() -> No
     assert not any(isinstance(effect, RefineBrief) for effect in effects(state))
 
 
-def test_events_survive_their_json() -> None:
-    chart = Artifact(id="c" * 64, name="chart.png", publish_as="file")
-    for event in (asked(), planned(subtask("a", "b")), returned("a", artifacts=(chart,)), escalated("a", "timeout")):
-        assert ev.load(ev.dump(event)) == event
-
-
-def test_side_by_side_is_the_sum_over_the_wall() -> None:
-    log = [asked(), planned(subtask("a"), subtask("b")), started("a", at=10), started("b", at=10)]
-    state = job(*log, returned("a", at=14), returned("b", at=20))
-    assert speed_up(ask(state)) == 1.4
-
-
 def _posted(state: Job, *keys: str) -> Job:
     for key in keys:
         state = apply(state, ev.Posted(at=50, request=state.current.id if state.current else R, key=key, ts="1"))
     return state
+
+
+# ---------------------------------------------------------------- requests that only open a thread
+
+
+def to_open() -> Job:
+    body = Request(id=R, user="U1", text="the week's figures", at=1.0, opens="schedule")
+    return job(ev.RequestAdded(at=1.0, place=PLACE, request=body))
+
+
+def opened(**how: object) -> Job:
+    return apply(to_open(), ev.ThreadOpened.model_validate({"at": 2.0, "request": R, **how}))
+
+
+def test_it_does_one_thing_and_is_over_with_it() -> None:
+    assert effects(to_open()) == [OpenThread(R)]
+    state = opened(ts="200.1")
+    assert (ask(state).state, ask(state).run.answer) == ("completed", OPENED)
+    assert ask(state).posted[answer_key(R)] == "200.1", "the thread's first message is its visible end"
+    assert effects(state) == []
+
+
+def test_a_thread_that_is_not_opened_is_a_failure_with_its_reason_unless_that_was_wanted() -> None:
+    lost = ask(opened(why="I am not in #sales"))
+    assert lost.state == "failed"
+    assert lost.run.failure is not None
+    assert lost.run.failure.reason == "I am not in #sales"
+    quiet = ask(opened(why="nothing is new", quiet=True))
+    assert (quiet.state, quiet.run.answer) == ("completed", "nothing is new")
+    assert [one.what for one in quiet.decisions if one.why == "nothing is new"] == ["kept quiet"]
+
+
+def test_a_second_word_on_it_and_one_on_another_request_change_nothing() -> None:
+    state = opened(ts="200.1")
+    assert ask(apply(state, ev.ThreadOpened(at=3.0, request=R, why="too late"))) == ask(state)
+    other = job(ev.RequestAdded(at=1.0, place=PLACE, request=Request(id=R, user="U1", text="why", at=1.0)))
+    other = apply(other, planned(subtask("a")))
+    assert ask(apply(other, ev.ThreadOpened(at=3.0, request=R, ts="200.1"))) == ask(other)

@@ -1,4 +1,4 @@
-"""Figures that nobody said: the gold set, formats and ways of working out one by one, and long texts."""
+"""Figures that nobody said: the gold set, ways of working out, workings, odd ones, and the words around a figure."""
 
 from __future__ import annotations
 
@@ -11,8 +11,14 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from handoff.checking.figures import MOST_LINES, behind, find_misquoted_figure, find_unsupported_figures
-from handoff.contracts import Finding, Result
+from handoff.answering.material import render_with_unsure_note
+from handoff.checking.checks import Seen, look
+from handoff.checking.figures import MOST_LINES, behind, find_misquoted_figure, find_unsupported_figures, workings_of
+from handoff.checking.numerals import numerals
+from handoff.checking.workings import comes_to, find_workings, values_of, without_workings
+from handoff.contracts import Finding, Result, Terms
+from handoff.evidence.binding import Document, bind_result
+from handoff.evidence.statements import MOST, statements_of, words_around
 
 CASES: list[dict[str, Any]] = yaml.safe_load(
     (Path(__file__).parents[2] / "bot" / "evaluation" / "sets" / "figures.yml").read_text(encoding="utf-8")
@@ -122,10 +128,6 @@ def test_what_does_not_follow_is_found(name: str) -> None:
     assert text[found.start : found.end].strip() == found.text
 
 
-def test_nothing_known_supports_nothing() -> None:
-    assert doubted("It is 4,200 in all, 17 %.") == ("4,200", "17 %")
-
-
 def test_a_short_figure_of_a_long_table_needs_more_than_some_pair() -> None:
     table = "\n".join(f"{place * 7919 % 9000 + 1000};{place * 31 % 97 + 3.5}" for place in range(400))
     assert doubted("The margin is 47.3 %.", table) == ("47.3 %",)
@@ -171,3 +173,178 @@ def test_what_is_said_stands(figures: list[float]) -> None:
     told = "; ".join(f"{figure:,.2f}" for figure in figures)
     assert doubted(told, told) == ()
     assert doubted(told, json.dumps({"rows": [round(figure, 2) for figure in figures]})) == ()
+
+
+# ---------------------------------------------------------------- workings
+
+SALES = "Q1 has 1,145 and Q2 has 1,569; returns were 12.5 %. In March 310 of 4,310 left."
+RIGHT_WORKINGS = {
+    "a change": "37 % [[= (1,569 - 1,145) / 1,145]]",
+    "of three": "1,259 [[= 1,569 - 310]]",
+    "in signs of print": "424 [[= 1,569 − 1,145]]",  # noqa: RUF001 - as people write it
+    "bold": "**424** [[= 1,569 - 1,145]]",
+    "with a unit between": "424 orders [[= 1,569 - 1,145]]",
+    "a year": "18,828 a year [[= 12 * 1,569]]",
+    "a part in per cent": "196 [[= 12.5 % * 1,569]]",
+    "a rest": "87.5 % [[= 100 % - 12.5 %]]",
+    "a growth": "11.1 % [[= (1,569 / 1,145) ^ (1/3) - 1]]",
+    "German": "1.259,0 [[= 1.569 - 310]]",
+    "times and over": "2.74 [[= 2 × 1,569 ÷ 1,145]]",  # noqa: RUF001 - as people write it
+    "money": "€424 [[= €1,569 - €1,145]]",
+    "a fall": "-27 % [[= (1,145 - 1,569) / 1,569]]",
+}
+"""Figures with workings that come to them, of known figures alone."""
+WRONG_WORKINGS = {
+    "another value": ("39 % [[= (1,569 - 1,145) / 1,145]]", "comes to 0.370306:"),
+    "a number of nobody": ("37 % [[= (1,600 - 1,168) / 1,168]]", "1,600, which stands nowhere"),
+    "no expression": ("37 % [[= as the table says]]", "is no sum that can be done"),
+    "a call": ("37 % [[= __import__('os').getpid()]]", "is no sum that can be done"),
+    "nothing to divide by": ("37 % [[= 1,569 / (1,145 - 1,145)]]", "is no sum that can be done"),
+    "a power too many": ("37 % [[= 1,569 ^ 1,145 ^ 1,145]]", "is no sum that can be done"),
+    "another sign": ("+27 % [[= (1,145 - 1,569) / 1,569]]", "comes to -0.270236:"),
+}
+
+
+@pytest.mark.parametrize("name", RIGHT_WORKINGS)
+def test_a_right_working_bears_a_figure_out(name: str) -> None:
+    text = f"Revenue: {RIGHT_WORKINGS[name]} more."
+    assert find_unsupported_figures(text, [SALES]) == ()
+    assert len(workings_of(text, ())) == 1
+    assert "[[" not in without_workings(text)
+
+
+@pytest.mark.parametrize("name", WRONG_WORKINGS)
+def test_a_wrong_working_leaves_its_figure_without_a_source(name: str) -> None:
+    text, fault = WRONG_WORKINGS[name]
+    (found,) = find_unsupported_figures(f"It is {text}.", [SALES])
+    assert fault in found.fault
+    assert workings_of(f"It is {text}.", [found.text]) == ()
+
+
+def test_a_working_may_build_on_a_figure_that_was_worked_out_before() -> None:
+    text = "It rose by 424 [[= 1,569 - 1,145]], and by 848.0 [[= 2 * 424]] in two quarters."
+    assert find_unsupported_figures(text, [SALES]) == ()
+    assert [
+        one.text for one in find_unsupported_figures(text.replace("424 [[= 1,569 - 1,145]]", "little"), [SALES])
+    ] == ["848.0"]
+
+
+def test_a_result_loses_its_workings_and_keeps_them_beside_it() -> None:
+    given = Result(summary="37 % more", content="Up 37 % [[= (1,569 - 1,145) / 1,145]], or 430 [[= 1,569 - 1,145]].")
+    binding = bind_result(given, [Document("sales.csv", SALES)])
+    assert binding.result.content == "Up 37 %, or 430."
+    assert binding.result.workings == ("37 % = (1,569 - 1,145) / 1,145",)
+    assert binding.result.unsupported == ("430",)
+    assert binding.faults == ("The working of “430” comes to 424: 1,569 - 1,145.",)
+
+
+@given(
+    st.recursive(
+        st.integers(1, 9999).map(str),
+        lambda inner: st.builds("({} {} {})".format, inner, st.sampled_from("+-*/"), inner),
+        max_leaves=8,
+    )
+)
+def test_any_sum_comes_to_what_python_says(expression: str) -> None:
+    try:
+        value = eval(expression)  # noqa: S307 - made of numbers and signs
+    except ZeroDivisionError:
+        value = None
+    (working,) = find_workings(f"1 [[= {expression}]]") or (None,)
+    if working is not None:  # a long one is none
+        assert value is None or any(abs(one - value) <= 1e-9 * max(1.0, abs(value)) for one in values_of(working))
+        assert value is not None or list(values_of(working)) == []
+
+
+@given(st.text(alphabet="0123456789.,+-*/()^%: n[]=", max_size=60))
+def test_any_text_is_read_as_an_expression_or_as_none(text: str) -> None:
+    for working in find_workings(f"7 [[= {text}]]"):
+        list(values_of(working))
+        assert comes_to(working, numerals("7")[0]) in {True, False}
+
+
+# ---------------------------------------------------------------- odd ones
+
+ODD = {
+    "long": "1" * 30_000,
+    "noughts": "1" + "0" * 400,
+    "thousands": "1" + ",000" * 9_000,
+    "decimals": "0." + "1" * 9_000,
+    "point": "1" + "0" * 400 + ".5",
+    "commas": "1," * 20_000,
+    "dots": "." * 40_000,
+    "spaces": "a" + " " * 40_000 + "b",
+    "open brackets": "[" * 40_000,
+    "dashes": "a-" * 20_000,
+    "brackets": "[insert " * 6_000,
+    "many": " ".join(str(10_000_019 + 7_919 * number) for number in range(5_000)),
+}
+
+
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
+def test_no_figure_breaks_a_check_or_hangs_it(odd: str) -> None:
+    text = f"South sold {odd} units. It was a good year."
+    finding = Finding(message="It was a good year", confidence=10)
+    result = Result(summary="s", content=text, findings=(finding,), confidence=90)
+    look(Seen(result, odd, odd, (odd.replace("1", "2"), odd), (odd,)))
+    render_with_unsure_note(result, Terms(confidence=80), text)
+    statements_of(text)
+
+
+# ---------------------------------------------------------------- sentences, and the words around a figure
+
+ANSWER = """# What the lease says
+
+- **The rent is due on the first.** It rises by 2 % a year.
+> 2. Either side may leave with three months' notice.
+
+| Month | Rent |
+| --- | --- |
+| May | 1,240 |
+
+```sql
+SELECT sum(rent) FROM lease
+```
+Yes.
+租金每年上涨百分之二。
+"""
+
+
+def test_sentences_are_what_a_verifier_can_check_and_nothing_else() -> None:
+    assert statements_of(ANSWER) == [
+        "The rent is due on the first.",
+        "It rises by 2 % a year.",
+        "Either side may leave with three months' notice.",
+        "租金每年上涨百分之二",
+    ]
+
+
+def test_a_sentence_is_checked_once_and_of_a_book_the_beginning() -> None:
+    assert statements_of("All of it is here. All of it is here.") == ["All of it is here."]
+    assert len(statements_of("\n".join(f"Line {number} of this book." for number in range(MOST + 40)))) == MOST
+
+
+@pytest.mark.parametrize(
+    ("figure", "words"),
+    [
+        ("2 %", "It rises by 2 % a year"),
+        ("1,240", "May · 1,240"),
+        ("240", ""),
+        ("9", ""),
+    ],
+)
+def test_a_figure_is_shown_with_the_words_of_its_sentence_or_row(figure: str, words: str) -> None:
+    assert words_around(figure, ANSWER) == words
+
+
+def test_a_figure_that_is_the_whole_answer_needs_no_words() -> None:
+    assert words_around("42", "**42**") == ""
+
+
+def test_long_words_around_a_figure_are_cut_between_words_on_both_sides() -> None:
+    before, after = "of all that was ever written down here ", " and of what nobody has looked at in a long time"
+    shown = words_around("4,711", f"{before}some 4,711{after}. That is all.")
+    assert shown.startswith("… ")
+    assert shown.endswith(" …")
+    assert " 4,711 " in shown
+    assert set(shown.strip("… ").split()) <= set(f"{before}some 4,711{after}".split())

@@ -183,11 +183,6 @@ def test_the_chain_never_goes_back_and_never_beyond_three() -> None:
     assert passed_on(*longer) == ["x", "y", "z"]
 
 
-def test_people_are_asked_of_a_critical_part_before_it_is_given_up() -> None:
-    assert after_trouble("model", Standing("a", "fast", critical=True)).rung == "ask"
-    assert after_trouble("model", Standing("a", "fast", critical=True, failures=MAX_FAILURES)).rung == "without"
-
-
 STANDINGS = st.builds(
     Standing,
     specialist=st.just("a"),
@@ -219,15 +214,6 @@ def test_no_rung_is_taken_that_cannot_be(trouble: Trouble, at: Standing) -> None
         assert following.specialist not in at.tried
     if following.rung == "ask":
         assert at.questions < MAX_QUESTIONS
-
-
-# ---------------------------------------------------------------- results that are sent back
-
-
-def test_a_result_without_remarks_is_done_and_nobody_is_asked() -> None:
-    state = job(asked(), planned(subtask("a")), started("a"), returned("a"))
-    assert ask(state).run.answer == "all of a"
-    assert ask(state).decisions == ()
 
 
 def test_a_doubt_stands_in_the_trace_and_sends_nothing_back() -> None:
@@ -379,15 +365,6 @@ def test_waiting_for_people_and_being_away_cost_no_time() -> None:
     assert ask(state).run.deadline == 90_500.0
     state = apply(state, ev.WorkResumed(at=99_000.0, away=5_000.0))
     assert ask(state).run.deadline == 95_500.0
-
-
-def test_the_cascade_skips_or_runs_with_the_gap_named() -> None:
-    plan = planned(subtask("t1"), subtask("t2"), subtask("t3", "t1"), subtask("t4", "t2"), subtask("t5", "t3", "t4"))
-    state = job(asked(), plan, started("t1"), started("t2"), failed("t1"), returned("t2"))
-    for name in ("t4", "t5"):
-        state = apply(apply(state, started(name)), returned(name))
-    assert [work.subtask.id for work in ask(state).work.values() if work.state == "complete"] == ["t2", "t4", "t5"]
-    assert [(one.subtask, one.what) for one in ask(state).decisions] == [("t1", "without"), ("t3", "skipped")]
 
 
 def test_a_check_that_a_specialist_stands_against_is_only_a_doubt() -> None:

@@ -28,8 +28,7 @@ from handoff.engine.engine import apply
 from handoff.engine.nested import handed_up, inner_plan, is_for_people
 from handoff.evidence.work_receipts import statements_of_no_source
 from handoff.state.job_state import SETTLED, Job
-from tests.handoff.kit import R, ask, asked, effects, escalated, failed, handed, job, running
-from tests.handoff.nested import level
+from tests.handoff.kit import R, ask, asked, effects, escalated, failed, handed, job, level, running
 
 CREW = Terms(job_seconds=100.0, subtask_seconds=40.0, confidence=50)
 MEMBERS = (Member(name="analyst"), Member(name="legal", fallback="analyst", crew=CREW))
@@ -282,15 +281,6 @@ def test_of_a_critical_part_people_are_asked_before_it_is_given_up() -> None:
     assert not of_kind(state, HandUp)
     again = ev.QuestionAnswered(at=30, request=R, subtask="law", user="U1", text=question.options[0])
     assert [(one.within, one.attempt) for one in of_kind(apply(state, again), MakePlan, now=31.0)] == [("law", 2)]
-
-
-def test_the_cascade_goes_through_the_levels() -> None:
-    state = job(asked(), outer(part("law", to="legal"), part("sum", "law")), begun("law"))
-    state = broken(within(state, *READ_AND_CHECK), "law/read")
-    state = apply(up(state), begun("law", 2, who="analyst"))
-    state = apply(state, failed("law", 2, at=12))
-    assert {name: work.state for name, work in ask(state).work.items()} == {"law": "error", "sum": "skipped"}
-    assert ask(state).run.failure is not None
 
 
 def test_what_was_known_outside_is_known_inside() -> None:

@@ -6,18 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from handoff import events as ev
-from handoff.contracts import (
-    Context,
-    Escalation,
-    Member,
-    Note,
-    Place,
-    Plan,
-    Request,
-    Subtask,
-    Terms,
-    Usage,
-)
+from handoff.contracts import Context, Escalation, Member, Note, Place, Plan, Request, Subtask, Terms, Usage
 from handoff.effects import (
     Effect,
     HandUp,
@@ -39,7 +28,7 @@ from handoff.engine.replay import open_log
 from handoff.engine.returning import MAX_ROUNDS
 from handoff.planning.revision import MAX_ADDED
 from handoff.state.job_state import ENDED, SETTLED, Ask, Job, Work
-from tests.handoff.nested import level
+from tests.handoff.kit import level
 from tests.handoff.test_engine_properties import OUTCOMES, REPLIES, World
 
 PLACE = Place(team="T", channel="C", thread_ts="1.0")

@@ -1,4 +1,6 @@
-"""Who gets a request where no model is needed to say."""
+"""Who gets a request where no model is needed to say: rules, pipelines, loads; and what a part is likely to take."""
+
+from __future__ import annotations
 
 import re
 
@@ -6,13 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handoff.contracts import Artifact, Material, Member, Place, Plan, Request, Subtask
+from handoff.contracts import Artifact, Material, Member, Place, Plan, Request, Subtask, Tier, Usage
 from handoff.engine.engine import apply
 from handoff.events import RequestAdded
+from handoff.planning.estimates import NO_PAST, Past, Worker, estimate, estimates
+from handoff.planning.pipeline import INLINE, Pipeline, Step, build_pipeline_plan, faults_of, takes
 from handoff.planning.plan_brief import PlanBrief, of_request
 from handoff.planning.plan_check import check
 from handoff.planning.routing import LONGEST, Load, Rule, lightest, route, spread
 from handoff.state.job_state import Job, replace
+from tests.handoff.kit import ask, asked, job
 
 
 def rule(name: str, *to: str, when: str, unless: str = "", files: object = "any") -> Rule:
@@ -30,7 +35,7 @@ RULES = (
 )
 
 
-def asked(text: str, *files: str) -> Job:
+def request_of(text: str, *files: str) -> Job:
     request = Request(id="1.0", user="U", text=text, at=1.0)
     job = apply(None, RequestAdded(at=1.0, place=Place(team="T", channel="C", thread_ts="1.0"), request=request))
     ask = replace(
@@ -40,7 +45,7 @@ def asked(text: str, *files: str) -> Job:
 
 
 def brief(text: str, *files: str) -> PlanBrief:
-    job = asked(text, *files)
+    job = request_of(text, *files)
     return of_request(job, job.asks[0])
 
 
@@ -84,7 +89,7 @@ def test_the_plan_of_a_rule_is_sound_and_names_it() -> None:
 
 
 def test_a_thread_that_goes_on_and_files_that_failed_are_the_planners() -> None:
-    job = asked("translate this into German")
+    job = request_of("translate this into German")
     (ask,) = job.asks
     assert route(of_request(job, ask), RULES, idle) is not None
     later = replace(ask, request=ask.request.model_copy(update={"id": "2.0", "at": 2.0}))
@@ -126,3 +131,139 @@ def test_nobody_who_is_out_is_chosen_while_somebody_is_not(known: dict[str, Load
     name, _ = lightest(tuple(known), known.__getitem__)
     assert name in known
     assert not known[name].out or all(load.out for load in known.values())
+
+
+# ---------------------------------------------------------------- a crew's own plan
+
+CAUSE = Step("cause", "a", "Find the cause", "Find the cause. {request}", needs=("files", ".log"))
+PAGE = Step("page", "b", "Find the page", "Find the page that helps.", done_when="A page.", needs=())
+LAST = Step("last", "a", "Put it together", "Write one answer.", after=("cause", "page"), critical=True, tier="deep")
+PIPELINE = Pipeline((CAUSE, PAGE, LAST), strategy="reduce", instruction="The likelier cause first.")
+
+
+def test_a_pipeline_is_a_plan_with_the_request_as_it_was_written() -> None:
+    files = [Artifact(id="1", name="app.log"), Artifact(id="2", name="a.csv")]
+    there = (Material(name="thread", kind="thread"), *(Material(name=one.name, file=one) for one in files))
+    plan = build_pipeline_plan(PIPELINE, PlanBrief("  why is  it down?\n", materials=there))
+    first, second, last = plan.subtasks
+    assert (first.id, first.specialist, first.intent) == ("cause", "a", "Find the cause. why is  it down?")
+    assert first.needs == ("app.log", "a.csv"), "each once"
+    assert second.intent == "Find the page that helps.\n\nThe request:\nwhy is  it down?"
+    assert (second.needs, second.done_when, second.after) == ((), "A page.", ())
+    assert (last.after, last.needs, last.critical, last.tier) == (("cause", "page"), None, True, "deep")
+    assert (plan.goal, plan.strategy, plan.instruction) == ("why is it down?", "reduce", "The likelier cause first.")
+    assert PIPELINE.reason == "pipeline: the crew's own plan of 3 steps, without asking the planner"
+
+
+def test_where_there_is_nothing_a_step_needs_nothing() -> None:
+    assert [one.needs for one in build_pipeline_plan(PIPELINE, PlanBrief("why?")).subtasks] == [None, None, None]
+
+
+def test_a_kind_of_material_or_an_ending_says_what_is_given() -> None:
+    log = Material(name="App.LOG", file=Artifact(id="1", name="App.LOG"))
+    there = (Material(name="thread", kind="thread"), Material(name="answer", kind="answer"), log)
+    for words, names in ((("thread",), ("thread",)), (("answers", ".log"), ("answer", "App.LOG")), ((".csv",), ())):
+        step = Step("a", "a", "One", "Find it. {request}", needs=words)
+        assert build_pipeline_plan(Pipeline((step,)), PlanBrief("why?", materials=there)).subtasks[0].needs == names
+
+
+def test_a_follow_up_goes_into_it_unless_the_crew_leaves_it_to_the_planner() -> None:
+    left = Pipeline(PIPELINE.steps, follow_ups="planner")
+    first, later = PlanBrief("again"), PlanBrief("again", earlier=(ask(job(asked())),))
+    assert [takes(left, one) for one in (first, later)] == [True, False]
+    assert [takes(PIPELINE, one) for one in (first, later)] == [True, True]
+    assert not takes(None, first)
+    assert takes(left, PlanBrief("again", earlier=(ask(job(asked(refusal="It was empty."))),)))
+
+
+def test_a_long_request_is_given_as_material_instead() -> None:
+    text = "+ a line of a diff\n" * INLINE
+    there = (Material(name="request", kind="request", text="d", origin="requester"),)
+    plan = build_pipeline_plan(PIPELINE, PlanBrief(text, materials=there))
+    assert [one.needs for one in plan.subtasks] == [("request",), ("request",), None]
+    assert all("stands below, under 'request'" in one.intent for one in plan.subtasks)
+    inside = build_pipeline_plan(PIPELINE, PlanBrief(text))  # the brief of a crew inside another is no material
+    assert sum(len(one.intent) for one in inside.subtasks) < 41_000
+    assert len(plan.goal) == INLINE
+
+
+def test_steps_are_checked_as_any_plan_is() -> None:
+    assert faults_of(PIPELINE, ("a", "b")) == ()
+    assert "unknown specialist 'b'" in faults_of(PIPELINE, ("a",))[0]
+    circle = Pipeline((Step("x", "a", "X", "Find x.", after=("y",)), Step("y", "a", "Y", "Find y.", after=("x",))))
+    assert "cycle" in faults_of(circle, ("a",))[0]
+
+
+# ---------------------------------------------------------------- estimates
+
+ALONE = Worker(tier="fast", prompt=300, max_turns=3, has_tools=False)
+BUSY = Worker(tier="balanced", prompt=900, max_turns=15, has_tools=True)
+
+
+def price(tier: Tier, tokens_in: int, tokens_out: int) -> float | None:
+    return (
+        {"fast": 1.0, "balanced": 3.0}.get(tier, 0.0) * (tokens_in + 5 * tokens_out) / 1e6 if tier != "deep" else None
+    )
+
+
+def part(intent: str = "Find the total", **more: object) -> Subtask:
+    return Subtask.model_validate({"id": "a", "title": "t", "intent": intent, "specialist": "s", **more})
+
+
+def test_without_tools_it_is_one_call_of_prompt_and_brief() -> None:
+    made = estimate(part("x" * 400), ALONE, NO_PAST, price)
+    assert (made.calls, made.tokens) == (1, 300 + 100 + 450)
+    assert made.cost is not None
+    assert abs(made.cost - (400 + 5 * 450) / 1e6) < 1e-9
+
+
+def test_tools_dependencies_and_a_longer_brief_take_more() -> None:
+    short = estimate(part(), BUSY, NO_PAST, price)
+    assert short.tokens > estimate(part(), ALONE, NO_PAST, price).tokens
+    assert estimate(part("word " * 400), BUSY, NO_PAST, price).tokens > short.tokens
+    assert estimate(part(after=["b", "c"]), BUSY, NO_PAST, price).tokens > short.tokens
+
+
+def test_a_tier_of_the_subtasks_own_sets_the_price() -> None:
+    assert estimate(part(tier="deep"), BUSY, NO_PAST, price).cost is None
+    cheap, dear = estimate(part(tier="fast"), BUSY, NO_PAST, price), estimate(part(), BUSY, NO_PAST, price)
+    assert cheap.cost is not None
+    assert dear.cost is not None
+    assert dear.cost == 3 * cheap.cost
+
+
+def test_what_such_work_took_weighs_more_the_more_often_it_was_seen() -> None:
+    usage = Usage(calls=2, tokens_in=1_000, tokens_out=200)
+    past, tokens = NO_PAST, [estimate(part(), BUSY, NO_PAST, price).tokens]
+    for _ in range(30):
+        past = past.and_then(usage, 2.0, most=20)
+        tokens.append(estimate(part(), BUSY, past, price).tokens)
+    assert tokens == sorted(tokens, reverse=True)
+    assert abs(tokens[-1] - 1_200) < 1_200 * 0.25
+    assert (past.attempts, past.calls, past.seconds) == (30, 2.0, 2.0)
+
+
+def test_an_older_way_of_working_fades() -> None:
+    past = NO_PAST
+    for tokens in [10_000] * 50 + [1_000] * 50:
+        past = past.and_then(Usage(calls=1, tokens_in=tokens), 1.0, most=20)
+    assert past.tokens_in < 2_000
+
+
+@given(
+    intent=st.text(max_size=5_000),
+    after=st.lists(st.sampled_from("bcdef"), unique=True),
+    turns=st.integers(1, 50),
+    past=st.builds(
+        Past, st.integers(0, 100), *(st.floats(0, top) for top in (50, 1e6, 1e5, 3600)),
+    ),
+)  # fmt: skip
+def test_an_estimate_is_always_there_and_sound(intent: str, after: list[str], turns: int, past: Past) -> None:
+    worker = Worker(tier="balanced", prompt=100, max_turns=turns, has_tools=True)
+    plan = Plan(goal="g", subtasks=(part(intent, after=after),))
+    (made,) = estimates(plan, {"s": worker}, lambda *_: past, price)
+    assert made.subtask == "a"
+    assert made.calls >= 1
+    assert made.tokens >= 0
+    assert made.cost is not None
+    assert made.cost >= 0

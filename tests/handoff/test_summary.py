@@ -1,19 +1,66 @@
-"""The read model: what is told of a job without its log, and the rows of its plan."""
+"""The read model: what is told of a job without its log, its rows and receipts, and which request names its thread."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from types import MappingProxyType
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from handoff import events as ev
-from handoff.contracts import Artifact, Attachment, Finding, Request, Result
-from handoff.engine import outstanding
-from handoff.state.job_state import Job
+from handoff.contracts import (
+    SCRIPTED_REPLIES,
+    Artifact,
+    Attachment,
+    Finding,
+    Material,
+    Plan,
+    Reading,
+    Request,
+    Result,
+    Section,
+    Usage,
+)
+from handoff.effects import MakePlan
+from handoff.engine.answer import gaps
+from handoff.engine.engine import apply
+from handoff.evidence.work_receipts import receipt_lines, receipts_of
+from handoff.planning.routing import FIRST, alone
+from handoff.state.job_state import Ask, Job, Run
 from handoff.state.state_values import may_answer
-from handoff.summaries.summary import open_questions, projection, rows, speed_up, step
+from handoff.summaries.shown_rows import MOST, ROWS, ShownRow, rows_of, shown_rows
+from handoff.summaries.subject import subject_of
+from handoff.summaries.summary import (
+    APART,
+    gain_words,
+    open_questions,
+    parts_words,
+    projection,
+    rows,
+    side_by_side,
+    step,
+    title_of,
+)
 from handoff.text.reply_text import is_shallow, json_in, replace_surrogates
-from tests.handoff.kit import PLACE, R, ask, asked, escalated, failed, job, planned, returned, started, subtask
+from tests.handoff.kit import (
+    MEMBERS,
+    PLACE,
+    R,
+    ask,
+    asked,
+    effects,
+    escalated,
+    failed,
+    job,
+    planned,
+    returned,
+    started,
+    subtask,
+)
+from tests.handoff.test_levels import READ_AND_CHECK, at_law, done, up, within
 
 
 def posted(key: str, at: float = 9.0) -> ev.Posted:
@@ -25,7 +72,6 @@ def written(text: str = "42") -> ev.AnswerWritten:
 
 
 TWO = planned(subtask("a"), subtask("b"))
-BROKEN = ev.RequestFailed(at=2.0, request=R, step="planning", reason="x", advice="y")
 DONE = (returned("a"), returned("b", at=6.0))
 
 
@@ -100,25 +146,6 @@ def test_questions_as_an_earlier_release_wrote_them_are_for_the_one_it_named() -
     assert open_questions({}) == open_questions({"questions": ""}) == ()
 
 
-def test_the_gain_of_working_side_by_side() -> None:
-    alone = job(asked(), planned(subtask("a")), started("a"), returned("a"))
-    assert speed_up(ask(alone)) == 1.0
-    both = job(asked(), TWO, started("a", at=3.0), started("b", at=3.0), returned("a", at=7.0), returned("b", at=7.0))
-    assert speed_up(ask(both)) == 2.0
-
-
-def test_rows_are_the_subtasks_in_the_plans_order() -> None:
-    assert [work.subtask.id for work in rows(ask(job(asked(), TWO, started("b"))))] == ["a", "b"]
-
-
-def test_what_is_made_is_posted_before_the_answer() -> None:
-    chart = Artifact(id="c" * 64, name="chart.png", publish_as="file")
-    state = job(asked(), planned(subtask("a")), started("a"), returned("a", artifacts=(chart,)))
-    keys = [effect.key for effect in outstanding.outstanding(state, 9.0)[0] if hasattr(effect, "key")]
-    assert f"{R}:file:{'c' * 16}" in keys
-    assert f"{R}:answer" not in keys
-
-
 def test_what_a_model_replies_is_read_as_leniently_as_can_be() -> None:
     assert json_in('Here: ```json\n{"a": 1}\n```') == '{"a": 1}'
     assert json_in("nothing") == ""
@@ -126,3 +153,209 @@ def test_what_a_model_replies_is_read_as_leniently_as_can_be() -> None:
     assert replace_surrogates(half) == {"a\ufffd": ["b\ufffd", 1, None]}
     assert is_shallow({"a": [1]}, 2)
     assert not is_shallow({"a": [1]}, 1)
+
+
+# ---------------------------------------------------------------- the rows of a card
+
+
+@given(st.lists(st.integers(0, 99), min_size=1, max_size=MOST + 4, unique=True))
+def test_lists_of_jobs_read_the_rows_that_the_card_shows(numbers: list[int]) -> None:
+    names = [f"part-{number}" for number in numbers]
+    kept, more = rows_of(shown_rows(job(asked(), planned(*map(subtask, names)), started(names[0]))))
+    assert [row.title for row in kept] == [f"Part {name}" for name in names[:MOST]]
+    assert more == max(0, len(names) - MOST)
+    assert kept[0] == ShownRow("in_progress", f"Part {names[0]}", "analyst")
+
+
+def test_a_job_without_a_plan_or_after_its_end_has_no_rows() -> None:
+    assert rows_of(shown_rows(job(asked()))) == ((), 0)
+    assert rows_of({}) == ((), 0)
+
+
+@pytest.mark.parametrize("written", ["{", '[["a"]]', '[[["x", "y", "z", "and more"]], 0]', "7"])
+def test_rows_of_another_release_are_left_out(written: str) -> None:
+    assert rows_of({ROWS: written}) == ((), 0)
+
+
+def test_the_row_of_a_crew_says_how_far_it_is() -> None:
+    state = at_law()
+    assert parts_words(ask(state), ask(state).work["law"]) == "planning"
+    state = within(state, *READ_AND_CHECK)
+    view = ask(state)
+    assert parts_words(view, view.work["law"]) == "0 of 2 parts done"
+    assert parts_words(view, view.work["law/read"]) == "", "nothing is inside"
+    assert [title_of(view, work) for work in rows(view)] == [
+        "Part law",
+        f"Legal{APART}Part read",
+        f"Legal{APART}Part check",
+    ]
+    state = done(state, "law/read")
+    assert parts_words(ask(state), ask(state).work["law"]) == "1 of 2 parts done"
+    state = done(state, "law/check", at=8.0)
+    state = up(apply(state, ev.AnswerWritten(at=9.0, request=R, within="law", text="Together.")), at=10.0)
+    assert parts_words(ask(state), ask(state).work["law"]) == "2 parts inside"
+
+
+def test_work_side_by_side_is_told_by_what_it_gained() -> None:
+    log = (asked(), planned(subtask("a"), subtask("b")), started("a"), started("b"))
+    apart = ask(job(*log, returned("a", at=13.0), returned("b", at=13.0)))
+    assert side_by_side(apart) == (20.0, 10.0)
+    assert gain_words(apart) == "2 specialists side by side: 2.0x faster than one by one"
+    scripted = replace(apart, usage=Usage(model=SCRIPTED_REPLIES, calls=4))
+    assert (side_by_side(scripted), gain_words(scripted)) == ((0.0, 0.0), ""), (
+        "a script's times say nothing of a crew's"
+    )
+    alone = ask(job(*log[:3], returned("a", at=13.0)))
+    assert (side_by_side(alone), gain_words(alone)) == ((0.0, 0.0), "")
+
+
+# ---------------------------------------------------------------- receipts, and the first responder
+
+SALES = Material(name="sales.csv", file=Artifact(id="a", name="sales.csv"), text="1" * 64, size=9)
+NOTES = Material(name="notes.md", file=Artifact(id="b", name="notes.md"), text="2" * 64, size=9)
+
+
+def answered(*files: Material, **of_result: object) -> Ask:
+    """A request of one part that came back, with files that people attached."""
+    log = (
+        asked(),
+        ev.MaterialGathered(at=1.5, request=R, materials=files),
+        planned(subtask("a")),
+        started("a"),
+        returned("a", **of_result),
+    )
+    return ask(job(*log))
+
+
+def test_what_was_read_asked_and_counted_stands_in_a_line_and_what_was_done_in_another() -> None:
+    only = ("status = paid: 6 of 10 rows", "month = (SELECT min(month) FROM sales): 2 of 10 rows", "upper(a) = B")
+    only += ("day >= DATE 2026-07-01 AND plan = Pro: 3 of 10 rows", "paid IS NULL: 4 of 10 rows")
+    queries = {"queries": ("SELECT 1", "SELECT 2"), "filters": only}
+    reading = (Reading(name="sales.csv", is_whole=True), Reading(name="https://a.example", is_whole=False))
+    found = answered(SALES, NOTES, readings=reading, **queries)
+    assert receipts_of(found).not_opened == ("notes.md",)
+    assert receipt_lines(found) == [
+        (
+            "Read: sales.csv, https://a.example · Not opened: notes.md · "
+            "Rows counted: status = paid (6/10), 2/10, day >= 2026-07-01, plan = Pro (3/10), 4/10 · Queries: 2"
+        ),
+        "Nothing was sent or changed",
+    ]
+
+
+def test_files_that_were_made_are_done_and_calls_that_failed_are_not() -> None:
+    made = (Artifact(id="c", name="note.docx", publish_as="file"), Artifact(id="d", name="scratch.txt"))
+    found = answered(artifacts=made, failed_writes=("send_mail: the server refused it",))
+    assert receipts_of(found).done == ("note.docx",)
+    assert receipt_lines(found) == ["Done: note.docx · Not done: send_mail: the server refused it"]
+
+
+def test_of_many_names_the_first_are_shown_and_without_work_there_is_no_receipt() -> None:
+    reading = tuple(Reading(name=f"{n}.md", is_whole=True) for n in range(7))
+    assert receipt_lines(answered(readings=reading))[0] == "Read: 0.md, 1.md, 2.md, 3.md, and 3 more"
+    assert receipt_lines(ask(job(asked(), planned(subtask("a"))))) == []
+
+
+@pytest.mark.parametrize(("messages", "line"), [(1, "#sales (1 message)"), (2, "#sales (2 messages)"), (0, "#sales")])
+def test_of_a_channel_the_receipt_says_how_many_messages_were_read(messages: int, line: str) -> None:
+    outline = tuple(Section(name=f"message {number} by Ben", start=number) for number in range(messages))
+    sales = Material(name="#sales", kind="thread", text="3" * 64, size=9, outline=outline)
+    thread = sales.model_copy(update={"name": "thread"})
+    found = answered(sales, thread, readings=(Reading(name="#sales", is_whole=True),))
+    assert receipt_lines(found)[0] == f"Read: {line}"
+
+
+def first(plan: Plan | None = None) -> ev.PlanProposed:
+    plan = plan or alone("why did churn rise", "analyst", subtask=FIRST)
+    return ev.PlanProposed(at=2.0, request=R, plan=plan, members=MEMBERS, is_first=True)
+
+
+def handed_over(reason: str = "hand_over") -> Job:
+    return job(asked(), ev.MaterialGathered(at=1.5, request=R), first(), started(FIRST), escalated(FIRST, reason))
+
+
+@pytest.mark.parametrize("reason", ["hand_over", "out_of_scope", "confidence_too_low"])
+def test_a_first_responder_that_cannot_do_it_brings_in_the_planner(reason: str) -> None:
+    state = handed_over(reason)
+    assert [one for one in effects(state) if isinstance(one, MakePlan)] == [MakePlan(R)]
+    assert (ask(state).run.plan, ask(state).run.handed_over) == (None, "which one?")
+    assert rows(ask(state)) == (), "people see no step of it"
+
+
+def test_what_comes_after_it_stands_alone_and_keeps_the_time_that_ran() -> None:
+    state = handed_over()
+    since = ask(state).run.since
+    later = planned(subtask("a")).model_copy(update={"at": 9.0})
+    done = ask(
+        job(
+            *(asked(), ev.MaterialGathered(at=1.5, request=R), first(), started(FIRST)),
+            escalated(FIRST, "hand_over"),
+            later,
+            started("a", at=10.0),
+            returned("a", at=11.0, gaps=("no May",)),
+        )
+    )
+    assert (done.run.since, done.run.is_first) == (since, False)
+    assert [work.subtask.id for work in rows(done)] == ["a"]
+    assert gaps(done, done.run) == ("no May",), "the only part needs no title before its gap"
+
+
+def test_its_question_is_a_question_and_any_other_specialist_that_hands_over_is_helped() -> None:
+    state = job(
+        asked(), ev.MaterialGathered(at=1.5, request=R), first(), started(FIRST), escalated(FIRST, "ambiguous_input")
+    )
+    assert ask(state).work[FIRST].state == "input_required"
+    other = job(asked(), planned(subtask("a")), started("a"), escalated("a", "hand_over"))
+    assert ask(other).run.plan is not None
+
+
+# ---------------------------------------------------------------- which request names its thread
+
+FIRST_SAID = "Summarise the sales of the northern region by month"
+
+
+def thread_of(*said: str, answer: str = "Revenue fell in Oslo since two tandem dealers closed.") -> Job:
+    asks = tuple(
+        Ask(
+            request=Request(id=str(at), user="U1", text=text, at=float(at)),
+            run=Run(answer=answer),
+            work=MappingProxyType({}),
+        )
+        for at, text in enumerate(said)
+    )
+    return Job(place=PLACE, asks=asks)
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        "and in euros?",
+        "the same for the southern region by month please",
+        "Which tandem dealers in Oslo closed?",  # of the answer
+        "thanks a lot",
+    ],
+)
+def test_a_follow_up_keeps_the_name(later: str) -> None:
+    found = subject_of(thread_of(FIRST_SAID, later))
+    assert found is not None
+    assert found.request.text == FIRST_SAID
+
+
+def test_something_else_takes_it_over_and_so_may_the_next() -> None:
+    other = "Draft a job posting for a backend engineer in Lisbon"
+    found = subject_of(thread_of(FIRST_SAID, other, "shorter, please", answer=""))
+    assert found is not None
+    assert found.request.text == other
+    back = subject_of(thread_of(FIRST_SAID, other, FIRST_SAID, answer=""))
+    assert back is not None
+    assert back.id == "2"
+    german = "Schreibe eine Stellenanzeige für Lissabon"
+    found = subject_of(thread_of(FIRST_SAID, german, answer=""))
+    assert found is not None
+    assert found.request.text == german
+
+
+def test_what_was_withdrawn_names_nothing() -> None:
+
+    one = thread_of(FIRST_SAID)
+    assert subject_of(replace(one, asks=(replace(one.asks[0], withdrawn=True),))) is None

@@ -13,7 +13,7 @@ from handoff.engine.answer import gaps
 from handoff.summaries.summary import APART
 from specialists.crew import Crew
 from specialists.registry import load_crew
-from tests.handoff.nested import level
+from tests.handoff.kit import level
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.scripts import first_text, purpose_of
