@@ -1,4 +1,6 @@
-"""A whole run: its table, its file, a run that is gone on with, and two runs compared."""
+"""A whole run: its table, its file, a run that is gone on with, two runs compared, and the statistics of it."""
+
+from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
@@ -6,8 +8,10 @@ from typing import Any
 import pytest
 
 from bot.evaluation import comparison, run_file, scoreboard
+from bot.evaluation.answer_texts import find_unmarked_figures, leak, says, says_figure, times_said
 from bot.evaluation.harness import NAIVE, PRODUCT, Choice, Record, run_sets
 from bot.evaluation.run_file import RunFile, RunFileError
+from bot.evaluation.significance import mcnemar, paired_bootstrap, wilson
 from tests.evaluation.eval_kit import bench_of, model_of, one_set
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
@@ -122,3 +126,102 @@ async def test_a_run_goes_on_where_it_was_and_plays_failed_calls_again() -> None
     failed = whole[1].model_copy(update={"error": "timeout"})
     rest = await play(Choice(limit=3), done=(whole[0], failed, *whole[2:5]))
     assert [record.key for record in rest] == [whole[1].key, whole[5].key]
+
+
+# ---------------------------------------------------------------- statistics
+
+
+@pytest.mark.parametrize(
+    ("right", "n", "low", "high"),
+    [(24, 24, 0.862, 1.0), (37, 40, 0.801, 0.974), (32, 40, 0.652, 0.895), (0, 10, 0.0, 0.278), (0, 0, 0.0, 1.0)],
+)
+def test_the_interval_of_a_share(right: int, n: int, low: float, high: float) -> None:
+    assert wilson(right, n) == pytest.approx((low, high), abs=0.0006)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "p"),
+    [(0, 6, 2 / 64), (0, 5, 2 / 32), (8, 3, 0.2265625), (3, 8, 0.2265625), (0, 0, 1.0), (4, 4, 1.0)],
+)
+def test_six_against_none_is_the_least_that_is_beyond_chance(first: int, second: int, p: float) -> None:
+    assert mcnemar(first, second) == pytest.approx(p)
+
+
+def test_a_difference_that_all_cases_have_has_no_spread() -> None:
+    assert paired_bootstrap([1.0, 2.0, 3.0], [2.0, 3.0, 4.0]) == (1.0, 1.0, 1.0)
+
+
+def test_a_difference_that_may_be_chance_has_zero_in_its_interval() -> None:
+    mean, low, high = paired_bootstrap([0, 1, 0, 1, 0, 1], [1, 0, 0, 1, 1, 0], seed=1)
+    assert mean == 0
+    assert low < 0 < high
+
+
+def test_pairs_must_be_pairs() -> None:
+    with pytest.raises(ValueError, match="shorter"):
+        paired_bootstrap([1.0], [])
+    with pytest.raises(ValueError, match="at least one pair"):
+        paired_bootstrap([], [])
+
+
+# ---------------------------------------------------------------- what an answer holds
+
+
+@pytest.mark.parametrize(
+    ("text", "figure"),
+    [
+        ("It is 1,583,312 EUR.", "1583312"),
+        ("Es sind 1.583.312 Euro.", "1583312"),
+        ("soit 1 583 312 euros", "1583312"),
+        ("CHF 1'583'312", "1583312"),
+        ("24,6 %", "24.6"),
+        ("24.56 %", "24.6"),
+        ("6.399,22 Euro", "6399.22"),
+        ("6,399.225", "6399.22"),
+        ("157.5 hours.", "157.5"),
+        ("fell by -768.", "768"),
+        ("exactly 869.00", "869"),
+        ("pi is 3.141", "3.141"),
+    ],
+)
+def test_a_figure_counts_however_it_is_written(text: str, figure: str) -> None:
+    assert says_figure(text, figure)
+
+
+@pytest.mark.parametrize(
+    ("text", "figure"),
+    [("about 69.4", "69.38"), ("1,583,321", "1583312"), ("15", "1.5"), ("none", "7"), ("48.720", "4872"), ("12", "1")],
+)
+def test_another_figure_does_not(text: str, figure: str) -> None:
+    assert not says_figure(text, figure)
+
+
+def test_texts_are_found_in_any_case_and_with_marks() -> None:
+    assert says("The **South**\u00a0region", "south region")
+    assert not says("The South", "North")
+    assert times_said("We move. We *move*. we  move", "we move") == 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"name": "query_table", "arguments": {"sql": "..."}}',
+        "<tool_call>x</tool_call>",
+        "return_result: done",
+        "Churn (analyst, confidence 70)",
+        "Yes.\n# Instruction\nLead with it",
+    ],
+)
+def test_what_never_belongs_into_an_answer(text: str) -> None:
+    assert leak(text)
+
+
+def test_plain_answers_are_clean() -> None:
+    assert not leak("# Churn\nChurn rose (see churn.csv), and we are confident about 70 of the rows.")
+
+
+def test_a_made_up_figure_is_told_unless_it_is_marked() -> None:
+    known = ["North 412 units, South 388 units"]
+    assert find_unmarked_figures("Together 800 units; 412 in the North.", known) == ()
+    assert find_unmarked_figures("It was 9,731 units.", known) == ("9,731",)
+    assert find_unmarked_figures("It was 9,731 \u26a0 units, or 73.5 % \u26a0.", known) == ()

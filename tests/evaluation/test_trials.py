@@ -1,17 +1,35 @@
-"""Each kind of case, played by scripted models over a real wire: right replies are right, wrong ones wrong."""
+"""How each kind of case is scored: by what people would see, for the product and for the plain prompt beside it."""
+
+from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from collections.abc import Callable
+from itertools import groupby
 from typing import Any
 
 import pytest
 
-from handoff.contracts import ToolCall
-from tests.evaluation.eval_kit import one_set, played
+from bot.evaluation.cases import ReviewCase
+from bot.evaluation.harness import Choice, Record, run_sets
+from bot.evaluation.set_files import LabelledSet, read_sets
+from bot.evaluation.staged_job import Bench
+from bot.evaluation.trials.plan_trials import read_decision
+from bot.supervisor.planning import Planning
+from bot.supervisor.track_record import TrackRecord
+from handoff import events as ev
+from handoff.contracts import Terms, ToolCall
+from handoff.engine.engine import fold
+from specialists.registry import CREWS, load_crew
+from tests.evaluation.eval_kit import model_of, one_set, played
+from tests.handoff.kit import R, asked, planned, subtask
+from tests.own_tools import all_tools
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
-from tests.providers.scripts import purpose_of
+from tests.providers.scripts import first_text, purpose_of
 from tests.providers.wire import WireRequest
+from tests.system.brains import result
 
 
 def brain(product: str | Callable[[WireRequest], Reply], naive: str) -> Callable[[WireRequest], Reply]:
@@ -26,18 +44,18 @@ def brain(product: str | Callable[[WireRequest], Reply], naive: str) -> Callable
 
 
 def plan(*parts: tuple[str, str, list[str]], **more: Any) -> str:
+    fields = {"done_when": "The figure is stated.", "tier": None, "critical": False}
+    intent = "Find the figure of {} in the file data.csv and state it."
     subtasks = [
         {
             "id": name,
             "title": f"Part {name}",
-            "intent": f"Find the figure of {name} in the file data.csv and state it.",
-            "specialist": specialist,
+            "intent": intent.format(name),
+            "specialist": who,
             "after": after,
-            "done_when": "The figure is stated.",
-            "tier": None,
-            "critical": False,
+            **fields,
         }
-        for name, specialist, after in parts
+        for name, who, after in parts
     ]
     given = {"goal": "g", "subtasks": subtasks, "strategy": "merge", "instruction": "", "missing": [], **more}
     return json.dumps(given)
@@ -47,24 +65,20 @@ ROUTE = {"input": "What is the median in data.csv?", "files": ["data.csv"], "exp
 
 
 @pytest.mark.parametrize(
-    ("reply", "right", "among"),
+    ("reply", "naive", "right", "among"),
     [
-        (plan(("a", "analyst", [])), True, True),
-        (plan(("a", "analyst", []), ("b", "writer", [])), False, True),
-        (plan(("a", "writer", [])), False, False),
+        (plan(("a", "analyst", [])), "Analyst.", True, True),
+        (plan(("a", "analyst", []), ("b", "writer", [])), "Analyst.", False, True),
+        (plan(("a", "writer", [])), "I would ask the writer.", False, False),
     ],
 )
-async def test_routing_counts_the_right_one_alone(reply: str, right: bool, among: bool) -> None:  # noqa: FBT001 - a parameter of pytest
-    found = await played(one_set("routing", {**ROUTE, "input": "Draft it from data.csv"}), brain(reply, "Analyst."))
-    assert found["product c1"].right is right
-    assert found["product c1"].measures == {"the right one is among them": among}
-    assert found["product c1"].tokens_in > found["naive c1"].tokens_in > 0
-    assert found["naive c1"].right
-
-
-async def test_the_plain_prompt_may_be_wrong() -> None:
-    found = await played(one_set("routing", ROUTE), brain(plan(("a", "analyst", [])), "I would ask the writer."))
-    assert (found["naive c1"].right, found["naive c1"].why) == (False, "ask, not analyst")
+async def test_routing_counts_the_right_one_alone(reply: str, naive: str, *, right: bool, among: bool) -> None:
+    found = await played(one_set("routing", {**ROUTE, "input": "Draft it from data.csv"}), brain(reply, naive))
+    product, plain = found["product c1"], found["naive c1"]
+    assert product.right is right
+    assert product.measures == {"the right one is among them": among}
+    assert product.tokens_in > plain.tokens_in > 0
+    assert (plain.right, plain.why) == ((True, "") if among else (False, "ask, not analyst"))
 
 
 PLANNED = {
@@ -98,25 +112,27 @@ async def test_a_plan_is_clean_without_parts_that_nobody_asked_for() -> None:
     assert measure is False
 
 
-async def test_small_talk_is_answered_and_the_naive_prompt_may_leave_its_parts_empty() -> None:
-    case = {"input": "Thanks!", "expect": {"reply": "answer"}}
-    found = await played(one_set("planning", case), brain(plan(("a", "writer", [])), '{"parts": []}'))
-    assert (found["product c1"].right, found["product c1"].why) == (False, "it is plan, not answer")
-    assert found["naive c1"].right
+NOBODY = {"input": "Phone them", "expect": {"parts": [0, 0], "missing": True}}
+PHONE = json.dumps({"goal": "g", "subtasks": [], "strategy": "merge", "instruction": "", "missing": ["phone"]})
 
 
-async def test_what_nobody_can_do_must_be_named() -> None:
-    case = {"input": "Phone them", "expect": {"parts": [0, 0], "missing": True}}
-    nobody = json.dumps({"goal": "g", "subtasks": [], "strategy": "merge", "instruction": "", "missing": ["phone"]})
-    found = await played(one_set("planning", case), brain(nobody, "no JSON at all"))
-    assert found["product c1"].right
-    assert found["naive c1"].why.startswith("no plan")
-
-
-async def test_a_plan_that_is_refused_twice_is_not_one_that_nobody_can_do() -> None:
-    case = {"input": "Phone them", "expect": {"parts": [0, 0], "missing": True}}
-    found = await played(one_set("planning", case), brain("no JSON at all", "{}"))
-    assert not found["product c1"].right
+@pytest.mark.parametrize(
+    ("case", "reply", "naive", "right", "plainly"),
+    [
+        ({"input": "Thanks!", "expect": {"reply": "answer"}}, plan(("a", "writer", [])), '{"parts": []}', False, True),
+        (NOBODY, PHONE, "no JSON at all", True, False),
+        (NOBODY, "no JSON at all", "{}", False, None),  # a plan that is refused twice does not say that nobody can
+    ],
+)
+async def test_what_needs_no_plan_is_answered_or_named(
+    case: dict[str, Any], reply: str, naive: str, *, right: bool, plainly: bool | None
+) -> None:
+    found = await played(one_set("planning", case), brain(reply, naive))
+    assert found["product c1"].right is right, found["product c1"]
+    assert found["naive c1"].right is plainly or plainly is None
+    if "reply" in case["expect"]:
+        assert found["product c1"].why == "it is plan, not answer"
+    assert found["naive c1"].why.startswith("no plan") or plainly is not False
 
 
 def working(content: str) -> Callable[[WireRequest], Reply]:
@@ -150,17 +166,13 @@ async def test_a_specialist_works_with_its_real_tools_on_both_sides() -> None:
         assert not any(found[side].measures.values())
 
 
-async def test_a_wrong_figure_is_completed_and_wrong() -> None:
-    found = (await played(one_set("specialists", SUM), working("It is 12."), naive=False))["product c1"]
-    assert not found.right
-    assert found.measures["completed and wrong"] is True
-    assert found.measures["completed, wrong and nothing marked"] is True
-
-
-async def test_a_wrong_figure_that_is_marked_is_told_apart() -> None:
-    found = (await played(one_set("specialists", SUM), working("It is 12 \u26a0.")))["naive c1"]
-    assert found.measures["completed and wrong"] is True
-    assert found.measures["completed, wrong and nothing marked"] is False
+@pytest.mark.parametrize(("said", "marked"), [("It is 12.", False), ("It is 12 \u26a0.", True)])
+async def test_a_wrong_figure_is_completed_and_wrong_and_told_apart_if_it_is_marked(said: str, *, marked: bool) -> None:
+    found = await played(one_set("specialists", SUM), working(said))
+    for one in [found["naive c1"], *([] if marked else [found["product c1"]])]:
+        assert not one.right
+        assert one.measures["completed and wrong"] is True
+        assert one.measures["completed, wrong and nothing marked"] is not marked
 
 
 RESULTS = [
@@ -329,3 +341,120 @@ async def test_a_planner_may_do_without_a_plan(reply: dict[str, Any], expect: st
     expected = {"must": ["writer"]} if expect == "writer" else {"reply": expect}
     planned = one_set("planning", {"input": "Compare the two.", "expect": expected})
     assert (await played(planned, brain(answer, "{}")))["product c1"].right
+
+
+# ---------------------------------------------------------------- what came of a request
+
+AT: dict[str, Any] = {"at": 2.0, "request": R}
+NOBODY_CAN = ev.RequestFailed(**AT, step="planning", reason="nobody in the crew can fly", advice="Ask for less.")
+
+
+@pytest.mark.parametrize(
+    ("event", "said"),
+    [
+        (ev.AnswerWritten(**AT, text="You are welcome."), "answer: You are welcome."),
+        (ev.PlannerAsked(**AT, question="Which two?", options=("A", "B")), "ask"),
+        (ev.PlannerAsked(**AT, question="Which two?"), "ask"),
+        (planned(subtask("a", specialist="writer")), "writer"),
+        (planned(subtask("a"), subtask("b", "a", specialist="writer")), "analyst + writer(a)"),
+        (NOBODY_CAN, "nobody: nobody in the crew can fly"),
+    ],
+)
+def test_each_decision_is_known_by_the_job_alone(event: ev.Event, said: str) -> None:
+    job = fold((asked(), event))
+    assert job is not None
+    assert str(read_decision(job.asks[-1])) == said
+
+
+def test_a_call_that_failed_is_no_word_of_the_planner() -> None:
+    job = fold((asked(), NOBODY_CAN))
+    assert job is not None
+    assert read_decision(job.asks[-1], erred=True).reply == "failed"
+
+
+async def test_a_model_that_declines_does_not_say_that_nobody_can_do_it() -> None:
+    def declining(request: WireRequest) -> Reply:
+        return Reply("I will not.", stop="refused") if purpose_of(request) == "planner" else Reply("nobody")
+
+    routed = one_set("routing", {"input": "Phone them", "expect": "nobody"})
+    found = await played(routed, declining)
+    assert (found["product c1"].right, found["product c1"].why) == (False, "failed, not nobody")
+    assert found["naive c1"].right
+
+
+# ---------------------------------------------------------------- reviews
+
+REVIEW = CREWS / "review"
+LENSES = ("bugs", "house_rules", "history", "earlier_requests", "comments")
+
+
+def shown_lines(diff: str) -> set[str]:
+    """The places of the lines of the new files that a change shows."""
+    found, path, number = set[str](), "", 0
+    for line in diff.splitlines():
+        if line.startswith("+++ b/"):
+            path = line.removeprefix("+++ b/")
+        elif head := re.match(r"@@ -\S+ \+(\d+)", line):
+            number = int(head[1])
+        elif line.startswith(("+", " ")):
+            found.add(f"{path}:{number}")
+            number += 1
+    return found
+
+
+def test_faults_are_planted_in_lines_that_a_change_shows_for_each_lens_and_told_apart() -> None:
+    (reviews,) = read_sets(REVIEW, ["reviews"])
+    cases = [case for case in reviews.cases if isinstance(case, ReviewCase)]
+    for change, lenses in groupby(cases, key=lambda case: case.files[0]):
+        places = {case.lens: set(case.expect) for case in lenses}
+        assert set(places) == set(LENSES)
+        everywhere = set[str]().union(*places.values())
+        assert everywhere <= shown_lines((REVIEW / "evaluation" / change).read_text(encoding="utf-8"))
+        for case in cases:
+            if case.files[0] == change:
+                assert set(case.others) == set[str]().union(*(at for lens, at in places.items() if lens != case.lens))
+    planted = Counter({lens: sum(len(one.expect) for one in cases if one.lens == lens) for lens in LENSES})
+    assert planted.total() >= 30
+    assert min(planted.values()) >= 6
+    assert len({tag for one in cases for tag in one.tags} - set(LENSES)) == 3
+
+
+def found(where: str, confidence: int = 90) -> dict[str, Any]:
+    return {"message": "It is wrong.", "where": where, "severity": "high", "confidence": confidence}
+
+
+@pytest.mark.parametrize(
+    ("findings", "right", "measures"),
+    [
+        ([found("till/refunds.py:13")], True, (True, True, False)),
+        ([found("till/refunds.py:15", 79)], False, (False, True, False)),
+        ([found("till/refunds.py:14"), found("till/refunds.py:3")], True, (True, True, True)),
+        ([found("till/other.py:14")], False, (False, False, True)),
+        ([], False, (False, False, False)),
+    ],
+)
+async def test_a_finding_counts_at_its_line_or_two_off(
+    findings: list[dict[str, Any]], *, right: bool, measures: tuple[bool, bool, bool]
+) -> None:
+    case = next(one for one in read_sets(REVIEW, ["reviews"])[0].cases if one.id == "py-till-history")
+    seen: list[str] = []
+
+    def brain(request: WireRequest) -> Reply:
+        if purpose_of(request) != "specialist:history":
+            return Reply("Problem at till/refunds.py:14" if right else "Fine.")
+        seen.append(first_text(request))
+        return result("Looked.", 90, findings=findings)
+
+    records: list[Record] = []
+    async with model_of(brain) as (model, _):
+        crew = load_crew(REVIEW, all_tools())
+        terms = Terms(confidence=80)
+        bench = Bench(crew, Planning(crew, model, TrackRecord(), terms), terms, (REVIEW / "evaluation",))
+        one = LabelledSet("reviews", (case,), (REVIEW / "evaluation",))
+        await run_sets([one], bench, model, Choice(), on_record=lambda record, *_: records.append(record))
+    product, naive = (next(one for one in records if one.side == side) for side in ("product", "naive"))
+    assert product.right is right
+    assert tuple(product.measures.values()) == measures
+    assert naive.right is right
+    assert "14 +    order.paid -= cents" in seen[0]
+    assert "Two tills refunded one order at once" in seen[0]

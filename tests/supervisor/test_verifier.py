@@ -10,7 +10,6 @@ import pytest
 from bot.supervisor.verifier import read
 from handoff.contracts import Section
 from handoff.evidence.binding import Document
-from handoff.evidence.statements import statements_of
 
 CONTRACT = Document(
     "contract.txt",
@@ -87,16 +86,3 @@ def test_both_sides_of_a_contradiction_are_quoted() -> None:
 @pytest.mark.parametrize("reply", ["", "Bananas!", "[]", '{"sentences": 3}', '{"verdict": "fine"}'])
 def test_a_reply_without_verdicts_is_told_as_none(reply: str) -> None:
     assert read(reply, REQUEST, SAID, (CONTRACT,)) == {"doubt": "the verifier gave no verdict"}
-
-
-def test_an_answer_is_read_without_headings_tables_and_code() -> None:
-    answer = (
-        "# All of it\n\nIt rose. **Churn was 4.2 % in May.**\n\n| a | b |\n|---|---|\n- The cause is the price.\n"
-        "```\nx = 1\ny = x + 2\n```\n解約率は4.2%でした。原因は価格です。"
-    )
-    assert statements_of(answer) == [
-        "Churn was 4.2 % in May.",
-        "The cause is the price.",
-        "解約率は4.2%でした",
-        "原因は価格です",
-    ]

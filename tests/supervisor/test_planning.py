@@ -1,0 +1,236 @@
+"""Planning: when a decision is dated, what is told of files, calls that are too long, and plans without a planner."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.supervisor.planner import ask_planner, describe
+from bot.supervisor.planning import Planning
+from bot.supervisor.roles import fitting
+from bot.supervisor.track_record import TrackRecord
+from handoff.contracts import Artifact, Member, Note, Terms, Tier, Turn, Usage
+from handoff.effects import MakePlan
+from handoff.events import PlanProposed, RequestFailed
+from handoff.planning.plan_brief import PlanBrief
+from specialists.crew import Crew
+from specialists.model import ModelCall, ModelError
+from specialists.registry import load_crew
+from tests.handoff.kit import R, ask, asked, job, planned, started, subtask
+from tests.specialists.scripted_model import Looker, ScriptedModel, saying
+
+GARBAGE = saying("{ I would ask the")
+FAULTS = ("The reply is no JSON.",)
+
+
+class Costless(ScriptedModel):
+    """A model whose calls cost nothing, and that needs no warming."""
+
+    async def warm(self) -> None:
+        """Nothing to do."""
+
+    def price(self, tier: Tier, tokens_in: int, tokens_out: int) -> float:
+        del tier, tokens_in, tokens_out
+        return 0.0
+
+
+def crew_in(folder: Path, outer: str = "", inner: str = "") -> Crew:
+    """`writer` and `reader`, and inside it `legal` with `clerk` and `archivist`."""
+    for where, names, text in (
+        (folder, ("reader", "writer"), outer),
+        (folder / "legal", ("archivist", "clerk"), f"description: Knows contracts.\n{inner}"),
+    ):
+        where.mkdir(exist_ok=True)
+        for name in names:
+            page = f"---\nname: {name}\ndescription: Works.\ntools: []\nmodel: fast\n---\nYou work.\n"
+            (where / f"{name}.md").write_text(page)
+        (where / "crew.yml").write_text(text)
+    return load_crew(folder, {})
+
+
+async def plan_of(crew: Crew, effect: MakePlan, *moves: Any, text: str = "find the lease") -> PlanProposed:
+    model: Any = Costless(list(moves))
+    planning = Planning(crew, model, TrackRecord(), Terms())
+    members = (Member(name="legal", crew=Terms()),)
+    plan = planned(subtask("law", specialist="legal")).model_copy(update={"members": members})
+    state = job(asked(), plan, started("law").model_copy(update={"specialist": "legal"}))
+    level = planning.within("legal") if effect.within else planning
+    assert level is not None
+    event = await level.plan(effect, PlanBrief(text), ask(state), now=lambda: 9.0)
+    assert isinstance(event, PlanProposed)
+    assert not model.moves, "no call more and none less"
+    return event
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"), [("default: reader", "reader"), ("", "reader"), ("default: legal", "legal")]
+)
+async def test_what_cannot_be_planned_in_two_tries_goes_to_the_default(
+    tmp_path: Path, said: str, expected: str
+) -> None:
+    event = await plan_of(crew_in(tmp_path, said), MakePlan(R, FAULTS), GARBAGE)
+    (part,) = event.plan.subtasks
+    assert (part.specialist, part.intent) == (expected, "find the lease")
+    assert f"no usable plan in two tries, so {expected} gets it as it stands" in event.reasons[0]
+
+
+@pytest.mark.parametrize(("said", "expected"), [("default: clerk", "legal/clerk"), ("", "legal/archivist")])
+async def test_a_crew_inside_has_a_default_of_its_own(tmp_path: Path, said: str, expected: str) -> None:
+    event = await plan_of(crew_in(tmp_path, inner=said), MakePlan(R, FAULTS, "law", 1), GARBAGE)
+    assert [(one.id, one.specialist) for one in event.plan.subtasks] == [("law/request", expected)]
+
+
+PIPELINE = "pipeline:\n- {specialist: clerk, title: Find it, brief: 'Find it. {request}'}\n"
+
+
+async def test_a_crew_inside_with_a_pipeline_asks_no_planner(tmp_path: Path) -> None:
+    event = await plan_of(crew_in(tmp_path, inner=PIPELINE), MakePlan(R, (), "law", 1))
+    assert event.pipeline
+    assert [(one.id, one.intent) for one in event.plan.subtasks] == [("law/clerk", "Find it. find the lease")]
+
+
+async def test_rules_come_before_the_pipeline(tmp_path: Path) -> None:
+    steps = PIPELINE.replace("clerk", "reader")
+    crew = crew_in(tmp_path, f"{steps}rules:\n- {{name: write, to: writer, when: ['^write']}}\n")
+    event = await plan_of(crew, MakePlan(R), text="write a note")
+    assert (event.rule, event.pipeline, event.plan.subtasks[0].specialist) == ("write", False, "writer")
+    event = await plan_of(crew, MakePlan(R), text="read a note")
+    assert (event.rule, event.pipeline, event.plan.subtasks[0].specialist) == ("", True, "reader")
+
+
+# ---------------------------------------------------------------- decisions are dated when they are there
+
+WRITER = Member(name="writer", description="Writes texts.")
+
+
+@pytest.mark.parametrize(
+    "next_step",
+    [
+        {"who": "answer", "text": "You are welcome!"},
+        {"who": "writer"},
+        {"who": "ask", "text": "Which?"},
+        {"who": "?"},
+        None,
+    ],
+)
+async def test_each_decision_has_the_time_at_which_it_was_there(next_step: dict[str, str] | None) -> None:
+    clock = [100.0]
+
+    async def think(_: ModelCall) -> Turn:
+        clock[0] += 7
+        if next_step is None:
+            raise ModelError("unavailable", "It is away.", transient=True)
+        return Turn(text=json.dumps({"why": "So it is.", "next": next_step}), stop="end", usage=Usage())
+
+    event = await ask_planner(
+        MakePlan("1.0"),
+        PlanBrief("Thanks!", may_answer=True, may_ask=True),
+        members=(WRITER,),
+        default="writer",
+        model=ScriptedModel([think]),
+        now=lambda: clock[0],
+        terms=Terms(),
+    )
+    assert event.at == 107.0
+
+
+# ---------------------------------------------------------------- calls that are too long for their model
+
+NOTES = "A note that is longer than the rest. " * 600
+TERMS = Terms()
+
+
+async def plan_with_notes(model: ScriptedModel) -> PlanProposed | RequestFailed:
+    brief = PlanBrief("Write a letter.", notes=(Note(source="memory", text=NOTES),))
+    event = await fitting(
+        model,
+        TERMS,
+        lambda model, terms: ask_planner(
+            MakePlan("1.0"), brief, members=(WRITER,), default="writer", model=model, now=lambda: 1.0, terms=terms
+        ),
+    )
+    assert isinstance(event, PlanProposed | RequestFailed)
+    return event
+
+
+def server_with_room_for(characters: int) -> Callable[[ModelCall], object]:
+    async def think(call: ModelCall) -> Turn:
+        size = len(call.messages[0].text) + len(call.system)
+        if size > characters:
+            share = characters / size
+            raise ModelError("too_long", "It is too long. Ask for less at once.", transient=False, share=share)
+        return Turn(text=json.dumps({"why": "So it is.", "next": {"who": "writer"}}), stop="end", usage=Usage())
+
+    return think
+
+
+async def test_a_role_is_asked_once_more_with_less_material() -> None:
+    whole = ScriptedModel([server_with_room_for(10**9)])
+    assert isinstance(await plan_with_notes(whole), PlanProposed)
+    size = len(whole.calls[0].messages[0].text) + len(whole.calls[0].system)
+    model = ScriptedModel([server_with_room_for(size - len(NOTES) // 2)] * 2)
+    assert isinstance(await plan_with_notes(model), PlanProposed)
+    first, second = (call.messages[0].text for call in model.calls)
+    assert NOTES.strip() in first
+    assert NOTES[:150].strip() in second
+    assert len(second) < len(first) / 2
+    assert "Write a letter." in second
+
+
+async def test_a_role_whose_call_never_fits_says_what_to_do() -> None:
+    model = ScriptedModel([server_with_room_for(10)] * 2)
+    event = await plan_with_notes(model)
+    assert isinstance(event, RequestFailed)
+    assert "Ask for less at once" in event.reason
+    assert len(model.calls) == 2
+
+
+# ---------------------------------------------------------------- what the planner is told about a file
+
+ANALYST = Member(name="analyst", reads=(".csv", ".xlsx"))
+LEDGER = Member(name="ledger", reads=(".csv",))
+NO_READER = Member(name="writer")
+
+
+def told_of(name: str, *members: Member) -> str:
+    file = Artifact(id="1" * 64, name=name, media_type="text/csv", size=12)
+    return describe(PlanBrief("Which month sold best?", files=(file,)), 8_000, members).text.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("name", "members", "told"),
+    [
+        ("orders.csv", (ANALYST, NO_READER), "- orders.csv (text/csv, 12 bytes, for analyst)"),
+        ("ORDERS.CSV", (ANALYST, NO_READER), "- ORDERS.CSV (text/csv, 12 bytes, for analyst)"),
+        ("orders.csv", (ANALYST, LEDGER, NO_READER), "- orders.csv (text/csv, 12 bytes, for analyst or ledger)"),
+        ("orders.xlsx", (ANALYST, LEDGER, NO_READER), "- orders.xlsx (text/csv, 12 bytes, for analyst)"),
+        ("letter.docx", (ANALYST, NO_READER), "- letter.docx (text/csv, 12 bytes)"),
+        ("csv", (ANALYST, NO_READER), "- csv (text/csv, 12 bytes)"),
+        ("orders.csv", (ANALYST, LEDGER), "- orders.csv (text/csv, 12 bytes)"),
+    ],
+)
+def test_a_file_names_those_whose_tools_read_it_unless_all_do(
+    name: str, members: tuple[Member, ...], told: str
+) -> None:
+    assert told_of(name, *members) == told
+
+
+async def test_what_a_specialist_reads_is_what_its_tools_read_also_in_a_crew_inside(tmp_path: Path) -> None:
+    table = replace(Looker().tool("tabulate"), endings=frozenset({".csv"}))
+    for name, tools in (("writer", ""), ("figures/analyst", "tabulate")):
+        path = tmp_path / f"{name}.md"
+        path.parent.mkdir(exist_ok=True)
+        page = f"---\nname: {path.stem}\ndescription: Works.\ntools: [{tools}]\nmodel: fast\n---\nYou work.\n"
+        path.write_text(page, encoding="utf-8")
+    (tmp_path / "figures" / "crew.yml").write_text("description: Knows figures.\n", encoding="utf-8")
+    model: Any = Costless([saying('{"why":"a sum","next":{"who":"figures"}}')])
+    planning = Planning(load_crew(tmp_path, {"tabulate": table}), model, TrackRecord(), Terms())
+    file = Artifact(id="1" * 64, name="orders.csv", media_type="text/csv", size=12)
+    state = ask(job(asked()))
+    await planning.plan(MakePlan("1.0"), PlanBrief("Sum?", files=(file,)), state, now=lambda: 9.0)
+    assert "- orders.csv (text/csv, 12 bytes, for figures)" in model.calls[0].messages[0].text
